@@ -1,0 +1,40 @@
+import type { ChargerId, EventId, Instant, VehicleId } from "../units.ts";
+import type { Desired } from "./setpoint.ts";
+
+/** One decision for one charger, as it is stored and sent. Sent again with the same id, it renews its lease. */
+export interface Command {
+  readonly charger: ChargerId;
+  readonly epoch: number;
+  readonly seq: number;
+  readonly desired: Desired;
+  /** The winner's own window end; null for pause and release. */
+  readonly until: Instant | null;
+  readonly vehicle: VehicleId | null;
+  /** The winner; for a release the event that just ended. */
+  readonly event: EventId | null;
+  readonly decidedAt: Instant;
+}
+
+/** `epoch-seq`: a charger accepts what is not lower than its last. */
+export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
+  `${command.epoch}-${command.seq}`;
+
+/** How far a command has come. Only `followed` and `not followed` (measured) would close it. */
+export type Progress = "planned" | "acknowledged" | "accepted" | "refused";
+
+/** The last command of a charger, with what is known of its way. */
+export interface CommandRecord {
+  readonly command: Command;
+  readonly progress: Progress;
+  /** Last time it went out, null: never. */
+  readonly sentAt: Instant | null;
+  /** How often it went out; a release goes out three times unless it is accepted first. */
+  readonly sends: number;
+  /** Failed publishes since the last that worked. */
+  readonly failures: number;
+}
+
+/** What became of one publish. The one who knows says whether another try can help. */
+export type Sent =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly retry: boolean; readonly reason: string };

@@ -1,0 +1,31 @@
+import type { Amperes, ChargerId, Millis, Watts } from "../units.ts";
+
+/** What a charger does when the last event on it has ended. */
+export type AtEnd =
+  | { readonly kind: "release" }
+  | { readonly kind: "pause" }
+  | { readonly kind: "current"; readonly amperes: Amperes }
+  | { readonly kind: "power"; readonly watts: Watts };
+
+/** One outlet, as the configuration declares it. A limit that was not declared is null. */
+export interface Charger {
+  readonly id: ChargerId;
+  readonly profile: string;
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  /** Name of the broker it is reached over: "" is the site's own. */
+  readonly broker: string;
+  readonly minCurrent: Amperes | null;
+  readonly maxCurrent: Amperes | null;
+  readonly minPower: Watts | null;
+  readonly maxPower: Watts | null;
+  /** How much it can feed back, as a positive number; null: it cannot. */
+  readonly maxDischarge: Watts | null;
+  readonly phases: number;
+  /** Phase to neutral, volts. */
+  readonly voltage: number;
+  readonly belowMinimum: "pause" | "hold";
+  readonly atEnd: AtEnd;
+  readonly minInterval: Millis;
+  /** Smallest increase worth a message, in A for currents; kW x 1000 for powers is derived by phases and voltage. */
+  readonly deadband: Amperes;
+}

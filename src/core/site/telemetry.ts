@@ -1,0 +1,51 @@
+import type { ChargerId, Instant } from "../units.ts";
+
+export type ChargerState =
+  | "unplugged"
+  | "connected"
+  | "charging"
+  | "paused"
+  | "finished"
+  | "error"
+  | "unknown";
+
+/**
+ * What one charger message tells, whatever its make. What a message does not tell is absent,
+ * what it declares unknown is null (DESIGN 6.5).
+ */
+export interface Telemetry {
+  /** When the charger measured it, by its own clock; the receipt where it does not say. */
+  readonly at: Instant;
+  readonly state?: ChargerState;
+  /** A VTN resource id. */
+  readonly vehicle?: string | null;
+  readonly identity?: { readonly kind: string; readonly value: string } | null;
+  readonly powerW?: number;
+  readonly currentsA?: readonly number[];
+  readonly voltagesV?: readonly number[];
+  readonly energyWh?: number;
+  readonly sessionWh?: number;
+  readonly soc?: number;
+  readonly limitA?: number;
+}
+
+/** Everything that can come up from a charger. */
+export type ChargerMessage =
+  | { readonly kind: "telemetry"; readonly charger: ChargerId; readonly telemetry: Telemetry }
+  | {
+      readonly kind: "ack";
+      readonly charger: ChargerId;
+      readonly id: string;
+      readonly accepted: boolean;
+      readonly value: number | null;
+      readonly reason: string | null;
+    }
+  /** `snapshot`: retained, so it tells how things stand, not that the charger has just come. */
+  | {
+      readonly kind: "online";
+      readonly charger: ChargerId;
+      readonly online: boolean;
+      readonly snapshot: boolean;
+    }
+  /** Not readable; counted, warned once, never anything else. */
+  | { readonly kind: "rubbish"; readonly charger: ChargerId; readonly reason: string };

@@ -1,0 +1,39 @@
+/** Branded numbers and strings: the only file where the word `as` builds a type. */
+declare const tag: unique symbol;
+type Tagged<T, Name extends string> = T & { readonly [tag]: Name };
+
+/** Amperes per phase. */
+export type Amperes = Tagged<number, "A">;
+export type Watts = Tagged<number, "W">;
+/** Milliseconds since the epoch, UTC. */
+export type Instant = Tagged<number, "instant">;
+export type Millis = Tagged<number, "ms">;
+export type EventId = Tagged<string, "event">;
+export type VehicleId = Tagged<string, "vehicle">;
+export type ChargerId = Tagged<string, "charger">;
+
+export const amperes = (value: number): Amperes => value as Amperes;
+export const watts = (value: number): Watts => value as Watts;
+export const instant = (value: number): Instant => value as Instant;
+export const millis = (value: number): Millis => value as Millis;
+export const seconds = (value: number): Millis => millis(value * 1000);
+export const minutes = (value: number): Millis => seconds(value * 60);
+export const eventId = (value: string): EventId => value as EventId;
+export const vehicleId = (value: string): VehicleId => value as VehicleId;
+export const chargerId = (value: string): ChargerId => value as ChargerId;
+
+/** Half-open: `from` belongs to it, `until` does not. */
+export interface Window {
+  readonly from: Instant;
+  readonly until: Instant;
+}
+
+/** The last instant that a Date can show; sums stop there instead of becoming invalid. */
+const LAST_INSTANT = 8.64e15;
+
+export const after = (at: Instant, span: Millis): Instant => instant(Math.min(at + span, LAST_INSTANT));
+export const between = (from: Instant, to: Instant): Millis => millis(to - from);
+export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b);
+export const holdsAt = (window: Window, now: Instant): boolean => window.from <= now && now < window.until;
+/** ISO 8601, UTC, with milliseconds: the one spelling of a moment outside this program. */
+export const iso = (at: Instant): string => new Date(at).toISOString();
