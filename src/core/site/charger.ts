@@ -26,6 +26,6 @@ export interface Charger {
   readonly belowMinimum: "pause" | "hold";
   readonly atEnd: AtEnd;
   readonly minInterval: Millis;
-  /** Smallest increase worth a message, in A for currents; kW x 1000 for powers is derived by phases and voltage. */
+  /** Smallest increase worth a message: A for currents, times phases and voltage for powers. */
   readonly deadband: Amperes;
 }
