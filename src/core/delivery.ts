@@ -27,6 +27,8 @@ export interface Rejected {
 export interface Delivery {
   readonly source: "webhook" | "list" | "fetch";
   readonly at: Instant;
+  /** When the request that brought it was sent: what it holds is no older. The same as `at` for a webhook. */
+  readonly askedAt: Instant;
   readonly notices: readonly Notice[];
   /** A list in which every entry at least had a readable id: only such a list can show absence. */
   readonly complete: boolean;
@@ -37,4 +39,21 @@ export interface Taken {
   readonly accepted: number;
   readonly repeats: number;
   readonly rejected: number;
+}
+
+/** One body may name an event twice: the highest revision counts, and of equals the later one (DESIGN 5.2). */
+export function lastWords(notices: readonly Notice[]): readonly Notice[] {
+  const best = new Map<EventId, number>();
+  let twice = false;
+  notices.forEach((notice, index) => {
+    if (notice.kind !== "event") return;
+    const rival = notices[best.get(notice.event.id) ?? -1];
+    if (rival?.kind === "event") {
+      twice = true;
+      if (notice.event.revision < rival.event.revision) return;
+    }
+    best.set(notice.event.id, index);
+  });
+  if (!twice) return notices;
+  return notices.filter((notice, index) => notice.kind !== "event" || best.get(notice.event.id) === index);
 }

@@ -11,7 +11,12 @@ export type Change =
   | { readonly kind: "command"; readonly record: CommandRecord }
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdEnded"; readonly charger: ChargerId }
-  | { readonly kind: "quarantine"; readonly rejected: Rejected; readonly at: Instant; readonly source: string }
+  | {
+      readonly kind: "quarantine";
+      readonly rejected: Rejected;
+      readonly at: Instant;
+      readonly source: string;
+    }
   | { readonly kind: "audit"; readonly entry: AuditEntry };
 
 export type Committed = { readonly ok: true } | { readonly ok: false; readonly reason: string };

@@ -12,15 +12,25 @@ export interface Command {
   readonly vehicle: VehicleId | null;
   /** The winner; for a release the event that just ended. */
   readonly event: EventId | null;
+  readonly cause: Cause;
   readonly decidedAt: Instant;
 }
+
+/** What a command stands on: an event that holds, what was configured for its end, a person, or our own stop. */
+export type Cause = "event" | "ended" | "operator" | "stop";
 
 /** `epoch-seq`: a charger accepts what is not lower than its last. */
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
 /** How far a command has come. Only `followed` and `not followed` (measured) would close it. */
-export type Progress = "planned" | "acknowledged" | "accepted" | "refused";
+export type Progress =
+  | "planned"
+  | "acknowledged"
+  | "accepted"
+  | "refused"
+  /** Decided in observe mode: it never went out, and the charger counts as never commanded. */
+  | "observed";
 
 /** The last command of a charger, with what is known of its way. */
 export interface CommandRecord {

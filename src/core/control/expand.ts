@@ -1,0 +1,122 @@
+import type { Vehicle } from "../site/vehicle.ts";
+import {
+  after,
+  amperes,
+  earlier,
+  holdsAt,
+  type Instant,
+  type Millis,
+  millis,
+  type VehicleId,
+  type Window,
+  watts,
+} from "../units.ts";
+import type { CoordinationEvent } from "./event.ts";
+import { LONGEST_TAIL } from "./intake.ts";
+import type { KnownEvent, Revision } from "./known.ts";
+import type { Setpoint } from "./setpoint.ts";
+import type { ControlSettings } from "./settings.ts";
+import { fractionOf, startOffset } from "./startOffset.ts";
+import { targeting } from "./targeting.ts";
+
+/** One vehicle's share of an event. Derived whenever it is needed, never stored. */
+export interface Dispatch extends Window {
+  readonly event: CoordinationEvent;
+  readonly vehicle: VehicleId;
+  readonly offset: Millis;
+  readonly setpoint: Setpoint;
+  /** The event was withdrawn or changed at this moment; `until` is when this vehicle's turn to be released comes. */
+  readonly cutAt: Instant | null;
+}
+
+export interface ExpandContext {
+  /** 32 raw random bytes (`site.key`). */
+  readonly siteKey: Uint8Array;
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly settings: ControlSettings;
+}
+
+/**
+ * Every dispatch that an event gives rise to: one per distinct vehicle of ours, and for vehicles that an edit or a
+ * withdrawal took out in the middle, what is left until their release. Disjoint per vehicle. Unknown payload types
+ * and zero durations give none (DESIGN 5.2, 5.3).
+ */
+export function expand(known: KnownEvent, context: ExpandContext): readonly Dispatch[] {
+  const live = known.kind === "live" ? dispatchesOf(known.revision, context) : NONE;
+  if (known.endings.length === 0) return [...live.values()];
+  return [...live.values(), ...tailsOf(known, live, context)];
+}
+
+type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
+const NONE: ByVehicle = new Map();
+
+function dispatchesOf({ event, start }: Revision, context: ExpandContext): ByVehicle {
+  const setpoint = setpointOf(event, context.settings);
+  if (setpoint === null || event.duration <= 0) return NONE;
+  const dispatches = new Map<VehicleId, Dispatch>();
+  for (const vehicle of targeting(event, context).vehicles) {
+    const fraction = fractionOf(context.siteKey, event, vehicle);
+    const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
+    if (from < until) dispatches.set(vehicle, { event, vehicle, offset, from, until, setpoint, cutAt: null });
+  }
+  return dispatches;
+}
+
+/** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
+function dispatchWindow(
+  { duration, randomizeStart }: CoordinationEvent,
+  start: Instant,
+  fraction: number,
+  { randomizedEnd }: ControlSettings,
+): Window & { offset: Millis } {
+  if (randomizedEnd === "shift") {
+    const offset = startOffset(fraction, randomizeStart);
+    const from = after(start, offset);
+    return { offset, from, until: after(from, duration) };
+  }
+  const offset = startOffset(fraction, millis(Math.min(randomizeStart, duration)));
+  return { offset, from: after(start, offset), until: after(start, duration) };
+}
+
+function setpointOf({ ask }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
+  switch (ask.kind) {
+    case "current":
+      return { kind: "current", amperes: amperes(ask.level) };
+    case "power":
+      return { kind: "power", watts: watts(powerUnit === "kW" ? ask.level * 1000 : ask.level) };
+    case "unknown":
+      return null;
+  }
+}
+
+/**
+ * What is left of revisions that were replaced or withdrawn while a vehicle acted on them: it is released at
+ * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
+ * oldest: whatever the next revision asks of a vehicle at that moment takes over from what was left.
+ */
+function tailsOf(known: KnownEvent, live: ByVehicle, context: ExpandContext): readonly Dispatch[] {
+  const revisions = known.endings.map((ending) => dispatchesOf(ending.revision, context));
+  const tails = new Map<VehicleId, Dispatch>();
+  known.endings.forEach(({ at }, index) => {
+    const ending = revisions[index] ?? NONE;
+    const next = revisions[index + 1] ?? live;
+    for (const [vehicle, dispatch] of ending) {
+      if (dispatch.from <= at) tails.delete(vehicle);
+      if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context.siteKey));
+    }
+    for (const vehicle of tails.keys()) {
+      const successor = next.get(vehicle);
+      if (successor !== undefined && holdsAt(successor, at)) tails.delete(vehicle);
+    }
+  });
+  return [...tails.values()]
+    .map((tail) => ({ ...tail, until: earlier(tail.until, live.get(tail.vehicle)?.from ?? tail.until) }))
+    .filter((tail) => tail.from < tail.until);
+}
+
+function cut(dispatch: Dispatch, at: Instant, siteKey: Uint8Array): Dispatch {
+  const { event, vehicle, until } = dispatch;
+  const spread = Math.min(event.randomizeStart, LONGEST_TAIL);
+  const release = after(at, millis(Math.floor(fractionOf(siteKey, event, vehicle) * spread)));
+  return { ...dispatch, until: earlier(until, release), cutAt: at };
+}

@@ -1,0 +1,146 @@
+import type { Notice } from "../delivery.ts";
+import { type Instant, instant, minutes } from "../units.ts";
+import type { CoordinationEvent } from "./event.ts";
+import type { Ending, KnownEvent, Revision } from "./known.ts";
+
+/** Anything about an event except what could not be read. */
+export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
+
+export interface Intake {
+  readonly outcome: "new" | "changed" | "repeat" | "stale" | "withdrawn";
+  /** What is known afterwards: the very same object where nothing changed. */
+  readonly known: KnownEvent | undefined;
+  /** A contradiction that a person should hear of. */
+  readonly warning: string | null;
+  /** Two webhooks contradict each other: a fetch by id decides. */
+  readonly ask: boolean;
+}
+
+interface Arrival {
+  readonly source: "webhook" | "fetch";
+  readonly at: Instant;
+  /** When a fetch was asked for: what it holds is not older than this. Equal to `at` for a webhook. */
+  readonly askedAt: Instant;
+}
+
+/** The longest that an unplanned end is spread over; an ending older than this has nothing left to release. */
+export const LONGEST_TAIL = minutes(10);
+/** An event that flaps faster than this many edits in ten minutes loses the oldest of its endings. */
+const MOST_ENDINGS = 32;
+
+/**
+ * What a notice changes in what is known of its event (DESIGN 5.2): newer replaces, the same hash is a repeat,
+ * older is stale. Pure; any order and duplication of notices followed by one fetch gives one state.
+ */
+export function intake(known: KnownEvent | undefined, notice: EventNotice, arrival: Arrival): Intake {
+  switch (notice.kind) {
+    case "event":
+      return known === undefined
+        ? accept(notice.event, known, arrival)
+        : compare(known, notice.event, arrival);
+    case "deleted":
+      return withdraw(known, notice, arrival);
+    case "gone":
+      return known?.kind === "live"
+        ? withdraw(known, { id: notice.id, revision: null }, arrival)
+        : unchanged("repeat", known);
+  }
+}
+
+function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival): Intake {
+  if (known.kind === "withdrawn") {
+    const revived =
+      event.revision > known.watermark || (arrival.source === "fetch" && arrival.askedAt >= known.receivedAt);
+    return revived ? accept(event, known, arrival) : unchanged("stale", known);
+  }
+  const { event: current } = known.revision;
+  if (event.hash === current.hash) {
+    const confirmed = arrival.source === "fetch" && known.source === "webhook";
+    return unchanged("repeat", confirmed ? { ...known, source: "fetch" } : known);
+  }
+  if (event.revision > current.revision) return accept(event, known, arrival);
+  if (event.revision < current.revision) return unchanged("stale", known);
+  return settleContradiction(known, event, arrival);
+}
+
+/** Same modification time, other content: what a fetch returned wins; between two webhooks a fetch by id decides. */
+function settleContradiction(
+  known: KnownEvent & { kind: "live" },
+  event: CoordinationEvent,
+  arrival: Arrival,
+): Intake {
+  const stays = `event ${event.id} came with the same modification time but other content`;
+  if (arrival.source === "fetch") {
+    return { ...accept(event, known, arrival), warning: `${stays}: what was fetched wins` };
+  }
+  if (known.source === "fetch") {
+    return { ...unchanged("stale", known), warning: `${stays} by webhook: what was fetched before stays` };
+  }
+  return { ...unchanged("stale", known), warning: `${stays} in two webhooks: a fetch decides`, ask: true };
+}
+
+function accept(event: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
+  const live = known?.kind === "live" ? known : undefined;
+  return {
+    outcome: live === undefined ? "new" : "changed",
+    known: {
+      kind: "live",
+      id: event.id,
+      revision: { event, start: anchored(event, live?.revision, at) },
+      source,
+      receivedAt: at,
+      endings: live === undefined ? stillEnding(known?.endings ?? [], at) : ended(live, at),
+    },
+    warning: null,
+    ask: false,
+  };
+}
+
+function withdraw(
+  known: KnownEvent | undefined,
+  notice: { readonly id: KnownEvent["id"]; readonly revision: Instant | null },
+  { at }: Arrival,
+): Intake {
+  if (known?.kind === "withdrawn") {
+    const watermark = instant(Math.max(known.watermark, notice.revision ?? 0));
+    return unchanged("repeat", watermark === known.watermark ? known : { ...known, watermark });
+  }
+  const highest = Math.max(known?.revision.event.revision ?? -Infinity, notice.revision ?? -Infinity);
+  return {
+    outcome: "withdrawn",
+    known: {
+      kind: "withdrawn",
+      id: notice.id,
+      watermark: Number.isFinite(highest) ? instant(highest) : at,
+      receivedAt: at,
+      endings: known === undefined ? [] : ended(known, at),
+    },
+    warning: null,
+    ask: false,
+  };
+}
+
+const unchanged = (outcome: "repeat" | "stale", known: KnownEvent | undefined): Intake => ({
+  outcome,
+  known,
+  warning: null,
+  ask: false,
+});
+
+/** "Now" means the first receipt: later revisions that still say "now" keep that moment. */
+function anchored(event: CoordinationEvent, before: Revision | undefined, at: Instant): Instant {
+  if (event.start !== "now") return event.start;
+  return before?.event.start === "now" ? before.start : at;
+}
+
+/** The endings so far, and this revision's own if it may have been acting when it was replaced. */
+function ended(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
+  const { revision } = live;
+  const { duration, randomizeStart, ask } = revision.event;
+  const open = revision.start <= at && at < revision.start + randomizeStart + duration;
+  const earlier = stillEnding(live.endings, at);
+  return open && ask.kind !== "unknown" ? [...earlier, { revision, at }].slice(-MOST_ENDINGS) : earlier;
+}
+
+const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>
+  endings.filter((ending) => at < ending.at + LONGEST_TAIL);

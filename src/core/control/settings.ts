@@ -1,0 +1,17 @@
+import type { Millis } from "../units.ts";
+
+/** The knobs of DESIGN 5.3 to 5.7 that decide what a charger is told. */
+export interface ControlSettings {
+  /** observe: decide, log and explain everything, publish no command. */
+  readonly mode: "drive" | "observe";
+  readonly powerUnit: "kW" | "W";
+  readonly priority: "lower" | "higher";
+  readonly priorityZero: "highest" | "unset";
+  readonly ties: "newest" | "mostRestrictive";
+  readonly randomizedEnd: "shift" | "clip";
+  readonly untargeted: "ignore" | "all";
+  /** Folded to lower case. */
+  readonly vehicleTargetTypes: readonly string[];
+  /** How often a standing command is sent again; its lease is three times this. */
+  readonly refresh: Millis;
+}

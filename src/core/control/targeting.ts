@@ -1,0 +1,49 @@
+import type { Vehicle } from "../site/vehicle.ts";
+import type { VehicleId } from "../units.ts";
+import { vehicleId } from "../units.ts";
+import type { CoordinationEvent } from "./event.ts";
+import type { ControlSettings } from "./settings.ts";
+
+/** Whom an event is aimed at, as far as it is ours. */
+export interface Targeting {
+  readonly vehicles: ReadonlySet<VehicleId>;
+  /** Distinct vehicle targets that are not in our configuration. */
+  readonly foreignVehicles: number;
+  /** Target types that do not mean vehicles here. */
+  readonly foreignTypes: readonly string[];
+  /** No targets at all: `control.untargeted` decides. */
+  readonly untargeted: boolean;
+}
+
+interface TargetingContext {
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly settings: Pick<ControlSettings, "untargeted" | "vehicleTargetTypes">;
+}
+
+/** Each vehicle once, however often it is named (DESIGN 5.3). */
+export function targeting(event: CoordinationEvent, { vehicles, settings }: TargetingContext): Targeting {
+  if (event.targets.length === 0) {
+    const all = settings.untargeted === "all" ? new Set(vehicles.keys()) : new Set<VehicleId>();
+    return { vehicles: all, foreignVehicles: 0, foreignTypes: [], untargeted: true };
+  }
+  const ours = new Set<VehicleId>();
+  const foreign = new Set<string>();
+  const foreignTypes = new Set<string>();
+  for (const target of event.targets) {
+    if (!settings.vehicleTargetTypes.includes(target.type.toLowerCase())) {
+      foreignTypes.add(target.type);
+      continue;
+    }
+    for (const value of target.values) {
+      const id = vehicleId(value);
+      if (vehicles.has(id)) ours.add(id);
+      else foreign.add(value);
+    }
+  }
+  return {
+    vehicles: ours,
+    foreignVehicles: foreign.size,
+    foreignTypes: [...foreignTypes],
+    untargeted: false,
+  };
+}

@@ -1,0 +1,54 @@
+import type { Charger } from "../site/charger.ts";
+import type { Occupant } from "../site/plug.ts";
+import type { Vehicle } from "../site/vehicle.ts";
+import type { Instant } from "../units.ts";
+import { arbitrate } from "./arbitrate.ts";
+import type { Dispatch } from "./expand.ts";
+import type { Hold } from "./hold.ts";
+import { type Limit, limit, wattsPerAmpere } from "./limits.ts";
+import type { Desired } from "./setpoint.ts";
+import type { ControlSettings } from "./settings.ts";
+
+/** What one charger should do now, whatever it was told before, and why. */
+export interface Verdict {
+  readonly charger: Charger;
+  readonly occupant: Occupant;
+  readonly vehicle: Vehicle | null;
+  /** Null: no dispatch applies; what that means depends on what the charger was told last (reconcile). */
+  readonly winner: Dispatch | null;
+  readonly overruled: readonly Dispatch[];
+  readonly desired: Desired;
+  readonly limits: readonly Limit[];
+  /** The winner's own window end. */
+  readonly until: Instant | null;
+  /** An operator's hold that set dispatches aside. */
+  readonly hold: Hold | null;
+}
+
+export interface Circumstances {
+  readonly charger: Charger;
+  readonly occupant: Occupant;
+  /** The vehicle on the charger, if it is one of ours. */
+  readonly vehicle: Vehicle | null;
+  /** The dispatches of that vehicle that hold now. */
+  readonly holding: readonly Dispatch[];
+  readonly hold: Hold | null;
+  /** Fresh measured volts, phase to neutral; null: none. */
+  readonly measuredVoltage: number | null;
+}
+
+const RELEASE: Desired = { kind: "release" };
+
+/** Arbitration, then limits (DESIGN 5.4), after setting aside what an operator holds back. */
+export function verdict(circumstances: Circumstances, settings: ControlSettings): Verdict {
+  const { charger, occupant, vehicle, holding, hold, measuredVoltage } = circumstances;
+  const applicable =
+    hold === null ? holding : holding.filter((dispatch) => !hold.events.includes(dispatch.event.id));
+  const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage);
+  const { winner, overruled } = arbitrate(applicable, settings, ratio);
+  const held = applicable.length < holding.length ? hold : null;
+  const common = { charger, occupant, vehicle, hold: held };
+  if (winner === null) return { ...common, winner, overruled, desired: RELEASE, limits: [], until: null };
+  const { desired, limits } = limit(winner.setpoint, charger, vehicle, measuredVoltage);
+  return { ...common, winner, overruled, desired, limits, until: winner.until };
+}

@@ -1,0 +1,196 @@
+import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
+import { Agenda } from "./control/agenda.ts";
+import type { CommandRecord } from "./control/command.ts";
+import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
+import type { Hold } from "./control/hold.ts";
+import type { KnownEvent } from "./control/known.ts";
+import type { ControlSettings } from "./control/settings.ts";
+import { type Verdict, verdict } from "./control/verdict.ts";
+import { DueQueue } from "./dueQueue.ts";
+import type { Rejected } from "./delivery.ts";
+import type { Remembered } from "./ledger.ts";
+import type { Reason, WallClock } from "./reason.ts";
+import type { Charger } from "./site/charger.ts";
+import { Plugs } from "./site/plug.ts";
+import type { Telemetry } from "./site/telemetry.ts";
+import type { Vehicle } from "./site/vehicle.ts";
+import { type ChargerId, type EventId, type Instant, minutes, type VehicleId } from "./units.ts";
+
+export interface DepotSetup {
+  readonly chargers: readonly Charger[];
+  readonly vehicles: readonly Vehicle[];
+  readonly settings: ControlSettings;
+  readonly siteKey: Uint8Array;
+  /** Greater at each start: a command of an older run can never pass for a newer one. */
+  readonly epoch: number;
+  readonly wallClock: WallClock;
+  /** The state was lost: every charger is asserted once, release included. */
+  readonly unsure: boolean;
+}
+
+/** What a charger last said. */
+export interface Presence {
+  /** Null: it never said. */
+  readonly online: boolean | null;
+  readonly heardAt: Instant | null;
+  /** All members it ever told, the newest of each. */
+  readonly telemetry: Telemetry | null;
+}
+
+/** A measured voltage older than this is not used. */
+const VOLTAGE_FRESH = minutes(1);
+/** Kinds of rubbish remembered before forgetting all of them; each is at most a few KiB. */
+const MOST_RUBBISH = 1_000;
+const ABSENT: Presence = { online: null, heardAt: null, telemetry: null };
+
+/**
+ * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
+ * the flow change it and write the same to the ledger; after a failed commit it is restored from what is stored.
+ */
+export class Depot {
+  readonly chargers: ReadonlyMap<ChargerId, Charger>;
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly settings: ControlSettings;
+  readonly wallClock: WallClock;
+  readonly plugs: Plugs;
+  readonly known = new Map<EventId, KnownEvent>();
+  readonly commands = new Map<ChargerId, CommandRecord>();
+  readonly holds = new Map<ChargerId, Hold>();
+  readonly presence = new Map<ChargerId, Presence>();
+  /** Why each charger was last told what it was told, since the start. */
+  readonly why = new Map<ChargerId, Reason>();
+  /** Dispatches whose vehicle was found to be at no charger: said once. */
+  readonly nowhere = new WeakSet<Dispatch>();
+  /** Chargers that were told nothing yet since the state was lost. */
+  readonly unsure: Set<ChargerId>;
+  /** Chargers that wait for their turn to be sent what holds then. */
+  readonly toSend = new Set<ChargerId>();
+  readonly inFlight = new Set<ChargerId>();
+  /** Chargers whose published state is no longer what it should be. */
+  readonly dirty = new Set<ChargerId>();
+  agenda = new Agenda();
+  /** No new start before the partner was asked once, or ten seconds have passed (DESIGN 5.7). */
+  startsAllowed = false;
+  lookedAt: Instant | null = null;
+  #missing: ReadonlyMap<EventId, number> = new Map();
+  readonly #rubbish = new Set<string>();
+  #listed: ReadonlySet<EventId> = new Set();
+  readonly #setup: DepotSetup;
+  readonly #wakes = new DueQueue<ChargerId>();
+  readonly #wakeOf = new Map<ChargerId, Instant>();
+  #seq = 0;
+
+  constructor(setup: DepotSetup) {
+    this.#setup = setup;
+    this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
+    this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+    this.settings = setup.settings;
+    this.wallClock = setup.wallClock;
+    this.plugs = new Plugs(setup.vehicles);
+    this.unsure = new Set(setup.unsure ? this.chargers.keys() : []);
+  }
+
+  /** Starts over from what is stored; windows that passed since the last row will be found by the first look. */
+  restore(remembered: Remembered, now: Instant): void {
+    this.known.clear();
+    this.commands.clear();
+    this.holds.clear();
+    this.agenda = new Agenda();
+    this.lookedAt ??= remembered.lastRow ?? now;
+    for (const known of remembered.events) this.remember(known, this.lookedAt);
+    for (const record of remembered.commands) {
+      const neverSent = record.progress === "observed" && this.settings.mode === "drive";
+      if (!neverSent) this.commands.set(record.command.charger, record);
+    }
+    for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
+    for (const charger of this.commands.keys()) this.wake(charger, now);
+  }
+
+  get expansion(): ExpandContext {
+    return { siteKey: this.#setup.siteKey, vehicles: this.vehicles, settings: this.settings };
+  }
+
+  /** Takes in what is known of an event; answers the vehicles for whom something holds, or held, now. */
+  remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
+    this.known.set(known.id, known);
+    return this.agenda.replace(known.id, expand(known, this.expansion), now);
+  }
+
+  /** Number of the next command. */
+  nextId(): { readonly epoch: number; readonly seq: number } {
+    this.#seq += 1;
+    return { epoch: this.#setup.epoch, seq: this.#seq };
+  }
+
+  verdictOn(charger: Charger, now: Instant): Verdict {
+    const occupant = this.plugs.at(charger.id);
+    const vehicle = occupant.kind === "vehicle" ? (this.vehicles.get(occupant.vehicle) ?? null) : null;
+    return verdict(
+      {
+        charger,
+        occupant,
+        vehicle,
+        holding: vehicle === null ? [] : this.agenda.holding(vehicle.id, now),
+        hold: this.holds.get(charger.id) ?? null,
+        measuredVoltage: this.#measuredVoltage(charger.id, now),
+      },
+      this.settings,
+    );
+  }
+
+  /** Whether this rubbish was not seen before; a few thousand kinds are remembered. */
+  isFirstSight({ id, path, reason, raw }: Rejected): boolean {
+    const print = JSON.stringify([id, path, reason, raw]);
+    if (this.#rubbish.has(print)) return false;
+    if (this.#rubbish.size >= MOST_RUBBISH) this.#rubbish.clear();
+    this.#rubbish.add(print);
+    return true;
+  }
+
+  presenceOf(charger: ChargerId): Presence {
+    return this.presence.get(charger) ?? ABSENT;
+  }
+
+  /** Asks for a look at a charger at a moment; an earlier one that is already asked for will do. */
+  wake(charger: ChargerId, at: Instant): void {
+    const asked = this.#wakeOf.get(charger);
+    if (asked !== undefined && asked <= at) return;
+    this.#wakeOf.set(charger, at);
+    this.#wakes.push(at, charger);
+  }
+
+  /** The chargers that asked to be looked at by now. */
+  woken(now: Instant): ReadonlySet<ChargerId> {
+    const due = this.#wakes.due(now);
+    for (const charger of due) this.#wakeOf.delete(charger);
+    return due;
+  }
+
+  /** The next moment at which anything has to be looked at. */
+  next(): Instant | undefined {
+    const [boundary, wake] = [this.agenda.next(), this.#wakes.next()];
+    if (boundary === undefined || wake === undefined) return boundary ?? wake;
+    return boundary < wake ? boundary : wake;
+  }
+
+  /**
+   * After a complete list: the events that enough lists in a row have lacked to ask for them by id.
+   * Null: the list was the same as the last one.
+   */
+  listed(ids: ReadonlySet<EventId> | null, now: Instant): readonly EventId[] {
+    this.#listed = ids ?? this.#listed;
+    this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
+    return [...this.#missing.keys()].filter((id) => this.isMissing(id));
+  }
+
+  isMissing(id: EventId): boolean {
+    return (this.#missing.get(id) ?? 0) >= LISTS_BEFORE_ASKING;
+  }
+
+  #measuredVoltage(charger: ChargerId, now: Instant): number | null {
+    const { telemetry, heardAt } = this.presenceOf(charger);
+    const volts = telemetry?.voltagesV?.filter((voltage) => voltage > 0) ?? [];
+    if (volts.length === 0 || heardAt === null || now - heardAt > VOLTAGE_FRESH) return null;
+    return volts.reduce((sum, voltage) => sum + voltage, 0) / volts.length;
+  }
+}

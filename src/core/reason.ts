@@ -1,0 +1,112 @@
+import type { Json } from "./audit.ts";
+import type { Dispatch } from "./control/expand.ts";
+import type { Decision } from "./control/reconcile.ts";
+import { inWords as levelInWords } from "./control/setpoint.ts";
+import type { Verdict } from "./control/verdict.ts";
+import { type Instant, iso } from "./units.ts";
+
+/** A moment as the people on site read it; the zone is the site's. */
+export type WallClock = (at: Instant) => string;
+
+/** Why a charger is told what it is told; the same object reaches log, API, MQTT and report. */
+export interface Reason {
+  /** One sentence for people. */
+  readonly words: string;
+  readonly cause: Decision["cause"];
+  readonly winner: Json;
+  readonly overruled: readonly Json[];
+  /** Every limit that bit. */
+  readonly limits: readonly Json[];
+  readonly hold: Json;
+  readonly occupant: Json;
+  /** ISO; the winner's own window end. */
+  readonly until: string | null;
+  readonly [member: string]: Json;
+}
+
+/**
+ * One sentence for people, e.g. "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of
+ * 600 s; overrules EV-7702".
+ */
+function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock): string {
+  const { charger, vehicle, winner } = verdict;
+  const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  const until = winner === null ? "" : ` until ${wallClock(winner.until)}`;
+  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock)}`;
+}
+
+/** In words and as a value: winner, overruled, every limit that bit, until when. */
+export function reasonOf(verdict: Verdict, decision: Decision, wallClock: WallClock): Reason {
+  const { winner, overruled, limits, hold, occupant } = verdict;
+  return {
+    words: sentence(verdict, decision, wallClock),
+    cause: decision.cause,
+    until: winner === null ? null : iso(winner.until),
+    winner: winner === null ? null : claim(winner),
+    overruled: overruled.map(claim),
+    limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
+    occupant: { ...occupant },
+    hold: hold === null ? null : { since: iso(hold.since), until: iso(hold.until), events: hold.events },
+  };
+}
+
+function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {
+  return {
+    event: event.id,
+    priority: event.priority,
+    asked: levelInWords(setpoint),
+    from: iso(from),
+    until: iso(until),
+    offsetMs: offset,
+    spreadMs: event.randomizeStart,
+    cutAt: cutAt === null ? null : iso(cutAt),
+  };
+}
+
+function action({ desired }: Decision): string {
+  switch (desired.kind) {
+    case "current":
+    case "power":
+      return `to ${levelInWords(desired)}`;
+    case "pause":
+      return "paused";
+    case "release":
+      return "released";
+  }
+}
+
+function because(verdict: Verdict, decision: Decision, wallClock: WallClock): string {
+  const { winner, overruled, limits } = verdict;
+  if (winner === null) return whyReleased(verdict, decision, wallClock);
+  const { event, offset } = winner;
+  const parts = [
+    `event ${event.id} ${priority(winner)}, offset ${inSeconds(offset)} of ${inSeconds(event.randomizeStart)}`,
+  ];
+  if (winner.cutAt !== null)
+    parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
+  for (const { by, asked, allowed } of limits) parts.push(`${asked} asked, ${by}: ${allowed}`);
+  if (overruled.length > 0)
+    parts.push(`overrules ${overruled.map((dispatch) => dispatch.event.id).join(", ")}`);
+  return parts.join("; ");
+}
+
+function whyReleased(
+  { occupant, hold, vehicle }: Verdict,
+  { event, vehicle: before, cause }: Decision,
+  wallClock: WallClock,
+): string {
+  if (cause === "operator" && hold !== null)
+    return `by an operator, from ${hold.events.join(", ")} until ${wallClock(hold.until)}`;
+  if (cause === "operator") return "by an operator";
+  if (cause === "stop") return "setpointd stops";
+  if (event === null) return "the state was lost, so what it was told before is not known";
+  if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
+  if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
+  return `event ${event} has ended`;
+}
+
+const priority = ({ event }: Dispatch): string =>
+  event.priority === null ? "without priority" : `priority ${event.priority}`;
+
+/** Whole seconds where they are whole, else tenths: "137 s", "2.4 s". */
+const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;

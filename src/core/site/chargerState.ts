@@ -1,0 +1,47 @@
+import type { Json } from "../audit.ts";
+import { commandId, type CommandRecord } from "../control/command.ts";
+import { valueOf } from "../control/setpoint.ts";
+import type { Verdict } from "../control/verdict.ts";
+import type { Presence } from "../depot.ts";
+import type { Reason } from "../reason.ts";
+import { iso } from "../units.ts";
+
+/**
+ * How one charger stands, as the retained `state` topic and the API tell it: what the event asks, what is allowed,
+ * what is measured (never one number for all three), how far the command has come, why, and until when.
+ */
+export function chargerState(
+  verdict: Verdict,
+  record: CommandRecord | undefined,
+  presence: Presence,
+  why: Reason | null,
+): Json {
+  const { winner, until, vehicle, occupant } = verdict;
+  const telemetry = presence.telemetry;
+  return {
+    charger: verdict.charger.id,
+    vehicle: vehicle?.id ?? null,
+    occupant: occupant.kind,
+    asked:
+      winner === null
+        ? null
+        : { kind: winner.setpoint.kind, ...valueOf(winner.setpoint), event: winner.event.id },
+    allowed:
+      record === undefined ? null : { kind: record.command.desired.kind, ...valueOf(record.command.desired) },
+    measured:
+      telemetry === null
+        ? null
+        : {
+            at: iso(telemetry.at),
+            state: telemetry.state ?? null,
+            powerW: telemetry.powerW ?? null,
+            currentsA: telemetry.currentsA ?? null,
+            limitA: telemetry.limitA ?? null,
+          },
+    online: presence.online,
+    verdict: record?.progress ?? "none",
+    command: record === undefined ? null : commandId(record.command),
+    reason: why,
+    until: until === null ? null : iso(until),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Dispatch } from "../core/control/expand.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import { type ChargerId, holdsAt, type Instant, iso, type VehicleId } from "../core/units.ts";
+
+/** What time alone has changed: the chargers to look at, and what passed unseen. */
+export function advance(
+  depot: Depot,
+  now: Instant,
+): { readonly touched: ReadonlySet<ChargerId>; readonly changes: readonly Change[] } {
+  const before = depot.lookedAt ?? now;
+  const { touched: vehicles, ended } = depot.agenda.advance(now);
+  const touched = new Set(depot.woken(now));
+  for (const vehicle of vehicles) {
+    const charger = depot.plugs.where(vehicle);
+    if (charger !== null) touched.add(charger);
+  }
+  depot.lookedAt = now;
+  // Nobody looked while such a window was open: the daemon was down, or the clock jumped over it (DESIGN 5.7).
+  const unseen = ended.filter((dispatch) => dispatch.from > before && dispatch.cutAt === null);
+  return {
+    touched,
+    changes: [...unseen.map((dispatch) => missed(depot, dispatch, now)), ...nowhere(depot, vehicles, now)],
+  };
+}
+
+/** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */
+export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instant): readonly Change[] {
+  const changes: Change[] = [];
+  for (const vehicle of vehicles) {
+    if (depot.plugs.where(vehicle) !== null) continue;
+    for (const dispatch of depot.agenda.of(vehicle)) {
+      if (!holdsAt(dispatch, now) || depot.nowhere.has(dispatch)) continue;
+      depot.nowhere.add(dispatch);
+      const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
+      changes.push(
+        row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),
+      );
+    }
+  }
+  return changes;
+}
+
+function missed(depot: Depot, dispatch: Dispatch, now: Instant): Change {
+  const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
+  const span = `${depot.wallClock(dispatch.from)} to ${depot.wallClock(dispatch.until)}`;
+  return row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: nobody looked in that time`);
+}
+
+const row = (dispatch: Dispatch, at: Instant, words: string): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "missed",
+    charger: null,
+    vehicle: dispatch.vehicle,
+    event: dispatch.event.id,
+    command: null,
+    words,
+    facts: { from: iso(dispatch.from), until: iso(dispatch.until), offsetMs: dispatch.offset },
+  },
+});

@@ -1,0 +1,81 @@
+import {
+  concatMap,
+  exhaustMap,
+  from,
+  interval,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  Subject,
+  tap,
+} from "rxjs";
+
+import type { Depot } from "../core/depot.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import type { ChargerId } from "../core/units.ts";
+import { alarm } from "./alarm.ts";
+import type { Arrival, ControlPorts, Touch } from "./ports.ts";
+import { stagesOf } from "./stages.ts";
+import { inTurns } from "./turn.ts";
+
+export interface ControlSources {
+  readonly webhook$: Observable<Arrival>;
+  readonly polled$: Observable<Arrival>;
+  readonly charger$: Observable<ChargerMessage>;
+  /** The broker is there again: what holds now is sent to everyone, at most one message each. */
+  readonly brokerUp$: Observable<unknown>;
+  /** The partner was asked once, or ten seconds have passed: from now on new starts may happen. */
+  readonly startsAllowed$: Observable<unknown>;
+  /** Chargers that an operator frees. */
+  readonly freed$: Observable<readonly ChargerId[]>;
+}
+
+/** How many publishes are on their way at once; a broker that wants fewer is obeyed by its session. */
+const WINDOW = 20;
+const STATES_EVERY = 1_000;
+const STATES_WINDOW = 5;
+
+/**
+ * The whole of control: what arrives is taken in and committed, in order; what is touched by it, by time, or by a
+ * charger's return is looked at, and the difference between what should hold and what was told last goes out.
+ */
+export function control(depot: Depot, sources: ControlSources, ports: ControlPorts): Observable<unknown> {
+  const stages = stagesOf(depot, ports);
+  const looked$ = new Subject<void>();
+
+  const touched$ = merge(sources.webhook$, sources.polled$).pipe(
+    inTurns(),
+    map((arrivals) => stages.take(arrivals)), // intake + expand; the commit is shared with the look that follows
+  );
+  const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => stages.advance()));
+  const online$ = sources.charger$.pipe(map((message) => stages.hear(message)));
+  const everyone$ = merge(
+    sources.brokerUp$.pipe(map(() => stages.everyone({ reassert: true }))),
+    sources.startsAllowed$.pipe(map(() => stages.allowStarts())),
+    sources.freed$.pipe(map((chargers) => stages.free(chargers))),
+  );
+  const elsewhere$ = merge(boundary$, online$, everyone$).pipe(
+    inTurns(),
+    map((turn) => turn.flat()),
+  );
+
+  return merge(touched$, elsewhere$).pipe(
+    map((touches: readonly Touch[]) => stages.look(touches)), // arbitrate + reconcile
+    tap(() => looked$.next()),
+    concatMap((send) => stages.committed(send)), // nothing is published before the commit that says why
+    mergeMap((chargers) => from(chargers)),
+    mergeMap((charger) => stages.send(charger), WINDOW), // one in flight per charger; what waits is replaced
+    tap(() => looked$.next()), // a publish asks for its refresh, or for another try
+  );
+}
+
+/** Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. */
+export const states = (depot: Depot, ports: ControlPorts): Observable<unknown> =>
+  interval(STATES_EVERY).pipe(
+    exhaustMap(() =>
+      from(stagesOf(depot, ports).statesToPublish()).pipe(
+        mergeMap(({ charger, payload }) => ports.publishState(charger, payload), STATES_WINDOW),
+      ),
+    ),
+  );

@@ -1,0 +1,63 @@
+import { commandId } from "../core/control/command.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import { type Instant, millis, seconds } from "../core/units.ts";
+import { outcomeRow } from "./outcome.ts";
+import type { Touch } from "./ports.ts";
+
+export interface Heard {
+  readonly changes: readonly Change[];
+  readonly touched: readonly Touch[];
+  readonly warning: string | null;
+}
+
+const NOTHING: Heard = { changes: [], touched: [], warning: null };
+/** Telemetry alone renews a charger's published state this often, not with every message. */
+const STATE_EVERY = seconds(30);
+
+/** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
+export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
+  if (message.kind === "rubbish" || !depot.chargers.has(message.charger)) return NOTHING;
+  const { charger } = message;
+  const before = depot.presenceOf(charger);
+  switch (message.kind) {
+    case "telemetry": {
+      const telemetry = { ...before.telemetry, ...message.telemetry };
+      depot.presence.set(charger, { ...before, heardAt: now, telemetry });
+      if (before.heardAt === null || now >= before.heardAt + STATE_EVERY) depot.dirty.add(charger);
+      const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
+      return { changes: [], touched: touched.map((id) => ({ charger: id, reassert: false })), warning };
+    }
+    case "online": {
+      depot.presence.set(charger, { ...before, heardAt: now, online: message.online });
+      depot.dirty.add(charger);
+      // A retained "true" tells how things stand; only one that follows "false", or that is live, is a return.
+      const returned = message.online && (!message.snapshot || before.online === false);
+      return returned ? { ...NOTHING, touched: [{ charger, reassert: true }] } : NOTHING;
+    }
+    case "ack":
+      depot.presence.set(charger, { ...before, heardAt: now });
+      return answered(depot, message, now);
+  }
+}
+
+function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Instant): Heard {
+  const record = depot.commands.get(ack.charger);
+  if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
+  const progress = ack.accepted ? "accepted" : "refused";
+  // Every refresh is answered too: only the first answer, or another one, is news.
+  if (record.progress === progress) return NOTHING;
+  const next = { ...record, progress } as const;
+  depot.commands.set(ack.charger, next);
+  depot.dirty.add(ack.charger);
+  const took = millis(now - record.command.decidedAt);
+  const words = ack.accepted
+    ? `accepted by the charger after ${took} ms`
+    : `refused by the charger: ${ack.reason ?? "it gave no reason"}`;
+  const changes = [
+    outcomeRow(record.command, now, words, { progress, value: ack.value, reason: ack.reason }),
+    { kind: "command", record: next } as const,
+  ];
+  return { ...NOTHING, changes };
+}

@@ -1,0 +1,144 @@
+import type { AuditEntry } from "../core/audit.ts";
+import { type Command, commandId } from "../core/control/command.ts";
+import { type Decision, reconcile } from "../core/control/reconcile.ts";
+import { inWords } from "../core/control/setpoint.ts";
+import type { Verdict } from "../core/control/verdict.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import { reasonOf } from "../core/reason.ts";
+import type { ChargerId, Instant } from "../core/units.ts";
+import type { Touch } from "./ports.ts";
+
+export interface Looked {
+  readonly changes: readonly Change[];
+  /** Chargers that have something to be sent and do not wait for their turn already. */
+  readonly send: readonly ChargerId[];
+}
+
+/** Arbitration and reconciliation of the touched chargers: what should hold now, minus what was told last. */
+export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Looked {
+  const changes: Change[] = [];
+  const send: ChargerId[] = [];
+  for (const [id, reassert] of merged(touches)) {
+    const charger = depot.chargers.get(id);
+    if (charger === undefined) continue;
+    changes.push(...expireHold(depot, id, now));
+    const verdict = depot.verdictOn(charger, now);
+    const step = reconcile(verdict, {
+      now,
+      last: depot.commands.get(id),
+      refresh: depot.settings.refresh,
+      reassert,
+      unsure: depot.unsure.has(id),
+      startsAllowed: depot.startsAllowed,
+    });
+    switch (step.kind) {
+      case "decide":
+        changes.push(...decide(depot, verdict, step.decision, now));
+        if (enqueue(depot, id)) send.push(id);
+        break;
+      case "again":
+        if (enqueue(depot, id)) send.push(id);
+        break;
+      case "wait":
+      case "nothing":
+        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        break;
+    }
+  }
+  return { changes, send };
+}
+
+/** A new command, numbered and remembered; the row that says why is committed before it is published. */
+export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
+  const { id } = verdict.charger;
+  const command: Command = { ...decision, ...depot.nextId(), charger: id, decidedAt: now };
+  const observing = depot.settings.mode === "observe";
+  const record = {
+    command,
+    progress: observing ? "observed" : "planned",
+    sentAt: null,
+    sends: 0,
+    failures: 0,
+  } as const;
+  depot.commands.set(id, record);
+  depot.unsure.delete(id);
+  depot.dirty.add(id);
+  const reason = reasonOf(verdict, decision, depot.wallClock);
+  depot.why.set(id, reason);
+  const entry: AuditEntry = {
+    at: now,
+    kind: "decision",
+    charger: id,
+    vehicle: command.vehicle,
+    event: command.event,
+    command: commandId(command),
+    words: observing ? `observing, not sent: ${reason.words}` : reason.words,
+    facts: reason,
+  };
+  return [
+    { kind: "audit", entry },
+    { kind: "command", record },
+  ];
+}
+
+/** Frees chargers by hand: from the events that hold them now until those end; later events still apply. */
+export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
+  const changes: Change[] = [];
+  for (const id of chargers) {
+    const charger = depot.chargers.get(id);
+    if (charger === undefined) continue;
+    const verdict = depot.verdictOn(charger, now);
+    const claims = verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled];
+    const last = depot.commands.get(id);
+    if (claims.length > 0) {
+      const until = claims.reduce((latest, { until }) => (until > latest ? until : latest), now);
+      const hold = { charger: id, events: claims.map(({ event }) => event.id), since: now, until };
+      depot.holds.set(id, hold);
+      depot.wake(id, until);
+      changes.push(
+        { kind: "hold", hold },
+        byHand(id, now, `${id} freed by an operator until ${depot.wallClock(until)}`),
+      );
+    } else if (last !== undefined && last.command.desired.kind !== "release") {
+      const { vehicle, event, desired } = last.command;
+      const decision = {
+        desired: { kind: "release" },
+        until: null,
+        vehicle,
+        event,
+        cause: "operator",
+      } as const;
+      changes.push(byHand(id, now, `${id} freed by an operator from ${inWords(desired)}`));
+      changes.push(...decide(depot, verdict, decision, now));
+    }
+  }
+  return changes;
+}
+
+const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
+  kind: "audit",
+  entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
+});
+
+/** True if the charger has to be put in line; one that waits, or is being sent to, will see what holds by then. */
+function enqueue(depot: Depot, charger: ChargerId): boolean {
+  const quiet = depot.settings.mode === "observe" || depot.presenceOf(charger).online === false;
+  if (quiet || depot.toSend.has(charger)) return false;
+  depot.toSend.add(charger);
+  return !depot.inFlight.has(charger);
+}
+
+function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
+  const hold = depot.holds.get(charger);
+  if (hold === undefined || now < hold.until) return [];
+  depot.holds.delete(charger);
+  return [{ kind: "holdEnded", charger }];
+}
+
+function merged(touches: Iterable<Touch>): ReadonlyMap<ChargerId, boolean> {
+  const byCharger = new Map<ChargerId, boolean>();
+  for (const { charger, reassert } of touches)
+    byCharger.set(charger, reassert || byCharger.get(charger) === true);
+  return byCharger;
+}

@@ -1,0 +1,88 @@
+import type { Json } from "../core/audit.ts";
+import { backoff } from "../core/backoff.ts";
+import { type Command, commandId, type CommandRecord, type Sent } from "../core/control/command.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import { after, type Instant, seconds } from "../core/units.ts";
+
+const FIRST_RETRY = seconds(1);
+const LONGEST_RETRY = seconds(60);
+
+/**
+ * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
+ * a refresh that went well adds no row. `fraction` in [0, 1) spreads the retries.
+ */
+export function outcome(
+  depot: Depot,
+  command: Command,
+  sent: Sent,
+  now: Instant,
+  fraction: number,
+): readonly Change[] {
+  const record = depot.commands.get(command.charger);
+  // A newer decision took its place while it was on its way: that one will have its own outcome.
+  if (record === undefined || commandId(record.command) !== commandId(command)) {
+    return [outcomeRow(command, now, spoken(sent), { sent: sent.ok })];
+  }
+  depot.dirty.add(command.charger);
+  return sent.ok ? arrived(depot, record, now) : failed(depot, record, sent.reason, now, fraction);
+}
+
+function arrived(depot: Depot, record: CommandRecord, now: Instant): readonly Change[] {
+  const first = record.progress === "planned";
+  const next: CommandRecord = {
+    ...record,
+    progress: first ? "acknowledged" : record.progress,
+    sentAt: now,
+    sends: record.sends + 1,
+    failures: 0,
+  };
+  depot.commands.set(record.command.charger, next);
+  depot.wake(record.command.charger, after(now, depot.settings.refresh));
+  if (!first) return [];
+  const took = now - record.command.decidedAt;
+  return [
+    outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, { sent: true, ms: took }),
+    { kind: "command", record: next },
+  ];
+}
+
+function failed(
+  depot: Depot,
+  record: CommandRecord,
+  reason: string,
+  now: Instant,
+  fraction: number,
+): readonly Change[] {
+  const { command } = record;
+  const next = { ...record, failures: record.failures + 1 };
+  depot.commands.set(command.charger, next);
+  depot.wake(
+    command.charger,
+    after(now, backoff(next.failures, 0.5 + fraction / 2, FIRST_RETRY, LONGEST_RETRY)),
+  );
+  if (record.failures > 0) return [];
+  return [outcomeRow(command, now, `not sent: ${reason}`, { sent: false, reason })];
+}
+
+const spoken = (sent: Sent): string =>
+  sent.ok ? "acknowledged by the broker, already replaced" : `not sent: ${sent.reason}`;
+
+export const outcomeRow = (
+  { charger, vehicle, event, ...command }: Command,
+  at: Instant,
+  words: string,
+  facts: Json,
+): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "outcome",
+    charger,
+    vehicle,
+    event,
+    command: commandId(command),
+    words: `${charger} ${commandId(command)} ${words}`,
+    facts,
+  },
+});

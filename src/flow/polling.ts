@@ -1,0 +1,90 @@
+import {
+  BehaviorSubject,
+  concatMap,
+  defer,
+  filter,
+  from,
+  ignoreElements,
+  merge,
+  mergeMap,
+  NEVER,
+  type Observable,
+  race,
+  repeat,
+  switchMap,
+  tap,
+  timer,
+} from "rxjs";
+
+import { backoff } from "../core/backoff.ts";
+import { after, type EventId, type Instant, type Millis, millis, minutes, seconds } from "../core/units.ts";
+import type { Fetched, PollingPorts } from "./ports.ts";
+
+/** Someone says that there is news: look at the list, or at these events. */
+export type Hint = "list" | readonly EventId[];
+
+const FIRST_RETRY = seconds(1);
+const LONGEST_RETRY = minutes(5);
+/** Hints may come as fast as anyone likes; the list is asked for at most this often because of them (DESIGN 6.1). */
+const HINTS_EVERY = seconds(10);
+
+/** Asks the partner: the list for ever, one request at a time, and single events when someone needs them. */
+export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> =>
+  merge(lists(ports, hint$, every), singles(ports, hint$));
+
+function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> {
+  return defer(() => {
+    // A hint that comes while a list is on its way counts for the next one: that list may be older.
+    const hinted$ = new BehaviorSubject(false);
+    let hintsFrom: Instant = ports.now();
+    let failures = 0;
+    let pause = every;
+    const list$ = defer(() => {
+      if (hinted$.value) hintsFrom = after(ports.now(), HINTS_EVERY);
+      hinted$.next(false);
+      return ports.list();
+    }).pipe(
+      tap((fetched) => {
+        failures = fetched.kind === "failed" ? failures + 1 : 0;
+        pause = pauseAfter(fetched, failures, every, ports.random());
+      }),
+      repeat({
+        delay: () => {
+          // While the partner is failing, or asked us to wait, a hint does not hurry us.
+          const hurry$ = failures > 0 ? NEVER : hinted$.pipe(filter(Boolean));
+          return race(
+            timer(pause),
+            hurry$.pipe(switchMap(() => timer(Math.max(0, hintsFrom - ports.now())))),
+          );
+        },
+      }),
+    );
+    const hints$ = hint$.pipe(
+      filter((hint) => hint === "list"),
+      tap(() => hinted$.next(true)),
+      ignoreElements(),
+    );
+    return merge(hints$, list$);
+  });
+}
+
+function singles(ports: PollingPorts, hint$: Observable<Hint>): Observable<Fetched> {
+  return defer(() => {
+    const waiting = new Set<EventId>();
+    return hint$.pipe(
+      mergeMap((hint) => (hint === "list" ? [] : from(hint))),
+      filter((id) => !waiting.has(id)),
+      tap((id) => waiting.add(id)),
+      // One at a time, in order; what fails is left to the next list.
+      concatMap((id) => {
+        waiting.delete(id);
+        return ports.event(id);
+      }),
+    );
+  });
+}
+
+function pauseAfter(fetched: Fetched, failures: number, every: Millis, fraction: number): Millis {
+  if (fetched.kind !== "failed") return millis(every * (0.9 + 0.2 * fraction));
+  return millis(Math.max(fetched.retryAfter ?? 0, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
+}

@@ -1,0 +1,172 @@
+import type { AuditEntry, Json } from "../core/audit.ts";
+import { askInWords, changeInWords, nameOf, oddities } from "../core/control/describe.ts";
+import { type EventNotice, type Intake, intake } from "../core/control/intake.ts";
+import type { KnownEvent } from "../core/control/known.ts";
+import { type Targeting, targeting } from "../core/control/targeting.ts";
+import { type Delivery, lastWords, type Rejected, type Taken } from "../core/delivery.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import { nowhere } from "./advance.ts";
+import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../core/units.ts";
+
+export interface Taking {
+  readonly changes: readonly Change[];
+  /** Chargers for which something changed that holds, or held, now. */
+  readonly touched: ReadonlySet<ChargerId>;
+  /** Events to be fetched by id: two webhooks contradict each other, or complete lists lack them. */
+  readonly ask: readonly EventId[];
+  /** Per delivery, in order. */
+  readonly taken: readonly Taken[];
+}
+
+/** Intake and expansion of what arrived in one turn, in order. Changes the picture, and says what is to be written. */
+export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
+  const changes: Change[] = [];
+  const touched = new Set<ChargerId>();
+  const ask: EventId[] = [];
+  const taken = deliveries.map((delivery) => {
+    const counts = { accepted: 0, repeats: 0, rejected: 0 };
+    for (const notice of lastWords(delivery.notices)) {
+      if (notice.kind === "rejected") {
+        counts.rejected += 1;
+        changes.push(...quarantined(depot, notice, delivery));
+        continue;
+      }
+      const taken = takeNotice(depot, notice, delivery);
+      if (taken === null) continue;
+      counts[COUNTED[taken.outcome]] += 1;
+      if (taken.ask) ask.push(notice.kind === "event" ? notice.event.id : notice.id);
+      changes.push(...taken.changes);
+      changes.push(...nowhere(depot, taken.touched, delivery.at));
+      for (const vehicle of taken.touched) {
+        const charger = depot.plugs.where(vehicle);
+        if (charger !== null) touched.add(charger);
+      }
+    }
+    if (delivery.complete) ask.push(...depot.listed(new Set(idsIn(delivery)), delivery.at));
+    return counts;
+  });
+  return { changes, touched, ask, taken };
+}
+
+const COUNTED = {
+  new: "accepted",
+  changed: "accepted",
+  withdrawn: "accepted",
+  repeat: "repeats",
+  stale: "repeats",
+} as const;
+
+interface TakenNotice {
+  readonly outcome: Intake["outcome"];
+  readonly changes: readonly Change[];
+  readonly touched: ReadonlySet<VehicleId>;
+  readonly ask: boolean;
+}
+
+const NOBODY: ReadonlySet<VehicleId> = new Set();
+
+function takeNotice(depot: Depot, notice: EventNotice, delivery: Delivery): TakenNotice | null {
+  const id = notice.kind === "event" ? notice.event.id : notice.id;
+  // One 404 is not a withdrawal: two complete lists must have lacked the event as well (DESIGN 5.2).
+  if (notice.kind === "gone" && !depot.isMissing(id)) return null;
+  const before = depot.known.get(id);
+  const source = delivery.source === "webhook" ? "webhook" : "fetch";
+  const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
+  const changes: Change[] = [];
+  const { known, outcome, warning, ask } = result;
+  let touched = NOBODY;
+  if (known !== undefined && known !== before) {
+    changes.push({ kind: "event", known });
+    if (outcome === "repeat") depot.known.set(id, known);
+    else {
+      touched = depot.remember(known, delivery.at);
+      changes.push(audited(depot, known, before, outcome, delivery));
+    }
+  }
+  if (warning !== null)
+    changes.push({ kind: "audit", entry: eventRow(delivery.at, id, warning, { warning }) });
+  return { outcome, changes, touched, ask };
+}
+
+function* idsIn({ notices }: Delivery): Generator<EventId> {
+  for (const notice of notices) {
+    if (notice.kind === "event") yield notice.event.id;
+    else if (notice.id !== null) yield notice.id;
+  }
+}
+
+function audited(
+  depot: Depot,
+  known: KnownEvent,
+  before: KnownEvent | undefined,
+  outcome: Intake["outcome"],
+  delivery: Delivery,
+): Change {
+  const { at, source } = delivery;
+  if (known.kind === "withdrawn") {
+    const name = before?.kind === "live" ? nameOf(before.revision.event) : `event ${known.id}`;
+    const words = `${name} was withdrawn (${source})`;
+    return { kind: "audit", entry: eventRow(at, known.id, words, { outcome, source }) };
+  }
+  const { settings, wallClock } = depot;
+  const { event, start } = known.revision;
+  const aim = targeting(event, depot.expansion);
+  const earlier = before?.kind === "live" ? before.revision : null;
+  const asks = askInWords(known.revision, aim, settings, wallClock);
+  const changed = earlier === null ? "" : `, ${changeInWords(earlier, known.revision, settings, wallClock)}`;
+  const odd = oddities(known.revision, aim, settings, depot.chargers.values(), at);
+  const words = [
+    `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
+    ...odd,
+  ];
+  return {
+    kind: "audit",
+    entry: eventRow(at, known.id, words.join("; "), {
+      outcome,
+      source,
+      revision: iso(event.revision),
+      start: iso(start),
+      durationMs: event.duration,
+      randomizeStartMs: event.randomizeStart,
+      priority: event.priority,
+      ask: { ...event.ask },
+      hash: event.hash,
+      targets: targetFacts(aim),
+      odd,
+    }),
+  };
+}
+
+const targetFacts = (aim: Targeting): Json => ({
+  vehicles: aim.vehicles.size,
+  foreignVehicles: aim.foreignVehicles,
+  foreignTypes: aim.foreignTypes,
+});
+
+/** The same rubbish in every poll is kept and said once. */
+function quarantined(depot: Depot, rejected: Rejected, { at, source }: Delivery): readonly Change[] {
+  if (!depot.isFirstSight(rejected)) return [];
+  const words = `${rejected.id === null ? "something" : `event ${rejected.id}`} in a ${source} was set aside: ${rejected.path}: ${rejected.reason}`;
+  return [
+    { kind: "quarantine", rejected, at, source },
+    {
+      kind: "audit",
+      entry: {
+        ...eventRow(at, rejected.id, words, { path: rejected.path, reason: rejected.reason, source }),
+        kind: "rejected",
+      },
+    },
+  ];
+}
+
+const eventRow = (at: Instant, event: EventId | null, words: string, facts: Json): AuditEntry => ({
+  at,
+  kind: "event",
+  charger: null,
+  vehicle: null,
+  event,
+  command: null,
+  words,
+  facts,
+});
