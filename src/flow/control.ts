@@ -7,6 +7,7 @@ import {
   merge,
   mergeMap,
   type Observable,
+  of,
   Subject,
   tap,
 } from "rxjs";
@@ -51,6 +52,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
   const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => stages.advance()));
   const online$ = sources.charger$.pipe(map((message) => stages.hear(message)));
   const everyone$ = merge(
+    of(stages.everyone({ reassert: false })), // the first look
     sources.brokerUp$.pipe(map(() => stages.everyone({ reassert: true }))),
     sources.startsAllowed$.pipe(map(() => stages.allowStarts())),
     sources.freed$.pipe(map((chargers) => stages.free(chargers))),
@@ -62,7 +64,10 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
 
   return merge(touched$, elsewhere$).pipe(
     map((touches: readonly Touch[]) => stages.look(touches)), // arbitrate + reconcile
-    tap(() => looked$.next()),
+    tap(() => {
+      looked$.next();
+      ports.looked();
+    }),
     concatMap((send) => stages.committed(send)), // nothing is published before the commit that says why
     mergeMap((chargers) => from(chargers)),
     mergeMap((charger) => stages.send(charger), WINDOW), // one in flight per charger; what waits is replaced

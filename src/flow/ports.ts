@@ -37,6 +37,8 @@ export interface ControlPorts {
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Events that only a fetch by id can settle. */
   readonly ask: (ids: readonly EventId[]) => void;
+  /** A look was done: health wants to know that they are fresh. */
+  readonly looked: () => void;
   /** Something that a person should hear of, and that changes nothing. */
   readonly warn: (words: string) => void;
 }

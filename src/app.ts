@@ -1,0 +1,329 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+
+import type { Logger } from "pino";
+import { filter, map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
+
+import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
+import type { BrokerAddress } from "./chargers/dial.ts";
+import { Fleet } from "./chargers/fleet.ts";
+import type { BrokerConfig } from "./config/mqtt.ts";
+import type { Config } from "./config/schema.ts";
+import type { AuditEntry, Json } from "./core/audit.ts";
+import { Depot } from "./core/depot.ts";
+import { attempted, freshHealth } from "./core/partnerHealth.ts";
+import type { ChargerMessage } from "./core/site/telemetry.ts";
+import { type ChargerId, chargerId, type Instant, instant, seconds } from "./core/units.ts";
+import { control, states } from "./flow/control.ts";
+import { type Hint, polling } from "./flow/polling.ts";
+import type { Arrival, ControlPorts, Fetched } from "./flow/ports.ts";
+import { limited, standDown } from "./flow/stop.ts";
+import { ControlSocket } from "./operator/controlSocket.ts";
+import { OperatorListener } from "./operator/server.ts";
+import { chargersView, eventsView, statusView, vehiclesView } from "./operator/views.ts";
+import { openState } from "./store/open.ts";
+import { VtnClient } from "./vtn/client.ts";
+import type { Fetched as Asked } from "./vtn/fetched.ts";
+import { TokenSource } from "./vtn/token.ts";
+import { WebhookListener } from "./vtn/webhook.ts";
+import { wallClock } from "./wallClock.ts";
+
+/** Where time and chance come from. */
+export interface Surroundings {
+  readonly now: () => Instant;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly randomBytes: (count: number) => Buffer;
+  readonly log: Logger;
+}
+
+export type Started =
+  | { readonly ok: true; readonly app: App }
+  | { readonly ok: false; readonly reason: string };
+
+/** A running daemon. Disposing it stops it as `control.onStop` says. */
+export interface App extends AsyncDisposable {
+  /** Null: no webhook is configured. */
+  readonly webhookPort: number | null;
+  readonly operatorPort: number;
+  /** Null: the broker is elsewhere. */
+  readonly brokerPort: number | null;
+}
+
+/** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
+const FIRST_FETCH_PATIENCE = seconds(10);
+
+/** The machine's own clock and chance. */
+export const surroundings = (log: Logger): Surroundings => ({
+  now: () => instant(Date.now()),
+  monotonic: () => performance.now(),
+  random: Math.random,
+  randomBytes,
+  log,
+});
+
+/** The whole daemon, wired in a straight line; what was started last stops first. */
+export async function startApp(config: Config, world: Surroundings): Promise<Started> {
+  const { now, monotonic, random, log } = world;
+  await using stack = new AsyncDisposableStack();
+
+  const opened = openState(config.state, { now, random: world.randomBytes, log });
+  if (!opened.ok) return opened;
+  const { store, remembered, epoch, siteKey, setAside } = opened;
+  stack.use(store);
+  store.onCommitted = (rows) => {
+    for (const row of rows) logRow(log, row);
+  };
+  const note = (words: string, facts: Json = null): void => store.write([daemonRow(now(), words, facts)]);
+
+  const clock = wallClock(config.site.timezone, now);
+  const depot = new Depot({
+    chargers: config.chargers,
+    vehicles: config.vehicles,
+    settings: config.control,
+    siteKey,
+    epoch,
+    wallClock: clock,
+    unsure: setAside !== null,
+  });
+  depot.restore(remembered, now());
+  note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
+    epoch,
+  });
+  for (const { command } of remembered.commands) {
+    if (!depot.chargers.has(command.charger) && command.desired.kind !== "release") {
+      log.warn(
+        { charger: command.charger },
+        "a charger left the configuration while it was limited: free it by hand",
+      );
+    }
+  }
+
+  let broker: EmbeddedBroker | null = null;
+  if (config.mqtt.reach.kind === "embedded") {
+    broker = stack.use(await EmbeddedBroker.listen({ ...config.mqtt.reach.listen, log }));
+  }
+  const charger$ = new Subject<ChargerMessage>();
+  const broker$ = new Subject<boolean>();
+  const fleet = stack.use(
+    new Fleet({
+      prefix: config.mqtt.prefix,
+      site: config.site.id,
+      chargers: config.chargers,
+      broker: addressOf(config.mqtt, broker),
+      now,
+      random,
+      log,
+      onMessage: (message) => charger$.next(message),
+      onBroker: (up) => broker$.next(up),
+    }),
+  );
+
+  const { vtn } = config;
+  const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
+  const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
+  let partner = freshHealth(now());
+  const heard = (answer: Asked): Fetched => {
+    const attempt =
+      answer.kind === "failed"
+        ? ({ ok: false, reason: answer.reason } as const)
+        : ({ ok: true, skew: answer.skew } as const);
+    const { health, say } = attempted(partner, attempt, now(), {
+      staleAfter: vtn.staleAfter,
+      maxSkew: config.clock.maxSkew,
+    });
+    partner = health;
+    for (const { level, words } of say) log[level](words);
+    return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
+  };
+
+  const hint$ = new Subject<Hint>();
+  const fetched$ = polling(
+    {
+      now,
+      random,
+      list: async () => heard(await client.list()),
+      event: async (id) => heard(await client.event(id)),
+    },
+    hint$,
+    vtn.pollEvery,
+  ).pipe(
+    tap((fetched) => {
+      if (fetched.kind !== "unchanged") return;
+      const missing = depot.listed(null, fetched.at);
+      if (missing.length > 0) hint$.next(missing);
+    }),
+    share(),
+  );
+  const polled$ = fetched$.pipe(
+    mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
+    map((delivery): Arrival => ({
+      delivery,
+      settle: ({ ok }) => (ok ? client.settled(delivery) : undefined),
+    })),
+  );
+  const webhook$ = new Subject<Arrival>();
+  const freed$ = new Subject<readonly ChargerId[]>();
+
+  let lookedAt: Instant | null = null;
+  const ports: ControlPorts = {
+    now,
+    random,
+    write: (changes) => store.write(changes),
+    durable: () => store.durable(),
+    remembered: () => store.remembered(),
+    send: (command, lease) => fleet.send(command, lease),
+    publishState: (charger, payload) => fleet.publishState(charger, payload),
+    ask: (ids) => hint$.next(ids),
+    looked: () => {
+      lookedAt = now();
+    },
+    warn: (words) => log.warn(words),
+  };
+
+  stack.defer(() => standDown(depot, ports, config.control.onStop, log));
+  const flow = merge(
+    control(
+      depot,
+      {
+        webhook$,
+        polled$,
+        charger$,
+        brokerUp$: broker$.pipe(filter(Boolean)),
+        startsAllowed$: merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1)),
+        freed$,
+      },
+      ports,
+    ),
+    states(depot, ports),
+  ).subscribe({ error: fatal });
+  stack.defer(() => flow.unsubscribe());
+
+  let webhook: WebhookListener | null = null;
+  if (config.webhook !== null) {
+    const { listen, path, trustProxy, tls, auth } = config.webhook;
+    webhook = stack.use(
+      await WebhookListener.start({
+        ...listen,
+        path,
+        trustProxy,
+        tls: tls === null ? null : { cert: tls.cert(), key: tls.key() },
+        scheme: auth,
+        now,
+        monotonic,
+        log,
+        hint: (ask) => hint$.next(ask),
+        take: (delivery) => {
+          const { promise, resolve } = Promise.withResolvers<Parameters<Arrival["settle"]>[0]>();
+          webhook$.next({
+            delivery,
+            settle: (answer) => {
+              if (answer.ok) client.settled(delivery);
+              resolve(answer);
+            },
+          });
+          return promise;
+        },
+      }),
+    );
+  }
+
+  let listening = false;
+  const operator = stack.use(
+    await OperatorListener.start(config.operator.listen, {
+      ready: () => listening && lookedAt !== null,
+      status: () =>
+        statusView(depot, now(), {
+          site: config.site.id,
+          epoch,
+          ready: lookedAt !== null,
+          lookedAt,
+          partner,
+          broker: fleet.connected,
+          store: { ...store.stats() },
+          quarantine: store.quarantine(20).map((row) => ({ ...row })),
+        }),
+      events: () => eventsView(depot, now()),
+      chargers: () => chargersView(depot, now()),
+      vehicles: () => vehiclesView(depot, now()),
+      audit: (query) => store.audit(query).map((row) => ({ ...row })),
+    }),
+  );
+  listening = true;
+
+  const socket = await ControlSocket.start(join(config.state, "control.sock"), {
+    audit: (query) => store.audit(query).map((row) => ({ ...row })),
+    verify: () => ({ ...store.verify() }),
+    release: async (id) => {
+      if (id !== null && !depot.chargers.has(chargerId(id)))
+        return { ok: false, words: `there is no charger ${id}` };
+      const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
+      const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
+      freed$.next(chargers);
+      return {
+        ok: true,
+        words:
+          held.length === 0
+            ? "nothing was limited"
+            : `freed ${held.map(({ command }) => command.charger).join(", ")}`,
+      };
+    },
+  });
+  if (typeof socket === "string")
+    log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
+  else stack.use(socket);
+
+  log.info(
+    { operator: operator.port, webhook: webhook?.port ?? null, broker: broker?.port ?? null },
+    "setpointd is up",
+  );
+  const running = stack.move();
+  return {
+    ok: true,
+    app: {
+      webhookPort: webhook?.port ?? null,
+      operatorPort: operator.port,
+      brokerPort: broker?.port ?? null,
+      [Symbol.asyncDispose]: () => running.disposeAsync(),
+    },
+  };
+}
+
+/** An error in the flow is a bug: the process ends, and a restart is safe by design. */
+function fatal(cause: unknown): never {
+  throw new Error("the control flow failed", { cause });
+}
+
+/** How the site broker of a configuration is reached; `embedded` where it runs in this process. */
+export function addressOf(
+  { reach, username, password, tls }: BrokerConfig,
+  embedded: EmbeddedBroker | null,
+): BrokerAddress {
+  return {
+    url: reach.kind === "url" ? reach.url : `mqtt://127.0.0.1:${embedded?.port ?? reach.listen.port}`,
+    username,
+    password: () => password?.(),
+    tls: tls === null ? null : { ...pem("ca", tls.ca), ...pem("cert", tls.cert), ...pem("key", tls.key) },
+  };
+}
+
+const pem = <Name extends string>(
+  name: Name,
+  read: (() => string) | null,
+): { readonly [N in Name]?: string } =>
+  read === null ? {} : ({ [name]: read() } as { readonly [N in Name]: string });
+
+const daemonRow = (at: Instant, words: string, facts: Json) =>
+  ({
+    kind: "audit",
+    entry: { at, kind: "daemon", charger: null, vehicle: null, event: null, command: null, words, facts },
+  }) as const;
+
+/** The control-action log: every row of the record is a line, once it is committed. */
+function logRow(log: Logger, { kind, charger, vehicle, event, command, words }: AuditEntry): void {
+  const level = kind === "rejected" || kind === "missed" ? "warn" : "info";
+  const named = Object.entries({ charger, vehicle, event, command }).filter(([, value]) => value !== null);
+  log[level]({ kind, ...Object.fromEntries(named) }, words);
+}

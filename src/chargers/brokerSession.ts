@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Sent } from "../core/control/command.ts";
+import { backoff, brokerTiming, type BrokerTiming } from "./brokerTiming.ts";
+import { Connection, type PublishOptions } from "./connection.ts";
+import { dial, type BrokerAddress } from "./dial.ts";
+import type { Ended } from "./ending.ts";
+import { afterFailure, afterSuccess, firstChoice, type VersionChoice } from "./mqttVersion.ts";
+import { topicFault } from "./topic.ts";
+
+export interface BrokerSessionOptions {
+  readonly address: BrokerAddress;
+  readonly clientId: string;
+  /** Retained `true` while we are there, `false` when we are not (last will). */
+  readonly presenceTopic: string;
+  /** Subscribed with QoS 1 on every connection. */
+  readonly filters: readonly string[];
+  /** A fraction for the jitter of the back-off. */
+  readonly random: () => number;
+  readonly log: Logger;
+  /** Everything is subscribed, and what the broker had retained has arrived. Nothing of before is sent again. */
+  readonly onUp: () => void;
+  /** Never called for our own stop. */
+  readonly onDown: (reason: string) => void;
+  readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
+  /** Publishes without a PUBACK at a time. */
+  readonly window?: number;
+  readonly timing?: Partial<BrokerTiming>;
+}
+
+const WINDOW = 20;
+
+/** Keeps one broker connected: a new client for every attempt, nothing queued, nothing ever replayed (DESIGN 2). */
+export class BrokerSession implements AsyncDisposable {
+  readonly #options: BrokerSessionOptions;
+  readonly #timing: BrokerTiming;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #connection: Connection | undefined;
+  #up = false;
+  #choice: VersionChoice = firstChoice;
+  /** Attempts since the last connection that lasted. */
+  #attempt = 0;
+  /** This outage has been told. */
+  #told = false;
+
+  /** Starts at once; `onUp` says when it is there. */
+  constructor(options: BrokerSessionOptions) {
+    this.#options = options;
+    this.#timing = { ...brokerTiming, ...options.timing };
+    this.#running = this.#run();
+  }
+
+  get connected(): boolean {
+    return this.#up;
+  }
+
+  /** QoS 1. Settles within the PUBACK deadline of its turn; refused at once while there is no connection. */
+  publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
+    const fault = topicFault(topic);
+    if (fault !== null) return Promise.resolve({ ok: false, retry: false, reason: fault });
+    if (!this.#up || this.#connection === undefined) {
+      return Promise.resolve({ ok: false, retry: true, reason: "broker not connected" });
+    }
+    return this.#connection.publish(topic, payload, options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#connection?.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const nap = this.#napAfter(await this.#attemptOnce());
+      if (!signal.aborted) await sleep(nap, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** From CONNECT to the end of that connection. */
+  async #attemptOnce(): Promise<Ended> {
+    const { onUp, onDown } = this.#options;
+    const connection = this.#connect();
+    if (typeof connection === "string") return { kind: "unreachable", reason: connection };
+    this.#connection = connection;
+    if (!(await connection.opened)) return connection.ended;
+    this.#up = true;
+    this.#welcome();
+    const steady = setTimeout(() => (this.#attempt = 0), this.#timing.steadyAfter);
+    onUp();
+    const end = await connection.ended;
+    clearTimeout(steady);
+    this.#up = false;
+    if (end.kind !== "stopped") onDown(end.reason);
+    return end;
+  }
+
+  #connect(): Connection | string {
+    const { address, clientId, presenceTopic, filters, onMessage, log, window = WINDOW } = this.#options;
+    const { version } = this.#choice;
+    const timing = this.#timing;
+    const client = dial({ address, clientId, version, presenceTopic, timing });
+    if (typeof client === "string") return client;
+    return new Connection(client, {
+      version,
+      filters,
+      presenceTopic,
+      window,
+      timing,
+      onMessage,
+      onUnheard: (topic) => log.debug({ topic }, "published, but nobody subscribes to it"),
+      onComplaint: (reason) => log.warn({ reason }, "broker restricts us"),
+    });
+  }
+
+  #welcome(): void {
+    const { log } = this.#options;
+    this.#choice = afterSuccess(this.#choice);
+    this.#told = false;
+    log.info({ broker: this.#place(), mqtt: this.#choice.version === 5 ? "5" : "3.1.1" }, "broker connected");
+  }
+
+  /** What an end means for the next attempt; answers when that may be, in ms. */
+  #napAfter(end: Ended): number {
+    switch (end.kind) {
+      case "stopped":
+        return 0;
+      case "takenOver":
+        this.#tellTakenOver(end);
+        return this.#timing.takenOverPause;
+      case "version": {
+        const refused = this.#choice.version;
+        this.#choice = afterFailure(this.#choice, "version");
+        // An older broker is no outage; one that refuses both versions is.
+        return refused === 5 ? 0 : this.#backOff(end);
+      }
+      case "unanswered":
+        this.#choice = afterFailure(this.#choice, "unanswered");
+        return this.#backOff(end);
+      case "refused":
+      case "unreachable":
+        this.#choice = afterFailure(this.#choice, "other");
+        return this.#backOff(end);
+      case "dropped":
+        return this.#backOff(end);
+    }
+  }
+
+  #backOff(end: Ended): number {
+    const { log, random } = this.#options;
+    if (!this.#told) {
+      this.#told = true;
+      log.warn({ broker: this.#place(), reason: end.reason }, "broker unreachable, retrying");
+    } else log.debug({ reason: end.reason, attempt: this.#attempt }, "broker still unreachable");
+    const nap = backoff(this.#timing, this.#attempt, random());
+    this.#attempt += 1;
+    return nap;
+  }
+
+  #tellTakenOver(end: Ended): void {
+    this.#told = true;
+    this.#options.log.error(
+      { broker: this.#place(), clientId: this.#options.clientId, reason: end.reason },
+      "another client uses our client id: stepping down, is a second gateway of this site running?",
+    );
+  }
+
+  /** Host and port: a url may hold a password. */
+  #place(): string {
+    return URL.parse(this.#options.address.url)?.host ?? "?";
+  }
+}

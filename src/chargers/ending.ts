@@ -1,0 +1,65 @@
+import type { Sent } from "../core/control/command.ts";
+
+/** Why a connection is over. */
+export interface Ended {
+  readonly kind: EndKind;
+  readonly reason: string;
+}
+
+type EndKind =
+  /** The broker does not speak this MQTT. */
+  | "version"
+  /** It hung up before it answered CONNECT. */
+  | "unanswered"
+  /** It answered CONNECT with no, to our password for instance. */
+  | "refused"
+  /** Nobody was there, or nobody answered in time. */
+  | "unreachable"
+  /** It was up, and is not any more. */
+  | "dropped"
+  /** Another client came with our id. */
+  | "takenOver"
+  /** We left. */
+  | "stopped";
+
+/** CONNACK 1 (MQTT 3.1.1) and 0x84 (MQTT 5). */
+const VERSION_REFUSED: ReadonlySet<unknown> = new Set([1, 0x84]);
+const TAKEN_OVER = 0x8e;
+/** PUBACK and CONNACK codes from here on are refusals (MQTT 5, 2.4). */
+const REFUSAL = 0x80;
+
+/** Numbers are MQTT reason codes, strings are the system's. */
+const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefined);
+
+/** The system tells some failures by code only. */
+const words = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);
+
+/** What an error means for a connection; `greeted`: the broker had accepted it before. */
+export function endOfError(error: Error, greeted: boolean): Ended {
+  const code = codeOf(error);
+  const reason = words(error);
+  if (greeted) return { kind: "dropped", reason };
+  if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
+  if (typeof code === "number") return { kind: "refused", reason };
+  const hungUp = code === "ECONNRESET" || code === "EPIPE";
+  return { kind: hungUp ? "unanswered" : "unreachable", reason };
+}
+
+/** The broker closed the connection without a word. */
+export const endOfClose = (greeted: boolean): Ended => ({
+  kind: greeted ? "dropped" : "unanswered",
+  reason: "the broker closed the connection",
+});
+
+/** The broker said goodbye, as only MQTT 5 brokers can. */
+export const endOfDisconnect = (code: number): Ended =>
+  code === TAKEN_OVER
+    ? { kind: "takenOver", reason: "another client connected with our client id (0x8e)" }
+    : { kind: "dropped", reason: `the broker disconnected us (0x${code.toString(16).padStart(2, "0")})` };
+
+/** What a publish callback means: a refusal by the broker will not change by asking again. */
+export function sentOf(error: Error | null | undefined): Sent {
+  if (error === null || error === undefined) return { ok: true };
+  const code = codeOf(error);
+  return { ok: false, retry: typeof code !== "number" || code < REFUSAL, reason: words(error) };
+}

@@ -1,0 +1,85 @@
+import type { Instant } from "../core/units.ts";
+import { instant } from "../core/units.ts";
+import { openState } from "../store/open.ts";
+import type { Store } from "../store/store.ts";
+import { wallClock } from "../wallClock.ts";
+import { surroundings } from "../app.ts";
+import { configuration } from "./configuration.ts";
+import { askDaemon } from "./daemon.ts";
+import { logger } from "./logger.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+
+export interface AuditOptions {
+  readonly config: string | undefined;
+  readonly json: boolean;
+  readonly event: string | undefined;
+  readonly charger: string | undefined;
+}
+
+interface Row {
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly words: string;
+}
+
+/** Rows asked for at a time; the record may be much longer. */
+const PAGE = 5000;
+
+/** `audit`: the record, oldest first. */
+export async function audit(
+  { config: named, json, event, charger }: AuditOptions,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const clock = wallClock(config.site.timezone, now);
+  const query = { ...(event === undefined ? {} : { event }), ...(charger === undefined ? {} : { charger }) };
+  const page = async (after: number): Promise<readonly Row[] | string> => {
+    const parameters = new URLSearchParams({ ...query, after: String(after), limit: String(PAGE) });
+    const answer = await askDaemon(config.state, "GET", `/audit?${parameters.toString()}`);
+    if (answer.kind === "answered") return answer.body as readonly Row[];
+    return withStore(config.state, (store) => store.audit({ ...query, after, limit: PAGE }));
+  };
+  for (let after = 0; ;) {
+    const rows = await page(after);
+    if (typeof rows === "string") {
+      complain(rows);
+      return 1;
+    }
+    for (const row of rows) say(json ? JSON.stringify(row) : `${clock(instant(row.at))}  ${row.words}`);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return 0;
+    after = last.seq;
+  }
+}
+
+/** `audit verify`: follows the hash chain from the first row to the authenticated head. */
+export async function auditVerify(named: string | undefined): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const answer = await askDaemon(config.state, "GET", "/audit/verify");
+  const verified =
+    answer.kind === "answered"
+      ? (answer.body as ReturnType<Store["verify"]>)
+      : withStore(config.state, (store) => store.verify());
+  if (typeof verified === "string") {
+    complain(verified);
+    return 1;
+  }
+  if (!verified.ok) {
+    complain(`the record is broken at row ${verified.seq}: ${verified.reason}`);
+    return 1;
+  }
+  say(`the record is whole: ${verified.rows} rows, head ${verified.head}`);
+  return 0;
+}
+
+/** Without a daemon the verb opens the state itself; a text says why it cannot. */
+function withStore<T>(state: string, ask: (store: Store) => T): T | string {
+  const { now, randomBytes, log } = surroundings(logger(2, "error"));
+  const opened = openState(state, { now, random: randomBytes, log });
+  if (!opened.ok) return opened.reason;
+  using store = opened.store;
+  return ask(store);
+}

@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+
+import { loadConfig } from "../config/load.ts";
+import { explain } from "../config/mistakes.ts";
+import type { Config } from "../config/schema.ts";
+import { complain } from "./outcome.ts";
+
+/** Where a configuration is looked for when none is named. */
+export const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
+
+/** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
+export const configFile = (named: string | undefined): string | undefined =>
+  named ?? process.env["SETPOINTD_CONFIG"] ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
+
+/** Loads the configuration of a verb; what is wrong with it has been explained when the answer is null. */
+export function configuration(named: string | undefined): Config | null {
+  const file = configFile(named);
+  if (file === undefined) {
+    complain(
+      "which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG; config/example.yaml is one to start from",
+    );
+    return null;
+  }
+  const loaded = loadConfig(file, process.env);
+  if (loaded.ok) return loaded.config;
+  complain(explain(loaded.mistakes, file));
+  const count = loaded.mistakes.length;
+  complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);
+  return null;
+}

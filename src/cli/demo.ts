@@ -1,0 +1,101 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import pino from "pino";
+
+import { startApp, surroundings } from "../app.ts";
+import { configFrom } from "../config/load.ts";
+import { explain } from "../config/mistakes.ts";
+import { SimulatedChargers } from "../sim/chargers.ts";
+import { depotOf } from "../sim/depot.ts";
+import { SimulatedPartner } from "../sim/partner.ts";
+import { runScript } from "../sim/runScript.ts";
+import { loadScript } from "../sim/script.ts";
+import { plainLogger } from "./logger.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+import { stopSignal } from "./stopSignal.ts";
+
+const shipped = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
+
+/** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
+export async function demo(): Promise<ExitCode> {
+  const stopped = stopSignal();
+  const world = surroundings(plainLogger(process.env["LOG_LEVEL"] ?? "info"));
+  const { now, randomBytes } = world;
+  // The simulated side has its own voice: what it does is told by the script, in sentences.
+  const silent = pino({ level: "silent" });
+  const script = await loadScript(shipped("demo-script.yaml"));
+  if (!script.ok) {
+    complain(script.reason);
+    return 1;
+  }
+  await using stack = new AsyncDisposableStack();
+  const state = mkdtempSync(join(tmpdir(), "setpointd-demo-"));
+  stack.defer(() => rmSync(state, { recursive: true, force: true }));
+
+  const secret = (): string => randomBytes(24).toString("base64url");
+  const [clientSecret, webhookSecret] = [secret(), secret()];
+  const partner = stack.use(
+    await SimulatedPartner.start({
+      host: "127.0.0.1",
+      port: 0,
+      clientId: "demo-depot",
+      clientSecret,
+      webhook: null,
+      now,
+      log: silent,
+    }),
+  );
+  const text = readFileSync(shipped("demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
+  const loaded = configFrom(text, {
+    directory: state,
+    env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret },
+  });
+  if (!loaded.ok) {
+    complain(explain(loaded.mistakes, "config/demo.yaml"));
+    return 2;
+  }
+  const { config } = loaded;
+
+  say(
+    `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers, all in this process. Ctrl-C stops it.`,
+  );
+  const started = await startApp(config, world);
+  if (!started.ok) {
+    complain(started.reason);
+    return 1;
+  }
+  const app = stack.use(started.app);
+  partner.webhookTo({
+    url: `http://127.0.0.1:${app.webhookPort}${config.webhook?.path ?? ""}`,
+    secret: webhookSecret,
+  });
+  say(
+    `Look around: http://127.0.0.1:${app.operatorPort}/api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`,
+  );
+
+  const chargers = stack.use(
+    SimulatedChargers.start({
+      url: `mqtt://127.0.0.1:${app.brokerPort}`,
+      prefix: config.mqtt.prefix,
+      site: config.site.id,
+      chargers: depotOf(config.chargers, config.vehicles),
+      now,
+      log: silent,
+    }),
+  );
+  await chargers.whenOnline();
+  const stop = new AbortController();
+  const playing = runScript(script.script, partner, {
+    now,
+    signal: stop.signal,
+    tell: (sentence) => world.log.info(`partner: ${sentence}`),
+  });
+  await stopped;
+  say("Stopping.");
+  stop.abort();
+  await playing;
+  return 0;
+}

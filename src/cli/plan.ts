@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+
+import type { Dispatch } from "../core/control/expand.ts";
+import { intake } from "../core/control/intake.ts";
+import type { KnownEvent } from "../core/control/known.ts";
+import { dispatchesOf, type Stretch, stretchesOf } from "../core/control/plan.ts";
+import { valueOf } from "../core/control/setpoint.ts";
+import { lastWords, type Notice } from "../core/delivery.ts";
+import { type Instant, iso } from "../core/units.ts";
+import { readOrMakeSiteKey } from "../store/siteKey.ts";
+import { readListBody } from "../vtn/wire/envelope.ts";
+import { readTimestamp } from "../vtn/wire/timestamp.ts";
+import { wallClock } from "../wallClock.ts";
+import { configuration } from "./configuration.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+
+export interface PlanOptions {
+  readonly config: string | undefined;
+  readonly events: string;
+  readonly at: string | undefined;
+  readonly json: boolean;
+  readonly dispatches: boolean;
+}
+
+/** `plan`: what each charger would do for a list of events, without doing it (DESIGN 6.4). */
+export function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
+  const at = options.at === undefined ? now : readAt(options.at);
+  if (at === null) {
+    complain(`--at ${options.at}: a moment in ISO 8601, e.g. 2026-11-21T05:00:00Z`);
+    return 2;
+  }
+  const config = configuration(options.config);
+  if (config === null) return 2;
+  const key = readOrMakeSiteKey(config.state, randomBytes);
+  if (!key.ok) {
+    complain(key.reason);
+    return 1;
+  }
+  const events = readEvents(options.events, at);
+  if (typeof events === "string") {
+    complain(events);
+    return 1;
+  }
+  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+  const context = { siteKey: key.siteKey, vehicles, settings: config.control };
+  const dispatches = dispatchesOf(events, context, at).toSorted((a, b) => a.from - b.from);
+  if (options.dispatches) {
+    say(JSON.stringify(dispatches.map(dispatchRow), null, 2));
+    return 0;
+  }
+  const clock = wallClock(config.site.timezone, () => at);
+  const byVehicle = Map.groupBy(dispatches, ({ vehicle }) => vehicle);
+  const stretches = config.chargers.flatMap((charger) => {
+    const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);
+    if (vehicle === undefined || second !== undefined) return [];
+    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock);
+  });
+  const ahead = stretches.filter(({ until }) => until > at);
+  if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
+  else tell(ahead);
+  return 0;
+}
+
+function readAt(text: string): Instant | null {
+  const moment = readTimestamp(text);
+  return typeof moment === "number" ? moment : null;
+}
+
+/** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
+function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
+  let body: Buffer;
+  try {
+    body = file === "-" ? readFileSync(0) : readFileSync(file);
+  } catch (error) {
+    return `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  const list = readListBody(body);
+  if (list.kind === "unparsable") return `${file} is not a list of events: ${list.reason}`;
+  return lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
+}
+
+function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
+  if (notice.kind === "rejected") {
+    complain(`left out: ${notice.path}: ${notice.reason}`);
+    return [];
+  }
+  const { known } = intake(undefined, notice, { source: "fetch", at, askedAt: at });
+  return known === undefined ? [] : [known];
+}
+
+const stretchRow = ({ charger, vehicle, from, until, desired, winner, reason }: Stretch) => ({
+  charger,
+  vehicle,
+  from: iso(from),
+  until: iso(until),
+  kind: desired.kind,
+  ...valueOf(desired),
+  event: winner.event.id,
+  offsetMs: winner.offset,
+  reason,
+});
+
+const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch) => ({
+  event: event.id,
+  vehicle,
+  from: iso(from),
+  until: iso(until),
+  kind: setpoint.kind,
+  ...valueOf(setpoint),
+  priority: event.priority,
+  offsetMs: offset,
+});
+
+function tell(stretches: readonly Stretch[]): void {
+  if (stretches.length === 0) say("no charger would be told anything");
+  for (const { from, until, reason } of stretches) say(`${iso(from)}  ${iso(until)}  ${reason.words}`);
+}

@@ -1,0 +1,127 @@
+import * as z from "zod";
+import type { ControlSettings } from "../core/control/settings.ts";
+import type { AtEnd } from "../core/site/charger.ts";
+import { amperes } from "../core/units.ts";
+import { duration } from "./duration.ts";
+import { kilowatts, quantity } from "./quantities.ts";
+
+/** What a charger does when the last event on it has ended, as written in the file. */
+export const atEnd = z.union(
+  [
+    z.enum(["release", "pause"]).transform((kind): AtEnd => ({ kind })),
+    z
+      .strictObject({ current: quantity(1, 1000, "amperes", 10) })
+      .transform(({ current }): AtEnd => ({ kind: "current", amperes: amperes(current) })),
+    z
+      .strictObject({ power: kilowatts(0.1) })
+      .transform(({ power }): AtEnd => ({ kind: "power", watts: power })),
+  ],
+  { error: "release, pause, { current: A } or { power: kW }, e.g. { current: 10 }" },
+);
+
+export const minInterval = duration("0s", "1h");
+export const deadband = quantity(0, 100, "amperes", 1);
+
+export const controlSection = z.strictObject({
+  mode: z
+    .enum(["drive", "observe"])
+    .prefault("drive")
+    .describe(
+      "drive commands the chargers; observe decides, logs and explains everything but publishes no command. Default drive. Use observe while commissioning.",
+    ),
+  units: z
+    .strictObject({
+      current: z
+        .enum(["A"])
+        .prefault("A")
+        .describe("Unit of a current that an event asks for: A, per phase. Default A."),
+      power: z
+        .enum(["kW", "W"])
+        .prefault("kW")
+        .describe(
+          "Unit of a power that an event asks for, per vehicle: kW or W. Default kW. Change it when the partner confirms the other.",
+        ),
+    })
+    .prefault({})
+    .describe("Units of the levels in events. The contract does not name them: ask the partner."),
+  priority: z
+    .enum(["lower", "higher"])
+    .prefault("lower")
+    .describe(
+      "Which priority number wins where events overlap: lower (as in OpenADR 3) or higher. Default lower.",
+    ),
+  priorityZero: z
+    .enum(["highest", "unset"])
+    .prefault("highest")
+    .describe(
+      "What priority 0 means: highest, or unset (loses to any other). Default highest. Use unset when the partner sends 0 for no priority.",
+    ),
+  ties: z
+    .enum(["newest", "mostRestrictive"])
+    .prefault("newest")
+    .describe("Which event wins at equal priority: newest or mostRestrictive. Default newest."),
+  randomizedEnd: z
+    .enum(["shift", "clip"])
+    .prefault("shift")
+    .describe(
+      "shift moves the end along with the random start, so releases are spread too; clip ends at start plus duration for all. Default shift.",
+    ),
+  untargeted: z
+    .enum(["ignore", "all"])
+    .prefault("ignore")
+    .describe(
+      "What an event without targets applies to: ignore (nothing, with a warning) or all vehicles. Default ignore.",
+    ),
+  vehicleTargetTypes: z
+    .array(z.string().min(1).max(64).toLowerCase())
+    .min(1)
+    .max(16)
+    .prefault(["vehicle"])
+    .describe(
+      "Types of the targets that name vehicles, in any case. Default [vehicle]. Add the partner's own spelling.",
+    ),
+  atEnd: atEnd
+    .prefault("release")
+    .describe(
+      "When the last event on a charger ends: release it to its own default, pause, or hold a level, e.g. { current: 10 } in A or { power: 22 } in kW. Default release.",
+    ),
+  onStop: z
+    .enum(["keep", "release", "pause"])
+    .prefault("keep")
+    .describe(
+      "What an orderly stop of setpointd does with chargers that are limited: keep, release or pause. Default keep.",
+    ),
+  refresh: duration("1s", "1h")
+    .prefault("60s")
+    .describe(
+      "How often a standing command is sent again, 1s to 1h; a charger's lease is three times this. Default 60s.",
+    ),
+  minInterval: minInterval
+    .prefault("0s")
+    .describe(
+      "Least time between two commands to one charger, to protect its hardware; a reduction waits for at most 1s. Default 0s.",
+    ),
+  deadband: deadband
+    .prefault(0)
+    .describe(
+      "Smallest increase worth a command, in A per phase, to protect the hardware; reductions are always sent. Default 0.",
+    ),
+});
+
+/** The knobs of DESIGN 5 that hold for the whole site; those of single chargers are in `Config.chargers`. */
+export interface ControlConfig extends ControlSettings {
+  readonly onStop: "keep" | "release" | "pause";
+}
+
+export const controlConfig = (section: z.infer<typeof controlSection>): ControlConfig => ({
+  mode: section.mode,
+  powerUnit: section.units.power,
+  priority: section.priority,
+  priorityZero: section.priorityZero,
+  ties: section.ties,
+  randomizedEnd: section.randomizedEnd,
+  untargeted: section.untargeted,
+  vehicleTargetTypes: section.vehicleTargetTypes,
+  refresh: section.refresh,
+  onStop: section.onStop,
+});

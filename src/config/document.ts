@@ -1,0 +1,90 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import type { Mistake, Path } from "./mistakes.ts";
+
+/** A YAML text that could be read, and where its values stand. */
+export interface Source {
+  readonly value: unknown;
+  /** Of the deepest part of `path` that the file has; null: none of it. From 1. */
+  readonly lineOf: (path: Path) => number | null;
+}
+
+export type Read =
+  | { readonly ok: true; readonly source: Source }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+const whole = (found: string, expected: string): Read => ({
+  ok: false,
+  mistakes: [{ path: "", line: null, column: null, found, expected }],
+});
+
+/** The offset where the deepest known part of `path` begins. */
+function offsetOf(document: Document.Parsed, path: Path): number | null {
+  let node: unknown = document.contents;
+  let offset: number | null = null;
+  for (const key of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find((entry) => isScalar(entry.key) && String(entry.key.value) === String(key));
+      if (pair === undefined) return offset;
+      offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node) && typeof key === "number") {
+      node = node.items[key];
+      offset = rangeStart(node) ?? offset;
+    } else return offset;
+  }
+  return offset;
+}
+
+const rangeStart = (node: unknown): number | null =>
+  isMap(node) || isSeq(node) || isScalar(node) || isAlias(node) ? (node.range?.[0] ?? null) : null;
+
+const YAML = "YAML such as key: value, indented with spaces; config/example.yaml is an example";
+
+/** Messages end with a piece of the file, or with advice to programmers. */
+const withoutSource = (message: string): string => message.replace(/(: ["'`]|;).*$/s, "");
+
+function parse(text: string): Read {
+  const lines = new LineCounter();
+  // The library's pretty messages quote the source, which may hold what should not be shown.
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    merge: true,
+    logLevel: "error",
+    stringKeys: true,
+  });
+  if (document.errors.length > 0) {
+    const mistakes = document.errors.slice(0, 3).map((error) => {
+      const { line, col } = lines.linePos(error.pos[0]);
+      return {
+        path: "",
+        line,
+        column: col,
+        found: `broken YAML: ${withoutSource(error.message)}`,
+        expected: YAML,
+      };
+    });
+    return { ok: false, mistakes };
+  }
+  const lineOf = (path: Path): number | null => {
+    const offset = offsetOf(document, path);
+    return offset === null ? null : lines.linePos(offset).line;
+  };
+  return { ok: true, source: { value: document.toJS(), lineOf } };
+}
+
+/** Reads YAML 1.2; whatever is in it, the answer is a value and never a throw. */
+export function readYaml(text: string): Read {
+  try {
+    const read = parse(text);
+    if (!read.ok || read.source.value !== null) return read;
+    return whole("an empty file", "a configuration; config/example.yaml is one to copy");
+  } catch {
+    // Aliases without end, or brackets nested by the thousand: the library throws.
+    return whole(
+      "YAML that is nested or aliased too deeply",
+      "a plain configuration; see config/example.yaml",
+    );
+  }
+}

@@ -1,0 +1,15 @@
+import { writeFileSync } from "node:fs";
+import * as z from "zod";
+import { configFile } from "./schema.ts";
+
+/** Where the generated schema is committed; example.yaml points editors to it. */
+export const SCHEMA_FILE = new URL("../../config/setpointd.schema.json", import.meta.url);
+
+/** The configuration as JSON Schema, for editors: what may be written, not what it becomes. */
+export const jsonSchemaText = (): string =>
+  `${JSON.stringify({ title: "setpointd configuration", ...z.toJSONSchema(configFile, { io: "input" }) }, null, 2)}\n`;
+
+if (import.meta.main) {
+  if (process.argv.includes("--write")) writeFileSync(SCHEMA_FILE, jsonSchemaText());
+  else process.stdout.write(jsonSchemaText());
+}

@@ -1,0 +1,81 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { crossChecks } from "./crossChecks.ts";
+import { readYaml, type Source } from "./document.ts";
+import { findings, sentence } from "./issues.ts";
+import { pathText, type Finding, type Mistake } from "./mistakes.ts";
+import { configFile, configOf, type Config } from "./schema.ts";
+import { secretOpener, whyUnreadable, type Environment, type Place } from "./secret.ts";
+import { warnings } from "./warnings.ts";
+
+export type Loaded =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+/** 100,000 vehicles fit; what is larger is not a configuration. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** Beyond these, one cause is repeating itself. */
+const MOST_MISTAKES = 100;
+
+const located =
+  (source: Source) =>
+  ({ path, found, expected }: Finding): Mistake => ({
+    path: pathText(path),
+    line: source.lineOf(path),
+    column: null,
+    found,
+    expected,
+  });
+
+const refused = (source: Source, all: readonly Finding[]): Loaded => ({
+  ok: false,
+  mistakes: all
+    .map(located(source))
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    .slice(0, MOST_MISTAKES),
+});
+
+/** A configuration from its text. Secrets are read once, to find out now what would fail later. */
+export function configFrom(text: string, place: Place): Loaded {
+  const yaml = readYaml(text);
+  if (!yaml.ok) return yaml;
+  const { source } = yaml;
+  const parsed = configFile.safeParse(source.value, { error: sentence });
+  if (!parsed.success) return refused(source, findings(parsed.error, source.value));
+  const mistakes: Finding[] = [...crossChecks(parsed.data)];
+  const config = configOf(
+    parsed.data,
+    place,
+    secretOpener(place, (finding) => mistakes.push(finding)),
+  );
+  if (mistakes.length > 0) return refused(source, mistakes);
+  return { ok: true, config, warnings: warnings(parsed.data).map(located(source)) };
+}
+
+const unread = (found: string, expected: string): Loaded => ({
+  ok: false,
+  mistakes: [{ path: "", line: null, column: null, found, expected }],
+});
+
+/** Reads, checks and resolves a configuration file (DESIGN 6.1). Never throws for what is in the file. */
+export function loadConfig(file: string, env: Environment): Loaded {
+  let bytes: Buffer;
+  try {
+    if (statSync(file).size > MOST_BYTES)
+      return unread("more than 16 MiB", "a configuration of at most 16 MiB");
+    bytes = readFileSync(file);
+  } catch (error) {
+    return unread(
+      `a file that ${whyUnreadable(error)}`,
+      "the path of a configuration that this user may read",
+    );
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return unread("bytes that are not UTF-8 text", "a YAML file saved as UTF-8");
+  }
+  return configFrom(text, { env, directory: dirname(resolve(file)) });
+}

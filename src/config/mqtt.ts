@@ -1,0 +1,92 @@
+import * as z from "zod";
+import { address, type Address } from "./address.ts";
+import type { Path } from "./mistakes.ts";
+import { topicPrefix } from "./reads.ts";
+import { openFirst, pem, secrets, type OpenSecret, type Secret } from "./secret.ts";
+import { brokerUrl } from "./url.ts";
+
+const embedded = z.strictObject({
+  listen: address
+    .prefault("127.0.0.1:1883")
+    .describe(
+      "Host and port of the broker inside setpointd. Default 127.0.0.1:1883. Open it to the chargers' network only.",
+    ),
+});
+
+export const brokerSection = z.strictObject({
+  url: brokerUrl
+    .optional()
+    .describe("Address of the MQTT broker: mqtt, mqtts, ws or wss. Either this or embedded is required."),
+  embedded: embedded
+    .optional()
+    .describe(
+      "Run a small broker (MQTT 3.1.1) inside setpointd, in place of url. For trying out and for small sites.",
+    ),
+  username: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe("User name at the broker. Left out: none is sent."),
+  password: secrets
+    .optional()
+    .describe(
+      "Password that belongs to username, as { file: PATH } or { env: NAME }. Of a list the first is sent.",
+    ),
+  tls: z
+    .strictObject({
+      ca: pem
+        .optional()
+        .describe(
+          "PEM file of the authority that signed the broker's certificate. Left out: the system's authorities.",
+        ),
+      cert: pem
+        .optional()
+        .describe("PEM file of our own certificate, where the broker asks for one. Needs key."),
+      key: pem.optional().describe("PEM file of the private key of cert."),
+    })
+    .optional()
+    .describe("Certificates for mqtts and wss. The broker's certificate is always verified."),
+  prefix: topicPrefix
+    .prefault("setpointd")
+    .describe("First levels of all native topics, which go on with the site's id. Default setpointd."),
+});
+
+/** How to reach one broker. */
+export interface BrokerConfig {
+  readonly reach:
+    | { readonly kind: "url"; readonly url: string }
+    | { readonly kind: "embedded"; readonly listen: Address };
+  /** Null: none is sent. */
+  readonly username: string | null;
+  readonly password: Secret | null;
+  /** PEM texts; null: not configured. */
+  readonly tls: {
+    readonly ca: Secret | null;
+    readonly cert: Secret | null;
+    readonly key: Secret | null;
+  } | null;
+  readonly prefix: string;
+}
+
+export type BrokerSection = z.infer<typeof brokerSection>;
+
+/** `path`: where the section stands, e.g. `["mqtt"]` or `["brokers", "yard"]`. */
+export function brokerConfig(section: BrokerSection, path: Path, open: OpenSecret): BrokerConfig {
+  const { url, embedded, username, password, tls, prefix } = section;
+  const part = (key: "ca" | "cert" | "key"): Secret | null => {
+    const source = tls?.[key];
+    return source === undefined ? null : open(source, [...path, "tls", key]);
+  };
+  return {
+    // Exactly one of the two is there: crossChecks sees to it.
+    reach:
+      embedded === undefined
+        ? { kind: "url", url: url ?? "" }
+        : { kind: "embedded", listen: embedded.listen },
+    username: username ?? null,
+    password: password === undefined ? null : openFirst(password, [...path, "password"], open),
+    tls: tls === undefined ? null : { ca: part("ca"), cert: part("cert"), key: part("key") },
+    prefix,
+  };
+}

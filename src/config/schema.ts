@@ -1,0 +1,118 @@
+import * as z from "zod";
+import type { Charger } from "../core/site/charger.ts";
+import type { Vehicle } from "../core/site/vehicle.ts";
+import type { Millis } from "../core/units.ts";
+import { address, type Address } from "./address.ts";
+import { controlConfig, controlSection, type ControlConfig } from "./control.ts";
+import { duration } from "./duration.ts";
+import { brokerConfig, brokerSection, type BrokerConfig } from "./mqtt.ts";
+import { topicName } from "./reads.ts";
+import { statePath, type OpenSecret, type Place } from "./secret.ts";
+import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./site.ts";
+import { vtnConfig, vtnSection, type VtnConfig } from "./vtn.ts";
+import { webhookConfig, webhookSection, type WebhookConfig } from "./webhook.ts";
+
+/** The whole file (DESIGN 6.1). Everything else that knows a key is generated from it or held against it by a test. */
+export const configFile = z.strictObject(
+  {
+    site: siteSection.describe("The site this gateway serves."),
+    state: z
+      .string()
+      .min(1)
+      .prefault("./state")
+      .describe(
+        "Directory of what must survive a restart; relative to $STATE_DIRECTORY, else to this file. Default ./state. One per daemon.",
+      ),
+    vtn: vtnSection.describe("The partner's service that events come from."),
+    webhook: webhookSection
+      .optional()
+      .describe(
+        "Listener for the partner's deliveries. Leave it out where the partner cannot reach the site: then polling alone brings the events.",
+      ),
+    operator: z
+      .strictObject({
+        listen: address
+          .prefault("127.0.0.1:8080")
+          .describe(
+            "Host and port of the operator page, the API, health and metrics. Default 127.0.0.1:8080. It has no login: open it with care.",
+          ),
+      })
+      .prefault({})
+      .describe("Listener for the people on site."),
+    mqtt: brokerSection.describe("The broker that the chargers are reached over."),
+    brokers: z
+      .record(topicName, brokerSection)
+      .prefault({})
+      .describe(
+        "Further brokers by name, with the keys of mqtt (some chargers are a broker); a charger names one with broker. Default {}.",
+      ),
+    clock: z
+      .strictObject({
+        maxSkew: duration("1s", "1d")
+          .prefault("5m")
+          .describe(
+            "Largest difference to the partner's clock, two answers running, before a warning. Default 5m.",
+          ),
+      })
+      .prefault({})
+      .describe("How far clocks are believed."),
+    control: controlSection.prefault({}).describe("How events become setpoints."),
+    chargers: z
+      .array(chargerEntry)
+      .max(10_000)
+      .prefault([])
+      .describe("The outlets that setpointd drives. Default []."),
+    vehicles: z
+      .array(vehicleEntry)
+      .max(100_000)
+      .prefault([])
+      .describe("The vehicles that are yours; events for others are counted, not acted on. Default []."),
+  },
+  {
+    error: (issue) =>
+      issue.code === "invalid_type"
+        ? "sections: site, vtn, mqtt, chargers, vehicles; config/example.yaml is an example"
+        : undefined,
+  },
+);
+
+/** The file after the schema, before cross checks. */
+export type ConfigFile = z.infer<typeof configFile>;
+
+/** What the program runs on. Total: an absent part is null or empty. Holds no secret, only functions that read one. */
+export interface Config {
+  readonly site: { readonly id: string; readonly timezone: string };
+  /** Absolute. */
+  readonly state: string;
+  readonly vtn: VtnConfig;
+  /** Null: no listener, polling only. */
+  readonly webhook: WebhookConfig | null;
+  readonly operator: { readonly listen: Address };
+  readonly mqtt: BrokerConfig;
+  /** By the name that `Charger.broker` has; the site's own is `mqtt`. */
+  readonly brokers: ReadonlyMap<string, BrokerConfig>;
+  readonly clock: { readonly maxSkew: Millis };
+  readonly control: ControlConfig;
+  readonly chargers: readonly Charger[];
+  readonly vehicles: readonly Vehicle[];
+}
+
+/** `open` reports the secrets that cannot be read; the result is only good when it reported none. */
+export const configOf = (file: ConfigFile, place: Place, open: OpenSecret): Config => ({
+  site: file.site,
+  state: statePath(file.state, place),
+  vtn: vtnConfig(file.vtn, open),
+  webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open),
+  operator: file.operator,
+  mqtt: brokerConfig(file.mqtt, ["mqtt"], open),
+  brokers: new Map(
+    Object.entries(file.brokers).map(([name, section]) => [
+      name,
+      brokerConfig(section, ["brokers", name], open),
+    ]),
+  ),
+  clock: file.clock,
+  control: controlConfig(file.control),
+  chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
+  vehicles: file.vehicles.map(vehicleOf),
+});

@@ -1,0 +1,139 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import * as z from "zod";
+import type { Finding, Path } from "./mistakes.ts";
+
+/** Where a secret is kept. The text itself never stands in the configuration. */
+export type SecretSource =
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "env"; readonly name: string };
+
+/** The text as it is now: read again at each use, so that a rotation needs no restart. Never log what it returns. */
+export type Secret = () => string;
+/** All that are valid now, the newest first. */
+export type Secrets = () => readonly string[];
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What relative paths are relative to. */
+export interface Place {
+  readonly env: Environment;
+  /** Of the configuration file, absolute. */
+  readonly directory: string;
+}
+
+/** Turns a source into a function, and reports it once if it cannot be read now. */
+export type OpenSecret = (source: SecretSource, path: Path) => Secret;
+
+const EXPECTED =
+  "{ file: PATH } or { env: NAME }, never the secret itself: put the text into a file that only setpointd can read";
+
+const kept = [
+  z
+    .strictObject({ file: z.string().min(1) })
+    .transform(({ file }): SecretSource => ({ kind: "file", path: file })),
+  z
+    .strictObject({ env: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/) })
+    .transform(({ env }): SecretSource => ({ kind: "env", name: env })),
+] as const;
+
+const secret = z.union(kept, { error: EXPECTED });
+
+/** One secret or, while it is being rotated, a list with the newest first. */
+export const secrets = z.union(
+  [secret.transform((source): readonly SecretSource[] => [source]), z.array(secret).min(1).max(8)],
+  { error: `${EXPECTED}; or a list of these, the newest first` },
+);
+
+/** A PEM file: its path, or a source as for a secret. */
+export const pem = z.union(
+  [
+    z
+      .string()
+      .min(1)
+      .refine((text) => !text.includes("-----BEGIN"))
+      .transform((path): SecretSource => ({ kind: "file", path })),
+    ...kept,
+  ],
+  { error: "the path of a PEM file, or { file: PATH } or { env: NAME }, not the PEM text itself" },
+);
+
+const MOST_BYTES = 64 * 1024;
+
+/** Absolute; a relative path is in $CREDENTIALS_DIRECTORY where systemd sets one, else beside the configuration. */
+const secretPath = (path: string, place: Place): string =>
+  resolve(place.env["CREDENTIALS_DIRECTORY"] || place.directory, path);
+
+type Read = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly found: string };
+
+function readFile(path: string): Read {
+  try {
+    const { size, mode } = statSync(path);
+    // A pipe or device could block the whole program or never end.
+    if ((mode & 0o170_000) !== 0o100_000) return { ok: false, found: `${path}, which is not a file` };
+    if (size > MOST_BYTES) return { ok: false, found: `${path}, which is larger than 64 KiB` };
+    return { ok: true, text: readFileSync(path, "utf8") };
+  } catch (error) {
+    return { ok: false, found: `${path}, which ${whyUnreadable(error)}` };
+  }
+}
+
+/** The reason of a failed read, as the end of a sentence. */
+export function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
+  if (code === "EACCES" || code === "EPERM") return "this user may not read";
+  if (code === "EISDIR") return "is a directory";
+  return `cannot be read (${code === "" ? String(error) : code})`;
+}
+
+function read(source: SecretSource, place: Place): Read {
+  const where = source.kind === "file" ? secretPath(source.path, place) : `$${source.name}`;
+  const raw: Read =
+    source.kind === "file" ? readFile(where) : { ok: true, text: place.env[source.name] ?? "" };
+  if (!raw.ok) return raw;
+  const text = raw.text.replace(/[\r\n]+$/, "");
+  if (text.trim() === "")
+    return { ok: false, found: `${where}, which is empty${source.kind === "env" ? " or not set" : ""}` };
+  return { ok: true, text };
+}
+
+function remedy(source: SecretSource, place: Place): string {
+  if (source.kind === "env")
+    return `the secret in the environment variable ${source.name}, or { file: PATH }`;
+  const path = secretPath(source.path, place);
+  return `a file with nothing else in it at ${path}, readable by the user that runs setpointd (e.g. mode 0600)`;
+}
+
+/** Opens secrets for one configuration; what cannot be read is reported as a mistake with its remedy. */
+export const secretOpener =
+  (place: Place, report: (finding: Finding) => void): OpenSecret =>
+  (source, path) => {
+    const first = read(source, place);
+    if (!first.ok) report({ path, found: first.found, expected: remedy(source, place) });
+    let last = first.ok ? first.text : "";
+    return () => {
+      const now = read(source, place);
+      // A file that is being replaced may be absent or empty for a moment: the last good text stays.
+      if (now.ok) last = now.text;
+      return last;
+    };
+  };
+
+/** All sources of a list. */
+export function openAll(sources: readonly SecretSource[], path: Path, open: OpenSecret): Secrets {
+  const all = sources.map((source, index) => open(source, sources.length === 1 ? path : [...path, index]));
+  return () => all.map((one) => one());
+}
+
+/** What we send ourselves can only be one: the first of the list. The others are checked, to be readable later. */
+export function openFirst(sources: readonly SecretSource[], path: Path, open: OpenSecret): Secret {
+  const all = openAll(sources, path, open);
+  return () => all()[0] ?? "";
+}
+
+/** A relative state directory is in $STATE_DIRECTORY (the first, where systemd lists several), else beside the configuration. */
+export function statePath(path: string, place: Place): string {
+  const base = place.env["STATE_DIRECTORY"]?.split(":")[0] || place.directory;
+  return resolve(base, path);
+}

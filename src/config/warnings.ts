@@ -1,0 +1,42 @@
+import { isLoopback } from "./address.ts";
+import type { Finding } from "./mistakes.ts";
+import type { ConfigFile } from "./schema.ts";
+import { isExposed } from "./url.ts";
+
+/** What works, but was perhaps not meant. */
+export function warnings(file: ConfigFile): readonly Finding[] {
+  const all: Finding[] = [];
+  for (const key of ["baseUrl", "tokenUrl"] as const)
+    if (isExposed(file.vtn[key]))
+      all.push({
+        path: ["vtn", key],
+        found: `${file.vtn[key]}, over which secrets travel in the clear`,
+        expected: "https://",
+      });
+  if (file.webhook !== undefined && file.webhook.auth === undefined)
+    all.push({
+      path: ["webhook"],
+      found: "no auth: a delivery only triggers a fetch, its body is never acted on",
+      expected: "auth with hmac, standardWebhooks or bearer; or auth: none, if that is meant",
+    });
+  if (!isLoopback(file.operator.listen.host))
+    all.push({
+      path: ["operator", "listen"],
+      found: `${file.operator.listen.host}, so that other machines reach a page that has no login`,
+      expected: "127.0.0.1, or a reverse proxy with a login before it",
+    });
+  const { embedded, username } = file.mqtt;
+  if (embedded !== undefined && username === undefined && !isLoopback(embedded.listen.host))
+    all.push({
+      path: ["mqtt", "embedded", "listen"],
+      found: "a broker that other machines reach without a password",
+      expected: "username and password, or a network that only chargers are on",
+    });
+  if (file.chargers.length === 0)
+    all.push({
+      path: ["chargers"],
+      found: "no chargers",
+      expected: "at least one, or there is nothing to drive",
+    });
+  return all;
+}

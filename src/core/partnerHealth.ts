@@ -1,0 +1,77 @@
+import { type Instant, iso, type Millis } from "./units.ts";
+
+/** How the partner's service is doing, as far as our requests tell. */
+export interface PartnerHealth {
+  /** The last answer that could be used; the start of the program before the first. */
+  readonly answeredAt: Instant;
+  readonly everAnswered: boolean;
+  /** Failed requests in a row. */
+  readonly failures: number;
+  readonly lastFailure: string | null;
+  /** The alarm for too long a silence was raised. */
+  readonly stale: boolean;
+  /** Our clock minus the partner's, as its last answer had it. */
+  readonly skew: Millis | null;
+  /** Answers in a row with too large a skew. */
+  readonly skewed: number;
+}
+
+/** What an attempt came to, as far as health goes. */
+export type Attempt =
+  | { readonly ok: true; readonly skew: Millis | null }
+  | { readonly ok: false; readonly reason: string };
+
+/** Something to be said, once. */
+export interface Word {
+  readonly level: "info" | "warn" | "error";
+  readonly words: string;
+}
+
+/** Clocks disagree only when two answers running say so: one answer may have been slow (DESIGN 5.7). */
+const SKEWED_ANSWERS = 2;
+
+export const freshHealth = (now: Instant): PartnerHealth => ({
+  answeredAt: now,
+  everAnswered: false,
+  failures: 0,
+  lastFailure: null,
+  stale: false,
+  skew: null,
+  skewed: 0,
+});
+
+/** The partner after one more attempt, and what changed in it that people should hear: each thing once. */
+export function attempted(
+  before: PartnerHealth,
+  attempt: Attempt,
+  now: Instant,
+  limits: { readonly staleAfter: Millis; readonly maxSkew: Millis },
+): { readonly health: PartnerHealth; readonly say: readonly Word[] } {
+  const say: Word[] = [];
+  if (attempt.ok) {
+    const skewed = attempt.skew !== null && Math.abs(attempt.skew) > limits.maxSkew ? before.skewed + 1 : 0;
+    if (before.failures > 0) say.push({ level: "info", words: "the partner answers again" });
+    else if (!before.everAnswered) say.push({ level: "info", words: "the partner answers" });
+    if (skewed === SKEWED_ANSWERS) {
+      const ahead = Math.round((attempt.skew ?? 0) / 1000);
+      say.push({
+        level: "warn",
+        words: `our clock is ${ahead} s ahead of the partner's: check the time of this machine`,
+      });
+    }
+    const health = { answeredAt: now, everAnswered: true, failures: 0, lastFailure: null, stale: false };
+    return { health: { ...health, skew: attempt.skew, skewed }, say };
+  }
+  const { reason } = attempt;
+  if (before.failures === 0 || before.lastFailure !== reason) {
+    say.push({ level: "warn", words: `the partner cannot be asked: ${reason}; the stored plan goes on` });
+  }
+  const stale = now - before.answeredAt > limits.staleAfter;
+  if (stale && !before.stale) {
+    say.push({
+      level: "error",
+      words: `no answer from the partner since ${iso(before.answeredAt)}: what is known may be out of date`,
+    });
+  }
+  return { health: { ...before, failures: before.failures + 1, lastFailure: reason, stale }, say };
+}

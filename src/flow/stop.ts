@@ -1,0 +1,73 @@
+import type { CommandRecord } from "../core/control/command.ts";
+import type { Decision } from "../core/control/reconcile.ts";
+import { inWords } from "../core/control/setpoint.ts";
+import type { Depot } from "../core/depot.ts";
+import { millis } from "../core/units.ts";
+import { decide } from "./look.ts";
+import { outcome } from "./outcome.ts";
+import type { ControlPorts } from "./ports.ts";
+
+/** The chargers that stand under a command of ours other than a release. */
+export const limited = (depot: Depot): readonly CommandRecord[] =>
+  [...depot.commands.values()].filter(
+    ({ command, progress }) => command.desired.kind !== "release" && progress !== "observed",
+  );
+
+interface StopLog {
+  readonly info: (words: string) => void;
+  readonly warn: (words: string) => void;
+}
+
+/** What an orderly stop does with chargers that are limited (DESIGN 5.7): keeps, releases or pauses them, and names them. */
+export async function standDown(
+  depot: Depot,
+  ports: ControlPorts,
+  onStop: "keep" | "release" | "pause",
+  log: StopLog,
+): Promise<void> {
+  const standing = limited(depot);
+  if (onStop === "keep" || depot.settings.mode === "observe") {
+    for (const { command } of standing) {
+      const until = command.until === null ? "its lease ends" : depot.wallClock(command.until);
+      log.warn(`${command.charger} stays at ${inWords(command.desired)} until ${until}`);
+    }
+    return;
+  }
+  const kind = onStop;
+  const now = ports.now();
+  for (const { command } of standing) {
+    const charger = depot.chargers.get(command.charger);
+    if (charger === undefined || command.desired.kind === kind) continue;
+    const decision: Decision = {
+      desired: { kind },
+      until: null,
+      vehicle: command.vehicle,
+      event: command.event,
+      cause: "stop",
+    };
+    ports.write(
+      decide(
+        depot,
+        { ...depot.verdictOn(charger, now), winner: null, overruled: [], limits: [] },
+        decision,
+        now,
+      ),
+    );
+  }
+  const committed = await ports.durable();
+  if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
+  await Promise.all(
+    limitedBy(depot, standing).map(async ({ command }) => {
+      const sent = await ports.send(command, millis(depot.settings.refresh * 3));
+      ports.write(outcome(depot, command, sent, ports.now(), ports.random()));
+    }),
+  );
+  await ports.durable();
+  log.info(`${standing.length} chargers were told to ${onStop}`);
+}
+
+const limitedBy = (depot: Depot, before: readonly CommandRecord[]): readonly CommandRecord[] =>
+  before.flatMap(({ command }) => {
+    const now = depot.commands.get(command.charger);
+    return now === undefined || now.command === command ? [] : [now];
+  });

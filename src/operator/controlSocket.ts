@@ -1,0 +1,60 @@
+import { chmodSync, rmSync } from "node:fs";
+
+import Fastify from "fastify";
+
+import type { Json } from "../core/audit.ts";
+import { type AuditParameters, auditParameters } from "./server.ts";
+
+/** What the verbs of the command line ask of a running daemon (DESIGN 6.4). */
+export interface ControlDoor {
+  readonly audit: (query: AuditParameters) => Json;
+  readonly verify: () => Json;
+  /** Null: all. Answers what was done, or that there is no such charger. */
+  readonly release: (charger: string | null) => Promise<{ readonly ok: boolean; readonly words: string }>;
+}
+
+/** The longest path that the system can bind (sun_path, without its final zero). */
+const LONGEST_PATH = 107;
+
+/** `<state>/control.sock`, mode 0600: who may write to the state directory may command the daemon. */
+export class ControlSocket implements AsyncDisposable {
+  readonly #close: () => Promise<void>;
+
+  private constructor(close: () => Promise<void>) {
+    this.#close = close;
+  }
+
+  /** A text says why there is no socket; the daemon works without one. */
+  static async start(path: string, door: ControlDoor): Promise<ControlSocket | string> {
+    if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
+    const app = Fastify({ forceCloseConnections: true });
+    app.get<{ Querystring: Record<string, unknown> }>("/audit", async ({ query }, reply) => {
+      const parameters = auditParameters(query);
+      if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
+      return reply.send(door.audit(parameters));
+    });
+    app.get("/audit/verify", async () => door.verify());
+    app.post<{ Body: { readonly charger?: unknown } | null }>("/release", async ({ body }, reply) => {
+      const charger = body?.charger;
+      if (charger !== null && typeof charger !== "string")
+        return reply.code(400).send({ error: "charger: an id, or null for all" });
+      return door.release(charger);
+    });
+    // One daemon holds the state, so a socket that is there is what a killed one left.
+    rmSync(path, { force: true });
+    const umask = process.umask(0o177);
+    try {
+      await app.listen({ path });
+      chmodSync(path, 0o600);
+    } catch (error) {
+      return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+    } finally {
+      process.umask(umask);
+    }
+    return new ControlSocket(async () => app.close());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+  }
+}

@@ -1,0 +1,98 @@
+import { addressOf, type Surroundings } from "./app.ts";
+import { Fleet } from "./chargers/fleet.ts";
+import type { Config } from "./config/schema.ts";
+import { Depot } from "./core/depot.ts";
+import { millis } from "./core/units.ts";
+import { decide, free } from "./flow/look.ts";
+import { outcome } from "./flow/outcome.ts";
+import { limited } from "./flow/stop.ts";
+import { openState } from "./store/open.ts";
+import { wallClock } from "./wallClock.ts";
+
+/** How long the broker may take to be there. */
+const BROKER_PATIENCE_MS = 10_000;
+
+/** Frees chargers while no daemon runs: opens the state, tells the chargers, and writes down that it did. */
+export async function releaseOffline(
+  config: Config,
+  charger: string | null,
+  { now, random, randomBytes, log }: Surroundings,
+): Promise<{ readonly ok: boolean; readonly words: string }> {
+  const opened = openState(config.state, { now, random: randomBytes, log });
+  if (!opened.ok) return { ok: false, words: opened.reason };
+  using store = opened.store;
+  const depot = new Depot({
+    chargers: config.chargers,
+    vehicles: config.vehicles,
+    settings: config.control,
+    siteKey: opened.siteKey,
+    epoch: opened.epoch,
+    wallClock: wallClock(config.site.timezone, now),
+    unsure: false,
+  });
+  depot.restore(opened.remembered, now());
+  const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
+  if (held.length === 0) return { ok: true, words: "nothing was limited" };
+  if (config.mqtt.reach.kind === "embedded") {
+    return {
+      ok: false,
+      words: "the broker is inside setpointd, which is not running: start it, then release",
+    };
+  }
+
+  const up = Promise.withResolvers<void>();
+  await using fleet = new Fleet({
+    prefix: config.mqtt.prefix,
+    site: config.site.id,
+    chargers: config.chargers,
+    broker: addressOf(config.mqtt, null),
+    now,
+    random,
+    log,
+    onMessage: () => {},
+    onBroker: (there) => (there ? up.resolve() : undefined),
+  });
+  const timer = setTimeout(() => up.reject(new Error()), BROKER_PATIENCE_MS);
+  try {
+    await up.promise;
+  } catch {
+    return { ok: false, words: "the broker cannot be reached; nothing was released" };
+  } finally {
+    clearTimeout(timer);
+  }
+
+  store.write(
+    free(
+      depot,
+      held.map(({ command }) => command.charger),
+      now(),
+    ),
+  );
+  for (const { command } of held) {
+    const known = depot.chargers.get(command.charger);
+    if (known === undefined || depot.commands.get(command.charger)?.command !== command) continue;
+    const { vehicle, event } = command;
+    const verdict = depot.verdictOn(known, now());
+    store.write(
+      decide(
+        depot,
+        verdict,
+        { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" },
+        now(),
+      ),
+    );
+  }
+  const committed = await store.durable();
+  if (!committed.ok) return { ok: false, words: `nothing was released: ${committed.reason}` };
+  const failures: string[] = [];
+  for (const { command } of held) {
+    const record = depot.commands.get(command.charger);
+    if (record === undefined) continue;
+    const sent = await fleet.send(record.command, millis(config.control.refresh * 3));
+    store.write(outcome(depot, record.command, sent, now(), random()));
+    if (!sent.ok) failures.push(`${command.charger}: ${sent.reason}`);
+  }
+  await store.durable();
+  if (failures.length > 0) return { ok: false, words: `not released: ${failures.join("; ")}` };
+  return { ok: true, words: `freed ${held.map(({ command }) => command.charger).join(", ")}` };
+}

@@ -1,0 +1,182 @@
+import { connect, type MqttClient } from "mqtt";
+import type { Logger } from "pino";
+import type { Telemetry } from "../core/site/telemetry.ts";
+import { after, type Instant, type Millis } from "../core/units.ts";
+import { readSet, writeAck, writeTelemetry, type NativeTopics } from "../chargers/native.ts";
+import type { SetMessage } from "../chargers/nativePayload.ts";
+import { plugged, rebooted, step, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
+import { telemetryOf } from "./chargerTelemetry.ts";
+import { accept, orderExpires, type Acceptance } from "./orders.ts";
+
+/** How a charger disobeys. Any of these together. */
+export interface ChargerFaults {
+  /** Accepts what it is told and goes on as before. */
+  readonly ignoresSetpoints?: boolean;
+  /** Does what it is told and says nothing. */
+  readonly neverAcks?: boolean;
+  /** Answers every set with this reason. */
+  readonly refuses?: string;
+}
+
+/** One message on `set`, as it arrived. */
+export interface ReceivedSet {
+  readonly at: Instant;
+  /** Null: not readable. */
+  readonly set: SetMessage | null;
+  readonly retained: boolean;
+}
+
+/** How a charger reaches its broker. */
+export interface MqttChargerOptions {
+  readonly url: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly clientId: string;
+  readonly topics: NativeTopics;
+  readonly telemetryEvery: Millis;
+  readonly reconnectAfter: Millis;
+  readonly now: () => Instant;
+  readonly log: Logger;
+}
+
+/** One simulated charger with a connection and a last will of its own, as DESIGN 6.2 has it. */
+export class MqttCharger implements AsyncDisposable {
+  readonly received: ReceivedSet[] = [];
+  /** May be changed at any time. */
+  faults: ChargerFaults = {};
+  readonly #options: MqttChargerOptions;
+  readonly #firstOnline = Promise.withResolvers<void>();
+  #model: SimulatedCharger;
+  #client: MqttClient | null;
+  #told: Telemetry | null = null;
+
+  constructor(model: SimulatedCharger, options: MqttChargerOptions) {
+    this.#model = model;
+    this.#options = options;
+    this.#client = this.#connect();
+  }
+
+  /** The charger as it stands now. */
+  get model(): SimulatedCharger {
+    this.#model = step(this.#model, this.#options.now());
+    return this.#model;
+  }
+
+  /** Once it was subscribed and had said `true`, or was disposed of before. */
+  whenOnline(): Promise<void> {
+    return this.#firstOnline.promise;
+  }
+
+  /** Lets time pass; tells what changed, and every `telemetryEvery` how things stand. */
+  tick(): void {
+    const telemetry = telemetryOf(this.model);
+    const told = this.#told;
+    const due = told === null || telemetry.at >= after(told.at, this.#options.telemetryEvery);
+    if (due || differs(told, telemetry)) this.#tell(telemetry);
+  }
+
+  /** Null: the plug is pulled. */
+  plug(vehicle: PluggedVehicle | null): void {
+    this.#model = plugged(this.#model, vehicle, this.#options.now());
+    this.tick();
+  }
+
+  /** The connection is cut with no goodbye: the broker speaks the last will. It goes on charging. */
+  async dropOff(): Promise<void> {
+    const client = this.#client;
+    this.#client = null;
+    await client?.endAsync(true);
+  }
+
+  comeBack(): void {
+    this.#client ??= this.#connect();
+  }
+
+  /** Off and on again: the order and what it last accepted are forgotten, the meter is not. */
+  async reboot(): Promise<void> {
+    await this.dropOff();
+    this.#model = rebooted(this.#model, this.#options.now());
+    this.comeBack();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dropOff();
+    this.#firstOnline.resolve();
+  }
+
+  #connect(): MqttClient {
+    const { url, username, password, clientId, topics, reconnectAfter, log } = this.#options;
+    const client = connect(url, {
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      clientId,
+      // The embedded broker knows no later one.
+      protocolVersion: 4,
+      clean: true,
+      reconnectPeriod: reconnectAfter,
+      resubscribe: false,
+      queueQoSZero: false,
+      will: { topic: topics.online, payload: Buffer.from("false"), qos: 1, retain: true },
+    });
+    client.on("connect", () => {
+      this.#greet(client).catch((error: Error) => {
+        log.debug({ clientId, reason: error.message }, "simulated charger lost its broker while greeting");
+      });
+    });
+    client.on("error", (error) => {
+      log.debug({ clientId, reason: error.message }, "simulated charger cannot reach its broker");
+    });
+    client.on("message", (_topic, payload, { retain }) => this.#obey(payload, retain));
+    return client;
+  }
+
+  async #greet(client: MqttClient): Promise<void> {
+    const { topics } = this.#options;
+    // First the ear, then the mouth: a setpoint may come the moment it says hello.
+    await client.subscribeAsync(topics.set, { qos: 1 });
+    await client.publishAsync(topics.online, "true", { qos: 1, retain: true });
+    this.#tell(telemetryOf(this.model));
+    this.#firstOnline.resolve();
+  }
+
+  #obey(payload: Buffer, retained: boolean): void {
+    const at = this.#options.now();
+    const set = readSet(payload) ?? null;
+    this.received.push({ at, set, retained });
+    if (set === null) return;
+    const answer = this.#answer(set, at);
+    if (answer.accepted && this.faults.ignoresSetpoints !== true) this.#model = answer.charger;
+    const value = answer.accepted ? answer.value : null;
+    const reason = answer.accepted ? null : answer.reason;
+    if (this.faults.neverAcks !== true)
+      this.#say(
+        this.#options.topics.ack,
+        writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
+        1,
+      );
+    this.tick();
+  }
+
+  #answer({ epoch, seq, desired, until, lease }: SetMessage, at: Instant): Acceptance {
+    if (this.faults.refuses !== undefined) return { accepted: false, reason: this.faults.refuses };
+    return accept(this.#model, { epoch, seq, desired, expires: orderExpires(at, until, lease) }, at);
+  }
+
+  #tell(telemetry: Telemetry): void {
+    if (this.#say(this.#options.topics.telemetry, writeTelemetry(telemetry), 0)) this.#told = telemetry;
+  }
+
+  /** False: nobody to say it to. Never queued: it would be old when it arrived. */
+  #say(topic: string, payload: string, qos: 0 | 1): boolean {
+    const client = this.#client;
+    if (!client?.connected) return false;
+    client.publish(topic, payload, { qos });
+    return true;
+  }
+}
+
+const differs = (before: Telemetry, after: Telemetry): boolean =>
+  before.state !== after.state ||
+  before.limitA !== after.limitA ||
+  before.vehicle !== after.vehicle ||
+  before.currentsA?.[0] !== after.currentsA?.[0];

@@ -1,0 +1,156 @@
+import type { AddressInfo } from "node:net";
+import fastify, { type FastifyInstance } from "fastify";
+import type { Logger } from "pino";
+import { instant, iso, millis, seconds, type Instant, type Millis } from "../core/units.ts";
+import type { WireEvent } from "./events.ts";
+import { PartnerFaults } from "./partnerFaults.ts";
+import { partnerRoutes } from "./partnerRoutes.ts";
+import { Tokens } from "./tokens.ts";
+import { sendSigned, type Delivered, type WebhookTarget } from "./webhook.ts";
+
+/** What a simulated partner needs to know. */
+export interface PartnerOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Null: nobody registered one; `webhookTo` may later. */
+  readonly webhook: WebhookTarget | null;
+  /** The partner's own clock: it stamps revisions and the `Date` header. */
+  readonly now: () => Instant;
+  readonly log: Logger;
+  readonly envelope?: "array" | "events";
+  readonly tokenLifetime?: Millis;
+  /** Pause before the first retry of a delivery; doubles each time. */
+  readonly retryAfter?: Millis;
+}
+
+/** CREATE and UPDATE send the bare event; DELETE an OpenADR notification. */
+export type Operation = "CREATE" | "UPDATE" | "DELETE";
+
+/** A partner that speaks partner-interface.md, to run the daemon against without a real one. */
+export class SimulatedPartner implements AsyncDisposable {
+  readonly #options: PartnerOptions;
+  readonly #server: FastifyInstance;
+  readonly #tokens: Tokens;
+  readonly #events = new Map<string, WireEvent>();
+  /** What was withdrawn, so that a DELETE can carry it and a return is a newer revision. */
+  readonly #withdrawn = new Map<string, WireEvent>();
+  readonly #stop = new AbortController();
+  #webhook: WebhookTarget | null;
+  /** Failures, latency, and the counters of requests. */
+  readonly faults = new PartnerFaults();
+
+  private constructor(options: PartnerOptions) {
+    this.#options = options;
+    this.#webhook = options.webhook;
+    this.#tokens = new Tokens({ ...options, lifetime: options.tokenLifetime ?? seconds(3600) });
+    this.#server = fastify({ logger: false, routerOptions: { maxParamLength: 1024 } });
+    partnerRoutes(this.#server, {
+      tokens: this.#tokens,
+      events: this.#events,
+      faults: this.faults,
+      envelope: options.envelope ?? "array",
+      now: options.now,
+    });
+  }
+
+  static async start(options: PartnerOptions): Promise<SimulatedPartner> {
+    const partner = new SimulatedPartner(options);
+    await partner.#server.listen({ host: options.host, port: options.port });
+    options.log.info({ url: partner.baseUrl }, "simulated partner listens");
+    return partner;
+  }
+
+  /** Base of both path families and of the spot prices. */
+  get baseUrl(): string {
+    const { address, port } = this.#server.server.address() as AddressInfo;
+    return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+  }
+
+  get tokenUrl(): string {
+    return `${this.baseUrl}/connect/token`;
+  }
+
+  /** Registers (or with null removes) the webhook that `deliver` sends to. */
+  webhookTo(target: WebhookTarget | null): void {
+    this.#webhook = target;
+  }
+
+  /** Tokens issued so far are refused with 401 from now on. */
+  revokeTokens(): void {
+    this.#tokens.revoke();
+  }
+
+  /** Stores a new or changed event; every call is a newer revision than all before it. */
+  put(event: WireEvent): WireEvent {
+    const before = this.#events.get(event.ID) ?? this.#withdrawn.get(event.ID);
+    const stored: WireEvent = {
+      ...event,
+      createdDateTime: before?.createdDateTime ?? event.createdDateTime,
+      modificationDateTime: this.#newer(before),
+    };
+    this.#withdrawn.delete(event.ID);
+    this.#events.set(event.ID, stored);
+    return stored;
+  }
+
+  /** The event as it is served now. */
+  stored(id: string): WireEvent | undefined {
+    return this.#events.get(id);
+  }
+
+  /** From now on missing from the list, and 404 by id; false: there is none. */
+  withdraw(id: string): boolean {
+    const event = this.#events.get(id);
+    if (!event) return false;
+    this.#events.delete(id);
+    this.#withdrawn.set(id, { ...event, modificationDateTime: this.#newer(event) });
+    return true;
+  }
+
+  /** As if it had never been: missing from the list, and nothing kept. */
+  forget(id: string): void {
+    this.#events.delete(id);
+    this.#withdrawn.delete(id);
+  }
+
+  /**
+   * Sends a stored, withdrawn or given event to the webhook, signed, with retries (openadr3.md 0).
+   * Null status: no webhook, no answer, or stopped. Throws for an id that was never put.
+   */
+  async deliver(
+    idOrEvent: string | WireEvent,
+    { operation = "UPDATE" }: { readonly operation?: Operation } = {},
+  ): Promise<Delivered> {
+    const event =
+      typeof idOrEvent === "string"
+        ? (this.#events.get(idOrEvent) ?? this.#withdrawn.get(idOrEvent))
+        : idOrEvent;
+    if (!event) throw new Error(`no event ${JSON.stringify(idOrEvent)} was ever put`);
+    if (!this.#webhook) return { status: null, attempts: 0, answer: "" };
+    const sent = operation === "DELETE" ? { objectType: "EVENT", operation, object: event } : event;
+    const delivered = await sendSigned(
+      this.#webhook,
+      JSON.stringify(sent),
+      this.#options.retryAfter ?? millis(1000),
+      this.#stop.signal,
+    );
+    const { status, attempts } = delivered;
+    this.#options.log.debug({ event: event.ID, operation, status, attempts }, "webhook delivery finished");
+    return delivered;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.#server.server.closeAllConnections();
+    await this.#server.close();
+  }
+
+  /** Two changes within one millisecond must still differ. */
+  #newer(before: WireEvent | undefined): string {
+    const previous = before ? Date.parse(before.modificationDateTime) : 0;
+    return iso(instant(Math.max(this.#options.now(), previous + 1)));
+  }
+}

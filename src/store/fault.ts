@@ -1,0 +1,53 @@
+/** Why the state cannot be used, or a commit did not happen. */
+export interface Fault {
+  /** `full`: nothing is wrong but the room. `damaged`: not to be trusted. `refused`: for a person to settle. */
+  readonly kind: "full" | "damaged" | "refused";
+  readonly reason: string;
+}
+
+export const damaged = (reason: string): Fault => ({ kind: "damaged", reason });
+export const refused = (reason: string): Fault => ({ kind: "refused", reason });
+
+const BUSY = 5;
+const LOCKED = 6;
+const NOMEM = 7;
+const IOERR = 10;
+const FULL = 13;
+const CANTOPEN = 14;
+/** Extended code: the file ends before its time. */
+const SHORT_READ = 522;
+
+/**
+ * What an error of SQLite means for the state; anything else is a bug and is thrown on. What only damage can
+ * cause in SQL that never changes, such as a table that is not there, counts as damage.
+ */
+export function faultOf(error: unknown): Fault {
+  if (!(error instanceof Error) || !("code" in error)) throw error;
+  const reason = error.message;
+  // A number in a row that no JavaScript number holds: we never wrote one.
+  if (error.code === "ERR_OUT_OF_RANGE") return damaged(reason);
+  if (error.code !== "ERR_SQLITE_ERROR" || !("errcode" in error)) throw error;
+  if (error.errcode === SHORT_READ) return damaged(reason);
+  switch (Number(error.errcode) & 0xff) {
+    case FULL:
+      return { kind: "full", reason };
+    case BUSY:
+    case LOCKED:
+    case NOMEM:
+    case IOERR:
+    case CANTOPEN:
+      return refused(reason);
+    default:
+      return damaged(reason);
+  }
+}
+
+/** A lock that somebody else holds. */
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === BUSY;
+
+/** The words of a file system error ("EACCES: permission denied, ..."); anything else is a bug and is thrown on. */
+export function fileFault(error: unknown): Fault {
+  if (error instanceof Error && "syscall" in error) return refused(error.message);
+  throw error;
+}

@@ -1,0 +1,71 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileFault, type Fault } from "./fault.ts";
+
+/** Only then does a new name in the directory survive a power cut. */
+export function syncDirectory(directory: string): void {
+  const descriptor = openSync(directory, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Made for its owner alone (0700) where missing. Null: it is there and can be written to. */
+export function prepareDirectory(directory: string): Fault | null {
+  try {
+    if (!existsSync(directory)) {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      syncDirectory(dirname(resolve(directory)));
+    }
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return fileFault(error);
+  }
+}
+
+/** Whole or not at all, and for good: on return it survives a power cut. Throws file system errors. */
+export function replaceFile(path: string, content: string): void {
+  const draft = writeDraft(path, Buffer.from(content));
+  renameSync(draft, path);
+  syncDirectory(dirname(path));
+}
+
+/** As `replaceFile`, but a file that is there already stays as it is: of two that race, the first wins. */
+export function placeFile(path: string, content: Buffer): void {
+  const draft = writeDraft(path, content);
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  } finally {
+    rmSync(draft);
+  }
+  syncDirectory(dirname(path));
+}
+
+function writeDraft(path: string, content: Buffer): string {
+  const draft = `${path}.${process.pid}`;
+  const descriptor = openSync(draft, "w", 0o600);
+  try {
+    writeSync(descriptor, content);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  return draft;
+}

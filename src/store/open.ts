@@ -1,0 +1,113 @@
+import { basename } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import type { Change, Remembered } from "../core/ledger.ts";
+import type { Instant } from "../core/units.ts";
+import { boot, isFault, type Booted, type Place } from "./boot.ts";
+import { Disk } from "./disk.ts";
+import { nextEpoch } from "./epoch.ts";
+import { fileFault, refused, type Fault } from "./fault.ts";
+import { prepareDirectory } from "./files.ts";
+import { takeLock } from "./lock.ts";
+import { setAside } from "./setAside.ts";
+import { readOrMakeSiteKey } from "./siteKey.ts";
+import { Store } from "./store.ts";
+
+/** A state that cannot be used is an answer: `reason` is a sentence for the operator. */
+export type Opened =
+  | {
+      readonly ok: true;
+      readonly store: Store;
+      readonly remembered: Remembered;
+      readonly epoch: number;
+      readonly siteKey: Buffer;
+      /** Where a damaged state was moved to; this one is fresh. Null: nothing was damaged. */
+      readonly setAside: string | null;
+    }
+  | { readonly ok: false; readonly reason: string };
+
+export interface OpenOptions {
+  readonly now: () => Instant;
+  /** That many unpredictable bytes: for a new site key. */
+  readonly random: (bytes: number) => Buffer;
+  readonly log: Logger;
+  /** A cap on the database, in pages of 4 KiB; 16 GiB unless told. */
+  readonly maxPages?: number;
+}
+
+const MAX_PAGES = 4_194_304;
+
+/** Takes the state directory for this process: checked, or fresh, or refused with the reason (DESIGN 5.7). */
+export function openState(directory: string, options: OpenOptions): Opened {
+  const unusable = prepareDirectory(directory);
+  if (unusable !== null) return { ok: false, reason: unusable.reason };
+  const lock = takeLock(directory);
+  if (isFault(lock)) return { ok: false, reason: lock.reason };
+  const opened = openLocked(directory, lock, options);
+  if (!isFault(opened)) return opened;
+  if (lock.isOpen) lock.close();
+  return { ok: false, reason: opened.reason };
+}
+
+function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions): Opened | Fault {
+  const { now, random, log } = options;
+  const key = readOrMakeSiteKey(directory, random);
+  if (!key.ok) return refused(key.reason);
+  const { siteKey } = key;
+  const place: Place = { directory, siteKey, maxPages: options.maxPages ?? MAX_PAGES };
+  let booted: Booted | Fault | null = null;
+  try {
+    booted = boot(place, now());
+    if (!isFault(booted)) return start(place, lock, booted, [], null, options);
+    if (booted.kind !== "damaged") return booted;
+
+    const { reason } = booted;
+    const moved = setAside(directory, now());
+    log.error({ reason, setAside: moved }, "state damaged: set aside whole, starting with a fresh one");
+    booted = boot(place, now());
+    if (isFault(booted)) return booted;
+    return start(place, lock, booted, [notice(now(), reason, moved)], moved, options);
+  } catch (error) {
+    if (booted !== null && !isFault(booted) && booted.connection.database.isOpen) {
+      booted.connection.database.close();
+    }
+    return fileFault(error);
+  }
+}
+
+function start(
+  place: Place,
+  lock: DatabaseSync,
+  booted: Booted,
+  first: readonly Change[],
+  moved: string | null,
+  { now, log }: OpenOptions,
+): Opened | Fault {
+  const { siteKey } = place;
+  const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
+  const epoch = nextEpoch(place.directory, now(), seen);
+  const disk = new Disk(place, lock, booted, log);
+  const committed = first.length === 0 ? null : disk.commit(first);
+  if (committed !== null && isFault(committed)) {
+    disk[Symbol.dispose]();
+    return committed;
+  }
+  const lastRow = committed?.rows.at(-1)?.at ?? booted.remembered.lastRow;
+  const store = new Store(disk, siteKey, log);
+  return { ok: true, store, remembered: { ...booted.remembered, lastRow }, epoch, siteKey, setAside: moved };
+}
+
+/** The first row of a fresh record says why it is one. */
+const notice = (at: Instant, reason: string, moved: string): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "daemon",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words: `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
+    facts: { reason, setAside: basename(moved) },
+  },
+});

@@ -1,0 +1,56 @@
+import type { DatabaseSync } from "node:sqlite";
+import { instant, type Instant } from "../core/units.ts";
+import { auditRow, chainRow, type AuditRow } from "./rows.ts";
+
+/** Absent: not asked for. `after` is a `seq`; `limit` is 1,000 unless told. */
+export interface AuditQuery {
+  readonly event?: string;
+  readonly charger?: string;
+  readonly after?: number;
+  readonly limit?: number;
+  /** Newest first; otherwise oldest first. */
+  readonly newest?: boolean;
+}
+
+/** Rejected input as it was kept. `raw` is JSON text, capped by the reader. */
+export interface Quarantined {
+  readonly at: Instant;
+  readonly source: string;
+  readonly event: string | null;
+  readonly path: string;
+  readonly reason: string;
+  readonly raw: string;
+}
+
+/** Rows of the record that match. Throws SQLite errors: a disk that cannot be read. */
+export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
+  const where = ["seq > ?"];
+  const values: (string | number)[] = [query.after ?? 0];
+  for (const column of ["event", "charger"] as const) {
+    const wanted = query[column];
+    if (wanted === undefined) continue;
+    where.push(`${column} = ?`);
+    values.push(wanted);
+  }
+  const order = query.newest === true ? "DESC" : "ASC";
+  const sql = `SELECT * FROM audit WHERE ${where.join(" AND ")} ORDER BY seq ${order} LIMIT ?`;
+  return database
+    .prepare(sql)
+    .all(...values, query.limit ?? 1000)
+    .map((row) => auditRow(chainRow(row)));
+}
+
+/** Newest first. */
+export function queryQuarantine(database: DatabaseSync, limit: number): readonly Quarantined[] {
+  return database
+    .prepare("SELECT * FROM quarantine ORDER BY seq DESC LIMIT ?")
+    .all(limit)
+    .map((row) => ({
+      at: instant(Number(row["at"])),
+      source: String(row["source"]),
+      event: row["event"] === null ? null : String(row["event"]),
+      path: String(row["path"]),
+      reason: String(row["reason"]),
+      raw: String(row["raw"]),
+    }));
+}

@@ -1,0 +1,36 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { CommandRecord } from "../core/control/command.ts";
+import type { Hold } from "../core/control/hold.ts";
+import type { KnownEvent } from "../core/control/known.ts";
+import type { Remembered } from "../core/ledger.ts";
+import { instant } from "../core/units.ts";
+import { damaged, type Fault } from "./fault.ts";
+import { sumOf } from "./rows.ts";
+
+/** Reads back what the last run left. One body that is not what was written: nothing of this state is acted on (F03). */
+export function remember(database: DatabaseSync): Remembered | Fault {
+  const events: KnownEvent[] = [];
+  const commands: CommandRecord[] = [];
+  const holds: Hold[] = [];
+  const broken =
+    readBodies(database, "event", (body) => events.push(JSON.parse(body))) ??
+    readBodies(database, "command", (body) => commands.push(JSON.parse(body))) ??
+    readBodies(database, "hold", (body) => holds.push(JSON.parse(body)));
+  if (broken !== null) return broken;
+  const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
+  return { events, commands, holds, lastRow: newest === undefined ? null : instant(Number(newest["at"])) };
+}
+
+function readBodies(
+  database: DatabaseSync,
+  table: "event" | "command" | "hold",
+  take: (body: string) => void,
+): Fault | null {
+  for (const row of database.prepare(`SELECT id, body, sum FROM ${table}`).iterate()) {
+    const id = String(row["id"]);
+    const body = String(row["body"]);
+    if (sumOf(id, body) !== row["sum"]) return damaged(`the stored ${table} ${id} was changed`);
+    take(body);
+  }
+  return null;
+}

@@ -1,0 +1,81 @@
+import type { AuditEntry } from "../core/audit.ts";
+import type { Change } from "../core/ledger.ts";
+import { rowHash, type Head } from "./chain.ts";
+import type { Connection } from "./connection.ts";
+import { sealed } from "./head.ts";
+import { cellsOf, numbered, sumOf, type AuditRow } from "./rows.ts";
+
+/** Rejected input that is kept to be looked at: the newest ones. */
+const QUARANTINE_ROWS = 1000;
+
+/** What a commit added to the record. */
+export interface Turn {
+  readonly head: Head;
+  readonly rows: readonly AuditRow[];
+}
+
+/** All changes in order, in one transaction: on return they survive a power cut. Throws SQLite errors, nothing applied. */
+export function commitTurn(
+  connection: Connection,
+  siteKey: Buffer,
+  start: Head,
+  changes: readonly Change[],
+): Turn {
+  const { database } = connection;
+  const rows: AuditRow[] = [];
+  let head = start;
+  let quarantined = false;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    for (const change of changes) {
+      switch (change.kind) {
+        case "event": {
+          const { known } = change;
+          const body = JSON.stringify(known);
+          connection.putEvent.run(known.id, known.kind, body, sumOf(known.id, body));
+          break;
+        }
+        case "command": {
+          const { charger } = change.record.command;
+          const body = JSON.stringify(change.record);
+          connection.putCommand.run(charger, body, sumOf(charger, body));
+          break;
+        }
+        case "hold": {
+          const { charger } = change.hold;
+          const body = JSON.stringify(change.hold);
+          connection.putHold.run(charger, body, sumOf(charger, body));
+          break;
+        }
+        case "holdEnded":
+          connection.endHold.run(change.charger);
+          break;
+        case "quarantine": {
+          const { id, path, reason, raw } = change.rejected;
+          connection.putQuarantine.run(change.at, change.source, id, path, reason, raw);
+          quarantined = true;
+          break;
+        }
+        case "audit":
+          head = append(connection, head, change.entry);
+          rows.push(numbered(change.entry, head.seq, head.hash));
+          break;
+      }
+    }
+    if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
+    if (rows.length > 0) connection.putMeta.run("head", sealed(siteKey, head));
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+  return { head, rows };
+}
+
+function append(connection: Connection, head: Head, entry: AuditEntry): Head {
+  const cells = cellsOf(head.seq + 1, entry);
+  const facts = JSON.stringify(entry.facts);
+  const hash = rowHash(head.hash, cells, facts);
+  connection.putAudit.run(...cells, facts, hash);
+  return { seq: cells[0], hash };
+}

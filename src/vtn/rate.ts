@@ -1,0 +1,52 @@
+/** Milliseconds that only ever grow, whatever the wall clock does. */
+export type Monotonic = () => number;
+
+const HOUR = 3_600_000;
+
+/** At most `limit` takes in any sliding hour: bounds our requests whatever goes wrong elsewhere (DESIGN 5.7). */
+export function hourlyBudget(limit: number, monotonic: Monotonic): () => boolean {
+  const taken: number[] = [];
+  return () => {
+    const now = monotonic();
+    while (taken[0] !== undefined && taken[0] <= now - HOUR) taken.shift();
+    if (taken.length >= limit) return false;
+    taken.push(now);
+    return true;
+  };
+}
+
+export interface Pace {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** A token bucket: `take` is false when the pace is exceeded. */
+export function bucket(pace: Pace, monotonic: Monotonic): () => boolean {
+  let level = pace.burst;
+  let at = monotonic();
+  return () => {
+    const now = monotonic();
+    level = Math.min(pace.burst, level + ((now - at) / 1000) * pace.perSecond);
+    at = now;
+    if (level < 1) return false;
+    level -= 1;
+    return true;
+  };
+}
+
+/** One bucket for each address. Only the `kept` latest are remembered, so that many addresses cost no memory. */
+export function bucketPerAddress(
+  pace: Pace,
+  monotonic: Monotonic,
+  kept = 10_000,
+): (address: string) => boolean {
+  const buckets = new Map<string, () => boolean>();
+  return (address) => {
+    const take = buckets.get(address) ?? bucket(pace, monotonic);
+    buckets.delete(address);
+    buckets.set(address, take);
+    const [oldest] = buckets.keys();
+    if (buckets.size > kept && oldest !== undefined) buckets.delete(oldest);
+    return take();
+  };
+}

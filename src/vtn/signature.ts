@@ -1,0 +1,95 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { type Instant, between, instant, minutes, seconds } from "../core/units.ts";
+import { type HeaderFields, headerText } from "./headers.ts";
+
+/** The secrets that are valid now; more than one while one replaces the other (F71). Asked for each request. */
+export type Secrets = () => readonly string[];
+
+/** How a delivery shows that it is the partner's (DESIGN 6.1). */
+export type Scheme =
+  | {
+      readonly kind: "hmac";
+      readonly header: string;
+      readonly algorithm: "sha256" | "sha512";
+      readonly encoding: "base64" | "hex";
+      readonly secrets: Secrets;
+    }
+  | { readonly kind: "standardWebhooks"; readonly secrets: Secrets }
+  | { readonly kind: "bearer"; readonly secrets: Secrets }
+  /** Nothing is shown: a delivery is a hint, and its body is never acted on. */
+  | { readonly kind: "none" };
+
+const OLDEST = minutes(5);
+const EARLIEST = seconds(60);
+
+/** Whether a body, byte for byte as it came, is the partner's. `none` asks for nothing, so it is always true. */
+export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, now: Instant): boolean {
+  switch (scheme.kind) {
+    case "none":
+      return true;
+    case "bearer": {
+      const given = /^bearer +(.+)$/i.exec(headerText(headers, "authorization") ?? "")?.[1];
+      return given !== undefined && anySame([given], active(scheme.secrets));
+    }
+    case "hmac": {
+      const given = headerText(headers, scheme.header);
+      if (given === null) return false;
+      const { algorithm, encoding } = scheme;
+      const expected = active(scheme.secrets).map((secret) =>
+        createHmac(algorithm, secret).update(rawBody).digest(encoding),
+      );
+      const digest = withoutPrefix(given.trim(), algorithm);
+      return anySame([encoding === "hex" ? digest.toLowerCase() : digest], expected);
+    }
+    case "standardWebhooks":
+      return verifyStandard(scheme.secrets, headers, rawBody, now);
+  }
+}
+
+/** Whether the fields that a signature needs are there at all: without them the body need not even be read. */
+export function isSigned(scheme: Scheme, headers: HeaderFields): boolean {
+  switch (scheme.kind) {
+    case "none":
+      return true;
+    case "bearer":
+      return headerText(headers, "authorization") !== null;
+    case "hmac":
+      return headerText(headers, scheme.header) !== null;
+    case "standardWebhooks":
+      return headerText(headers, "webhook-signature") !== null;
+  }
+}
+
+/** Standard Webhooks, symmetric: HMAC-SHA256 of `id.timestamp.body`, as `v1,<base64>`, several of them allowed. */
+function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer, now: Instant): boolean {
+  const id = headerText(headers, "webhook-id") ?? "";
+  const timestamp = headerText(headers, "webhook-timestamp") ?? "";
+  if (id === "" || !/^\d{1,11}$/.test(timestamp)) return false;
+  const sent = instant(seconds(Number(timestamp)));
+  if (between(sent, now) > OLDEST || between(now, sent) > EARLIEST) return false;
+  const keys = active(secrets).map((secret) => Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
+  const expected = keys.map((key) => {
+    const signed = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(rawBody);
+    return `v1,${signed.digest("base64")}`;
+  });
+  return anySame((headerText(headers, "webhook-signature") ?? "").split(" "), expected);
+}
+
+/** An empty secret would let everybody sign. */
+const active = (secrets: Secrets): readonly string[] =>
+  secrets().filter((secret) => secret !== "" && secret !== "whsec_");
+
+const withoutPrefix = (given: string, algorithm: string): string =>
+  given.toLowerCase().startsWith(`${algorithm}=`) ? given.slice(algorithm.length + 1) : given;
+
+const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Digests are compared, so that lengths are equal, and all of them, so that time does not tell which one matched. */
+function anySame(given: readonly string[], expected: readonly string[]): boolean {
+  const wanted = expected.map(digestOf);
+  let same = false;
+  for (const digest of given.map(digestOf)) {
+    for (const other of wanted) same = timingSafeEqual(digest, other) || same;
+  }
+  return same;
+}

@@ -1,0 +1,145 @@
+import type { Logger } from "pino";
+import type { Agent } from "undici";
+import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
+import { type Answer, agentFor, exchange } from "./exchange.ts";
+import { type Failed, failed } from "./failed.ts";
+import { type Monotonic, hourlyBudget } from "./rate.ts";
+import { type TokenOutcome, readToken } from "./tokenAnswer.ts";
+
+export interface TokenOptions {
+  /** The whole address, e.g. `https://id.partner.example/connect/token`. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  /** Asked for each request, so that a rotated secret is used at once. */
+  readonly clientSecret: () => string;
+  /** Null: the field is left out. */
+  readonly scope: string | null;
+  /** For a whole token request; default 10 s. */
+  readonly deadline?: Millis;
+  readonly now: () => Instant;
+  readonly monotonic: Monotonic;
+  readonly log: Logger;
+}
+
+interface Held {
+  readonly token: string;
+  readonly renewAt: number;
+  readonly until: number;
+}
+
+const MAX_BYTES = 64 * 1024;
+const PATIENCE = seconds(60);
+const REQUESTS_PER_HOUR = 60;
+
+/**
+ * The access token of partner-interface 5: one request at a time, renewed at 80 % of its life while the old one
+ * is still used, kept to its end while the token server fails (F35).
+ */
+export class TokenSource implements AsyncDisposable {
+  readonly #options: TokenOptions;
+  readonly #deadline: Millis;
+  readonly #agent: Agent;
+  readonly #allowed: () => boolean;
+  #held: Held | null = null;
+  #asking: Promise<TokenOutcome> | null = null;
+  #failures = 0;
+  #lastAsked = Number.NEGATIVE_INFINITY;
+  #lastDropped = Number.NEGATIVE_INFINITY;
+  /** Monotonic: no request before it. */
+  #closedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: TokenOptions) {
+    this.#options = options;
+    this.#deadline = options.deadline ?? seconds(10);
+    this.#agent = agentFor(MAX_BYTES, this.#deadline);
+    this.#allowed = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
+  }
+
+  /** A token to use now. Never rejects. */
+  async get(): Promise<TokenOutcome> {
+    const now = this.#options.monotonic();
+    if (this.#held === null || this.#held.until <= now) return this.#asking ?? this.#ask();
+    const mayRenew = this.#held.renewAt <= now && this.#lastAsked + PATIENCE <= now;
+    if (mayRenew && this.#asking === null) void this.#ask();
+    return { kind: "token", token: this.#held.token };
+  }
+
+  /** The partner refused this token. A second refusal within a minute is no matter of a new token: then we wait (F34). */
+  drop(token: string): void {
+    if (this.#held?.token !== token) return;
+    this.#held = null;
+    const now = this.#options.monotonic();
+    const opens = this.#lastDropped + PATIENCE;
+    if (now < opens) this.#closedUntil = Math.max(this.#closedUntil, opens);
+    this.#lastDropped = now;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #ask(): Promise<TokenOutcome> {
+    const now = this.#options.monotonic();
+    const wait = this.#closedUntil - now;
+    if (wait > 0) return failed("waiting before the next token request", null, millis(wait));
+    if (!this.#allowed()) return failed(`${REQUESTS_PER_HOUR} token requests in an hour`, null, PATIENCE);
+    this.#lastAsked = now;
+    this.#asking = this.#request().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  async #request(): Promise<TokenOutcome> {
+    const { log, monotonic } = this.#options;
+    // Life counts from before the request: the server may have issued the token any time after it.
+    const asked = monotonic();
+    const outcome = readToken(await this.#post());
+    if (outcome.kind === "failed") {
+      const wait = this.#refused(outcome);
+      log.warn({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
+      return { ...outcome, retryAfter: wait };
+    }
+    this.#held = { token: outcome.token, renewAt: asked + outcome.life * 0.8, until: asked + outcome.life };
+    this.#failures = 0;
+    log.info({ lifeSeconds: outcome.life / 1000 }, "access token received");
+    return { kind: "token", token: outcome.token };
+  }
+
+  /** Back-off from 1 s to 60 s; a minute at least when our credentials are what the server dislikes. */
+  #refused(outcome: Failed): Millis {
+    const backoff = Math.min(seconds(2 ** this.#failures), PATIENCE);
+    this.#failures += 1;
+    const ours = [400, 401, 403].includes(outcome.status ?? 0);
+    const wait = Math.max(backoff, ours ? PATIENCE : 0, outcome.retryAfter ?? 0);
+    this.#closedUntil = this.#options.monotonic() + wait;
+    return millis(wait);
+  }
+
+  async #post(): Promise<Answer> {
+    const { tokenUrl, clientId, scope, now } = this.#options;
+    const secret = readable(this.#options.clientSecret);
+    if (secret === null) return { kind: "silent", reason: "the client secret cannot be read" };
+    const { origin, pathname, search } = new URL(tokenUrl);
+    const form = new URLSearchParams({ grant_type: "client_credentials" });
+    if (scope !== null) form.set("scope", scope);
+    form.set("client_id", clientId);
+    form.set("client_secret", secret);
+    const headers = {
+      accept: "application/json",
+      "accept-encoding": "identity",
+      "content-type": "application/x-www-form-urlencoded",
+    };
+    const ask = { origin, path: pathname + search, method: "POST", headers, body: form.toString() } as const;
+    return exchange(this.#agent, ask, this.#deadline, now);
+  }
+}
+
+/** A secret's file may be gone for a moment while it is rotated. */
+const readable = (secret: () => string): string | null => {
+  try {
+    return secret();
+  } catch {
+    return null;
+  }
+};

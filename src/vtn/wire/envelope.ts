@@ -1,0 +1,79 @@
+import type { Notice } from "../../core/delivery.ts";
+import type { EventId } from "../../core/units.ts";
+import { readEvent } from "./event.ts";
+import { fieldsOf, spelling } from "./fields.ts";
+import { decodeJson, type Decoded } from "./json.ts";
+import { readPart, within } from "./notification.ts";
+
+/** What a webhook body says. */
+export type WebhookBody =
+  | { readonly kind: "unparsable"; readonly reason: string }
+  | {
+      readonly kind: "read";
+      readonly notices: readonly Notice[];
+      /** Events of which only the id was given: to be fetched. */
+      readonly ask: readonly EventId[];
+      /** Something may have happened, this body does not say what: look at the list. */
+      readonly poll: boolean;
+    };
+
+/** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be believed. */
+export type ListBody =
+  | { readonly kind: "unparsable"; readonly reason: string }
+  | { readonly kind: "read"; readonly notices: readonly Notice[]; readonly complete: boolean };
+
+/** Each id costs the partner a request; beyond this many the list is cheaper (DESIGN 5.7). */
+const MOST_ASKED = 20;
+
+/** Any of the shapes a sender may choose (notification.ts); unknown JSON and an empty body ask for a look at the list. */
+export function readWebhookBody(body: Buffer): WebhookBody {
+  const decoded = decodeJson(body);
+  switch (decoded.kind) {
+    case "unparsable":
+      return decoded;
+    case "empty":
+      return { kind: "read", notices: [], ask: [], poll: true };
+    case "json": {
+      const { notices, ask, poll } = readPart(decoded.value) ?? { notices: [], ask: [], poll: true };
+      const asked = [...new Set(ask)];
+      return asked.length > MOST_ASKED
+        ? { kind: "read", notices, ask: [], poll: true }
+        : { kind: "read", notices, ask: asked, poll };
+    }
+  }
+}
+
+const listFields = spelling(["events"]);
+
+/** `GET /events`: a bare array (partner-interface 4.3) or `{events: [...]}`; anything else is no list. */
+export function readListBody(body: Buffer): ListBody {
+  const decoded = decodeJson(body);
+  if (decoded.kind !== "json") return unread(decoded);
+  const entries = Array.isArray(decoded.value) ? decoded.value : fieldsOf(listFields, decoded.value)?.events;
+  if (!Array.isArray(entries)) return { kind: "unparsable", reason: "neither an array nor {events: [...]}" };
+  return read(entries.map((entry, index) => within(index, readEvent(entry))));
+}
+
+const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);
+
+/** `GET /events/{id}`: one event object (partner-interface 4.4), also inside `{event}` or `{data}`. */
+export function readEventBody(body: Buffer): ListBody {
+  const decoded = decodeJson(body);
+  if (decoded.kind !== "json") return unread(decoded);
+  const fields = fieldsOf(singleFields, decoded.value);
+  if (fields?.intervalPeriod !== undefined || fields?.payload !== undefined)
+    return read([readEvent(decoded.value)]);
+  const inner = [fields?.event, fields?.data].find((value) => fieldsOf(singleFields, value) !== undefined);
+  if (inner !== undefined) return read([readEvent(inner)]);
+  if ((fields?.ID ?? fields?.eventId) !== undefined) return read([readEvent(decoded.value)]);
+  return { kind: "unparsable", reason: "no event in it" };
+}
+
+const unread = (decoded: Exclude<Decoded, { kind: "json" }>): ListBody =>
+  decoded.kind === "empty" ? { kind: "unparsable", reason: "empty" } : decoded;
+
+const read = (notices: readonly Notice[]): ListBody => ({
+  kind: "read",
+  notices,
+  complete: notices.every((notice) => notice.kind !== "rejected" || notice.id !== null),
+});

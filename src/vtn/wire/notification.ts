@@ -1,0 +1,128 @@
+import type { Notice } from "../../core/delivery.ts";
+import type { EventId } from "../../core/units.ts";
+import { readEvent, rejected } from "./event.ts";
+import { fieldsOf, spelling, type Fields } from "./fields.ts";
+import { isProblem } from "./problem.ts";
+import { readEventId } from "./schema.ts";
+import { readMoment } from "./timestamp.ts";
+
+/** What one part of a webhook body says. */
+export interface Part {
+  readonly notices: readonly Notice[];
+  /** Events of which only the id was given. */
+  readonly ask: readonly EventId[];
+  /** Something may have happened, but it does not say what. */
+  readonly poll: boolean;
+}
+
+const NOTHING: Part = { notices: [], ask: [], poll: false };
+const LOOK: Part = { ...NOTHING, poll: true };
+
+const NAMES = [
+  "ID",
+  "eventId",
+  "modificationDateTime",
+  "intervalPeriod",
+  "payload",
+  "objectType",
+  "operation",
+  "object",
+  "events",
+  "event",
+  "data",
+  "specversion",
+  "type",
+] as const;
+type Envelope = Fields<(typeof NAMES)[number]>;
+const names = spelling(NAMES);
+
+/**
+ * An event, a list of anything, an OpenADR notification, an envelope around one of these (CloudEvents too),
+ * or just an id (openadr3 6). Undefined: none of them. Recursion ends because json.ts caps the depth.
+ */
+export function readPart(raw: unknown): Part | undefined {
+  if (Array.isArray(raw)) return readEntries(raw);
+  if (typeof raw === "string") return asking(raw);
+  const fields = fieldsOf(names, raw);
+  if (fields === undefined) return undefined;
+  const isEvent = fields.intervalPeriod !== undefined || fields.payload !== undefined;
+  // An OpenADR event carries an objectType itself, but neither an object nor an operation.
+  const isNotification = typeof fields.objectType === "string" || typeof fields.operation === "string";
+  if (isEvent && !(isNotification && (fields.object !== undefined || operationOf(fields) === "DELETE")))
+    return { ...NOTHING, notices: [readEvent(raw)] };
+  return isNotification ? readNotification(fields) : readEnvelope(fields);
+}
+
+/** One bad entry never costs its neighbours (failures F39). */
+function readEntries(entries: readonly unknown[]): Part {
+  if (entries.length === 0) return LOOK;
+  const parts = entries.map((entry, index) => {
+    const part = Array.isArray(entry) ? undefined : readPart(entry);
+    const { notices, ask, poll } = part ?? { ...NOTHING, notices: [readEvent(entry)] };
+    return { notices: notices.map((notice) => within(index, notice)), ask, poll };
+  });
+  return {
+    notices: parts.flatMap((part) => part.notices),
+    ask: parts.flatMap((part) => part.ask),
+    poll: parts.some((part) => part.poll),
+  };
+}
+
+/** A notice from an entry of a list: a path tells which one. */
+export function within(index: number, notice: Notice): Notice {
+  if (notice.kind !== "rejected") return notice;
+  const dot = notice.path === "" || notice.path.startsWith("[") ? "" : ".";
+  return { ...notice, path: `[${index}]${dot}${notice.path}` };
+}
+
+const operationOf = ({ operation }: Envelope): string =>
+  typeof operation === "string" ? operation.toUpperCase() : "";
+
+function readNotification(fields: Envelope): Part {
+  const { objectType } = fields;
+  if (typeof objectType === "string" && objectType.toUpperCase() !== "EVENT") return NOTHING;
+  switch (operationOf(fields)) {
+    case "DELETE":
+      return readDelete(fields);
+    case "CREATE":
+    case "UPDATE":
+    case "POST":
+    case "PUT":
+    case "READ":
+    case "GET":
+    case "":
+      return readPart(fields.object) ?? asking(fields.eventId ?? fields.ID) ?? LOOK;
+    default:
+      return LOOK;
+  }
+}
+
+/** The id alone is enough; an `id` of the notification is its own where there is a better one. */
+function readDelete(fields: Envelope): Part {
+  const { object = fields.eventId ?? fields.ID } = fields;
+  const inside = fieldsOf(names, object);
+  const id = readEventId(inside === undefined ? object : (inside.ID ?? inside.eventId));
+  // The list will show what was meant.
+  if (isProblem(id)) return { ...LOOK, notices: [rejected(fields, null, "object.ID", id.problem)] };
+  const revision = readMoment((inside ?? fields).modificationDateTime);
+  return { ...NOTHING, notices: [{ kind: "deleted", id, revision: isProblem(revision) ? null : revision }] };
+}
+
+/** Said in passing, not as a contract: never enough to withdraw, and the event beside it not enough to act. */
+const DELETION = /delet|remov|withdr|cancel/i;
+
+function readEnvelope(fields: Envelope): Part | undefined {
+  // A text in `event` names the kind of event, it holds none.
+  if ([fields.type, fields.event].some((kind) => typeof kind === "string" && DELETION.test(kind)))
+    return LOOK;
+  if (Array.isArray(fields.events)) return readEntries(fields.events);
+  const content = [fields.event, fields.data, fields.object].find((value) => typeof value === "object");
+  const inside = content === undefined ? undefined : readPart(content);
+  // The `id` of a CloudEvent is that of the delivery.
+  return inside ?? asking(fields.eventId ?? (fields.specversion === undefined ? fields.ID : undefined));
+}
+
+function asking(found: unknown): Part | undefined {
+  const id = readEventId(found);
+  return isProblem(id) ? undefined : { ...NOTHING, ask: [id] };
+}

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import type { Ask, ReportDescriptor, Target } from "../../core/control/event.ts";
+import { eventId, millis, type EventId } from "../../core/units.ts";
+import { by, folded, list, optionally, spelling, text } from "./fields.ts";
+import { readId } from "./id.ts";
+import { isProblem, misfit, type Problem } from "./problem.ts";
+import { readTimespan } from "./timespan.ts";
+import { readMoment, readTimestamp } from "./timestamp.ts";
+
+/** JSON knows -0, which equals 0 but is told apart by Object.is and by some stores. */
+const positiveZero = (value: number): number => value + 0;
+
+/** The id of an event: as every id (id.ts). */
+export function readEventId(found: unknown): EventId | Problem {
+  const id = readId(found);
+  return isProblem(id) ? id : eventId(id);
+}
+
+const readProgramId = (found: unknown): string | Problem => (found === "" ? "" : readId(found));
+
+const readPriority = (found: unknown): number | Problem =>
+  typeof found === "number" && Number.isSafeInteger(found)
+    ? positiveZero(found)
+    : misfit(found, "a priority", "an integer or null");
+
+const readLevel = (found: unknown): number | Problem =>
+  typeof found === "number" && Number.isFinite(found)
+    ? positiveZero(found)
+    : misfit(found, "a level", "a finite number");
+
+/** A hand loop, not z.array: 20,000 vehicles in one event are ordinary. */
+const targetValues = z
+  .unknown()
+  .optional()
+  .transform((found, context): readonly string[] => {
+    if (found === undefined) return [];
+    if (!Array.isArray(found)) {
+      context.addIssue({ code: "custom", message: misfit(found, "a list", "an array of ids").problem });
+      return z.NEVER;
+    }
+    const ids: string[] = [];
+    for (const [index, value] of found.entries()) {
+      const id = readId(value);
+      if (isProblem(id)) {
+        context.addIssue({ code: "custom", message: id.problem, path: [index] });
+        return z.NEVER;
+      }
+      ids.push(id);
+    }
+    return ids;
+  });
+
+const target = folded("a target", { targetType: text, values: targetValues }).transform(
+  ({ targetType, values }): Target => ({ type: targetType, values }),
+);
+
+// Nonsense in a descriptor must not cost the event: what a report needs is decided by the report plan.
+// Readers, not z.catch: that builds an error for every absent field.
+const label = by((found) => (typeof found === "string" ? found : ""));
+const flag = (absent: boolean) => by((found) => (typeof found === "boolean" ? found : absent));
+const count = by((found) => (Number.isSafeInteger(found) ? positiveZero(Number(found)) : null));
+
+const reportDescriptor = folded("a report descriptor", {
+  payloadType: label,
+  readingType: label,
+  targets: list(target),
+  aggregate: flag(false),
+  historical: flag(true),
+  frequency: count,
+  numIntervals: count,
+  repeat: count,
+  startInterval: count,
+}) satisfies z.ZodType<ReportDescriptor>;
+
+const intervalPeriod = folded("an interval period", {
+  start: by((found) => {
+    const start = readTimestamp(found);
+    return isProblem(start) ? start : { start, wireStart: String(found) };
+  }),
+  duration: by(readTimespan),
+  randomizeStart: optionally(readTimespan, millis(0)),
+});
+
+const payload = folded("a payload", {
+  payloadType: z.string({ error: ({ input }) => misfit(input, "a payload type", "a JSON string").problem }),
+  targetCurrent: z.unknown().optional(),
+  targetPower: z.unknown().optional(),
+}).transform(({ payloadType, targetCurrent, targetPower }, context): Ask => {
+  const level = (field: string, found: unknown): number => {
+    const value = readLevel(found);
+    if (!isProblem(value)) return value;
+    context.addIssue({ code: "custom", message: value.problem, path: [field] });
+    return z.NEVER;
+  };
+  switch (payloadType) {
+    case "CurrentLevel":
+      return { kind: "current", level: level("targetCurrent", targetCurrent) };
+    case "PowerLevel":
+      return { kind: "power", level: level("targetPower", targetPower) };
+    default:
+      return { kind: "unknown", payloadType };
+  }
+});
+
+/** partner-interface 2.1 but for the ID, absence turned into values; the first problem is the one reported. */
+export const wireEvent = z.object({
+  modificationDateTime: optionally(readMoment, null),
+  createdDateTime: optionally(readMoment, null),
+  name: text,
+  programID: optionally(readProgramId, ""),
+  priority: optionally(readPriority, null),
+  intervalPeriod,
+  payload,
+  targets: list(target),
+  reportDescriptors: list(reportDescriptor),
+});
+
+/** The fields of an event, and two other names that senders give to ID and name (openadr3 0). */
+export const eventNames = spelling([...wireEvent.keyof().options, "ID", "eventId", "eventName"]);

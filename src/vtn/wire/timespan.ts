@@ -1,0 +1,48 @@
+import { Duration } from "luxon";
+import { millis, type Millis } from "../../core/units.ts";
+import { misfit, type Problem } from "./problem.ts";
+
+const CLOCK = /^(\d{2,}):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
+const DAYS_AND_CLOCK = /^(\d+)\.([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
+const ISO =
+  /^P(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d{1,7})?S)?)?$/;
+
+/** Some 31,700 years in ms: P9999Y fits, and sums with it stay exact integers. */
+const LONGEST = 1e15;
+
+/**
+ * A timespan (partner-interface 2.4) in ms, finer digits cut off: `hh:mm:ss` with any number of hours,
+ * `d.hh:mm:ss` as .NET writes days, both with up to 7 fraction digits, or an ISO 8601 duration.
+ */
+export function readTimespan(found: unknown): Millis | Problem {
+  const span = typeof found === "string" ? inMillis(found) : NaN;
+  return Number.isNaN(span)
+    ? misfit(found, "a timespan", "hh:mm:ss, d.hh:mm:ss or an ISO 8601 duration")
+    : millis(Math.min(span, LONGEST));
+}
+
+function inMillis(text: string): number {
+  const clock = CLOCK.exec(text);
+  if (clock !== null) return sum("0", clock[1], clock[2], clock[3], clock[4]);
+  const days = DAYS_AND_CLOCK.exec(text);
+  if (days !== null) return sum(days[1], days[2], days[3], days[4], days[5]);
+  // luxon counts a year as 365 days and a month as 30; it refuses numbers of more than 20 digits.
+  return ISO.test(text) ? Duration.fromISO(text).toMillis() : NaN;
+}
+
+function sum(days = "0", hours = "0", minutes = "0", seconds = "0", fraction = ""): number {
+  const whole = ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds);
+  return whole * 1000 + fractionMillis(fraction);
+}
+
+/** The first three digits after the point: ".5" is 500, ".1234567" is 123. */
+export const fractionMillis = (digits: string): number => Number(digits.padEnd(3, "0").slice(0, 3));
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** `hh:mm:ss`, hours beyond 23 where needed, `.fff` only where there are milliseconds. */
+export function writeTimespan(span: Millis): string {
+  const seconds = Math.floor(span / 1000);
+  const fraction = span % 1000 === 0 ? "" : `.${String(span % 1000).padStart(3, "0")}`;
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`;
+}

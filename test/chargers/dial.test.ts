@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { brokerTiming } from "../../src/chargers/brokerTiming.ts";
+import { dial, type BrokerAddress } from "../../src/chargers/dial.ts";
+
+/** What the library was told; nobody listens on port 1. */
+function told(chosen: Partial<BrokerAddress>, version: 4 | 5 = 5) {
+  const address = {
+    url: "mqtt://127.0.0.1:1",
+    username: null,
+    password: () => undefined,
+    tls: null,
+    ...chosen,
+  };
+  const client = dial({
+    address,
+    clientId: "setpointd-depot",
+    version,
+    presenceTopic: "p",
+    timing: brokerTiming,
+  });
+  if (typeof client === "string") throw new Error(client);
+  client.on("error", () => undefined);
+  client.end(true);
+  return client.options;
+}
+
+test("the library neither reconnects, nor queues, nor keeps a session", () => {
+  expect(told({})).toMatchObject({
+    reconnectPeriod: 0,
+    queueQoSZero: false,
+    clean: true,
+    protocolVersion: 5,
+    keepalive: 10,
+    connectTimeout: 5000,
+    will: { topic: "p", payload: "false", qos: 1, retain: true },
+  });
+  expect(told({}, 4).properties).toBeUndefined();
+});
+
+test("a url cannot smuggle in a client id or a password", () => {
+  const options = told({ url: "mqtt://eve:word@127.0.0.1:1/?clientId=other" });
+  expect(options.clientId).toBe("setpointd-depot");
+  expect([options.username, options.password]).toEqual([undefined, undefined]);
+});
+
+test("an IPv6 address loses its brackets where a socket is opened", () => {
+  expect(told({ url: "mqtt://[::1]:1" })).toMatchObject({ host: "::1", port: 1 });
+  expect(told({ url: "ws://[::1]:1/mqtt?a=b" })).toMatchObject({ host: "[::1]", path: "/mqtt?a=b" });
+});
+
+test("a certificate given for an open connection does not quietly turn it into another one", () => {
+  const tls = { cert: "c", key: "k" };
+  expect(told({ tls })).toMatchObject({ protocol: "mqtt" });
+  expect(told({ tls }).cert).toBeUndefined();
+});
+
+test("the password is asked for at every attempt", () => {
+  let asked = 0;
+  const password = () => `word-${(asked += 1)}`;
+  expect(told({ username: "depot", password }).password).toBe("word-1");
+  expect(told({ username: "depot", password }).password).toBe("word-2");
+});
+
+test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is no broker", (url) => {
+  expect(() => told({ url })).toThrow("not mqtt, mqtts, ws or wss");
+});

@@ -1,0 +1,40 @@
+import { ErrorWithReasonCode } from "mqtt";
+import { expect, test } from "vitest";
+import { endOfClose, endOfDisconnect, endOfError, sentOf } from "../../src/chargers/ending.ts";
+
+const system = (code: string, message = code): Error => Object.assign(new Error(message), { code });
+
+test.each([
+  [new ErrorWithReasonCode("Connection refused: Unacceptable protocol version", 1), "version"],
+  [new ErrorWithReasonCode("Connection refused: Unsupported Protocol Version", 0x84), "version"],
+  [new ErrorWithReasonCode("Connection refused: Not authorized", 0x87), "refused"],
+  [system("ECONNRESET"), "unanswered"],
+  [system("ECONNREFUSED"), "unreachable"],
+  [new Error("connack timeout"), "unreachable"],
+])("before the broker has accepted us, %s means %s", (error, kind) => {
+  expect(endOfError(error, false).kind).toBe(kind);
+  expect(endOfError(error, true).kind).toBe("dropped");
+});
+
+test("an error without words is told by its code", () => {
+  expect(endOfError(system("ECONNREFUSED", ""), false).reason).toBe("ECONNREFUSED");
+});
+
+test("F84: only reason code 0x8e means that another client has our id", () => {
+  expect(endOfDisconnect(0x8e).kind).toBe("takenOver");
+  expect(endOfDisconnect(0x8b)).toEqual({ kind: "dropped", reason: "the broker disconnected us (0x8b)" });
+});
+
+test("a silent close is an answer to CONNECT only if there was none", () => {
+  expect(endOfClose(false).kind).toBe("unanswered");
+  expect(endOfClose(true).kind).toBe("dropped");
+});
+
+test("F86: what the broker refuses is not tried again, what got lost is", () => {
+  expect(sentOf(undefined)).toEqual({ ok: true });
+  expect(sentOf(new ErrorWithReasonCode("Publish error: Not authorized", 0x87))).toMatchObject({
+    ok: false,
+    retry: false,
+  });
+  expect(sentOf(new Error("Connection closed"))).toMatchObject({ ok: false, retry: true });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+import { EmbeddedBroker } from "../../src/chargers/embeddedBroker.ts";
+import { Fleet, type FleetOptions } from "../../src/chargers/fleet.ts";
+import type { Command } from "../../src/core/control/command.ts";
+import type { Charger } from "../../src/core/site/charger.ts";
+import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
+import {
+  amperes,
+  chargerId,
+  eventId,
+  instant,
+  millis,
+  minutes,
+  seconds,
+  vehicleId,
+} from "../../src/core/units.ts";
+import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
+import { waitFor } from "../support/waitFor.ts";
+import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
+
+const NOON = instant(Date.UTC(2026, 10, 21, 12));
+const BAY = chargerId("bay-01");
+
+const charger = (id: string, chosen: Partial<Charger> = {}): Charger => ({
+  id: chargerId(id),
+  profile: "native",
+  params: {},
+  broker: "",
+  minCurrent: amperes(6),
+  maxCurrent: amperes(32),
+  minPower: null,
+  maxPower: null,
+  maxDischarge: null,
+  phases: 3,
+  voltage: 230,
+  belowMinimum: "pause",
+  atEnd: { kind: "release" },
+  minInterval: millis(0),
+  deadband: amperes(0),
+  ...chosen,
+});
+
+const command = (chosen: Partial<Command> = {}): Command => ({
+  charger: BAY,
+  epoch: 7,
+  seq: 1,
+  desired: { kind: "current", amperes: amperes(16) },
+  until: instant(NOON + minutes(10)),
+  vehicle: vehicleId("veh-214"),
+  event: eventId("EV-1"),
+  cause: "event",
+  decidedAt: NOON,
+  ...chosen,
+});
+
+interface FleetUnderTest extends AsyncDisposable {
+  readonly fleet: Fleet;
+  readonly messages: ChargerMessage[];
+  readonly brokers: boolean[];
+  readonly lines: LogLine[];
+}
+
+async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<FleetUnderTest> {
+  const messages: ChargerMessage[] = [];
+  const brokers: boolean[] = [];
+  const { log, lines } = aLog();
+  const fleet = new Fleet({
+    prefix: "setpointd",
+    site: "depot",
+    chargers: [charger("bay-01"), charger("bay-02")],
+    broker: { url, username: null, password: () => undefined, tls: null },
+    now: () => NOON,
+    random: () => 1,
+    log,
+    onMessage: (message) => messages.push(message),
+    onBroker: (up) => brokers.push(up),
+    timing: quick,
+    ...chosen,
+  });
+  await waitFor(() => fleet.connected);
+  return { fleet, messages, brokers, lines, [Symbol.asyncDispose]: () => fleet[Symbol.asyncDispose]() };
+}
+
+test("works over the embedded broker: a setpoint goes down, an acknowledgement and telemetry come up", async () => {
+  await using broker = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await anObserver(url);
+  await using depot = await aFleet(url);
+  expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+  await waitFor(() => floor.seen.some((line) => line.startsWith("setpointd/depot/chargers/bay-01/set {")));
+  await floor.client.publishAsync("setpointd/depot/chargers/bay-01/ack", '{"id":"7-1","accepted":true}', {
+    qos: 1,
+  });
+  await floor.client.publishAsync("setpointd/depot/chargers/bay-01/telemetry", '{"powerW":5}', { qos: 1 });
+  await waitFor(() => depot.messages.length === 2);
+  expect(depot.messages).toEqual([
+    { kind: "ack", charger: BAY, id: "7-1", accepted: true, value: null, reason: null },
+    { kind: "telemetry", charger: BAY, telemetry: { at: NOON, powerW: 5 } },
+  ]);
+});
+
+describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
+  test("setpoints are not retained, state is", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await depot.fleet.send(command(), seconds(180));
+    await depot.fleet.publishState(BAY, '{"asked":16}');
+    await using floor = await anObserver(broker.url);
+    await waitFor(() => floor.seen.includes('setpointd/depot/chargers/bay-01/state {"asked":16}'));
+    expect(floor.seen.filter((line) => line.includes("/set "))).toEqual([]);
+  });
+
+  test("a command whose end has passed is never sent, with or without a broker", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url);
+    for (const until of [NOON, instant(NOON - 1), instant(0)]) {
+      expect(await depot.fleet.send(command({ until }), seconds(180))).toMatchObject({
+        ok: false,
+        retry: false,
+      });
+    }
+    expect(await depot.fleet.send(command({ until: instant(NOON + 1), seq: 2 }), seconds(180))).toEqual({
+      ok: true,
+    });
+    await waitFor(() => floor.seen.some((line) => line.includes('"id":"7-2"')));
+    expect(floor.seen.filter((line) => line.includes('"id":"7-1"'))).toEqual([]);
+  });
+
+  test("F93: the broker is told to drop a command with its lease or with its window, whichever ends first", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url, { protocolVersion: 5 });
+    const expiries: (number | undefined)[] = [];
+    floor.client.on("message", (topic, _payload, { properties }) => {
+      if (topic.endsWith("/set")) expiries.push(properties?.messageExpiryInterval);
+    });
+    await depot.fleet.send(command(), seconds(180));
+    await depot.fleet.send(command({ until: instant(NOON + 90_500) }), seconds(180));
+    await depot.fleet.send(command({ until: null, desired: { kind: "release" } }), seconds(60));
+    await waitFor(() => expiries.length === 3);
+    // Mosquitto passes on what is left by its own clock, which may have ticked meanwhile.
+    for (const [place, whole] of [180, 91, 60].entries()) {
+      expect([whole, whole - 1]).toContain(expiries[place]);
+    }
+  });
+
+  test("F85: every return of the broker is told, so that what holds can be said again", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await broker.kill();
+    await waitFor(() => !depot.fleet.connected);
+    expect(await depot.fleet.send(command(), seconds(180))).toMatchObject({ ok: false, retry: true });
+    await broker.start();
+    await waitFor(() => depot.fleet.connected);
+    expect(depot.brokers).toEqual([true, false, true]);
+  });
+
+  test("F67: a hostile or unknown charger id never becomes a topic", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    const ids = ["bay/../x", "+", "#", "", "a\0b", "\ud800", "x".repeat(70_000)];
+    await using depot = await aFleet(broker.url, {
+      chargers: [charger("bay-01"), ...ids.map((id) => charger(id))],
+    });
+    for (const id of [...ids, "unknown"]) {
+      const sent = await depot.fleet.send(command({ charger: chargerId(id) }), seconds(180));
+      expect(sent).toMatchObject({ ok: false, retry: false });
+      expect(await depot.fleet.publishState(chargerId(id), "{}")).toMatchObject({ ok: false, retry: false });
+    }
+    expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+    await waitFor(() => floor.seen.some((line) => line.includes("/set ")));
+    expect(floor.seen.map((line) => line.split(" ")[0])).toEqual([
+      "setpointd/depot/gateway/online",
+      "setpointd/depot/chargers/bay-01/set",
+    ]);
+    expect(depot.brokers).toEqual([true]);
+  });
+
+  test("F95: rubbish is counted, told once per charger, and costs nobody anything", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url);
+    const telemetry = "setpointd/depot/chargers/bay-01/telemetry";
+    for (const payload of ["?", '{"powerW":"x"}', Buffer.alloc(100_000), Buffer.from([0xff, 0xfe])]) {
+      await floor.client.publishAsync(telemetry, payload, { qos: 1 });
+    }
+    await floor.client.publishAsync("setpointd/depot/chargers/stranger/telemetry", "?", { qos: 1 });
+    await floor.client.publishAsync(telemetry, '{"powerW":7}', { qos: 1 });
+    await waitFor(() => depot.messages.some(({ kind }) => kind === "telemetry"));
+    expect(depot.fleet.rubbishFrom(BAY)).toBe(4);
+    expect(depot.fleet.rubbishFrom(chargerId("bay-02"))).toBe(0);
+    expect(depot.messages.map(({ kind }) => kind)).toEqual([
+      "rubbish",
+      "rubbish",
+      "rubbish",
+      "rubbish",
+      "telemetry",
+    ]);
+    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  });
+
+  test("a charger on another broker or with another profile is not spoken to in native words", async () => {
+    await using broker = await Mosquitto.start();
+    const chargers = [charger("bay-01", { broker: "yard" }), charger("bay-02", { profile: "warp" })];
+    await using depot = await aFleet(broker.url, { chargers });
+    for (const { id } of chargers) {
+      expect(await depot.fleet.send(command({ charger: id }), seconds(180))).toMatchObject({
+        ok: false,
+        retry: false,
+      });
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import { createServer, type AddressInfo, type Socket } from "node:net";
+
+export interface Script {
+  /** Told in CONNACK. */
+  readonly receiveMaximum?: number;
+  /** Publishes on these topics never get their PUBACK. */
+  readonly ignores?: (topic: string) => boolean;
+}
+
+export interface ScriptedBroker extends AsyncDisposable {
+  readonly url: string;
+  /** Topics of all publishes, in order. */
+  readonly published: string[];
+  readonly connects: () => number;
+  /** DISCONNECT with this reason code to everyone who is there. */
+  readonly disconnect: (code: number) => void;
+}
+
+/** Just enough MQTT 5 to say what real brokers say rarely. Knows packets below 128 bytes only. */
+export async function aScriptedBroker({
+  receiveMaximum,
+  ignores = () => false,
+}: Script = {}): Promise<ScriptedBroker> {
+  const sockets = new Set<Socket>();
+  const published: string[] = [];
+  let connects = 0;
+  const connack =
+    receiveMaximum === undefined
+      ? [0x20, 3, 0, 0, 0]
+      : [0x20, 6, 0, 0, 3, 0x21, receiveMaximum >> 8, receiveMaximum & 255];
+
+  const answer = (packet: Buffer): readonly number[] => {
+    switch (packet.readUInt8(0) >> 4) {
+      case 1:
+        connects += 1;
+        return connack;
+      case 3: {
+        const end = 4 + packet.readUInt16BE(2);
+        const topic = packet.toString("utf8", 4, end);
+        published.push(topic);
+        return ignores(topic) ? [] : [0x40, 2, packet.readUInt8(end), packet.readUInt8(end + 1)];
+      }
+      case 8:
+        return [0x90, 5, packet.readUInt8(2), packet.readUInt8(3), 0, 1, 1];
+      case 12:
+        return [0xd0, 0];
+      default:
+        return [];
+    }
+  };
+
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => undefined);
+    let unread = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      unread = Buffer.concat([unread, chunk]);
+      while (unread.length >= 2 && unread.length >= 2 + unread.readUInt8(1)) {
+        const length = 2 + unread.readUInt8(1);
+        socket.write(Buffer.from(answer(unread.subarray(0, length))));
+        unread = unread.subarray(length);
+      }
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  return {
+    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    published,
+    connects: () => connects,
+    disconnect: (code) => {
+      for (const socket of sockets) socket.write(Buffer.from([0xe0, 1, code]));
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}

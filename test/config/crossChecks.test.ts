@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
+
+const secret = { env: "SECRET" };
+
+test("a webhook authenticates in exactly one way", () => {
+  expect(mistakesIn({ webhook: { auth: { bearer: { secret } } } })).toEqual([]);
+  expect(mistakesIn({ webhook: { auth: { bearer: { secret }, hmac: { secret } } } })).toEqual([
+    "webhook.auth.bearer: hmac and bearer",
+  ]);
+  expect(mistakesIn({ webhook: { auth: {} } })).toEqual([
+    "webhook.auth: none of hmac, standardWebhooks, bearer",
+  ]);
+});
+
+test("a broker is either somewhere else or embedded", () => {
+  expect(mistakesIn({ mqtt: { embedded: {} } })).toEqual(["mqtt.embedded: url and embedded"]);
+  expect(mistakesIn({ brokers: { yard: {} } })).toEqual(["brokers.yard: none of url, embedded"]);
+});
+
+test("a password needs a user, a certificate its key, and both an encrypted address", () => {
+  expect(mistakesIn({ mqtt: { password: secret } })).toEqual([
+    "mqtt.password: a password without a username",
+  ]);
+  expect(mistakesIn({ mqtt: { url: "mqtts://b", tls: { cert: secret } } })).toEqual([
+    "mqtt.tls: only one of cert and key",
+  ]);
+  expect(mistakesIn({ mqtt: { tls: { ca: secret } } })).toEqual([
+    "mqtt.tls: tls with mqtt://127.0.0.1:1883, which is not encrypted",
+  ]);
+  expect(
+    mistakesIn({ mqtt: { url: "wss://b", username: "u", password: secret, tls: { ca: secret } } }),
+  ).toEqual([]);
+});
+
+test("two listeners do not share a port, unless both take any free one", () => {
+  expect(mistakesIn({ webhook: { listen: "0.0.0.0:8080" } })).toEqual([
+    "operator.listen: port 8080, which webhook.listen has too",
+  ]);
+  expect(mistakesIn({ webhook: { listen: "0.0.0.0:0" }, operator: { listen: "127.0.0.1:0" } })).toEqual([]);
+});
+
+test("a charger's broker is one of the brokers", () => {
+  const chargers = [{ id: "a", broker: "yrad", current: { max: 16 } }];
+  expect(theMistake({ chargers, brokers: { yard: { url: "mqtt://10.0.0.1" } } })).toEqual({
+    path: "chargers[0].broker",
+    found: '"yrad", which is not among the brokers',
+    expected: "did you mean yard? (brokers has yard), or no broker: then mqtt's",
+  });
+  expect(mistakesIn({ chargers })).toHaveLength(1);
+});

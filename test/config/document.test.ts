@@ -1,0 +1,62 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { readYaml } from "../../src/config/document.ts";
+
+const lines = (text: string, ...paths: readonly (readonly (string | number)[])[]) => {
+  const read = readYaml(text);
+  return read.ok ? paths.map((path) => read.source.lineOf(path)) : read.mistakes;
+};
+
+test("every value is found at its line, a missing one at the deepest part that is there", () => {
+  const text = "site:\n  id: a\nchargers:\n  - id: b\n  -\n    id: c\n    current: { max: 3 }\n";
+  expect(
+    lines(
+      text,
+      ["site"],
+      ["site", "id"],
+      ["site", "zone"],
+      ["chargers", 1, "id"],
+      ["chargers", 1, "current", "max"],
+      ["x"],
+    ),
+  ).toEqual([1, 2, 1, 6, 7, null]);
+});
+
+test("values behind an alias are found where they are written", () => {
+  expect(lines("a: &one\n  x: 1\nb: *one\n", ["b", "x"])).toEqual([2]);
+});
+
+test("a section that is merged in counts as written here", () => {
+  const read = readYaml("a: &one { x: 1 }\nb: { <<: *one, y: 2 }\n");
+  expect(read.ok && read.source.value).toEqual({ a: { x: 1 }, b: { x: 1, y: 2 } });
+});
+
+test("broken YAML is told with line and column, and without a piece of the file", () => {
+  const read = readYaml('site:\n\tid: "x"\npassword: "a"hunter2\n');
+  expect(read.ok).toBe(false);
+  expect(read).toMatchObject({ mistakes: [{ line: 2, column: 1 }, {}] });
+  expect(JSON.stringify(read)).not.toContain("hunter2");
+});
+
+test.each([
+  ["empty", "# nothing\n"],
+  ["nested without end", "[".repeat(100_000)],
+  [
+    "an alias bomb",
+    `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`,
+  ],
+  ["two documents", "a: 1\n---\nb: 2\n"],
+  ["twice the same key", "a: 1\na: 2\n"],
+])("a file that is %s is refused with a sentence", (_, text) => {
+  const read = readYaml(text);
+  expect(read.ok ? [] : read.mistakes.map(({ found }) => found)).not.toEqual([]);
+});
+
+test("whatever the text, reading it never throws", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom(...Array.from("ab:-[]{}&*!|>'\"#%@\n\t ,?<")) }),
+      (text) => typeof readYaml(text).ok === "boolean",
+    ),
+  );
+});

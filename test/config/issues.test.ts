@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
+
+test("a misspelt key suggests the one that was meant", () => {
+  expect(theMistake({ vtn: { polEvery: "30s" } })).toEqual({
+    path: "vtn.polEvery",
+    found: "an unknown key",
+    expected:
+      "did you mean pollEvery? the keys here are baseUrl, family, tokenUrl, clientId, clientSecret, scope, pollEvery, staleAfter",
+  });
+});
+
+test("a misspelt word lists the right ones", () => {
+  expect(theMistake({ control: { mode: "drvie" } })).toEqual({
+    path: "control.mode",
+    found: '"drvie" (text)',
+    expected: "one of: drive, observe",
+  });
+});
+
+test("an unknown profile names the known ones", () => {
+  expect(theMistake({ chargers: [{ id: "a", profile: "go-e", current: { max: 32 } }] })).toMatchObject({
+    path: "chargers[0].profile",
+    expected: "one of: native",
+  });
+});
+
+test("a number with its unit attached is told the unit", () => {
+  expect(theMistake({ chargers: [{ id: "a", current: { max: "32A" } }] })).toEqual({
+    path: "chargers[0].current.max",
+    found: '"32A" (text)',
+    expected: "a number of amperes from 1 to 1000, e.g. 32",
+  });
+});
+
+test("a mistake inside one way of authenticating is told there", () => {
+  expect(
+    mistakesIn({ webhook: { auth: { hmac: { algorithm: "md5", secret: { env: "SECRET" } } } } }),
+  ).toEqual(['webhook.auth.hmac.algorithm: "md5" (text)']);
+});
+
+test("all mistakes come at once, whatever the kind of value", () => {
+  expect(
+    mistakesIn({
+      site: { id: 7 },
+      state: null,
+      operator: [],
+      webhook: { trustProxy: "yes" },
+      brokers: { "a b": {} },
+      control: { vehicleTargetTypes: [] },
+      vehicles: { id: "x" },
+    }),
+  ).toEqual([
+    "site.id: 7 (number)",
+    "state: nothing",
+    "operator: an empty list",
+    'webhook.trustProxy: "yes" (text)',
+    'brokers["a b"]: a name that cannot be used',
+    "control.vehicleTargetTypes: an empty list",
+    "vehicles: a section",
+  ]);
+});

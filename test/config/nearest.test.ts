@@ -1,0 +1,24 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { nearest } from "../../src/config/nearest.ts";
+
+const KEYS = ["pollEvery", "staleAfter", "clientId", "clientSecret"];
+
+test.each([
+  ["polEvery", "pollEvery"],
+  ["poll_every", "pollEvery"],
+  ["stale-after", "staleAfter"],
+  ["clientid", "clientId"],
+  ["cleintSecret", "clientSecret"],
+])("%s probably means %s", (word, meant) => {
+  expect(nearest(word, KEYS)).toBe(meant);
+});
+
+test("a word that resembles nothing suggests nothing", () => {
+  expect(nearest("timezone", KEYS)).toBeNull();
+  expect(nearest("x", [])).toBeNull();
+});
+
+test("a known word always suggests itself", () => {
+  fc.assert(fc.property(fc.constantFrom(...KEYS), (key) => nearest(key, KEYS) === key));
+});

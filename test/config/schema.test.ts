@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { configured } from "../support/aConfiguration.ts";
+
+test("the least configuration is complete", () => {
+  expect(configured({})).toMatchObject({
+    site: { id: "depot", timezone: "UTC" },
+    state: "/etc/setpointd/state",
+    webhook: null,
+    operator: { listen: { host: "127.0.0.1", port: 8080 } },
+    clock: { maxSkew: 300_000 },
+    vehicles: [],
+  });
+  expect(configured({}).brokers.size).toBe(0);
+});
+
+test("no secret can be printed along with the configuration", () => {
+  expect(JSON.stringify(configured({}, { SECRET: "hunter2" }))).not.toContain("hunter2");
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { Charger } from "../../src/core/site/charger.ts";
+import type { Vehicle } from "../../src/core/site/vehicle.ts";
+import { amperes, chargerId, millis, vehicleId, watts } from "../../src/core/units.ts";
+import { depotOf } from "../../src/sim/depot.ts";
+
+const bay: Charger = {
+  id: chargerId("bay-01"),
+  profile: "native",
+  params: {},
+  broker: "",
+  minCurrent: amperes(6),
+  maxCurrent: amperes(32),
+  minPower: null,
+  maxPower: null,
+  maxDischarge: null,
+  phases: 3,
+  voltage: 230,
+  belowMinimum: "pause",
+  atEnd: { kind: "release" },
+  minInterval: millis(0),
+  deadband: amperes(0),
+};
+const bus: Vehicle = {
+  id: vehicleId("bus-201"),
+  name: "Bus 201",
+  charger: bay.id,
+  maxCurrent: null,
+  maxPower: watts(13_800),
+  phases: null,
+  identities: [],
+};
+
+test("a configured native charger is simulated with the vehicle that is bound to it", () => {
+  expect(depotOf([bay], [bus])).toMatchObject([
+    {
+      traits: { id: "bay-01", minCurrent: 6, maxCurrent: 32, ownDefault: 32 },
+      vehicle: { id: "bus-201", maxCurrent: 20, identity: null },
+    },
+  ]);
+});
+
+test("a vehicle with an identity is told by it, as a real charger would", () => {
+  const identity = { kind: "mac", value: "02:aa:bb:00:00:01" };
+  expect(depotOf([bay], [{ ...bus, identities: [identity] }])[0]?.vehicle).toMatchObject({
+    id: null,
+    identity,
+  });
+});
+
+test("a charger without a vehicle is empty, other makes and other brokers are left out", () => {
+  const others = [
+    { ...bay, id: chargerId("wall"), profile: "go-e-v2" },
+    { ...bay, id: chargerId("far"), broker: "hall" },
+  ];
+  expect(depotOf([bay, ...others], [])).toMatchObject([{ traits: { id: "bay-01" }, vehicle: null }]);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { instant, millis } from "../../src/core/units.ts";
+import { agentFor, exchange } from "../../src/vtn/exchange.ts";
+import { aServer, drip, json } from "./aServer.ts";
+
+const get = (origin: string, path = "/") => ({
+  origin,
+  path,
+  method: "GET" as const,
+  headers: {},
+  body: null,
+});
+
+test("the moments of asking and of the answer come along", async () => {
+  await using server = await aServer(json([]));
+  const agent = agentFor(1000, millis(1000));
+  let clock = 0;
+  const answer = await exchange(agent, get(server.origin), millis(1000), () => instant((clock += 1)));
+  expect(answer).toMatchObject({ kind: "answered", status: 200, askedAt: 1, at: 2 });
+  await agent.destroy();
+});
+
+test("F31: a body that drips for ever ends at the deadline, and the socket is given back", async () => {
+  const closed = Promise.withResolvers<void>();
+  await using server = await aServer((response, seen) => {
+    response.on("close", closed.resolve);
+    drip(response, seen);
+  });
+  const agent = agentFor(1_000_000, millis(300));
+  const began = performance.now();
+  const answer = await exchange(agent, get(server.origin), millis(300), () => instant(0));
+  expect(answer).toEqual({ kind: "silent", reason: "no complete answer within 300 ms" });
+  expect(performance.now() - began).toBeLessThan(1000);
+  await closed.promise;
+  await agent.destroy();
+});
+
+test("F30: nobody listening, an answer cut short and an oversized one are values, not exceptions", async () => {
+  await using server = await aServer((response, seen) => {
+    if (seen.url === "/huge") return response.end("x".repeat(5000));
+    response.writeHead(200, { "content-length": "500" });
+    response.write("[");
+    return setImmediate(() => response.destroy());
+  });
+  const agent = agentFor(1000, millis(1000));
+  const ask = (origin: string, path: string) =>
+    exchange(agent, get(origin, path), millis(1000), () => instant(0));
+  expect((await ask(server.origin, "/huge")).kind).toBe("silent");
+  expect((await ask(server.origin, "/cut")).kind).toBe("silent");
+  expect(await ask("http://127.0.0.1:1", "/")).toMatchObject({
+    reason: expect.stringContaining("ECONNREFUSED"),
+  });
+  await agent.destroy();
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { Delivery } from "../../src/core/delivery.ts";
+import { type EventId, instant } from "../../src/core/units.ts";
+import { receive } from "../../src/vtn/reception.ts";
+import type { Scheme } from "../../src/vtn/signature.ts";
+
+const at = instant(Date.UTC(2026, 10, 21, 12));
+const proof = { authorization: "Bearer shared" };
+const bearer: Scheme = { kind: "bearer", secrets: () => ["shared"] };
+
+function aReception(scheme: Scheme = bearer) {
+  const deliveries: Delivery[] = [];
+  const hints: (readonly EventId[] | "list")[] = [];
+  const reception = receive({
+    scheme,
+    now: () => at,
+    monotonic: () => 0,
+    take: async (delivery) => {
+      deliveries.push(delivery);
+      return { ok: true, taken: { accepted: 1, repeats: 0, rejected: 0 } };
+    },
+    hint: (ask) => hints.push(ask),
+  });
+  return { reception, deliveries, hints };
+}
+
+test("an event that is named by its id only is fetched by that id", async () => {
+  const { reception, deliveries, hints } = aReception();
+  const received = await reception(proof, Buffer.from('{"ID":"EV-1"}'), at);
+  expect(received).toEqual({ kind: "taken", taken: { accepted: 0, repeats: 0, rejected: 0 }, hint: false });
+  expect(hints).toEqual([["EV-1"]]);
+  expect(deliveries).toEqual([]);
+});
+
+test("F60: beyond the generous pace the partner is told to wait a second, and the list is fetched instead", async () => {
+  const { reception, hints } = aReception();
+  for (let count = 0; count < 5000; count += 1) {
+    expect((await reception(proof, Buffer.from("[]"), at)).kind).toBe("taken");
+  }
+  expect(await reception(proof, Buffer.from("[]"), at)).toMatchObject({
+    status: 429,
+    retryAfter: 1,
+    proven: true,
+  });
+  expect(hints).toContain("list");
+});
+
+test("who has not shown to be the partner is never called proven", async () => {
+  const signed = aReception();
+  expect(await signed.reception({}, Buffer.from("{}"), at)).toMatchObject({ status: 401, proven: false });
+  expect(await signed.reception(proof, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: true });
+  const open = aReception({ kind: "none" });
+  expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: false });
+});

@@ -1,0 +1,21 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { tokenLife } from "../../src/vtn/tokenAnswer.ts";
+
+test("F36: a sensible expires_in is obeyed, a short one lasts a minute, anything else an hour", () => {
+  expect(tokenLife(300)).toBe(300_000);
+  expect(tokenLife(86_400)).toBe(86_400_000);
+  expect(tokenLife(5)).toBe(60_000);
+  for (const odd of [undefined, null, "600", Number.NaN, 0, -1, 1e9, Number.POSITIVE_INFINITY, {}]) {
+    expect(tokenLife(odd)).toBe(3_600_000);
+  }
+});
+
+test("a token always lives between a minute and a day", () => {
+  fc.assert(
+    fc.property(fc.anything(), (expiresIn) => {
+      expect(tokenLife(expiresIn)).toBeGreaterThanOrEqual(60_000);
+      expect(tokenLife(expiresIn)).toBeLessThanOrEqual(86_400_000);
+    }),
+  );
+});

@@ -1,0 +1,302 @@
+import { createHmac } from "node:crypto";
+import { connect } from "node:net";
+import { expect, test, vi } from "vitest";
+import type { Delivery } from "../../src/core/delivery.ts";
+import { type EventId, instant } from "../../src/core/units.ts";
+import type { TakeAnswer } from "../../src/vtn/reception.ts";
+import type { Scheme } from "../../src/vtn/signature.ts";
+import { WebhookListener } from "../../src/vtn/webhook.ts";
+import { aLog } from "./aServer.ts";
+
+const SECRET = "shared with the partner";
+const signed: Scheme = {
+  kind: "hmac",
+  header: "X-Payload-Signature",
+  algorithm: "sha256",
+  encoding: "base64",
+  secrets: () => [SECRET],
+};
+
+const wireEvent = (id: string) => ({
+  ID: id,
+  createdDateTime: "2026-11-21T10:00:00Z",
+  modificationDateTime: "2026-11-21T10:00:00Z",
+  name: "evening",
+  priority: 1,
+  programID: "p1",
+  targets: [{ targetType: "vehicle", values: ["veh-1"] }],
+  intervalPeriod: { start: "2026-11-21T18:00:00Z", duration: "01:00:00" },
+  payload: { payloadType: "CurrentLevel", targetCurrent: 10 },
+});
+
+const signature = (body: string | Buffer) => createHmac("sha256", SECRET).update(body).digest("base64");
+const padded = (bytes: number) => `[${" ".repeat(bytes - 2)}]`;
+
+/** A listener with a flow that only counts, and time that stands still, so that no pace recovers. */
+async function aListener(scheme: Scheme = signed) {
+  const deliveries: Delivery[] = [];
+  const hints: (readonly EventId[] | "list")[] = [];
+  const { log, lines } = aLog();
+  const flow = {
+    take: async (delivery: Delivery): Promise<TakeAnswer> => {
+      const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
+      return { ok: true, taken: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+    },
+  };
+  const listener = await WebhookListener.start({
+    host: "127.0.0.1",
+    port: 0,
+    path: "/webhooks/events",
+    tls: null,
+    trustProxy: false,
+    scheme,
+    now: () => instant(Date.UTC(2026, 10, 21, 12)),
+    monotonic: () => 0,
+    log,
+    take: async (delivery) => {
+      deliveries.push(delivery);
+      return flow.take(delivery);
+    },
+    hint: (ask) => hints.push(ask),
+  });
+  const url = `http://127.0.0.1:${listener.port}/webhooks/events`;
+  const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers },
+    });
+    return {
+      status: response.status,
+      retryAfter: response.headers.get("retry-after"),
+      body: await response.text(),
+    };
+  };
+  return {
+    url,
+    port: listener.port,
+    post,
+    deliver: (body: string | Buffer, headers: Record<string, string> = {}) =>
+      post(body, { "x-payload-signature": signature(body), ...headers }),
+    deliveries,
+    hints,
+    lines,
+    flow,
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  };
+}
+
+test("a signed event is taken, and acknowledged with counts only after it was stored", async () => {
+  await using it = await aListener();
+  const stored = Promise.withResolvers<TakeAnswer>();
+  it.flow.take = () => stored.promise;
+  let answered = false;
+  const answer = it.deliver(JSON.stringify(wireEvent("EV-1"))).finally(() => (answered = true));
+  await vi.waitFor(() => expect(it.deliveries).toHaveLength(1));
+  expect(answered).toBe(false);
+  stored.resolve({ ok: true, taken: { accepted: 1, repeats: 0, rejected: 0 } });
+  expect(await answer).toMatchObject({ status: 202, body: '{"accepted":1,"repeats":0,"rejected":0}' });
+  expect(it.deliveries[0]).toMatchObject({
+    source: "webhook",
+    complete: false,
+    notices: [{ kind: "event" }],
+  });
+});
+
+test("one bad event does not make the delivery a failure", async () => {
+  await using it = await aListener();
+  const bad = { ...wireEvent("EV-2"), intervalPeriod: { start: "x", duration: "y" } };
+  expect(await it.deliver(JSON.stringify([wireEvent("EV-1"), bad]))).toMatchObject({
+    status: 202,
+    body: '{"accepted":1,"repeats":0,"rejected":1}',
+  });
+});
+
+test("JSON that says nothing we know is accepted, and the list is fetched", async () => {
+  await using it = await aListener();
+  expect(await it.deliver('{"hello":"world"}')).toMatchObject({
+    status: 202,
+    body: '{"accepted":0,"repeats":0,"rejected":0}',
+  });
+  expect(it.hints).toEqual(["list"]);
+  expect(it.deliveries).toEqual([]);
+});
+
+test("S7: what could not be stored is answered 503, so that the partner sends it again", async () => {
+  await using it = await aListener();
+  it.flow.take = async () => ({ ok: false, reason: "the disk is full" });
+  const answer = await it.deliver(JSON.stringify(wireEvent("EV-1")));
+  expect(answer).toEqual({ status: 503, retryAfter: "5", body: '{"error":"the disk is full"}' });
+});
+
+test("F69 F70: a missing, wrong or foreign signature gets one and the same 401, and nothing is taken", async () => {
+  await using it = await aListener();
+  const body = JSON.stringify(wireEvent("EV-1"));
+  const answers = [
+    await it.post(body),
+    await it.post(body, { "x-payload-signature": "" }),
+    await it.post(body, { "x-payload-signature": "AAAA" }),
+    await it.post(`${body} `, { "x-payload-signature": signature(body) }),
+    await it.post("not even JSON", { "x-payload-signature": "AAAA" }),
+  ];
+  for (const answer of answers)
+    expect(answer).toMatchObject({ status: 401, body: '{"error":"unauthorized"}' });
+  expect(it.deliveries).toEqual([]);
+  expect(it.hints).toEqual([]);
+});
+
+test("F37 F63: signed bodies that are no JSON, or nested too deep, get a 400", async () => {
+  await using it = await aListener();
+  for (const body of ["{", "<xml/>", Buffer.from([0xff, 0xfe, 0x00]), "[".repeat(100) + "]".repeat(100)]) {
+    expect(await it.deliver(body)).toMatchObject({ status: 400 });
+  }
+});
+
+test("the signature covers the bytes as they came: a UTF-8 body with odd spacing passes", async () => {
+  await using it = await aListener();
+  const body = JSON.stringify(wireEvent("EV-Ærø 1"), null, 3).replace("evening", "\\u0065vening");
+  const answer = await it.deliver(body, { "content-type": "application/vnd.partner+json; charset=utf-8" });
+  expect(answer.status).toBe(202);
+});
+
+test("415 for what is not JSON in UTF-8, or is compressed", async () => {
+  await using it = await aListener();
+  for (const headers of [
+    { "content-type": "text/plain" },
+    { "content-type": "application/x-www-form-urlencoded" },
+    { "content-type": "application/json; charset=utf-16" },
+    { "content-encoding": "gzip" },
+    { "content-type": "" },
+  ]) {
+    expect((await it.deliver("{}", headers)).status, JSON.stringify(headers)).toBe(415);
+  }
+  expect(await it.deliver("{}", { "content-encoding": "identity" })).toMatchObject({ status: 202 });
+});
+
+test("F62: up to 1 MiB is read, more is answered 413", async () => {
+  await using it = await aListener();
+  expect((await it.deliver(padded(1024 * 1024))).status).toBe(202);
+  expect((await it.deliver(padded(1024 * 1024 + 1))).status).toBe(413);
+});
+
+test("the echo answers the registration handshake, and reflects nothing else", async () => {
+  await using it = await aListener();
+  const echo = await fetch(`${it.url}?echo=Abc_-9`);
+  expect(echo.status).toBe(200);
+  expect(echo.headers.get("content-type")).toMatch(/^text\/plain/);
+  expect(await echo.text()).toBe("Abc_-9");
+  for (const query of ["?echo=%3Cscript%3E", `?echo=${"a".repeat(257)}`, "?echo=a&echo=b", "?echo=", ""]) {
+    expect((await fetch(it.url + query)).status, query).toBe(400);
+  }
+});
+
+test("404 elsewhere and 405 for other methods, as small JSON", async () => {
+  await using it = await aListener();
+  const elsewhere = await fetch(new URL("/elsewhere", it.url), { method: "POST", body: "{}" });
+  expect([elsewhere.status, await elsewhere.text()]).toEqual([404, '{"error":"not found"}']);
+  const put = await fetch(`${it.url}?x=1`, { method: "PUT", body: "{}" });
+  expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, POST"]);
+  expect(await put.text()).toBe('{"error":"method not allowed"}');
+  expect((await fetch(new URL("/%zz", it.url))).status).toBe(404);
+});
+
+test("F60: a flood of unsigned requests is told to wait, and the partner behind the same address still gets in", async () => {
+  await using it = await aListener();
+  const answers = [];
+  for (let count = 0; count < 100; count += 1) answers.push(await it.post("{}"));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(answers.filter(({ status }) => status === 401)).toHaveLength(60);
+  expect(refused).toHaveLength(40);
+  expect(refused[0]).toMatchObject({ retryAfter: "5", body: '{"error":"too many requests"}' });
+  expect((await it.deliver(JSON.stringify(wireEvent("EV-1")))).status).toBe(202);
+  // F12: the flood does not fill the log.
+  expect(it.lines.length).toBeLessThan(10);
+});
+
+test("one signed event per vehicle of a large depot is a normal burst", async () => {
+  await using it = await aListener();
+  const bodies = Array.from({ length: 2000 }, (_, index) => JSON.stringify(wireEvent(`EV-${index}`)));
+  for (let from = 0; from < bodies.length; from += 100) {
+    const answers = await Promise.all(bodies.slice(from, from + 100).map((body) => it.deliver(body)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+  }
+  expect(it.deliveries).toHaveLength(2000);
+}, 20_000);
+
+test("without a scheme a delivery is a hint: its body is never acted on", async () => {
+  await using it = await aListener({ kind: "none" });
+  expect(await it.post(JSON.stringify(wireEvent("EV-1")))).toMatchObject({
+    status: 202,
+    body: '{"accepted":0,"repeats":0,"rejected":0,"hint":true}',
+  });
+  expect(it.hints).toEqual(["list"]);
+  expect(it.deliveries).toEqual([]);
+  expect((await it.post("{")).status).toBe(400);
+  expect(it.hints).toEqual(["list"]);
+});
+
+test("F62: a body that ends early or lies about its length is no delivery", async () => {
+  await using it = await aListener();
+  const socket = connect(it.port, "127.0.0.1");
+  socket.write(
+    `POST /webhooks/events HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nx-payload-signature: ${signature("{}")}\r\ncontent-length: 20\r\n\r\n{}`,
+  );
+  socket.end();
+  await new Promise((resolve) => socket.on("close", resolve).resume());
+  expect((await it.deliver("[]")).status).toBe(202);
+  expect(it.deliveries).toEqual([]);
+});
+
+test("F61: a connection that sends no complete head is closed within seconds", async () => {
+  await using it = await aListener();
+  const began = performance.now();
+  const idle = connect(it.port, "127.0.0.1").resume();
+  const slow = connect(it.port, "127.0.0.1").resume();
+  slow.write("POST /webhooks/events HTTP/1.1\r\nhost: x\r\n");
+  await Promise.all([idle, slow].map((socket) => new Promise((resolve) => socket.on("close", resolve))));
+  expect(performance.now() - began).toBeLessThan(9000);
+}, 15_000);
+
+test("a bug behind the listener is a 500 and a log line, not a crash", async () => {
+  await using it = await aListener();
+  it.flow.take = () => Promise.reject(new Error("bug"));
+  expect(await it.deliver(JSON.stringify(wireEvent("EV-1")))).toMatchObject({
+    status: 500,
+    body: '{"error":"internal error"}',
+  });
+  expect(it.lines.join("")).toContain("a webhook request failed");
+});
+
+test("neither secrets, signatures nor bodies are ever logged", async () => {
+  await using it = await aListener();
+  const body = JSON.stringify(wireEvent("EV-private"));
+  const signatureOfBody = signature(body);
+  await it.deliver(body);
+  await it.post(body, { "x-payload-signature": `x${signatureOfBody}`, authorization: "Bearer abc" });
+  await it.deliver("{ EV-private");
+  await it.post(body, { "content-type": "text/plain" });
+  it.flow.take = () => Promise.reject(new Error("bug"));
+  await it.deliver(body);
+  expect(it.lines.length).toBeGreaterThan(3);
+  const logged = it.lines.join("");
+  for (const secret of [SECRET, signatureOfBody, "abc", "EV-private"]) expect(logged).not.toContain(secret);
+});
+
+test("a port that is taken is reported to whoever starts the listener", async () => {
+  await using it = await aListener();
+  const { log } = aLog();
+  const again = WebhookListener.start({
+    host: "127.0.0.1",
+    port: it.port,
+    path: "/",
+    tls: null,
+    trustProxy: false,
+    scheme: signed,
+    now: () => instant(0),
+    monotonic: () => 0,
+    log,
+    take: async () => ({ ok: false, reason: "never" }),
+    hint: () => {},
+  });
+  await expect(again).rejects.toThrow("EADDRINUSE");
+});
