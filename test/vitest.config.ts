@@ -1,18 +1,30 @@
 import { defineConfig } from "vitest/config";
 
+import { ClosingLine } from "./support/closingLine.ts";
+
 /** Everything but e2e is in-process and quick; e2e starts real daemons and brokers. */
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
+    reporters: ["default", new ClosingLine()],
+    coverage: {
+      provider: "v8",
+      include: ["src/core/**"],
+      reporter: ["text-summary", "text"],
+      thresholds: { branches: 100 },
+    },
     projects: [
       {
+        extends: true,
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: ["test/e2e/**", "test/bench/**"],
+          testTimeout: 20_000,
         },
       },
       {
+        extends: true,
         test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
       },
     ],

@@ -6,7 +6,7 @@ import type { Config } from "../config/schema.ts";
 import { complain } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
-export const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
+const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
 
 /** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>

@@ -6,7 +6,7 @@ import { Command, CommanderError } from "commander";
 import { instant } from "../core/units.ts";
 import { audit, auditVerify } from "./audit.ts";
 import { check } from "./check.ts";
-import type { ExitCode } from "./outcome.ts";
+import { complain, type ExitCode } from "./outcome.ts";
 import { plan } from "./plan.ts";
 import { release } from "./release.ts";
 import { run } from "./run.ts";
@@ -56,7 +56,14 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
   program
     .command("run", { isDefault: true })
     .description("the daemon, until SIGTERM or Ctrl-C; without a configuration a demo with a simulated depot")
-    .action(async () => {
+    // What is no verb ends up here, as the default has it.
+    .allowExcessArguments()
+    .action(async (_options: object, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        complain(`there is no verb ${unknown}; setpointd --help lists them`);
+        code = 2;
+        return;
+      }
       code = await run(named());
     });
   program

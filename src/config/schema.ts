@@ -59,7 +59,7 @@ export const configFile = z.strictObject(
     control: controlSection.prefault({}).describe("How events become setpoints."),
     chargers: z
       .array(chargerEntry)
-      .max(10_000)
+      .max(100_000)
       .prefault([])
       .describe("The outlets that setpointd drives. Default []."),
     vehicles: z

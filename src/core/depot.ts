@@ -66,6 +66,8 @@ export class Depot {
   /** Chargers that wait for their turn to be sent what holds then. */
   readonly toSend = new Set<ChargerId>();
   readonly inFlight = new Set<ChargerId>();
+  /** Chargers whose newest decision is not committed yet: it must not go out. */
+  readonly undurable = new Set<ChargerId>();
   /** Chargers whose published state is no longer what it should be. */
   readonly dirty = new Set<ChargerId>();
   agenda = new Agenda();
@@ -95,6 +97,7 @@ export class Depot {
     this.known.clear();
     this.commands.clear();
     this.holds.clear();
+    this.undurable.clear();
     this.agenda = new Agenda();
     this.lookedAt ??= remembered.lastRow ?? now;
     for (const known of remembered.events) this.remember(known, this.lookedAt);

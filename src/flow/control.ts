@@ -8,6 +8,7 @@ import {
   mergeMap,
   type Observable,
   of,
+  range,
   Subject,
   tap,
 } from "rxjs";
@@ -69,8 +70,8 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
       ports.looked();
     }),
     concatMap((send) => stages.committed(send)), // nothing is published before the commit that says why
-    mergeMap((chargers) => from(chargers)),
-    mergeMap((charger) => stages.send(charger), WINDOW), // one in flight per charger; what waits is replaced
+    mergeMap((waiting) => range(0, Math.min(waiting, WINDOW))),
+    mergeMap(() => stages.sendWaiting(), WINDOW), // one in flight per charger; what waits is replaced
     tap(() => looked$.next()), // a publish asks for its refresh, or for another try
   );
 }

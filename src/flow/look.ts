@@ -11,7 +11,7 @@ import type { Touch } from "./ports.ts";
 
 export interface Looked {
   readonly changes: readonly Change[];
-  /** Chargers that have something to be sent and do not wait for their turn already. */
+  /** Chargers that have something to be sent, once the changes are committed. */
   readonly send: readonly ChargerId[];
 }
 
@@ -35,10 +35,10 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     switch (step.kind) {
       case "decide":
         changes.push(...decide(depot, verdict, step.decision, now));
-        if (enqueue(depot, id)) send.push(id);
+        if (listens(depot, id)) send.push(id);
         break;
       case "again":
-        if (enqueue(depot, id)) send.push(id);
+        if (listens(depot, id)) send.push(id);
         break;
       case "wait":
       case "nothing":
@@ -62,6 +62,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     failures: 0,
   } as const;
   depot.commands.set(id, record);
+  depot.undurable.add(id);
   depot.unsure.delete(id);
   depot.dirty.add(id);
   const reason = reasonOf(verdict, decision, depot.wallClock);
@@ -121,13 +122,9 @@ const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
   entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
 });
 
-/** True if the charger has to be put in line; one that waits, or is being sent to, will see what holds by then. */
-function enqueue(depot: Depot, charger: ChargerId): boolean {
-  const quiet = depot.settings.mode === "observe" || depot.presenceOf(charger).online === false;
-  if (quiet || depot.toSend.has(charger)) return false;
-  depot.toSend.add(charger);
-  return !depot.inFlight.has(charger);
-}
+/** Nothing goes out while observing, or to a charger that said it is offline: it gets what holds when it is back. */
+const listens = (depot: Depot, charger: ChargerId): boolean =>
+  depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
 
 function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);

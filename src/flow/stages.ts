@@ -1,6 +1,5 @@
 import { chargerState } from "../core/site/chargerState.ts";
 import type { Depot } from "../core/depot.ts";
-import type { Change } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { after, type ChargerId, millis, seconds } from "../core/units.ts";
 import { advance, nowhere } from "./advance.ts";
@@ -21,6 +20,18 @@ const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly To
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
 export function stagesOf(depot: Depot, ports: ControlPorts) {
   const startOver = (): void => depot.restore(ports.remembered(), ports.now());
+
+  /** At most one in flight per charger: one that is being sent to keeps its place and waits. */
+  const nextInLine = (): ChargerId | undefined =>
+    depot.toSend.values().find((charger) => !depot.inFlight.has(charger) && !depot.undurable.has(charger));
+
+  const send = async (charger: ChargerId): Promise<void> => {
+    const command = depot.commands.get(charger)?.command;
+    if (command === undefined) return;
+    const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
+    const sent = await ports.send(command, lease);
+    ports.write(outcome(depot, command, sent, ports.now(), ports.random()));
+  };
 
   return {
     /** Intake and expansion. Each delivery is settled after the commit, which holds the look that follows as well. */
@@ -52,7 +63,6 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     hear(message: ChargerMessage): readonly Touch[] {
       const { changes, touched, warning } = hear(depot, message, ports.now());
       ports.write(changes);
-      if (changes.length > 0) void ports.durable();
       if (warning !== null) ports.warn(warning);
       return touched;
     },
@@ -78,30 +88,27 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return send;
     },
 
-    async committed(send: readonly ChargerId[]): Promise<readonly ChargerId[]> {
+    /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
+    async committed(send: readonly ChargerId[]): Promise<number> {
       const committed = await ports.durable();
-      if (committed.ok) return send;
-      startOver();
-      for (const charger of send) {
-        depot.toSend.delete(charger);
-        depot.wake(charger, after(ports.now(), COMMIT_RETRY));
+      if (!committed.ok) {
+        startOver();
+        for (const charger of send) depot.wake(charger, after(ports.now(), COMMIT_RETRY));
+        return 0;
       }
-      return [];
+      depot.undurable.clear();
+      for (const charger of send) depot.toSend.add(charger);
+      return send.length;
     },
 
-    /** Sends what holds when its turn comes, and again if that changed on the way. At most one in flight. */
-    async send(charger: ChargerId): Promise<void> {
-      depot.inFlight.add(charger);
-      while (depot.toSend.delete(charger)) {
-        const command = depot.commands.get(charger)?.command;
-        if (command === undefined) break;
-        const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
-        const sent = await ports.send(command, lease);
-        const changes: readonly Change[] = outcome(depot, command, sent, ports.now(), ports.random());
-        ports.write(changes);
-        if (changes.length > 0) void ports.durable();
+    /** Sends to one charger after another whatever holds when its turn comes, until nobody waits. */
+    async sendWaiting(): Promise<void> {
+      for (let charger = nextInLine(); charger !== undefined; charger = nextInLine()) {
+        depot.toSend.delete(charger);
+        depot.inFlight.add(charger);
+        await send(charger);
+        depot.inFlight.delete(charger);
       }
-      depot.inFlight.delete(charger);
     },
 
     /** The states that are no longer as published; asking takes them off the list. */

@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { damaged, faultOf, refused, type Fault } from "./fault.ts";
 
 /**
- * Forward only; a released one never changes. `user_version` counts those that ran. `sum` is the CRC-32 of key
- * and body: SQLite itself finds about one flipped bit in twenty (F03).
+ * Forward only; a released one never changes. `user_version` counts those that ran. `sum` is the CRC-32 of table,
+ * key and body: SQLite itself finds about one flipped bit in twenty (F03).
  */
 const MIGRATIONS: readonly string[] = [
   `

@@ -5,7 +5,7 @@ import type { KnownEvent } from "../core/control/known.ts";
 import type { Remembered } from "../core/ledger.ts";
 import { instant } from "../core/units.ts";
 import { damaged, type Fault } from "./fault.ts";
-import { sumOf } from "./rows.ts";
+import { sumOf, type BodyTable } from "./rows.ts";
 
 /** Reads back what the last run left. One body that is not what was written: nothing of this state is acted on (F03). */
 export function remember(database: DatabaseSync): Remembered | Fault {
@@ -21,15 +21,11 @@ export function remember(database: DatabaseSync): Remembered | Fault {
   return { events, commands, holds, lastRow: newest === undefined ? null : instant(Number(newest["at"])) };
 }
 
-function readBodies(
-  database: DatabaseSync,
-  table: "event" | "command" | "hold",
-  take: (body: string) => void,
-): Fault | null {
+function readBodies(database: DatabaseSync, table: BodyTable, take: (body: string) => void): Fault | null {
   for (const row of database.prepare(`SELECT id, body, sum FROM ${table}`).iterate()) {
     const id = String(row["id"]);
     const body = String(row["body"]);
-    if (sumOf(id, body) !== row["sum"]) return damaged(`the stored ${table} ${id} was changed`);
+    if (sumOf(table, id, body) !== row["sum"]) return damaged(`the stored ${table} ${id} was changed`);
     take(body);
   }
   return null;

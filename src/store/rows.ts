@@ -84,5 +84,9 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
   };
 }
 
-/** CRC-32 over key and body, for the tables that no chain guards. */
-export const sumOf = (id: string, body: string): number => crc32(body, crc32(id));
+/** The tables that no chain guards. */
+export type BodyTable = "event" | "command" | "hold";
+
+/** CRC-32 over table, key and body: a page that turns up in another table of the same shape must not pass either. */
+export const sumOf = (table: BodyTable, id: string, body: string): number =>
+  crc32(`${table}\n${id}\n${body}`);

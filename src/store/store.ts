@@ -16,6 +16,8 @@ export interface StoreStats {
   readonly bytes: number;
 }
 
+/** What nobody waits for, outcomes above all, is gathered this long: a commit costs 30 KB of flash whatever is in it. */
+const UNHURRIED_MS = 100;
 const DONE: Committed = { ok: true };
 
 /**
@@ -31,6 +33,7 @@ export class Store implements Disposable {
   readonly #log: Logger;
   #staged: Change[] = [];
   #turn: PromiseWithResolvers<Committed> | null = null;
+  #later: NodeJS.Timeout | undefined;
   #stats = { commits: 0, failures: 0, lastCommitMs: 0, longestCommitMs: 0 };
   #disposed = false;
 
@@ -40,18 +43,21 @@ export class Store implements Disposable {
     this.#log = log;
   }
 
-  /** Staged in order, and committed at the end of this turn whether or not somebody waits for it. */
+  /** Staged in order. Committed with the next turn that somebody waits for, or soon by itself. */
   write(changes: readonly Change[]): void {
     if (this.#disposed) throw new Error("the store is closed");
     for (const change of changes) this.#staged.push(change);
-    if (this.#turn !== null || this.#staged.length === 0) return;
-    this.#turn = Promise.withResolvers();
-    setImmediate(() => this.#commit());
+    if (this.#staged.length > 0) this.#later ??= setTimeout(() => this.#commit(), UNHURRIED_MS);
   }
 
-  /** Answers after the commit that holds everything written so far. Not ok: none of it was kept. */
+  /** Answers after the commit that holds everything written so far, at the end of this turn. Not ok: none of it was kept. */
   durable(): Promise<Committed> {
-    return this.#turn?.promise ?? Promise.resolve(DONE);
+    if (this.#staged.length === 0) return Promise.resolve(DONE);
+    if (this.#turn === null) {
+      this.#turn = Promise.withResolvers();
+      setImmediate(() => this.#commit());
+    }
+    return this.#turn.promise;
   }
 
   /** What is stored now: for starting over after a failed commit. Throws where the disk cannot be read. */
@@ -81,11 +87,12 @@ export class Store implements Disposable {
   }
 
   #commit(): void {
-    const turn = this.#turn;
-    if (turn === null) return;
-    const staged = this.#staged;
+    const [turn, staged] = [this.#turn, this.#staged];
+    clearTimeout(this.#later);
+    this.#later = undefined;
     this.#staged = [];
     this.#turn = null;
+    if (staged.length === 0) return turn?.resolve(DONE);
     const began = performance.now();
     const outcome = this.#disk.commit(staged);
     this.#count(performance.now() - began, isFault(outcome));
@@ -94,10 +101,10 @@ export class Store implements Disposable {
         { reason: outcome.reason, changes: staged.length },
         "commit failed, its changes are dropped",
       );
-      turn.resolve({ ok: false, reason: outcome.reason });
+      turn?.resolve({ ok: false, reason: outcome.reason });
       return;
     }
-    turn.resolve(DONE);
+    turn?.resolve(DONE);
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows);
   }
 

@@ -32,19 +32,19 @@ export function commitTurn(
         case "event": {
           const { known } = change;
           const body = JSON.stringify(known);
-          connection.putEvent.run(known.id, known.kind, body, sumOf(known.id, body));
+          connection.putEvent.run(known.id, known.kind, body, sumOf("event", known.id, body));
           break;
         }
         case "command": {
           const { charger } = change.record.command;
           const body = JSON.stringify(change.record);
-          connection.putCommand.run(charger, body, sumOf(charger, body));
+          connection.putCommand.run(charger, body, sumOf("command", charger, body));
           break;
         }
         case "hold": {
           const { charger } = change.hold;
           const body = JSON.stringify(change.hold);
-          connection.putHold.run(charger, body, sumOf(charger, body));
+          connection.putHold.run(charger, body, sumOf("hold", charger, body));
           break;
         }
         case "holdEnded":

@@ -1,0 +1,162 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { instant } from "../../src/core/units.ts";
+import { aDirectory, open, opened } from "./state.ts";
+import { commandRecord, NOON, row, tombstone } from "./words.ts";
+
+const DATABASE = "setpointd.db";
+const WAL = "setpointd.db-wal";
+
+/** A state with some of everything, as a kill -9 leaves it (`running`) or as a stop leaves it. */
+async function written(left: "running" | "stopped"): Promise<string> {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  for (let n = 0; n < 30; n += 1) {
+    store.write([
+      row(`row ${n}`, { facts: { n } }),
+      { kind: "command", record: commandRecord(`bay-${n}`, n) },
+      { kind: "event", known: tombstone(`EV-${n}`) },
+    ]);
+    await store.durable();
+  }
+  if (left === "stopped") {
+    store[Symbol.dispose]();
+    return directory;
+  }
+  return copyOf(directory);
+}
+
+function copyOf(directory: string): string {
+  const copy = aDirectory();
+  for (const file of readdirSync(directory)) {
+    if (file !== "lock") copyFileSync(join(directory, file), join(copy, file));
+  }
+  return copy;
+}
+
+/** What came back, or that it was set aside; a refusal is neither. */
+function reopened(directory: string) {
+  const state = open(directory);
+  if (!state.ok) return state.reason;
+  const { remembered, setAside, store } = state;
+  const answer = setAside === null ? { remembered, rows: store.audit({}) } : "set aside";
+  store[Symbol.dispose]();
+  return answer;
+}
+
+test.for(["stopped", "running"] as const)(
+  "a flipped bit anywhere in a %s state is harmless or found: nothing else is ever acted on (F03)",
+  { timeout: 60_000 },
+  async (left) => {
+    const directory = await written(left);
+    const good = reopened(copyOf(directory));
+    expect(good).toMatchObject({ rows: { length: 30 } });
+    for (const file of left === "stopped" ? [DATABASE] : [DATABASE, WAL]) {
+      const bytes = readFileSync(join(directory, file));
+      // Spread evenly, and another bit each time.
+      for (let n = 0; n < 60; n += 1) {
+        const at = Math.floor((n * bytes.length) / 60);
+        const copy = copyOf(directory);
+        const flipped = Buffer.from(bytes);
+        flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << (n % 8)), at);
+        writeFileSync(join(copy, file), flipped);
+        const found = reopened(copy);
+        if (found !== "set aside") expect(found, `${file} byte ${at}`).toEqual(good);
+      }
+    }
+  },
+);
+
+test("a flipped bit in the header of the database is harmless or found (F03)", async () => {
+  const directory = await written("stopped");
+  const good = reopened(copyOf(directory));
+  const bytes = readFileSync(join(directory, DATABASE));
+  for (let bit = 0; bit < 800; bit += 7) {
+    const copy = copyOf(directory);
+    const flipped = Buffer.from(bytes);
+    flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    writeFileSync(join(copy, DATABASE), flipped);
+    const found = reopened(copy);
+    if (found !== "set aside") expect(found, `bit ${bit}`).toEqual(good);
+  }
+}, 60_000);
+
+test("a database or log cut off anywhere is found (F03, F04)", async () => {
+  const directory = await written("running");
+  const stopped = await written("stopped");
+  const cases = [
+    [directory, WAL],
+    [stopped, DATABASE],
+  ] as const;
+  for (const [from, file] of cases) {
+    const { length } = readFileSync(join(from, file));
+    for (const kept of [0, 1, 100, 4096, Math.floor(length / 2), length - 4096, length - 1]) {
+      const copy = copyOf(from);
+      truncateSync(join(copy, file), kept);
+      expect(reopened(copy), `${file} cut to ${kept} bytes`).toBe("set aside");
+    }
+  }
+}, 60_000);
+
+test("damaged state is kept whole for later, the first row says so, key and epoch stay (F04)", async () => {
+  const directory = await written("stopped");
+  writeFileSync(join(directory, DATABASE), "not a database at all".repeat(500));
+  const key = readFileSync(join(directory, "site.key"));
+  const epochBefore = Number(readFileSync(join(directory, "epoch"), "latin1"));
+
+  const { store, siteKey, epoch, setAside, remembered } = opened(directory);
+  expect(setAside).toBe(join(directory, "corrupt-2026-11-21T120000.000Z"));
+  expect(readFileSync(join(setAside ?? "", DATABASE), "latin1")).toMatch(/^not a database/);
+  expect(existsSync(join(setAside ?? "", "head"))).toBe(true);
+  expect(siteKey).toEqual(key);
+  expect(epoch).toBe(epochBefore + 1);
+  expect(remembered).toEqual({ events: [], commands: [], holds: [], lastRow: NOON });
+  expect(store.audit({})).toMatchObject([{ seq: 1, kind: "daemon", at: NOON }]);
+  expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
+  store[Symbol.dispose]();
+  expect(opened(directory).setAside).toBeNull();
+});
+
+test("two damaged states of the same moment do not overwrite each other", async () => {
+  const directory = aDirectory();
+  const names: (string | null)[] = [];
+  for (let n = 0; n < 2; n += 1) {
+    writeFileSync(join(directory, DATABASE), "not a database at all".repeat(500));
+    if (n === 0) writeFileSync(join(directory, "site.key"), "k".repeat(32));
+    const { store, setAside } = opened(directory);
+    names.push(setAside);
+    store[Symbol.dispose]();
+  }
+  expect(new Set(names).size).toBe(2);
+});
+
+test("the epoch rises with every start, also when the clock went back", () => {
+  const directory = aDirectory();
+  const epochs = [NOON, instant(0), NOON].map((at) => {
+    const { store, epoch } = opened(directory, { at });
+    store[Symbol.dispose]();
+    return epoch;
+  });
+  expect(epochs).toEqual([NOON / 1000, NOON / 1000 + 1, NOON / 1000 + 2]);
+});
+
+test("a state that cannot be used is refused in words, not with an exception (F06)", () => {
+  const directory = aDirectory();
+  writeFileSync(join(directory, "file"), "");
+  expect(open(join(directory, "file", "state"))).toMatchObject({
+    ok: false,
+    reason: expect.stringMatching(/ENOTDIR|EEXIST/),
+  });
+  mkdirSync(join(directory, DATABASE));
+  writeFileSync(join(directory, "site.key"), "k".repeat(32));
+  expect(open(directory)).toMatchObject({ ok: false });
+});

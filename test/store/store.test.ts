@@ -1,0 +1,151 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Json } from "../../src/core/audit.ts";
+import type { Change } from "../../src/core/ledger.ts";
+import { chargerId, eventId, vehicleId } from "../../src/core/units.ts";
+import type { AuditRow } from "../../src/store/rows.ts";
+import { aDirectory, opened } from "./state.ts";
+import { commandRecord, NOON, row, tombstone } from "./words.ts";
+
+const quarantined = (n: number): Change => ({
+  kind: "quarantine",
+  at: NOON,
+  source: "webhook",
+  rejected: { kind: "rejected", id: null, path: `[${n}]`, reason: "not an event", raw: "{}" },
+});
+
+const hold = { charger: chargerId("bay-02"), events: [eventId("EV-7731")], since: NOON, until: NOON };
+
+test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  first.store.write([
+    { kind: "event", known: tombstone("EV-1") },
+    { kind: "command", record: commandRecord("bay-01", 1) },
+    { kind: "command", record: commandRecord("bay-01", 2) },
+    { kind: "hold", hold },
+    { kind: "hold", hold: { ...hold, charger: chargerId("bay-03") } },
+    { kind: "holdEnded", charger: chargerId("bay-03") },
+    row("16 A"),
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  first.store[Symbol.dispose]();
+  expect(opened(directory).remembered).toEqual({
+    events: [tombstone("EV-1")],
+    commands: [commandRecord("bay-01", 2)],
+    holds: [hold],
+    lastRow: NOON,
+  });
+});
+
+test("all who write in one turn of the loop share one commit", async () => {
+  const { store } = opened(aDirectory());
+  const answers = [1, 2, 3].map((n) => {
+    store.write([row(`row ${n}`)]);
+    return store.durable();
+  });
+  expect(store.audit({})).toEqual([]);
+  expect(await Promise.all(answers)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
+  expect(store.stats()).toMatchObject({ commits: 1, failures: 0 });
+  expect(store.audit({}).map(({ seq, words }) => [seq, words])).toEqual([
+    [1, "row 1"],
+    [2, "row 2"],
+    [3, "row 3"],
+  ]);
+});
+
+test("with nothing written there is nothing to wait for", async () => {
+  const { store } = opened(aDirectory());
+  store.write([]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.stats().commits).toBe(0);
+});
+
+test("rows reach the log after their commit, with their place in the chain", async () => {
+  const { store } = opened(aDirectory());
+  const seen: AuditRow[] = [];
+  store.onCommitted = (rows) => seen.push(...rows);
+  store.write([row("16 A", { facts: { a: [1, null] } })]);
+  expect(seen).toEqual([]);
+  await store.durable();
+  expect(seen).toEqual(store.audit({}));
+});
+
+test("a stop commits what is staged", () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  first.store.write([row("stopped")]);
+  first.store[Symbol.dispose]();
+  expect(opened(directory).store.audit({})).toHaveLength(1);
+});
+
+test("a commit that the disk has no room for is dropped whole and said so; the next one is clean (F05)", async () => {
+  const { store } = opened(aDirectory(), { maxPages: 40 });
+  store.write([row("before"), { kind: "command", record: commandRecord("bay-01", 1) }]);
+  expect(await store.durable()).toEqual({ ok: true });
+
+  const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
+  store.write(flood);
+  const waiting = [store.durable(), store.durable()];
+  const full = { ok: false, reason: expect.stringContaining("full") };
+  expect(await Promise.all(waiting)).toEqual([full, full]);
+
+  store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
+  expect(store.verify()).toMatchObject({ ok: true, rows: 2 });
+  expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
+});
+
+test("the record can be asked by event, by charger, from a row on, and newest first", async () => {
+  const { store } = opened(aDirectory());
+  store.write([
+    row("1", { event: eventId("EV-1"), charger: chargerId("bay-01") }),
+    row("2", { event: eventId("EV-2"), charger: chargerId("bay-01") }),
+    row("3", { event: eventId("EV-1"), charger: chargerId("bay-02") }),
+    row("4"),
+  ]);
+  await store.durable();
+  const words = (query: Parameters<typeof store.audit>[0]) => store.audit(query).map((found) => found.words);
+  expect(words({ event: "EV-1" })).toEqual(["1", "3"]);
+  expect(words({ charger: "bay-01" })).toEqual(["1", "2"]);
+  expect(words({ event: "EV-1", charger: "bay-02" })).toEqual(["3"]);
+  expect(words({ after: 2 })).toEqual(["3", "4"]);
+  expect(words({ newest: true, limit: 2 })).toEqual(["4", "3"]);
+});
+
+test("of the unreadable input the newest 1,000 are kept", async () => {
+  const { store } = opened(aDirectory());
+  store.write(Array.from({ length: 1200 }, (_, n) => quarantined(n)));
+  store.write([quarantined(1200)]);
+  await store.durable();
+  const kept = store.quarantine(5000);
+  expect(kept).toHaveLength(1000);
+  expect(kept[0]).toEqual({
+    at: NOON,
+    source: "webhook",
+    event: null,
+    path: "[1200]",
+    reason: "not an event",
+    raw: "{}",
+  });
+});
+
+test("whatever text a row carries, it always reads back and verifies", async () => {
+  const { store } = opened(aDirectory());
+  const anyText = fc.string({ unit: "binary" });
+  const anything = fc.record({ words: anyText, vehicle: anyText, facts: fc.jsonValue() });
+  await fc.assert(
+    fc.asyncProperty(anything, async ({ words, vehicle, facts }) => {
+      // A stray half of a surrogate pair, as a sender may cut it.
+      const cut = `${words}\ud800`;
+      const json: Json = JSON.parse(JSON.stringify(facts));
+      store.write([row(cut, { vehicle: vehicleId(vehicle), facts: json })]);
+      expect(await store.durable()).toEqual({ ok: true });
+      const [newest] = store.audit({ newest: true, limit: 1 });
+      expect(newest).toMatchObject({ words: cut.toWellFormed(), vehicle: vehicle.toWellFormed() });
+      expect(newest?.facts).toEqual(json);
+    }),
+  );
+  expect(store.verify()).toMatchObject({ ok: true });
+});

@@ -1,0 +1,50 @@
+import type { AuditEntry } from "../../src/core/audit.ts";
+import type { CommandRecord } from "../../src/core/control/command.ts";
+import type { KnownEvent } from "../../src/core/control/known.ts";
+import type { Change } from "../../src/core/ledger.ts";
+import { amperes, chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
+
+export const NOON = instant(Date.parse("2026-11-21T12:00:00Z"));
+
+const entry = (words: string, more: Partial<AuditEntry> = {}): AuditEntry => ({
+  at: NOON,
+  kind: "decision",
+  charger: null,
+  vehicle: null,
+  event: null,
+  command: null,
+  words,
+  facts: null,
+  ...more,
+});
+
+export const row = (words: string, more: Partial<AuditEntry> = {}): Change => ({
+  kind: "audit",
+  entry: entry(words, more),
+});
+
+export const commandRecord = (charger: string, seq: number, epoch = 7): CommandRecord => ({
+  command: {
+    charger: chargerId(charger),
+    epoch,
+    seq,
+    desired: { kind: "current", amperes: amperes(16) },
+    until: NOON,
+    vehicle: vehicleId("veh-214"),
+    event: eventId("EV-7731"),
+    cause: "event",
+    decidedAt: NOON,
+  },
+  progress: "planned",
+  sentAt: null,
+  sends: 0,
+  failures: 0,
+});
+
+export const tombstone = (id: string): KnownEvent => ({
+  kind: "withdrawn",
+  id: eventId(id),
+  watermark: NOON,
+  receivedAt: NOON,
+  endings: [],
+});

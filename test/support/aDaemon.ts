@@ -1,0 +1,139 @@
+import type { ChildProcess } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { request } from "undici";
+
+import { launch } from "./setpointd.ts";
+import { waitFor } from "./waitFor.ts";
+
+/** One log line as pino writes it. */
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly text: string;
+  /** Undefined: not JSON. */
+  readonly json: unknown;
+  readonly type: string;
+}
+
+export const signature = (body: string, secret: string): string =>
+  createHmac("sha256", secret).update(body).digest("base64");
+
+/** A running `setpointd run`: a real process, stopped by its own pid. */
+export class Daemon implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #webhookSecret: string;
+  readonly #ended: Promise<number | null>;
+  output = "";
+  errors = "";
+
+  private constructor(child: ChildProcess, webhookSecret: string) {
+    this.#child = child;
+    this.#webhookSecret = webhookSecret;
+    child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
+    this.#ended = new Promise((ended) => child.once("close", ended));
+  }
+
+  /** Resolves once it says that it is up. */
+  static async start(
+    config: string,
+    webhookSecret: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Daemon> {
+    const daemon = new Daemon(launch(["run", "-c", config], env), webhookSecret);
+    await waitFor(
+      () => {
+        if (daemon.#child.exitCode !== null)
+          throw new Error(`setpointd ended at once: ${daemon.errors}${daemon.output}`);
+        return daemon.line("setpointd is up");
+      },
+      { timeoutMs: 15_000 },
+    );
+    return daemon;
+  }
+
+  get lines(): readonly LogLine[] {
+    const whole = this.output.slice(0, this.output.lastIndexOf("\n") + 1);
+    return whole
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** The first line that contains the words. */
+  line(words: string): LogLine | undefined {
+    return this.lines.find(({ msg }) => msg.includes(words));
+  }
+
+  get webhookUrl(): string {
+    return `http://127.0.0.1:${this.#port("webhook")}/webhooks/events`;
+  }
+
+  get brokerPort(): number {
+    return this.#port("broker");
+  }
+
+  /** A delivery: an object is spelled as JSON, a text goes as it is. Signed unless `headers` are given. */
+  async deliver(content: unknown, headers?: Readonly<Record<string, string>>): Promise<Answered> {
+    const body = typeof content === "string" ? content : JSON.stringify(content);
+    const proof = headers ?? { "x-payload-signature": signature(body, this.#webhookSecret) };
+    return ask(this.webhookUrl, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...proof },
+      body,
+    });
+  }
+
+  /** Of the operator listener, e.g. `/api/v1/status`. */
+  async get(path: string): Promise<Answered> {
+    return ask(`http://127.0.0.1:${this.#port("operator")}${path}`, { method: "GET" });
+  }
+
+  /** As `get`, for answers that are known to be JSON of this shape. */
+  async view<T>(path: string): Promise<T> {
+    return (await this.get(path)).json as T;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** The exit code, null after a signal, once all output was read. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal);
+    return this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL");
+  }
+
+  #port(listener: "webhook" | "operator" | "broker"): number {
+    const port = this.line("setpointd is up")?.[listener];
+    if (typeof port !== "number") throw new Error(`no port of the ${listener}`);
+    return port;
+  }
+}
+
+/** One HTTP request, its answer read to the end. */
+export async function ask(
+  url: string,
+  options: { readonly method: "GET" | "POST"; readonly headers?: Record<string, string>; readonly body?: string },
+): Promise<Answered> {
+  const { statusCode, headers, body } = await request(url, options);
+  const text = await body.text();
+  return { status: statusCode, text, json: parsed(text), type: String(headers["content-type"] ?? "") };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import type { Delivery } from "../../src/core/delivery.ts";
+import { type EventId, eventId, iso } from "../../src/core/units.ts";
+import type { Answered } from "../../src/vtn/exchange.ts";
+import { failed } from "../../src/vtn/failed.ts";
+import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/fetched.ts";
+import { virtualNow } from "./virtualTime.ts";
+import type { WireEvent } from "./wireEvent.ts";
+
+/** "silent": it never answers, and the request is given up. */
+export type Manner = "well" | "silent" | { readonly status: number; readonly retryAfter?: string };
+
+/** The partner's event service as a test wants it: what it answers goes through the real readers of the wire. */
+export class ScriptedPartner {
+  /** All it has, by id. */
+  readonly events = new Map<string, WireEvent>();
+  answers: Manner = "well";
+  /** Events that the list leaves out although a fetch by id finds them. */
+  readonly unlisted = new Set<string>();
+  /** "00:00:00.050 list", "08:00:00.000 EV-1". */
+  readonly asked: string[] = [];
+  takesMs = 50;
+  readonly #bodies = new WeakMap<Delivery, string>();
+  #settled: string | null = null;
+
+  async list(): Promise<Fetched> {
+    const events = [...this.events.values()].filter(({ ID }) => !this.unlisted.has(ID));
+    const body = JSON.stringify(events);
+    const answer = await this.#ask("list", 200, body);
+    if (answer.kind === "failed") return answer;
+    const failure = failureOf(answer, []);
+    if (failure !== null) return failure;
+    if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
+    const fetched = listFrom(answer, null);
+    if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
+    return fetched;
+  }
+
+  async event(id: EventId): Promise<Fetched> {
+    const found = this.events.get(id);
+    const answer = await this.#ask(id, found === undefined ? 404 : 200, JSON.stringify(found ?? {}));
+    if (answer.kind === "failed") return answer;
+    return failureOf(answer, [404]) ?? eventFrom(eventId(id), answer, null);
+  }
+
+  /** As the real client: after a committed list the same bytes are "unchanged", after anything else they are not. */
+  settled(delivery: Delivery): void {
+    this.#settled = this.#bodies.get(delivery) ?? null;
+  }
+
+  async #ask(what: string, status: number, body: string): Promise<Answered | ReturnType<typeof failed>> {
+    const askedAt = virtualNow();
+    this.asked.push(`${iso(askedAt).slice(11, 23)} ${what}`);
+    const manner = this.answers;
+    await new Promise((resolve) => setTimeout(resolve, manner === "silent" ? 10_000 : this.takesMs));
+    if (manner === "silent") return failed("no answer", null, null);
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (manner !== "well" && manner.retryAfter !== undefined) headers["retry-after"] = manner.retryAfter;
+    return {
+      kind: "answered",
+      status: manner === "well" ? status : manner.status,
+      headers,
+      body: Buffer.from(body),
+      askedAt,
+      at: virtualNow(),
+    };
+  }
+}

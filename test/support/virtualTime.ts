@@ -1,0 +1,50 @@
+import { vi } from "vitest";
+
+import { type Instant, instant } from "../../src/core/units.ts";
+
+const realImmediate = setImmediate;
+/** Every promise that can settle without time has settled after one real turn of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => void realImmediate(resolve));
+
+const DAY = 86_400_000;
+
+/** Timers and the wall clock stand still until they are moved; RxJS follows as it is. */
+export function startVirtualTime(at: string): void {
+  vi.useFakeTimers({
+    now: Date.parse(at),
+    toFake: [
+      "setTimeout",
+      "clearTimeout",
+      "setInterval",
+      "clearInterval",
+      "setImmediate",
+      "clearImmediate",
+      "Date",
+    ],
+  });
+}
+
+export const virtualNow = (): Instant => instant(Date.now());
+
+/** Fires timer after timer with all that each of them causes, up to and including those that are due at `at`. */
+export async function advanceTo(at: Instant): Promise<void> {
+  // In steps: a longer timer would overflow here just as it would in the program.
+  while (at - Date.now() > DAY) await advanceBy(DAY);
+  await advanceBy(at - Date.now());
+  await settled();
+}
+
+/** One millisecond: what is due now, and what that causes without taking time, has happened after it. */
+export const settled = (): Promise<void> => advanceBy(1);
+
+async function advanceBy(span: number): Promise<void> {
+  let over = false;
+  setTimeout(() => {
+    over = true;
+  }, span);
+  await turn();
+  while (!over) {
+    vi.advanceTimersToNextTimer();
+    await turn();
+  }
+}
