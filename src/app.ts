@@ -4,28 +4,31 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { filter, map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
 
+import { addressOf } from "./chargers/address.ts";
 import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
-import type { BrokerAddress } from "./chargers/dial.ts";
 import { Fleet } from "./chargers/fleet.ts";
-import type { BrokerConfig } from "./config/mqtt.ts";
 import type { Config } from "./config/schema.ts";
-import type { AuditEntry, Json } from "./core/audit.ts";
+import type { Json } from "./core/audit.ts";
+import type { Delivery } from "./core/delivery.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, instant, seconds } from "./core/units.ts";
+import { type ChargerId, chargerId, type Instant, instant, millis, seconds } from "./core/units.ts";
 import { control, states } from "./flow/control.ts";
 import { type Hint, polling } from "./flow/polling.ts";
-import type { Arrival, ControlPorts, Fetched } from "./flow/ports.ts";
+import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
 import { limited, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
+import { fitness, type Health } from "./operator/fitness.ts";
+import { Metrics } from "./operator/metrics.ts";
 import { OperatorListener } from "./operator/server.ts";
-import { chargersView, eventsView, statusView, vehiclesView } from "./operator/views.ts";
+import { chargersView, depotGauges, eventsView, statusView, vehiclesView } from "./operator/views.ts";
 import { openState } from "./store/open.ts";
 import { VtnClient } from "./vtn/client.ts";
 import type { Fetched as Asked } from "./vtn/fetched.ts";
 import { TokenSource } from "./vtn/token.ts";
 import { WebhookListener } from "./vtn/webhook.ts";
+import { logRow } from "./actionLog.ts";
 import { wallClock } from "./wallClock.ts";
 
 /** Where time and chance come from. */
@@ -50,6 +53,8 @@ export interface App extends AsyncDisposable {
   readonly operatorPort: number;
   /** Null: the broker is elsewhere. */
   readonly brokerPort: number | null;
+  /** Tries whether it is alive: a commit, a fresh look. For the watchdog. */
+  readonly health: () => Health;
 }
 
 /** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
@@ -73,9 +78,6 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   if (!opened.ok) return opened;
   const { store, remembered, epoch, siteKey, setAside } = opened;
   stack.use(store);
-  store.onCommitted = (rows) => {
-    for (const row of rows) logRow(log, row);
-  };
   const note = (words: string, facts: Json = null): void => store.write([daemonRow(now(), words, facts)]);
 
   const clock = wallClock(config.site.timezone, now);
@@ -88,6 +90,21 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     wallClock: clock,
     unsure: setAside !== null,
   });
+  const metrics = new Metrics({
+    ...depotGauges(depot),
+    brokerUp: () => fleet.connected,
+    partnerUp: () => partner.everAnswered && partner.failures === 0,
+    partnerSilence: () => (now() - partner.answeredAt) / 1000,
+    tokenAge: () => {
+      const age = tokens.age();
+      return age === null ? null : age / 1000;
+    },
+    stateBytes: () => store.stats().bytes,
+  });
+  store.onCommitted = (rows) => {
+    metrics.committed(store.stats().lastCommitMs / 1000, rows);
+    for (const row of rows) logRow(log, row);
+  };
   depot.restore(remembered, now());
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
@@ -112,7 +129,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       prefix: config.mqtt.prefix,
       site: config.site.id,
       chargers: config.chargers,
-      broker: addressOf(config.mqtt, broker),
+      broker: addressOf(config.mqtt, broker?.port ?? null),
       now,
       random,
       log,
@@ -139,6 +156,12 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
 
+  const settled = (delivery: Delivery, answer: TakeAnswer): void => {
+    if (!answer.ok) return;
+    client.settled(delivery);
+    metrics.delivered(delivery.source, answer.taken);
+  };
+
   const hint$ = new Subject<Hint>();
   const fetched$ = polling(
     {
@@ -159,26 +182,30 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   );
   const polled$ = fetched$.pipe(
     mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
-    map((delivery): Arrival => ({
-      delivery,
-      settle: ({ ok }) => (ok ? client.settled(delivery) : undefined),
-    })),
+    map((delivery): Arrival => ({ delivery, settle: (answer) => settled(delivery, answer) })),
   );
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
 
   let lookedAt: Instant | null = null;
+  let lookedTick: number | null = null;
   const ports: ControlPorts = {
     now,
     random,
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
     remembered: () => store.remembered(),
-    send: (command, lease) => fleet.send(command, lease),
+    send: async (command, lease) => {
+      const began = monotonic();
+      const sent = await fleet.send(command, lease);
+      metrics.published(sent, (monotonic() - began) / 1000);
+      return sent;
+    },
     publishState: (charger, payload) => fleet.publishState(charger, payload),
     ask: (ids) => hint$.next(ids),
     looked: () => {
       lookedAt = now();
+      lookedTick = monotonic();
     },
     warn: (words) => log.warn(words),
   };
@@ -216,11 +243,11 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
         log,
         hint: (ask) => hint$.next(ask),
         take: (delivery) => {
-          const { promise, resolve } = Promise.withResolvers<Parameters<Arrival["settle"]>[0]>();
+          const { promise, resolve } = Promise.withResolvers<TakeAnswer>();
           webhook$.next({
             delivery,
             settle: (answer) => {
-              if (answer.ok) client.settled(delivery);
+              settled(delivery, answer);
               resolve(answer);
             },
           });
@@ -249,6 +276,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       chargers: () => chargersView(depot, now()),
       vehicles: () => vehiclesView(depot, now()),
       audit: (query) => store.audit(query).map((row) => ({ ...row })),
+      metrics,
     }),
   );
   listening = true;
@@ -286,6 +314,12 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       webhookPort: webhook?.port ?? null,
       operatorPort: operator.port,
       brokerPort: broker?.port ?? null,
+      health: () =>
+        fitness({
+          committed: store.beat(now()),
+          readBack: () => store.audit({ limit: 1 }),
+          sinceLook: lookedTick === null ? null : millis(monotonic() - lookedTick),
+        }),
       [Symbol.asyncDispose]: () => running.disposeAsync(),
     },
   };
@@ -296,41 +330,8 @@ function fatal(cause: unknown): never {
   throw new Error("the control flow failed", { cause });
 }
 
-/** How the site broker of a configuration is reached; `embedded` where it runs in this process. */
-export function addressOf(
-  { reach, username, password, tls }: BrokerConfig,
-  embedded: EmbeddedBroker | null,
-): BrokerAddress {
-  return {
-    url: reach.kind === "url" ? reach.url : `mqtt://127.0.0.1:${embedded?.port ?? reach.listen.port}`,
-    username,
-    password: () => password?.(),
-    tls: tls === null ? null : { ...pem("ca", tls.ca), ...pem("cert", tls.cert), ...pem("key", tls.key) },
-  };
-}
-
-const pem = <Name extends string>(
-  name: Name,
-  read: (() => string) | null,
-): { readonly [N in Name]?: string } =>
-  read === null ? {} : ({ [name]: read() } as { readonly [N in Name]: string });
-
 const daemonRow = (at: Instant, words: string, facts: Json) =>
   ({
     kind: "audit",
     entry: { at, kind: "daemon", charger: null, vehicle: null, event: null, command: null, words, facts },
   }) as const;
-
-/** The control-action log: every row of the record is a line, once it is committed. */
-function logRow(log: Logger, { kind, charger, vehicle, event, command, words, facts }: AuditEntry): void {
-  const level = kind === "rejected" || kind === "missed" || isOdd(facts) ? "warn" : "info";
-  const named = Object.entries({ charger, vehicle, event, command }).filter(([, value]) => value !== null);
-  log[level]({ kind, ...Object.fromEntries(named) }, words);
-}
-
-/** An event that contradicts itself, or that looks wrong (flow/take.ts). */
-const isOdd = (facts: Json): boolean =>
-  typeof facts === "object" &&
-  facts !== null &&
-  (("warning" in facts && facts["warning"] !== null) ||
-    ("odd" in facts && Array.isArray(facts["odd"]) && facts["odd"].length > 0));

@@ -1,4 +1,5 @@
-import { addressOf, type Surroundings } from "./app.ts";
+import type { Surroundings } from "./app.ts";
+import { addressOf } from "./chargers/address.ts";
 import { Fleet } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
 import { Depot } from "./core/depot.ts";

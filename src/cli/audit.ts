@@ -78,8 +78,8 @@ export async function auditVerify(named: string | undefined): Promise<ExitCode> 
 /** Without a daemon the verb opens the state itself; a text says why it cannot. */
 function withStore<T>(state: string, ask: (store: Store) => T): T | string {
   const { now, randomBytes, log } = surroundings(logger(2, "error"));
-  const opened = openState(state, { now, random: randomBytes, log });
-  if (!opened.ok) return opened.reason;
+  const opened = openState(state, { now, random: randomBytes, log, damaged: "refuse" });
+  if (!opened.ok) return `the state cannot be read: ${opened.reason}`;
   using store = opened.store;
   return ask(store);
 }

@@ -1,6 +1,6 @@
 import { loadConfig } from "../config/load.ts";
 import { explain } from "../config/mistakes.ts";
-import { configFile } from "./configuration.ts";
+import { configFile, environmentOf } from "./configuration.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 
 /** `check`: every mistake with its path, what was found and what would be right. */
@@ -10,7 +10,7 @@ export function check(named: string | undefined): ExitCode {
     complain("which configuration? Name it with -c FILE");
     return 2;
   }
-  const loaded = loadConfig(file, process.env);
+  const loaded = loadConfig(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, file));
     complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);

@@ -1,12 +1,24 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 
 import { loadConfig } from "../config/load.ts";
 import { explain } from "../config/mistakes.ts";
 import type { Config } from "../config/schema.ts";
+import type { Environment } from "../config/secret.ts";
 import { complain } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
+
+/** What systemd/setpointd.service has systemd set for the daemon: the verbs look in the same places by hand. */
+const INSTALLED_PLACES: Environment = {
+  STATE_DIRECTORY: "/var/lib/setpointd",
+  CREDENTIALS_DIRECTORY: "/etc/setpointd/credentials",
+};
+
+/** The environment that relative paths in a configuration are read with (DESIGN 6.1). */
+export const environmentOf = (file: string, env: Environment): Environment =>
+  resolve(file) === INSTALLED_CONFIG ? { ...INSTALLED_PLACES, ...env } : env;
 
 /** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>
@@ -21,7 +33,7 @@ export function configuration(named: string | undefined): Config | null {
     );
     return null;
   }
-  const loaded = loadConfig(file, process.env);
+  const loaded = loadConfig(file, environmentOf(file, process.env));
   if (loaded.ok) return loaded.config;
   complain(explain(loaded.mistakes, file));
   const count = loaded.mistakes.length;

@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import pino from "pino";
 
 import { startApp, surroundings } from "../app.ts";
 import { configFrom } from "../config/load.ts";
 import { explain } from "../config/mistakes.ts";
+import { shipped } from "../shipped.ts";
 import { SimulatedChargers } from "../sim/chargers.ts";
 import { depotOf } from "../sim/depot.ts";
 import { SimulatedPartner } from "../sim/partner.ts";
@@ -17,8 +17,6 @@ import { plainLogger } from "./logger.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { stopSignal } from "./stopSignal.ts";
 
-const shipped = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
-
 /** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(): Promise<ExitCode> {
   const stopped = stopSignal();
@@ -26,7 +24,7 @@ export async function demo(): Promise<ExitCode> {
   const { now, randomBytes } = world;
   // The simulated side has its own voice: what it does is told by the script, in sentences.
   const silent = pino({ level: "silent" });
-  const script = await loadScript(shipped("demo-script.yaml"));
+  const script = await loadScript(shipped("config/demo-script.yaml"));
   if (!script.ok) {
     complain(script.reason);
     return 1;
@@ -48,7 +46,7 @@ export async function demo(): Promise<ExitCode> {
       log: silent,
     }),
   );
-  const text = readFileSync(shipped("demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
+  const text = readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
   const loaded = configFrom(text, {
     directory: state,
     env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret },

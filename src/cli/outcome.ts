@@ -9,11 +9,22 @@ export const say = (text: string): void => write(1, text);
 /** A line for people: what is wrong, or what was odd. */
 export const complain = (text: string): void => write(2, text);
 
+/** How long a full pipe is left alone before the next try, in ms. */
+const FULL_PIPE_PAUSE = 5;
+
 function write(descriptor: 1 | 2, text: string): void {
-  try {
-    writeSync(descriptor, `${text}\n`);
-  } catch (error) {
-    // The reader has gone (`| head`): there is nobody to tell.
-    if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
+  let rest = Buffer.from(`${text}\n`);
+  while (rest.length > 0) {
+    try {
+      // A pipe takes what fits into it, which may be less than all.
+      rest = rest.subarray(writeSync(descriptor, rest));
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      // The reader has gone (`| head`): there is nobody to tell.
+      if (code === "EPIPE") return;
+      if (code !== "EAGAIN") throw error;
+      // The reader is slower than we are. Nothing else runs in a verb that could be held up.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
+    }
   }
 }

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 
 import { instant } from "../core/units.ts";
+import { shipped } from "../shipped.ts";
 import { audit, auditVerify } from "./audit.ts";
 import { check } from "./check.ts";
 import { complain, type ExitCode } from "./outcome.ts";
@@ -14,7 +15,7 @@ import { run } from "./run.ts";
 const now = () => instant(Date.now());
 
 const version = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const manifest: unknown = JSON.parse(readFileSync(shipped("package.json"), "utf8"));
   return typeof manifest === "object" && manifest !== null && "version" in manifest
     ? String(manifest.version)
     : "?";

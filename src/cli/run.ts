@@ -1,9 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { startApp, surroundings } from "../app.ts";
+import { systemdNotify } from "../operator/systemdNotify.ts";
+import { Watchdog } from "../operator/watchdog.ts";
 import { configuration } from "./configuration.ts";
 import { demo } from "./demo.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode } from "./outcome.ts";
 import { stopSignal } from "./stopSignal.ts";
+
+/** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
+const STOP_PATIENCE_MS = 4_500;
 
 /** `run`: the daemon until SIGTERM or Ctrl-C; without a configuration the demo. */
 export async function run(named: string | undefined): Promise<ExitCode> {
@@ -11,6 +18,7 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const log = logger(1, process.env["LOG_LEVEL"] ?? "info");
+  const { env } = process;
   const stopped = stopSignal();
   let started: Awaited<ReturnType<typeof startApp>>;
   try {
@@ -24,9 +32,22 @@ export async function run(named: string | undefined): Promise<ExitCode> {
     complain(started.reason);
     return 1;
   }
+  const { app } = started;
+  const watchdog = Watchdog.start({
+    notify: systemdNotify(env, log),
+    env,
+    healthy: app.health,
+    monotonic: () => performance.now(),
+    log,
+  });
   const signal = await stopped;
   log.info({ signal }, "stopping");
-  await started.app[Symbol.asyncDispose]();
+  const stopping = Promise.all([watchdog?.[Symbol.asyncDispose](), app[Symbol.asyncDispose]()]);
+  const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
+  if (!inTime) {
+    log.error("stopping took too long and was cut short: a restart picks up what is recorded");
+    return 1;
+  }
   log.info("stopped");
   return 0;
 }

@@ -106,7 +106,6 @@ export class Depot {
       if (!neverSent) this.commands.set(record.command.charger, record);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
-    for (const charger of this.commands.keys()) this.wake(charger, now);
   }
 
   get expansion(): ExpandContext {
@@ -127,13 +126,13 @@ export class Depot {
 
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.plugs.at(charger.id);
-    const vehicle = occupant.kind === "vehicle" ? (this.vehicles.get(occupant.vehicle) ?? null) : null;
+    const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
     return verdict(
       {
         charger,
         occupant,
-        vehicle,
-        holding: vehicle === null ? [] : this.agenda.holding(vehicle.id, now),
+        vehicle: vehicle ?? null,
+        holding: vehicle === undefined ? [] : this.agenda.holding(vehicle.id, now),
         hold: this.holds.get(charger.id) ?? null,
         measuredVoltage: this.#measuredVoltage(charger.id, now),
       },

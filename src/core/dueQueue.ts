@@ -1,13 +1,13 @@
-import type { Instant } from "./units.ts";
+import { type Instant, instant } from "./units.ts";
 
 /**
  * A binary heap of (moment, key), earliest first. Entries are never taken out before their time: one that has
  * become pointless costs its owner a look that finds nothing to do.
  */
-export class DueQueue<Key> {
+export class DueQueue<Key extends string> {
   // Two flat arrays, not objects: a million future boundaries cost 16 bytes each.
   readonly #at: Instant[] = [];
-  readonly #keys: Key[] = [];
+  readonly #keys: (Key | undefined)[] = [];
 
   get size(): number {
     return this.#at.length;
@@ -20,13 +20,10 @@ export class DueQueue<Key> {
 
   push(at: Instant, key: Key): void {
     let hole = this.#at.length;
-    this.#at.push(at);
-    this.#keys.push(key);
     while (hole > 0) {
       const parent = (hole - 1) >> 1;
-      const above = this.#at[parent];
-      if (above === undefined || above <= at) break;
-      this.#move(parent, hole);
+      if (this.#moment(parent) <= at) break;
+      this.#set(hole, this.#moment(parent), this.#keys[parent]);
       hole = parent;
     }
     this.#set(hole, at, key);
@@ -35,42 +32,40 @@ export class DueQueue<Key> {
   /** Takes out every key whose moment has come, each once. */
   due(now: Instant): Set<Key> {
     const keys = new Set<Key>();
-    for (let at = this.next(); at !== undefined && at <= now; at = this.next()) {
-      const key = this.#keys[0];
-      if (key !== undefined) keys.add(key);
-      this.#removeFirst();
-    }
+    for (let key = this.#take(now); key !== undefined; key = this.#take(now)) keys.add(key);
     return keys;
   }
 
+  #take(now: Instant): Key | undefined {
+    if (this.#moment(0) > now) return undefined;
+    const key = this.#keys[0];
+    this.#removeFirst();
+    return key;
+  }
+
   #removeFirst(): void {
-    const at = this.#at.pop();
-    const key = this.#keys.pop();
-    if (at === undefined || key === undefined || this.#at.length === 0) return;
-    const size = this.#at.length;
+    const last = this.#at.length - 1;
+    const [at, key] = [this.#moment(last), this.#keys[last]];
+    this.#at.length = last;
+    this.#keys.length = last;
+    if (last === 0) return;
     let hole = 0;
     for (;;) {
-      let child = 2 * hole + 1;
-      if (child >= size) break;
-      if (child + 1 < size && this.#moment(child + 1) < this.#moment(child)) child += 1;
+      const left = 2 * hole + 1;
+      const child = this.#moment(left + 1) < this.#moment(left) ? left + 1 : left;
       if (this.#moment(child) >= at) break;
-      this.#move(child, hole);
+      this.#set(hole, this.#moment(child), this.#keys[child]);
       hole = child;
     }
     this.#set(hole, at, key);
   }
 
-  #moment(index: number): number {
-    return this.#at[index] ?? Infinity;
+  /** Beyond the end nothing is ever due. */
+  #moment(index: number): Instant {
+    return this.#at[index] ?? instant(Infinity);
   }
 
-  #move(from: number, to: number): void {
-    const at = this.#at[from];
-    const key = this.#keys[from];
-    if (at !== undefined && key !== undefined) this.#set(to, at, key);
-  }
-
-  #set(index: number, at: Instant, key: Key): void {
+  #set(index: number, at: Instant, key: Key | undefined): void {
     this.#at[index] = at;
     this.#keys[index] = key;
   }

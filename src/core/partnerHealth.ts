@@ -49,14 +49,15 @@ export function attempted(
 ): { readonly health: PartnerHealth; readonly say: readonly Word[] } {
   const say: Word[] = [];
   if (attempt.ok) {
-    const skewed = attempt.skew !== null && Math.abs(attempt.skew) > limits.maxSkew ? before.skewed + 1 : 0;
+    const skew = attempt.skew ?? 0;
+    const skewed = Math.abs(skew) > limits.maxSkew ? before.skewed + 1 : 0;
     if (before.failures > 0) say.push({ level: "info", words: "the partner answers again" });
     else if (!before.everAnswered) say.push({ level: "info", words: "the partner answers" });
     if (skewed === SKEWED_ANSWERS) {
-      const ahead = Math.round((attempt.skew ?? 0) / 1000);
+      const off = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? "ahead of" : "behind"}`;
       say.push({
         level: "warn",
-        words: `our clock is ${ahead} s ahead of the partner's: check the time of this machine`,
+        words: `our clock is ${off} the partner's: check the time of this machine`,
       });
     }
     const health = { answeredAt: now, everAnswered: true, failures: 0, lastFailure: null, stale: false };

@@ -34,6 +34,7 @@ const LAST_INSTANT = 8.64e15;
 export const after = (at: Instant, span: Millis): Instant => instant(Math.min(at + span, LAST_INSTANT));
 export const between = (from: Instant, to: Instant): Millis => millis(to - from);
 export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b);
+export const later = (a: Instant, b: Instant): Instant => (a > b ? a : b);
 export const holdsAt = (window: Window, now: Instant): boolean => window.from <= now && now < window.until;
 /** ISO 8601, UTC, with milliseconds: the one spelling of a moment outside this program. */
 export const iso = (at: Instant): string => new Date(at).toISOString();

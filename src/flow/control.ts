@@ -10,6 +10,7 @@ import {
   of,
   range,
   Subject,
+  takeWhile,
   tap,
 } from "rxjs";
 
@@ -50,17 +51,17 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     inTurns(),
     map((arrivals) => stages.take(arrivals)), // intake + expand; the commit is shared with the look that follows
   );
-  const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => stages.advance()));
-  const online$ = sources.charger$.pipe(map((message) => stages.hear(message)));
+  const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => () => stages.advance()));
+  const heard$ = sources.charger$.pipe(map((message) => () => stages.hear(message)));
   const everyone$ = merge(
-    of(stages.everyone({ reassert: false })), // the first look
-    sources.brokerUp$.pipe(map(() => stages.everyone({ reassert: true }))),
-    sources.startsAllowed$.pipe(map(() => stages.allowStarts())),
-    sources.freed$.pipe(map((chargers) => stages.free(chargers))),
+    of(() => stages.everyone({ reassert: false })), // the first look
+    sources.brokerUp$.pipe(map(() => () => stages.everyone({ reassert: true }))),
+    sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
+    sources.freed$.pipe(map((chargers) => () => stages.free(chargers))),
   );
-  const elsewhere$ = merge(boundary$, online$, everyone$).pipe(
+  const elsewhere$ = merge(boundary$, heard$, everyone$).pipe(
     inTurns(),
-    map((turn) => turn.flat()),
+    map((turn) => turn.flatMap((stage) => stage())), // at the end of the turn, so that the look shares their commit
   );
 
   return merge(touched$, elsewhere$).pipe(
@@ -69,7 +70,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
       looked$.next();
       ports.looked();
     }),
-    concatMap((send) => stages.committed(send)), // nothing is published before the commit that says why
+    concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
     mergeMap((waiting) => range(0, Math.min(waiting, WINDOW))),
     mergeMap(() => stages.sendWaiting(), WINDOW), // one in flight per charger; what waits is replaced
     tap(() => looked$.next()), // a publish asks for its refresh, or for another try
@@ -77,11 +78,14 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
 }
 
 /** Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. */
-export const states = (depot: Depot, ports: ControlPorts): Observable<unknown> =>
-  interval(STATES_EVERY).pipe(
+export function states(depot: Depot, ports: ControlPorts): Observable<unknown> {
+  const stages = stagesOf(depot, ports);
+  return interval(STATES_EVERY).pipe(
     exhaustMap(() =>
-      from(stagesOf(depot, ports).statesToPublish()).pipe(
-        mergeMap(({ charger, payload }) => ports.publishState(charger, payload), STATES_WINDOW),
+      from([...depot.dirty]).pipe(
+        mergeMap((charger) => stages.publishState(charger), STATES_WINDOW),
+        takeWhile((published) => published), // no broker: the rest waits as well
       ),
     ),
   );
+}

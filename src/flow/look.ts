@@ -22,6 +22,7 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
   for (const [id, reassert] of merged(touches)) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
+    depot.dirty.add(id);
     changes.push(...expireHold(depot, id, now));
     const verdict = depot.verdictOn(charger, now);
     const step = reconcile(verdict, {
@@ -38,7 +39,9 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
         if (listens(depot, id)) send.push(id);
         break;
       case "again":
-        if (listens(depot, id)) send.push(id);
+        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        // What is on its way is what holds, unless it left before the charger came back.
+        if (listens(depot, id) && (reassert || !depot.inFlight.has(id))) send.push(id);
         break;
       case "wait":
       case "nothing":
@@ -64,7 +67,6 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   depot.commands.set(id, record);
   depot.undurable.add(id);
   depot.unsure.delete(id);
-  depot.dirty.add(id);
   const reason = reasonOf(verdict, decision, depot.wallClock);
   depot.why.set(id, reason);
   const entry: AuditEntry = {
@@ -123,7 +125,7 @@ const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
 });
 
 /** Nothing goes out while observing, or to a charger that said it is offline: it gets what holds when it is back. */
-const listens = (depot: Depot, charger: ChargerId): boolean =>
+export const listens = (depot: Depot, charger: ChargerId): boolean =>
   depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
 
 function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {

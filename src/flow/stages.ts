@@ -1,25 +1,35 @@
-import { chargerState } from "../core/site/chargerState.ts";
+import type { CommandRecord } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
+import type { Committed } from "../core/ledger.ts";
+import { chargerState } from "../core/site/chargerState.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { after, type ChargerId, millis, seconds } from "../core/units.ts";
+import { type ChargerId, millis } from "../core/units.ts";
 import { advance, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
-import { free, look } from "./look.ts";
+import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Touch } from "./ports.ts";
+import { startOver, wantsLease } from "./startOver.ts";
 import { take } from "./take.ts";
 
-/** After a failed commit the same chargers are looked at again so much later. */
-const COMMIT_RETRY = seconds(5);
 /** A lease lasts this many refreshes: two may be lost on the way. */
 const REFRESHES_PER_LEASE = 3;
 
 const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
 
+/** A look whose changes are on their way to the disk. */
+export interface Pending {
+  readonly looked: readonly ChargerId[];
+  /** Those of them that have something to be sent once it is there. */
+  readonly send: readonly ChargerId[];
+  readonly committed: Promise<Committed>;
+}
+
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
 export function stagesOf(depot: Depot, ports: ControlPorts) {
-  const startOver = (): void => depot.restore(ports.remembered(), ports.now());
+  const sent = new Map<ChargerId, CommandRecord>();
+  const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
 
   /** At most one in flight per charger: one that is being sent to keeps its place and waits. */
   const nextInLine = (): ChargerId | undefined =>
@@ -29,8 +39,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const command = depot.commands.get(charger)?.command;
     if (command === undefined) return;
     const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
-    const sent = await ports.send(command, lease);
-    ports.write(outcome(depot, command, sent, ports.now(), ports.random()));
+    const came = await ports.send(command, lease);
+    ports.write(outcome(depot, command, came, ports.now(), ports.random()));
+    const record = depot.commands.get(charger);
+    if (came.ok && record !== undefined) sent.set(charger, record);
   };
 
   return {
@@ -43,7 +55,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       ports.write(changes);
       if (ask.length > 0) ports.ask(ask);
       void ports.durable().then((committed) => {
-        if (!committed.ok) startOver();
+        if (!committed.ok) restart();
         arrivals.forEach(({ settle }, index) => {
           const counts = taken[index];
           if (!committed.ok) settle(committed);
@@ -82,23 +94,21 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(chargers, true);
     },
 
-    look(touches: readonly Touch[]): readonly ChargerId[] {
+    look(touches: readonly Touch[]): Pending {
       const { changes, send } = look(depot, touches, ports.now());
       ports.write(changes);
-      return send;
+      return { looked: touches.map(({ charger }) => charger), send, committed: ports.durable() };
     },
 
     /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
-    async committed(send: readonly ChargerId[]): Promise<number> {
-      const committed = await ports.durable();
-      if (!committed.ok) {
-        startOver();
-        for (const charger of send) depot.wake(charger, after(ports.now(), COMMIT_RETRY));
-        return 0;
-      }
-      depot.undurable.clear();
-      for (const charger of send) depot.toSend.add(charger);
-      return send.length;
+    async committed({ looked, send, committed }: Pending): Promise<number> {
+      const { ok } = await committed;
+      if (ok) depot.undurable.clear();
+      else restart();
+      const now = ports.now();
+      const line = ok ? send : looked.filter((id) => listens(depot, id) && wantsLease(depot, id, now));
+      for (const charger of line) depot.toSend.add(charger);
+      return line.length;
     },
 
     /** Sends to one charger after another whatever holds when its turn comes, until nobody waits. */
@@ -111,22 +121,17 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       }
     },
 
-    /** The states that are no longer as published; asking takes them off the list. */
-    statesToPublish(): readonly { readonly charger: ChargerId; readonly payload: string }[] {
-      const now = ports.now();
-      const dirty = [...depot.dirty];
-      depot.dirty.clear();
-      return dirty.flatMap((id) => {
-        const charger = depot.chargers.get(id);
-        if (charger === undefined) return [];
-        const state = chargerState(
-          depot.verdictOn(charger, now),
-          depot.commands.get(id),
-          depot.presenceOf(id),
-          depot.why.get(id) ?? null,
-        );
-        return [{ charger: id, payload: JSON.stringify(state) }];
-      });
+    /** Publishes how a charger stands; false: it could not, and still has to. */
+    async publishState(id: ChargerId): Promise<boolean> {
+      depot.dirty.delete(id);
+      const charger = depot.chargers.get(id);
+      if (charger === undefined) return true;
+      const verdict = depot.verdictOn(charger, ports.now());
+      const why = depot.why.get(id) ?? null;
+      const state = chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why);
+      const { ok } = await ports.publishState(id, JSON.stringify(state));
+      if (!ok) depot.dirty.add(id);
+      return ok;
     },
   };
 }

@@ -11,6 +11,7 @@ export interface OperatorViews {
   readonly chargers: () => Json;
   readonly vehicles: () => Json;
   readonly audit: (query: AuditParameters) => Json;
+  readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 
 /** `after` is the seq of the last row seen; at most `limit` rows, `newest` first or oldest first. */
@@ -48,6 +49,9 @@ export class OperatorListener implements AsyncDisposable {
         .type("text/plain")
         .send(ready ? "ready\n" : "starting\n");
     });
+    app.get("/metrics", async (_request, reply) =>
+      reply.type(views.metrics.contentType).send(await views.metrics.text()),
+    );
     app.get("/api/v1/status", async () => views.status());
     app.get("/api/v1/events", async () => views.events());
     app.get("/api/v1/chargers", async () => views.chargers());

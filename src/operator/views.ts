@@ -125,3 +125,21 @@ export const vehiclesView = (depot: Depot, now: Instant): Json =>
 
 /** A page shows what comes next, not a year. */
 const MOST_PLANNED = 100;
+
+/** What the metrics count in the depot. */
+export const depotGauges = (depot: Depot) => ({
+  dispatches: () => depot.agenda.size,
+  chargers: () => {
+    const counts = { online: 0, offline: 0, silent: 0 };
+    for (const id of depot.chargers.keys()) {
+      const { online, heardAt } = depot.presenceOf(id);
+      counts[online === false ? "offline" : heardAt === null ? "silent" : "online"] += 1;
+    }
+    return counts;
+  },
+  commands: () => {
+    const counts: Record<string, number> = {};
+    for (const { progress } of depot.commands.values()) counts[progress] = (counts[progress] ?? 0) + 1;
+    return counts;
+  },
+});

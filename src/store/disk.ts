@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { Change } from "../core/ledger.ts";
+import type { Instant } from "../core/units.ts";
 import { isFault, withDatabase, type Booted, type Place } from "./boot.ts";
 import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
@@ -32,13 +33,25 @@ export class Disk implements Disposable {
 
   /** All of it, or none. A full disk is tried again as it is; after any other fault the database is opened anew. */
   commit(changes: readonly Change[]): Turn | Fault {
-    const connection = this.#connection ?? this.#reopen();
-    if (isFault(connection)) return connection;
-    try {
+    return this.#write((connection) => {
       const turn = commitTurn(connection, this.#place.siteKey, this.#head, changes);
       this.#head = turn.head;
       if (turn.rows.length > 0) this.#witness.saw(turn.head);
       return turn;
+    });
+  }
+
+  /** One small commit that leaves the record alone, to find out whether commits work. Null: they do. */
+  beat(at: Instant): Fault | null {
+    const beaten = this.#write((connection) => connection.putMeta.run("beat", String(at)));
+    return isFault(beaten) ? beaten : null;
+  }
+
+  #write<T extends object>(write: (connection: Connection) => T): T | Fault {
+    const connection = this.#connection ?? this.#reopen();
+    if (isFault(connection)) return connection;
+    try {
+      return write(connection);
     } catch (error) {
       const fault = faultOf(error);
       // After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07).

@@ -33,6 +33,8 @@ export interface OpenOptions {
   readonly log: Logger;
   /** A cap on the database, in pages of 4 KiB; 16 GiB unless told. */
   readonly maxPages?: number;
+  /** A verb that only looks must not move what it looks at: it refuses a damaged state instead. */
+  readonly damaged?: "setAside" | "refuse";
 }
 
 const MAX_PAGES = 4_194_304;
@@ -59,7 +61,7 @@ function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions)
   try {
     booted = boot(place, now());
     if (!isFault(booted)) return start(place, lock, booted, [], null, options);
-    if (booted.kind !== "damaged") return booted;
+    if (booted.kind !== "damaged" || options.damaged === "refuse") return booted;
 
     const { reason } = booted;
     const moved = setAside(directory, now());

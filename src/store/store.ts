@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Change, Committed, Remembered } from "../core/ledger.ts";
+import type { Instant } from "../core/units.ts";
 import { isFault } from "./boot.ts";
 import type { Disk } from "./disk.ts";
 import { queryAudit, queryQuarantine, type AuditQuery, type Quarantined } from "./query.ts";
@@ -35,6 +36,7 @@ export class Store implements Disposable {
   #turn: PromiseWithResolvers<Committed> | null = null;
   #later: NodeJS.Timeout | undefined;
   #stats = { commits: 0, failures: 0, lastCommitMs: 0, longestCommitMs: 0 };
+  #committedSinceBeat = false;
   #disposed = false;
 
   constructor(disk: Disk, siteKey: Buffer, log: Logger) {
@@ -58,6 +60,14 @@ export class Store implements Disposable {
       setImmediate(() => this.#commit());
     }
     return this.#turn.promise;
+  }
+
+  /** Whether commits work: by the last one since the last beat, or by a small one now. For the watchdog. */
+  beat(at: Instant): Committed {
+    const proven = this.#committedSinceBeat;
+    this.#committedSinceBeat = false;
+    const fault = proven ? null : this.#disk.beat(at);
+    return fault === null ? DONE : { ok: false, reason: fault.reason };
   }
 
   /** What is stored now: for starting over after a failed commit. Throws where the disk cannot be read. */
@@ -96,6 +106,7 @@ export class Store implements Disposable {
     const began = performance.now();
     const outcome = this.#disk.commit(staged);
     this.#count(performance.now() - began, isFault(outcome));
+    this.#committedSinceBeat = !isFault(outcome);
     if (isFault(outcome)) {
       this.#log.error(
         { reason: outcome.reason, changes: staged.length },

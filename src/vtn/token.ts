@@ -23,6 +23,7 @@ export interface TokenOptions {
 
 interface Held {
   readonly token: string;
+  readonly askedAt: number;
   readonly renewAt: number;
   readonly until: number;
 }
@@ -64,6 +65,11 @@ export class TokenSource implements AsyncDisposable {
     return { kind: "token", token: this.#held.token };
   }
 
+  /** How long ago the token in use was asked for; null: there is none. */
+  age(): Millis | null {
+    return this.#held === null ? null : millis(this.#options.monotonic() - this.#held.askedAt);
+  }
+
   /** The partner refused this token. A second refusal within a minute is no matter of a new token: then we wait (F34). */
   drop(token: string): void {
     if (this.#held?.token !== token) return;
@@ -97,10 +103,16 @@ export class TokenSource implements AsyncDisposable {
     const outcome = readToken(await this.#post());
     if (outcome.kind === "failed") {
       const wait = this.#refused(outcome);
-      log.warn({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
+      // Whoever asked for the token says so once; this is the detail of each try.
+      log.debug({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
       return { ...outcome, retryAfter: wait };
     }
-    this.#held = { token: outcome.token, renewAt: asked + outcome.life * 0.8, until: asked + outcome.life };
+    this.#held = {
+      token: outcome.token,
+      askedAt: asked,
+      renewAt: asked + outcome.life * 0.8,
+      until: asked + outcome.life,
+    };
     this.#failures = 0;
     log.info({ lifeSeconds: outcome.life / 1000 }, "access token received");
     return { kind: "token", token: outcome.token };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { Daemon } from "../support/aDaemon.ts";
-import { aDepot, anEvent, startOf, type TestDepot } from "../support/aDepot.ts";
+import { aSite, anEvent, startOf, type Site } from "../support/aSite.ts";
 import { Floor } from "../support/aFloor.ts";
 import { Gate } from "../support/aGate.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
@@ -9,26 +8,19 @@ import { waitFor } from "../support/waitFor.ts";
 
 const SECOND = 1000;
 
-interface Status {
-  readonly broker: { readonly connected: boolean };
-}
-
-const connected = async (daemon: Daemon): Promise<boolean> =>
-  (await daemon.view<Status>("/api/v1/status")).broker.connected;
-
 /** The daemon reaches the broker through the gate only: while it is shut, the broker can come back unseen. */
-function behind(depot: TestDepot, gate: Gate): void {
-  depot.configure({ mqtt: { url: `mqtt://127.0.0.1:${gate.port}` } });
+function behind(site: Site, gate: Gate): void {
+  site.configure({ mqtt: { url: `mqtt://127.0.0.1:${gate.port}` } });
 }
 
 describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
   test("a broker that restarts empty is told only what holds now, one message a charger (F80, F85)", async () => {
-    await using depot = await aDepot();
-    await using gate = await Gate.before(depot.broker.port);
-    behind(depot, gate);
+    await using site = await aSite();
+    await using gate = await Gate.before(site.broker.port);
+    behind(site, gate);
     await gate.open();
-    await using daemon = await depot.run();
-    const { floor } = depot;
+    await using daemon = await site.run();
+    const { floor } = site;
     await daemon.deliver([
       anEvent("EV-stays", { lastsMs: 20 * SECOND }),
       anEvent("EV-ends", { lastsMs: 3 * SECOND, vehicles: ["veh-2"] }),
@@ -38,18 +30,20 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     const standing = floor.sets("bay-01")[0]?.set;
 
     await gate.shut();
-    await depot.broker.kill();
-    await waitFor(async () => !(await connected(daemon)));
+    await site.broker.kill();
+    await waitFor(async () => !(await daemon.hasBroker()));
     await daemon.deliver([
       anEvent("EV-changes", { lastsMs: 60 * SECOND, amperes: 14, vehicles: ["veh-3"] }),
       anEvent("EV-passes", { lastsMs: SECOND, amperes: 9, vehicles: ["veh-1"], priority: 1 }),
     ]);
     const changed = anEvent("EV-changes", { lastsMs: 60 * SECOND, amperes: 12, vehicles: ["veh-3"] });
     await daemon.deliver(changed);
-    await waitFor(
-      async () => (await daemon.view<{ words: string }[]>("/api/v1/audit?event=EV-ends")).some(({ words }) => words.includes("has ended")),
+    await waitFor(async () =>
+      (await daemon.view<{ words: string }[]>("/api/v1/audit?event=EV-ends")).some(({ words }) =>
+        words.includes("has ended"),
+      ),
     );
-    await depot.broker.start();
+    await site.broker.start();
     await floor.listening();
     floor.heard.length = 0;
     await gate.open();
@@ -67,11 +61,11 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
   });
 
   test("a broker that is down at the start makes nothing unready; when it comes, each charger hears what holds then (F80)", async () => {
-    await using depot = await aDepot();
-    await using gate = await Gate.before(depot.broker.port);
-    behind(depot, gate);
-    await using daemon = await depot.run();
-    const { floor } = depot;
+    await using site = await aSite();
+    await using gate = await Gate.before(site.broker.port);
+    behind(site, gate);
+    await using daemon = await site.start();
+    const { floor } = site;
     expect((await daemon.get("/readyz")).status).toBe(200);
     const short = anEvent("EV-short", { lastsMs: SECOND, vehicles: ["veh-2"] });
     const holding = anEvent("EV-holds", { lastsMs: 60 * SECOND });
@@ -91,9 +85,10 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
   });
 
   test("the gateway's own online is retained: true while it runs, false by last will after kill -9", async () => {
-    await using depot = await aDepot();
-    const spoken = () => depot.floor.on("setpointd/depot/gateway/online").map(({ text, retain }) => [text, retain]);
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    const spoken = () =>
+      site.floor.on("setpointd/depot/gateway/online").map(({ text, retain }) => [text, retain]);
+    await using daemon = await site.run();
     await waitFor(() => spoken().length > 0);
     expect(spoken()).toEqual([["true", true]]);
     await daemon.end("SIGKILL");
@@ -102,18 +97,18 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
       ["true", true],
       ["false", true],
     ]);
-    await using late = await Floor.at(depot.broker.url);
+    await using late = await Floor.at(site.broker.url);
     await waitFor(() => late.on("gateway/online").length > 0);
     expect(late.on("gateway/online")[0]?.text).toBe("false");
   });
 
   test("no command waits at the broker for whoever comes later, but each charger's state does (F93)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
-    await depot.floor.nth("bay-01", 1);
-    await waitFor(() => depot.floor.on("bay-01/state").some(({ text }) => text.includes("EV-1")));
-    await using late = await Floor.at(depot.broker.url);
+    await site.floor.nth("bay-01", 1);
+    await waitFor(() => site.floor.on("bay-01/state").some(({ text }) => text.includes("EV-1")));
+    await using late = await Floor.at(site.broker.url);
     await waitFor(() => late.on("bay-01/state").length > 0);
     expect(JSON.parse(late.on("bay-01/state")[0]?.text ?? "")).toMatchObject({
       asked: { kind: "current", value: 16, unit: "A", event: "EV-1" },
@@ -126,21 +121,21 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
   });
 
   test("a charger that comes back online hears what holds, once each time (F88)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     const online = "setpointd/depot/chargers/bay-01/online";
-    await depot.floor.publish(online, "false", true);
+    await site.floor.publish(online, "false", true);
     await daemon.deliver([
       anEvent("EV-1", { lastsMs: 60 * SECOND }),
       anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] }),
     ]);
-    await depot.floor.nth("bay-02", 1);
-    expect(depot.floor.told("bay-01")).toEqual([]);
-    await depot.floor.publish(online, "true", true);
-    await depot.floor.nth("bay-01", 1);
-    await depot.floor.publish(online, "false", true);
-    await depot.floor.publish(online, "true", true);
-    const [first, second] = [await depot.floor.nth("bay-01", 1), await depot.floor.nth("bay-01", 2)];
+    await site.floor.nth("bay-02", 1);
+    expect(site.floor.told("bay-01")).toEqual([]);
+    await site.floor.publish(online, "true", true);
+    await site.floor.nth("bay-01", 1);
+    await site.floor.publish(online, "false", true);
+    await site.floor.publish(online, "true", true);
+    const [first, second] = [await site.floor.nth("bay-01", 1), await site.floor.nth("bay-01", 2)];
     expect(second.set).toStrictEqual(first.set);
   });
 });

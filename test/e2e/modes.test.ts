@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { aDepot, anEvent } from "../support/aDepot.ts";
+import { aSite, anEvent } from "../support/aSite.ts";
 import { Floor } from "../support/aFloor.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -14,27 +14,27 @@ interface Row {
 
 describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
   test("in mode observe everything is decided and explained, and no command is published", async () => {
-    await using depot = await aDepot({ over: { control: { mode: "observe" } } });
-    await using daemon = await depot.run();
+    await using site = await aSite({ over: { control: { mode: "observe" } } });
+    await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: SECOND }));
     const decisions = await waitFor(async () => {
       const rows = await daemon.view<Row[]>("/api/v1/audit?event=EV-1");
       const decided = rows.filter(({ kind }) => kind === "decision");
-      return decided.length === 2 && decided;
+      return decided.length === 2 ? decided : null;
     });
     expect(decisions[0]?.words).toMatch(/^observing, not sent: bay-01 \(veh-1\) to 16 A until .* event EV-1/);
     expect(decisions[1]?.words).toMatch(/^observing, not sent: bay-01 \(veh-1\) released/);
-    await waitFor(() => depot.floor.on("bay-01/state").length > 0);
-    expect(depot.floor.commands).toEqual([]);
+    await waitFor(() => site.floor.on("bay-01/state").length > 0);
+    expect(site.floor.commands).toEqual([]);
     expect(await daemon.end("SIGTERM")).toBe(0);
-    expect(depot.floor.commands).toEqual([]);
+    expect(site.floor.commands).toEqual([]);
   });
 
   test("a bearer token is as good as a signature, and only that token is", async () => {
-    await using depot = await aDepot({
+    await using site = await aSite({
       over: { webhook: { listen: "127.0.0.1:0", auth: { bearer: { secret: { env: "HOOK_TOKEN" } } } } },
     });
-    await using daemon = await depot.run({ HOOK_TOKEN: "token-of-the-tests" });
+    await using daemon = await site.run({ HOOK_TOKEN: "token-of-the-tests" });
     const event = anEvent("EV-1", { lastsMs: 60 * SECOND });
     for (const authorization of ["Bearer wrong", "Basic token-of-the-tests", "token-of-the-tests"])
       expect((await daemon.deliver(event, { authorization })).status).toBe(401);
@@ -42,31 +42,34 @@ describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
     expect(await daemon.view("/api/v1/events")).toEqual([]);
     const answer = await daemon.deliver(event, { authorization: "Bearer token-of-the-tests" });
     expect([answer.status, answer.json]).toEqual([202, { accepted: 1, repeats: 0, rejected: 0 }]);
-    expect((await depot.floor.nth("bay-01", 1)).set.event).toBe("EV-1");
+    expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-1");
   });
 
   test("without authentication a delivery is a hint: its body is never acted on, and the list is fetched", async () => {
-    await using depot = await aDepot({ over: { webhook: { listen: "127.0.0.1:0" } } });
-    await using daemon = await depot.run();
-    await waitFor(() => depot.partner.faults.requests.list === 1);
+    await using site = await aSite({ over: { webhook: { listen: "127.0.0.1:0" } } });
+    await using daemon = await site.run();
+    await waitFor(() => site.partner.faults.requests.list === 1);
     const forged = anEvent("EV-forged", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] });
-    depot.partner.put(anEvent("EV-true", { lastsMs: 60 * SECOND }));
+    site.partner.put(anEvent("EV-true", { lastsMs: 60 * SECOND }));
     for (const body of [forged, { objectType: "EVENT", operation: "DELETE", object: { ID: "EV-true" } }]) {
       const answer = await daemon.deliver(body, {});
-      expect([answer.status, answer.json]).toEqual([202, { accepted: 0, repeats: 0, rejected: 0, hint: true }]);
+      expect([answer.status, answer.json]).toEqual([
+        202,
+        { accepted: 0, repeats: 0, rejected: 0, hint: true },
+      ]);
     }
-    expect((await depot.floor.nth("bay-01", 1, 20_000)).set.event).toBe("EV-true");
+    expect((await site.floor.nth("bay-01", 1, 20_000)).set.event).toBe("EV-true");
     const known = await daemon.view<{ id: string; state: string }[]>("/api/v1/events");
     expect(known.map(({ id, state }) => [id, state])).toEqual([["EV-true", "active"]]);
-    expect(depot.floor.told("bay-02")).toEqual([]);
+    expect(site.floor.told("bay-02")).toEqual([]);
     // However many hints: at most one list in ten seconds.
-    expect(depot.partner.faults.requests.list).toBeLessThanOrEqual(3);
+    expect(site.partner.faults.requests.list).toBeLessThanOrEqual(3);
   });
 
   test("without a webhook polling alone brings events, their changes and their withdrawal (F40)", async () => {
-    await using depot = await aDepot({ pollEvery: "1s", over: { webhook: null } });
-    const { partner, floor } = depot;
-    await using daemon = await depot.run();
+    await using site = await aSite({ pollEvery: "1s", over: { webhook: null } });
+    const { partner, floor } = site;
+    await using daemon = await site.run();
     expect(() => daemon.webhookUrl).toThrow();
     partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
     await floor.nth("bay-01", 1);
@@ -80,8 +83,8 @@ describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
   });
 
   test("a broker inside setpointd serves the chargers like any other", async () => {
-    await using depot = await aDepot({ over: { mqtt: { embedded: { listen: "127.0.0.1:0" } } } });
-    await using daemon = await depot.run();
+    await using site = await aSite({ over: { mqtt: { embedded: { listen: "127.0.0.1:0" } } } });
+    await using daemon = await site.run();
     const url = `mqtt://127.0.0.1:${daemon.brokerPort}`;
     await using floor = await Floor.at(url, { protocolVersion: 4 });
     await waitFor(() => floor.on("gateway/online").some(({ text }) => text === "true"));

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-import { aDepot, anEvent, startOf, type TestDepot } from "../support/aDepot.ts";
+import { aSite, anEvent, startOf, type Site } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
 
@@ -29,8 +29,8 @@ interface DispatchRow {
   readonly offsetMs: number;
 }
 
-function listFile(depot: TestDepot, events: unknown): string {
-  const file = join(depot.directory, "list.json");
+function listFile(site: Site, events: unknown): string {
+  const file = join(site.directory, "list.json");
   writeFileSync(file, JSON.stringify(events));
   return file;
 }
@@ -39,8 +39,8 @@ const distance = (a: number, b: string): number => Math.abs(a - Date.parse(b));
 
 describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
   test("run keeps every window, level and winner that plan printed, to within a second", async () => {
-    await using depot = await aDepot({ pollEvery: "1s" });
-    const { partner, floor } = depot;
+    await using site = await aSite({ pollEvery: "1s" });
+    const { partner, floor } = site;
     const events = [
       anEvent("EV-long", {
         startIn: 4 * SECOND,
@@ -57,11 +57,11 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
       }),
       anEvent("EV-zero", { startIn: 5 * SECOND, lastsMs: 3 * SECOND, amperes: 0, vehicles: ["veh-4"] }),
     ].map((event) => partner.put(event));
-    const list = listFile(depot, events);
-    const planned = await setpointd(["plan", "-c", depot.config, "--events", list, "--json"]);
+    const list = listFile(site, events);
+    const planned = await setpointd(["plan", "-c", site.config, "--events", list, "--json"]);
     expect([planned.code, planned.stderr]).toEqual([0, ""]);
     const rows: StretchRow[] = JSON.parse(planned.stdout);
-    await using daemon = await depot.run();
+    await using daemon = await site.run();
 
     expect(new Set(rows.map(({ charger }) => charger))).toEqual(
       new Set(["bay-01", "bay-02", "bay-03", "bay-04"]),
@@ -87,12 +87,16 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
       }
       expect(floor.sets(charger)).toHaveLength(count);
     }
-    expect(rows.find(({ charger }) => charger === "bay-04")).toMatchObject({ kind: "pause", value: null, unit: null });
+    expect(rows.find(({ charger }) => charger === "bay-04")).toMatchObject({
+      kind: "pause",
+      value: null,
+      unit: null,
+    });
     expect(daemon.errors).toBe("");
   });
 
   test("plan prints exactly the members of the contract, offsets by the formula, and ends but not starts before --at", async () => {
-    await using depot = await aDepot();
+    await using site = await aSite();
     const spread = 600 * SECOND;
     const later = anEvent("EV-2", {
       startIn: 3600 * SECOND,
@@ -104,13 +108,13 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     });
     const over = anEvent("EV-1", { startIn: -7200 * SECOND, lastsMs: 3600 * SECOND });
     const running = anEvent("EV-3", { startIn: -60 * SECOND, lastsMs: 600 * SECOND, vehicles: ["veh-3"] });
-    const args = ["plan", "-c", depot.config, "--events", listFile(depot, [later, over, running])];
+    const args = ["plan", "-c", site.config, "--events", listFile(site, [later, over, running])];
     const stretches: StretchRow[] = JSON.parse((await setpointd([...args, "--json"])).stdout);
     const dispatches: DispatchRow[] = JSON.parse((await setpointd([...args, "--dispatches"])).stdout);
 
     expect(stretches.map(({ event }) => event).toSorted()).toEqual(["EV-2", "EV-2", "EV-3"]);
     expect(stretches.find(({ event }) => event === "EV-3")?.from).toBe(running.intervalPeriod.start);
-    const offsetMs = depot.offset(later, "veh-1", spread);
+    const offsetMs = site.offset(later, "veh-1", spread);
     const from = new Date(startOf(later) + offsetMs).toISOString();
     const until = new Date(startOf(later) + offsetMs + 1800 * SECOND).toISOString();
     const level = { kind: "power", value: 7400, unit: "W" };
@@ -141,9 +145,9 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
   });
 
   test("plan reads standard input, leaves out what it cannot read, and asks for nothing but the configuration", async () => {
-    await using depot = await aDepot();
+    await using site = await aSite();
     const good = anEvent("EV-1", { startIn: 60 * SECOND, lastsMs: 60 * SECOND });
-    const args = ["plan", "-c", depot.config, "--events", "-"];
+    const args = ["plan", "-c", site.config, "--events", "-"];
     const planned = await setpointd([...args, "--json"], {
       input: JSON.stringify({ events: [good, { ID: "EV-2" }] }),
     });
@@ -152,13 +156,28 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     expect(JSON.parse(planned.stdout)).toHaveLength(1);
     const told = await setpointd(args, { input: JSON.stringify([good]) });
     expect(told.stdout).toContain("bay-01 (veh-1) to 16 A until");
-    expect(depot.partner.faults.requests.token).toBe(0);
+    expect(site.partner.faults.requests.token).toBe(0);
+  });
+
+  test("the plan of a large depot comes out whole, however slowly it is read", async () => {
+    await using site = await aSite();
+    const numbers = Array.from({ length: 1000 }, (_, index) => index + 1);
+    site.configure({
+      chargers: numbers.map((number) => ({ id: `bay-${number}`, current: { max: 32 } })),
+      vehicles: numbers.map((number) => ({ id: `veh-${number}`, charger: `bay-${number}` })),
+    });
+    const vehicles = numbers.map((number) => `veh-${number}`);
+    const event = anEvent("EV-1", { lastsMs: 60 * SECOND, randomizeStartMs: 60 * SECOND, vehicles });
+    const args = ["plan", "-c", site.config, "--events", "-", "--json"];
+    const planned = await setpointd(args, { input: JSON.stringify([event]) });
+    expect(planned.code).toBe(0);
+    expect(JSON.parse(planned.stdout)).toHaveLength(1000);
   });
 
   test("plan says why a list cannot be planned, with exit code 1, and a moment that is none with 2", async () => {
-    await using depot = await aDepot();
-    const plan = (...args: string[]) => setpointd(["plan", "-c", depot.config, ...args], { input: "no JSON" });
-    const absent = await plan("--events", join(depot.directory, "absent.json"), "--json");
+    await using site = await aSite();
+    const plan = (...args: string[]) => setpointd(["plan", "-c", site.config, ...args], { input: "no JSON" });
+    const absent = await plan("--events", join(site.directory, "absent.json"), "--json");
     expect([absent.code, absent.stdout]).toEqual([1, ""]);
     expect(absent.stderr).toContain("absent.json cannot be read");
     const unparsable = await plan("--events", "-", "--json");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { aDepot, anEvent, startOf } from "../support/aDepot.ts";
+import { aSite, anEvent, startOf } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -9,8 +9,8 @@ const SECOND = 1000;
 
 describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
   test("after kill -9 what held is said again at once with the same id, and the future keeps its moments without the partner (F01, F30)", async () => {
-    await using depot = await aDepot();
-    const { floor, partner } = depot;
+    await using site = await aSite();
+    const { floor, partner } = site;
     const spread = 3 * SECOND;
     const holding = partner.put(anEvent("EV-1", { lastsMs: 9 * SECOND }));
     const future = partner.put(
@@ -23,7 +23,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     );
     const missed = partner.put(anEvent("EV-3", { lastsMs: 60 * SECOND, vehicles: ["veh-4"] }));
     {
-      await using daemon = await depot.run();
+      await using daemon = await site.run();
       await daemon.deliver([holding, future, missed]);
       await floor.nth("bay-01", 1);
       await floor.nth("bay-04", 1);
@@ -31,7 +31,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     }
     await partner[Symbol.asyncDispose]();
     const restarted = Date.now();
-    await using daemon = await depot.run();
+    await using daemon = await site.run();
 
     const [before, again] = [await floor.nth("bay-01", 1), await floor.nth("bay-01", 2)];
     expect(again.set).toStrictEqual(before.set);
@@ -39,7 +39,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect((await floor.nth("bay-04", 2)).set.id).toBe((await floor.nth("bay-04", 1)).set.id);
     for (const vehicle of ["veh-2", "veh-3"]) {
       const { at, set } = await floor.nth(vehicle.replace("veh-", "bay-0"), 1);
-      const from = startOf(future) + depot.offset(future, vehicle, spread);
+      const from = startOf(future) + site.offset(future, vehicle, spread);
       expect(at).toBeGreaterThanOrEqual(from);
       expect(at).toBeLessThan(from + SECOND);
       expect(set.epoch).toBeGreaterThan(before.set.epoch);
@@ -54,49 +54,47 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
   });
 
   test("what passed while nobody looked is recorded as missed and never fired late; what ended is released (F20)", async () => {
-    await using depot = await aDepot();
-    const { floor, partner } = depot;
+    await using site = await aSite();
+    const { floor, partner } = site;
     const ends = partner.put(anEvent("EV-1", { lastsMs: 2 * SECOND }));
-    const passes = partner.put(
-      anEvent("EV-2", { startIn: 1500, lastsMs: SECOND, vehicles: ["veh-2"] }),
-    );
+    const passes = partner.put(anEvent("EV-2", { startIn: 1500, lastsMs: SECOND, vehicles: ["veh-2"] }));
     {
-      await using daemon = await depot.run();
+      await using daemon = await site.run();
       await daemon.deliver([ends, passes]);
       await floor.nth("bay-01", 1);
       await daemon.end("SIGKILL");
     }
     await waitFor(() => Date.now() > startOf(passes) + 1100);
-    await using daemon = await depot.run();
+    await using daemon = await site.run();
     expect((await floor.nth("bay-01", 2)).set).toMatchObject({ kind: "release", event: "EV-1" });
-    const rows = await waitFor(async () => {
+    const row = await waitFor(async () => {
       const found = await daemon.view<{ kind: string; words: string }[]>("/api/v1/audit?event=EV-2");
-      return found.some(({ kind }) => kind === "missed") && found;
+      return found.find(({ kind }) => kind === "missed");
     });
-    expect(rows.find(({ kind }) => kind === "missed")?.words).toContain("veh-2 missed event EV-2");
+    expect(row.words).toContain("veh-2 missed event EV-2");
     expect(floor.told("bay-02")).toEqual([]);
   });
 
   test("a second daemon on the same state ends with 1 and says why, and the first goes on (F09)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
-    const second = await setpointd(["run", "-c", depot.config]);
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const second = await setpointd(["run", "-c", site.config]);
     expect(second.code).toBe(1);
     expect(second.stderr).toContain("another setpointd is using this state");
     expect(second.stderr).not.toMatch(/^\s+at /m);
     await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * SECOND }));
-    expect((await depot.floor.nth("bay-01", 1)).set.event).toBe("EV-1");
+    expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-1");
   });
 
   test("SIGTERM stops within 5 s with 0, keeps the chargers as they are, and names those that stay limited", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     await daemon.deliver([
       anEvent("EV-1", { lastsMs: 60 * SECOND }),
       anEvent("EV-2", { lastsMs: 60 * SECOND, amperes: 0, vehicles: ["veh-2"] }),
     ]);
-    await depot.floor.nth("bay-01", 1);
-    await depot.floor.nth("bay-02", 1);
+    await site.floor.nth("bay-01", 1);
+    await site.floor.nth("bay-02", 1);
     const asked = Date.now();
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect(Date.now() - asked).toBeLessThan(5 * SECOND);
@@ -104,39 +102,53 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect(daemon.line("bay-02 stays at pause until")?.level).toBe(40);
     expect(daemon.line("bay-03")).toBeUndefined();
     expect(daemon.errors).toBe("");
-    expect(depot.floor.told("bay-01")).toEqual(["16 A EV-1"]);
-    expect(depot.floor.on("gateway/online").map(({ text }) => text).at(-1)).toBe("false");
+    expect(site.floor.told("bay-01")).toEqual(["16 A EV-1"]);
+    expect(
+      site.floor
+        .on("gateway/online")
+        .map(({ text }) => text)
+        .at(-1),
+    ).toBe("false");
   });
 
   test("SIGTERM stops within 5 s with 0 although partner and broker are gone", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
-    await depot.floor.nth("bay-01", 1);
-    depot.broker.freeze();
-    await depot.partner[Symbol.asyncDispose]();
+    await site.floor.nth("bay-01", 1);
+    site.broker.freeze();
+    await site.partner[Symbol.asyncDispose]();
     const asked = Date.now();
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect(Date.now() - asked).toBeLessThan(5 * SECOND);
-    depot.broker.thaw();
+    site.broker.thaw();
   });
 
-  test.each(["release", "pause"])("onStop %s does so to every limited charger before the end, and the next start undoes it", async (onStop) => {
-    await using depot = await aDepot({ over: { control: { onStop } } });
-    const event = depot.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
-    {
-      await using daemon = await depot.run();
-      await daemon.deliver(event);
-      await depot.floor.nth("bay-01", 1);
-      expect(await daemon.end("SIGTERM")).toBe(0);
-    }
-    expect(depot.floor.told("bay-01")).toEqual(["16 A EV-1", `${onStop} EV-1`]);
-    expect((await depot.floor.nth("bay-01", 2)).set).toMatchObject({ kind: onStop, value: null, until: null });
-    expect(depot.floor.told("bay-02")).toEqual([]);
-    await using daemon = await depot.run();
-    await waitFor(() => depot.floor.told("bay-01").at(-1) === "16 A EV-1" && depot.floor.told("bay-01").length > 2);
-    const stopped = await depot.floor.nth("bay-01", 2);
-    expect(depot.floor.sets("bay-01").at(-1)?.set.epoch).toBeGreaterThan(stopped.set.epoch);
-    expect(daemon.errors).toBe("");
-  });
+  test.each(["release", "pause"])(
+    "onStop %s does so to every limited charger before the end, and the next start undoes it",
+    async (onStop) => {
+      await using site = await aSite({ over: { control: { onStop } } });
+      const event = site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+      {
+        await using daemon = await site.run();
+        await daemon.deliver(event);
+        await site.floor.nth("bay-01", 1);
+        expect(await daemon.end("SIGTERM")).toBe(0);
+      }
+      expect(site.floor.told("bay-01")).toEqual(["16 A EV-1", `${onStop} EV-1`]);
+      expect((await site.floor.nth("bay-01", 2)).set).toMatchObject({
+        kind: onStop,
+        value: null,
+        until: null,
+      });
+      expect(site.floor.told("bay-02")).toEqual([]);
+      await using daemon = await site.run();
+      await waitFor(
+        () => site.floor.told("bay-01").at(-1) === "16 A EV-1" && site.floor.told("bay-01").length > 2,
+      );
+      const stopped = await site.floor.nth("bay-01", 2);
+      expect(site.floor.sets("bay-01").at(-1)?.set.epoch).toBeGreaterThan(stopped.set.epoch);
+      expect(daemon.errors).toBe("");
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { aDepot, anEvent, startOf } from "../support/aDepot.ts";
+import { aSite, anEvent, startOf } from "../support/aSite.ts";
 import { ask } from "../support/aDaemon.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -14,10 +14,10 @@ interface EventView {
 
 describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real broker", () => {
   test("each vehicle starts at its own derived moment, is released at its own end, and duplicates change nothing (F50)", async () => {
-    await using depot = await aDepot({ pollEvery: "1s" });
-    await using daemon = await depot.run();
+    await using site = await aSite({ pollEvery: "1s" });
+    await using daemon = await site.run();
     const spread = 3 * SECOND;
-    const event = depot.partner.put(
+    const event = site.partner.put(
       anEvent("EV-7731", {
         startIn: SECOND,
         randomizeStartMs: spread,
@@ -33,9 +33,9 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
 
     for (const number of [1, 2, 3]) {
       const vehicle = `veh-${number}`;
-      const from = startOf(event) + depot.offset(event, vehicle, spread);
+      const from = startOf(event) + site.offset(event, vehicle, spread);
       const until = from + 3 * SECOND;
-      const start = await depot.floor.nth(`bay-0${number}`, 1);
+      const start = await site.floor.nth(`bay-0${number}`, 1);
       const { epoch, seq } = start.set;
       expect(start.topic).toBe(`setpointd/depot/chargers/bay-0${number}/set`);
       expect([start.qos, start.retain]).toEqual([1, false]);
@@ -56,7 +56,7 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
       expect(start.at).toBeGreaterThanOrEqual(from);
       expect(start.at).toBeLessThan(from + SECOND);
 
-      const end = await depot.floor.nth(`bay-0${number}`, 2);
+      const end = await site.floor.nth(`bay-0${number}`, 2);
       expect([end.qos, end.retain]).toEqual([1, false]);
       expect(end.set).toStrictEqual({
         ...start.set,
@@ -72,15 +72,15 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
       expect(end.at).toBeLessThan(until + SECOND);
     }
     // Several lists have held the event meanwhile.
-    expect(depot.partner.faults.requests.list).toBeGreaterThan(3);
+    expect(site.partner.faults.requests.list).toBeGreaterThan(3);
     for (const number of [1, 2, 3])
-      expect(depot.floor.told(`bay-0${number}`)).toEqual(["16 A EV-7731", "release EV-7731"]);
-    expect(depot.floor.told("bay-04")).toEqual([]);
+      expect(site.floor.told(`bay-0${number}`)).toEqual(["16 A EV-7731", "release EV-7731"]);
+    expect(site.floor.told("bay-04")).toEqual([]);
   });
 
   test("a wrong, missing or foreign signature is refused and nothing is believed (F69)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     const event = anEvent("EV-forged", { lastsMs: 60 * SECOND });
     const body = JSON.stringify(event);
     const refusals = await Promise.all([
@@ -96,12 +96,12 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
 
     // The same bytes with the right signature: it was the signature that was wrong.
     expect((await daemon.deliver(body)).json).toEqual({ accepted: 1, repeats: 0, rejected: 0 });
-    expect((await depot.floor.nth("bay-01", 1)).set.event).toBe("EV-forged");
+    expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-forged");
   });
 
   test("what is no JSON, too big or of another type is refused with its own status (F37, F62)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     expect((await daemon.deliver('{"ID": "EV-1"')).status).toBe(400);
     expect((await daemon.deliver(`${"[".repeat(40)}${"]".repeat(40)}`)).status).toBe(400);
     expect((await daemon.deliver(JSON.stringify("x".repeat(1_100_000)))).status).toBe(413);
@@ -110,8 +110,8 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
   });
 
   test("one bad event in a list is set aside and its neighbours act (F39)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     const good = anEvent("EV-good", { lastsMs: 30 * SECOND });
     const bad = { ...anEvent("EV-bad", { lastsMs: 30 * SECOND, vehicles: ["veh-3"] }) };
     const broken = { ...bad, intervalPeriod: { ...bad.intervalPeriod, duration: "-00:00:30" } };
@@ -119,63 +119,65 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     const answer = await daemon.deliver([good, broken, other]);
     expect([answer.status, answer.json]).toEqual([202, { accepted: 2, repeats: 0, rejected: 1 }]);
 
-    await depot.floor.nth("bay-01", 1);
-    const { set } = await depot.floor.nth("bay-02", 1);
+    await site.floor.nth("bay-01", 1);
+    const { set } = await site.floor.nth("bay-02", 1);
     expect([set.kind, set.value, set.unit]).toEqual(["power", 11_000, "W"]);
-    const { quarantine } = await daemon.view<{ quarantine: { event: string; path: string }[] }>("/api/v1/status");
+    const { quarantine } = await daemon.view<{ quarantine: { event: string; path: string }[] }>(
+      "/api/v1/status",
+    );
     expect(quarantine.map(({ event, path }) => [event, path])).toEqual([
       ["EV-bad", "[1].intervalPeriod.duration"],
     ]);
     expect((await daemon.deliver([broken])).json).toEqual({ accepted: 0, repeats: 0, rejected: 1 });
-    expect(depot.floor.told("bay-03")).toEqual([]);
+    expect(site.floor.told("bay-03")).toEqual([]);
   });
 
   test("a DELETE notification withdraws an event in the middle, and an old copy does not revive it (F53)", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
-    const event = depot.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const event = site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
     await daemon.deliver(event);
-    await depot.floor.nth("bay-01", 1);
-    depot.partner.withdraw("EV-1");
+    await site.floor.nth("bay-01", 1);
+    site.partner.withdraw("EV-1");
     const answer = await daemon.deliver({ objectType: "EVENT", operation: "DELETE", object: event });
     expect([answer.status, answer.json]).toEqual([202, { accepted: 1, repeats: 0, rejected: 0 }]);
-    const { set } = await depot.floor.nth("bay-01", 2);
+    const { set } = await site.floor.nth("bay-01", 2);
     expect([set.kind, set.until, set.event]).toEqual(["release", null, "EV-1"]);
 
     expect((await daemon.deliver(event)).json).toEqual({ accepted: 0, repeats: 1, rejected: 0 });
     const [known] = await daemon.view<EventView[]>("/api/v1/events");
     expect(known).toMatchObject({ id: "EV-1", state: "withdrawn" });
-    expect(depot.floor.told("bay-01")).toEqual(["16 A EV-1", "release EV-1"]);
+    expect(site.floor.told("bay-01")).toEqual(["16 A EV-1", "release EV-1"]);
   });
 
   test("a delivery that is only an id has that event fetched and acted on", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
-    await waitFor(() => depot.partner.faults.requests.list === 1);
-    depot.partner.put(anEvent("EV-5", { lastsMs: 30 * SECOND, amperes: 10 }));
-    depot.partner.put(anEvent("EV-6", { lastsMs: 30 * SECOND, amperes: 12, vehicles: ["veh-2"] }));
+    await using site = await aSite();
+    await using daemon = await site.run();
+    await waitFor(() => site.partner.faults.requests.list === 1);
+    site.partner.put(anEvent("EV-5", { lastsMs: 30 * SECOND, amperes: 10 }));
+    site.partner.put(anEvent("EV-6", { lastsMs: 30 * SECOND, amperes: 12, vehicles: ["veh-2"] }));
     const answer = await daemon.deliver({ id: "EV-5" });
     expect([answer.status, answer.json]).toEqual([202, { accepted: 0, repeats: 0, rejected: 0 }]);
     await daemon.deliver({ objectType: "EVENT", operation: "UPDATE", id: "EV-6" });
-    await depot.floor.nth("bay-01", 1);
-    await depot.floor.nth("bay-02", 1);
-    expect(depot.partner.faults.requests).toMatchObject({ list: 1, event: 2 });
-    expect([depot.floor.told("bay-01"), depot.floor.told("bay-02")]).toEqual([["10 A EV-5"], ["12 A EV-6"]]);
+    await site.floor.nth("bay-01", 1);
+    await site.floor.nth("bay-02", 1);
+    expect(site.partner.faults.requests).toMatchObject({ list: 1, event: 2 });
+    expect([site.floor.told("bay-01"), site.floor.told("bay-02")]).toEqual([["10 A EV-5"], ["12 A EV-6"]]);
   });
 
   test("JSON that says nothing known is taken with thanks, and the list is looked at", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
-    await waitFor(() => depot.partner.faults.requests.list === 1);
-    depot.partner.put(anEvent("EV-8", { lastsMs: 30 * SECOND }));
+    await using site = await aSite();
+    await using daemon = await site.run();
+    await waitFor(() => site.partner.faults.requests.list === 1);
+    site.partner.put(anEvent("EV-8", { lastsMs: 30 * SECOND }));
     const answer = await daemon.deliver({ hello: "there" });
     expect([answer.status, answer.json]).toEqual([202, { accepted: 0, repeats: 0, rejected: 0 }]);
-    expect((await depot.floor.nth("bay-01", 1)).set.event).toBe("EV-8");
+    expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-8");
   });
 
   test("the registration's echo is answered in plain text, and only plain words are echoed", async () => {
-    await using depot = await aDepot();
-    await using daemon = await depot.run();
+    await using site = await aSite();
+    await using daemon = await site.run();
     const echo = await ask(`${daemon.webhookUrl}?echo=a1_B-2`, { method: "GET" });
     expect([echo.status, echo.text]).toEqual([200, "a1_B-2"]);
     expect(echo.type).toMatch(/^text\/plain/);

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
@@ -84,11 +84,13 @@ test("of five daemons started at once on a damaged state exactly one runs, and i
   expect(readdirSync(directory).filter((name) => name.startsWith("corrupt-"))).toHaveLength(1);
 }, 30_000);
 
+const PRLIMIT = "/usr/bin/prlimit";
+
 /** The same as a failing disk, for one process: writes beyond this size of a file fail. */
 const limitFiles = (child: ChildProcess, bytes: string): Buffer =>
-  execFileSync("prlimit", ["--pid", String(child.pid), `--fsize=${bytes}:unlimited`]);
+  execFileSync(PRLIMIT, ["--pid", String(child.pid), `--fsize=${bytes}:unlimited`]);
 
-test.runIf(process.platform === "linux")(
+test.runIf(existsSync(PRLIMIT))(
   "an I/O error fails the commit and no later one: the database is opened anew (F06, F07)",
   async () => {
     const directory = aDirectory();

@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { instant } from "../../src/core/units.ts";
 import { aDirectory, open, opened } from "./state.ts";
@@ -106,6 +107,25 @@ test("a database or log cut off anywhere is found (F03, F04)", async () => {
     }
   }
 }, 60_000);
+
+test("a page that turns up in the place of another is harmless or found, also where both fit (F03)", async () => {
+  const directory = await written("stopped");
+  const good = reopened(copyOf(directory));
+  const bytes = readFileSync(join(directory, DATABASE));
+  const database = new DatabaseSync(join(directory, DATABASE), { readOnly: true });
+  const hold = database.prepare("SELECT rootpage - 1 AS page FROM sqlite_schema WHERE name = 'hold'").get();
+  database.close();
+  const pageAt = (page: number): Buffer => bytes.subarray(page * 4096, (page + 1) * 4096);
+  for (let page = 0; page < bytes.length / 4096; page += 1) {
+    const swapped = Buffer.from(bytes);
+    pageAt(page).copy(swapped, Number(hold?.["page"]) * 4096);
+    pageAt(Number(hold?.["page"])).copy(swapped, page * 4096);
+    const copy = copyOf(directory);
+    writeFileSync(join(copy, DATABASE), swapped);
+    const found = reopened(copy);
+    if (found !== "set aside") expect(found, `page ${page}`).toEqual(good);
+  }
+});
 
 test("damaged state is kept whole for later, the first row says so, key and epoch stay (F04)", async () => {
   const directory = await written("stopped");

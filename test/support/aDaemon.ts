@@ -99,8 +99,8 @@ export class Daemon implements AsyncDisposable {
     return (await this.get(path)).json as T;
   }
 
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+  async hasBroker(): Promise<boolean> {
+    return (await this.view<{ broker: { connected: boolean } }>("/api/v1/status")).broker.connected;
   }
 
   /** The exit code, null after a signal, once all output was read. */
@@ -123,7 +123,11 @@ export class Daemon implements AsyncDisposable {
 /** One HTTP request, its answer read to the end. */
 export async function ask(
   url: string,
-  options: { readonly method: "GET" | "POST"; readonly headers?: Record<string, string>; readonly body?: string },
+  options: {
+    readonly method: "GET" | "POST";
+    readonly headers?: Record<string, string>;
+    readonly body?: string;
+  },
 ): Promise<Answered> {
   const { statusCode, headers, body } = await request(url, options);
   const text = await body.text();

@@ -81,7 +81,11 @@ export class Floor implements AsyncDisposable {
   }
 
   /** Waits for the `count`th command to a charger. */
-  async nth(charger: string, count: number, timeoutMs = 15_000): Promise<Heard & { readonly set: SetPayload }> {
+  async nth(
+    charger: string,
+    count: number,
+    timeoutMs = 15_000,
+  ): Promise<Heard & { readonly set: SetPayload }> {
     return waitFor(() => this.sets(charger)[count - 1], { timeoutMs });
   }
 

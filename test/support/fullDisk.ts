@@ -2,10 +2,10 @@ import { DatabaseSync } from "node:sqlite";
 import { vi } from "vitest";
 
 const SQLITE_FULL = 13;
+const { exec } = DatabaseSync.prototype;
 
 /** Makes every commit of this process fail as a full disk does, for as long as `isFull` says so. */
 export function diskThatFillsUp(isFull: () => boolean): void {
-  const exec = DatabaseSync.prototype.exec;
   vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql: string) {
     if (sql === "COMMIT" && isFull()) {
       throw Object.assign(new Error("database or disk is full"), {

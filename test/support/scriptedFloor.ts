@@ -112,7 +112,8 @@ export class ScriptedFloor {
   #holdToTheRules(command: Command): void {
     const name = `${command.charger} ${commandId(command)}`;
     if (!this.#isRecorded(commandId(command))) this.breaches.push(`${name} was sent before it was recorded`);
-    if (this.#inFlight.has(command.charger)) this.breaches.push(`${name} was sent while another was under way`);
+    if (this.#inFlight.has(command.charger))
+      this.breaches.push(`${name} was sent while another was under way`);
     if (command.until !== null && command.until <= virtualNow())
       this.breaches.push(`${name} was sent past its end`);
   }

@@ -19,6 +19,8 @@ export class ScriptedPartner {
   /** "00:00:00.050 list", "08:00:00.000 EV-1". */
   readonly asked: string[] = [];
   takesMs = 50;
+  /** A request is under way. */
+  busy = false;
   readonly #bodies = new WeakMap<Delivery, string>();
   #settled: string | null = null;
 
@@ -51,7 +53,9 @@ export class ScriptedPartner {
     const askedAt = virtualNow();
     this.asked.push(`${iso(askedAt).slice(11, 23)} ${what}`);
     const manner = this.answers;
+    this.busy = true;
     await new Promise((resolve) => setTimeout(resolve, manner === "silent" ? 10_000 : this.takesMs));
+    this.busy = false;
     if (manner === "silent") return failed("no answer", null, null);
     const headers: Record<string, string> = { "content-type": "application/json" };
     if (manner !== "well" && manner.retryAfter !== undefined) headers["retry-after"] = manner.retryAfter;

@@ -1,40 +1,13 @@
-import pino from "pino";
-import { filter, map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
-
-import type { ControlConfig } from "../../src/config/control.ts";
 import type { AuditKind } from "../../src/core/audit.ts";
-import { Depot } from "../../src/core/depot.ts";
-import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
-import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { type ChargerId, chargerId, instant, iso, type Millis, seconds } from "../../src/core/units.ts";
-import { control, states } from "../../src/flow/control.ts";
-import { type Hint, polling } from "../../src/flow/polling.ts";
-import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
+import { chargerId, instant, iso } from "../../src/core/units.ts";
 import { standDown } from "../../src/flow/stop.ts";
-import { openState } from "../../src/store/open.ts";
-import { receive, type Reception } from "../../src/vtn/reception.ts";
-import { wallClock } from "../../src/wallClock.ts";
+import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
 import type { ScriptedPartner } from "./scriptedPartner.ts";
 import { advanceTo, settled, virtualNow } from "./virtualTime.ts";
+import { type DepotSetup, SITE_KEY, wired } from "./wiredDepot.ts";
 import { moment, revisionTime, type WireEvent, wireEvent, type Wish } from "./wireEvent.ts";
-
-export interface TestDepotSetup {
-  readonly directory: string;
-  readonly chargers: readonly Charger[];
-  readonly vehicles: readonly Vehicle[];
-  readonly control: ControlConfig;
-  readonly pollEvery: Millis;
-  readonly random: () => number;
-  readonly partner: ScriptedPartner;
-  readonly publishesStates: boolean;
-  /** While full, every commit fails. */
-  readonly disk: { full: boolean };
-}
-
-const SITE_KEY_BYTE = 7;
-const log = pino({ level: "silent" });
 
 /**
  * The real core, flow and store, wired as app.ts wires them, in virtual time. Only the other parties are scripted:
@@ -46,13 +19,14 @@ export class TestDepot {
   readonly disk: { full: boolean };
   /** What a person should hear of. */
   readonly warnings: string[] = [];
-  readonly siteKey = Buffer.alloc(32, SITE_KEY_BYTE);
+  readonly siteKey = SITE_KEY;
   looks = 0;
-  readonly #setup: TestDepotSetup;
+  readonly #setup: DepotSetup;
   readonly #recorded = new Set<string>();
-  #running: ReturnType<TestDepot["wired"]> | null = null;
+  readonly #forgotten = new Set<string>();
+  #running: ReturnType<typeof wired> | null = null;
 
-  constructor(setup: TestDepotSetup) {
+  constructor(setup: DepotSetup) {
     this.#setup = setup;
     this.partner = setup.partner;
     this.disk = setup.disk;
@@ -63,7 +37,14 @@ export class TestDepot {
   }
 
   start(): void {
-    this.#running = this.wired();
+    this.#running = wired(this.#setup, {
+      floor: this.floor,
+      looked: () => {
+        this.looks += 1;
+      },
+      warn: (words) => this.warnings.push(words),
+      recorded: (command) => this.#recorded.add(command),
+    });
     this.brokerReturns();
   }
 
@@ -115,13 +96,20 @@ export class TestDepot {
   /** A webhook with an explicit delete of this event, which the partner does not have any more. */
   async withdraw(id: string, revision?: number): Promise<Reception> {
     this.partner.events.delete(id);
-    const object = { ID: id, ...(revision === undefined ? {} : { modificationDateTime: revisionTime(revision) }) };
+    const object = {
+      ID: id,
+      ...(revision === undefined ? {} : { modificationDateTime: revisionTime(revision) }),
+    };
     return this.post({ objectType: "EVENT", operation: "DELETE", object });
   }
 
   /** Any JSON by webhook; resolves with its answer. */
   async post(body: unknown): Promise<Reception> {
-    const answered = this.#up.receive({ authorization: "Bearer s" }, Buffer.from(JSON.stringify(body)), virtualNow());
+    const answered = this.#up.receive(
+      { authorization: "Bearer s" },
+      Buffer.from(JSON.stringify(body)),
+      virtualNow(),
+    );
     await this.passes(10);
     return answered;
   }
@@ -136,7 +124,11 @@ export class TestDepot {
   }
 
   async telemetry(charger: string, telemetry: Omit<Telemetry, "at">): Promise<void> {
-    await this.hears({ kind: "telemetry", charger: chargerId(charger), telemetry: { at: virtualNow(), ...telemetry } });
+    await this.hears({
+      kind: "telemetry",
+      charger: chargerId(charger),
+      telemetry: { at: virtualNow(), ...telemetry },
+    });
   }
 
   async online(charger: string, online: boolean, snapshot = false): Promise<void> {
@@ -163,16 +155,18 @@ export class TestDepot {
   }
 
   /** What chargers were told, each command once: "bay-01 10 A". */
-  commands = (): readonly string[] => this.#firsts().map(({ words }) => words);
+  commands = (): readonly string[] => this.fresh().map(({ words }) => words);
 
   /** The same with the moment: "08:00:00.000 bay-01 10 A". */
-  timedCommands = (): readonly string[] => this.#firsts().map(({ at, words }) => `${clockTime(at)} ${words}`);
+  timedCommands = (): readonly string[] => this.fresh().map(({ at, words }) => `${clockTime(at)} ${words}`);
 
   /** Every message, refreshes and re-assertions included, since `forget`. */
-  messages = (): readonly string[] => this.floor.published.map(({ at, words }) => `${clockTime(at)} ${words}`);
+  messages = (): readonly string[] =>
+    this.floor.published.map(({ at, words }) => `${clockTime(at)} ${words}`);
 
-  /** From here on only what is new is shown. */
+  /** From here on only what is new is shown: no command that went out before counts as one. */
   forget(): void {
+    for (const { id } of this.floor.published) this.#forgotten.add(id);
     this.floor.published.length = 0;
     this.partner.asked.length = 0;
   }
@@ -184,117 +178,31 @@ export class TestDepot {
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
       .map(({ words }) => words);
 
+  /** How often the store has committed since the start. */
+  commits = (): number => this.#up.store.stats().commits;
+
   /** What each charger that is not its own master stands under: "bay-01 10 A until 09:00:00.000". */
   standing = (): readonly string[] =>
-    [...new Map(this.floor.published.map(({ command, words }) => [command.charger, { command, words }])).values()]
+    [
+      ...new Map(
+        this.floor.published.map(({ command, words }) => [command.charger, { command, words }]),
+      ).values(),
+    ]
       .filter(({ command }) => command.desired.kind !== "release")
       .map(({ command, words }) =>
         command.until === null ? words : `${words} until ${clockTime(command.until)}`,
       )
       .toSorted();
 
-  get #up(): ReturnType<TestDepot["wired"]> {
+  get #up(): ReturnType<typeof wired> {
     if (this.#running === null) throw new Error("the depot is not running");
     return this.#running;
   }
 
-  #firsts(): readonly Published[] {
-    const seen = new Set<string>();
+  /** The first message of each command since `forget`. */
+  fresh(): readonly Published[] {
+    const seen = new Set(this.#forgotten);
     return this.floor.published.filter(({ id }) => !seen.has(id) && seen.add(id));
-  }
-
-  /** As in app.ts, but for the parties that are scripted. */
-  private wired() {
-    const { directory, chargers, vehicles, control: settings, pollEvery, random, publishesStates } = this.#setup;
-    const { partner, floor } = this;
-    const now = virtualNow;
-    const opened = openState(directory, { now, random: () => this.siteKey, log });
-    if (!opened.ok) throw new Error(opened.reason);
-    const { store, remembered, epoch, siteKey, setAside } = opened;
-    const record = ({ command }: { readonly command: string | null }): unknown =>
-      command !== null && this.#recorded.add(command);
-    store.onCommitted = (rows) => rows.forEach(record);
-
-    const depot = new Depot({
-      chargers,
-      vehicles,
-      settings,
-      siteKey,
-      epoch,
-      wallClock: wallClock("UTC", now),
-      unsure: setAside !== null,
-    });
-    depot.restore(remembered, now());
-    const words = "setpointd started";
-    const nobody = { charger: null, vehicle: null, event: null, command: null };
-    store.write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words, facts: null } }]);
-
-    const charger$ = new Subject<ChargerMessage>();
-    const broker$ = new Subject<boolean>();
-    const hint$ = new Subject<Hint>();
-    const webhook$ = new Subject<Arrival>();
-    const freed$ = new Subject<readonly ChargerId[]>();
-    const asRead = (answer: Awaited<ReturnType<ScriptedPartner["list"]>>): Fetched =>
-      answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
-    const fetched$ = polling(
-      { now, random, list: async () => asRead(await partner.list()), event: async (id) => asRead(await partner.event(id)) },
-      hint$,
-      pollEvery,
-    ).pipe(
-      tap((fetched) => {
-        if (fetched.kind !== "unchanged") return;
-        const missing = depot.listed(null, fetched.at);
-        if (missing.length > 0) hint$.next(missing);
-      }),
-      share(),
-    );
-    const polled$ = fetched$.pipe(
-      mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
-      map((delivery): Arrival => ({
-        delivery,
-        settle: ({ ok }) => (ok ? partner.settled(delivery) : undefined),
-      })),
-    );
-    const ports: ControlPorts = {
-      now,
-      random,
-      write: (changes) => store.write(changes),
-      durable: () => store.durable(),
-      remembered: () => store.remembered(),
-      send: (command, lease) => floor.send(command, lease),
-      publishState: (charger, payload) => floor.publishState(charger, payload),
-      ask: (ids) => hint$.next(ids),
-      looked: () => {
-        this.looks += 1;
-      },
-      warn: (words) => this.warnings.push(words),
-    };
-    const startsAllowed$ = merge(fetched$, timer(seconds(10))).pipe(take(1));
-    const brokerUp$ = broker$.pipe(filter(Boolean));
-    const controlled$ = control(
-      depot,
-      { webhook$, polled$, charger$, brokerUp$, startsAllowed$, freed$ },
-      ports,
-    );
-    const flow = merge(controlled$, publishesStates ? states(depot, ports) : []).subscribe();
-    const receiveBody = receive({
-      scheme: { kind: "bearer", secrets: () => ["s"] },
-      now,
-      monotonic: now,
-      hint: (ask) => hint$.next(ask),
-      take: (delivery) => {
-        const { promise, resolve } = Promise.withResolvers<Parameters<Arrival["settle"]>[0]>();
-        webhook$.next({
-          delivery,
-          settle: (answer) => {
-            if (answer.ok) partner.settled(delivery);
-            resolve(answer);
-          },
-        });
-        return promise;
-      },
-    });
-    return { store, depot, ports, flow, charger$, broker$, freed$, hint$, receive: receiveBody };
   }
 }
 

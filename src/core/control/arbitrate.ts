@@ -22,12 +22,13 @@ export function arbitrate(
   return { winner, overruled };
 }
 
-/** Lower is better; absent loses to any. */
+/** Lower is better; absent loses to any, and 0 either wins over any or counts as absent. */
 function rank(
   { event: { priority } }: Dispatch,
   { priority: order, priorityZero }: Pick<ControlSettings, "priority" | "priorityZero">,
 ): number {
-  if (priority === null || (priority === 0 && priorityZero === "unset")) return Number.MAX_VALUE;
+  if (priority === null) return Number.MAX_VALUE;
+  if (priority === 0) return priorityZero === "highest" ? -Number.MAX_VALUE : Number.MAX_VALUE;
   return order === "lower" ? priority : -priority;
 }
 

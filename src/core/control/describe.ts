@@ -68,24 +68,21 @@ export function oddities(
 function unitsLookWrong(ask: Ask, settings: ControlSettings, chargers: Iterable<Charger>): boolean {
   if (ask.kind === "unknown" || ask.level === 0) return false;
   const asked = Math.abs(ask.level) * (ask.kind === "power" && settings.powerUnit === "kW" ? 1000 : 1);
-  let [largest, smallest] = [-Infinity, Infinity];
+  const [maxima, minima]: [number[], number[]] = [[], []];
   for (const { minCurrent, maxCurrent, minPower, maxPower, phases, voltage } of chargers) {
-    const ratio = ask.kind === "power" ? phases * voltage : 1 / (phases * voltage);
-    const [own, other] =
+    const ratio = phases * voltage;
+    const [least, most] =
       ask.kind === "power"
-        ? [
-            [minPower, maxPower],
-            [minCurrent, maxCurrent],
-          ]
-        : [
-            [minCurrent, maxCurrent],
-            [minPower, maxPower],
-          ];
-    largest = Math.max(largest, own[1] ?? (other[1] ?? -Infinity) * ratio);
-    smallest = Math.min(smallest, own[0] ?? (other[0] ?? Infinity) * ratio);
+        ? [minPower ?? times(minCurrent, ratio), maxPower ?? times(maxCurrent, ratio)]
+        : [minCurrent ?? times(minPower, 1 / ratio), maxCurrent ?? times(maxPower, 1 / ratio)];
+    if (least !== null) minima.push(least);
+    if (most !== null) maxima.push(most);
   }
-  return asked > 20 * largest || asked < smallest / 20;
+  const tooMuch = maxima.length > 0 && asked > 20 * maxima.reduce((a, b) => Math.max(a, b));
+  return tooMuch || (minima.length > 0 && asked < minima.reduce((a, b) => Math.min(a, b)) / 20);
 }
+
+const times = (limit: number | null, ratio: number): number | null => (limit === null ? null : limit * ratio);
 
 function level(ask: Ask, { powerUnit }: ControlSettings): string {
   switch (ask.kind) {

@@ -5,6 +5,8 @@ import {
   earlier,
   holdsAt,
   type Instant,
+  instant,
+  later,
   type Millis,
   millis,
   type VehicleId,
@@ -92,26 +94,29 @@ function setpointOf({ ask }: CoordinationEvent, { powerUnit }: ControlSettings):
 /**
  * What is left of revisions that were replaced or withdrawn while a vehicle acted on them: it is released at
  * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
- * oldest: whatever the next revision asks of a vehicle at that moment takes over from what was left.
+ * oldest: a later revision takes over from what was left, unless it was over for that vehicle before it came.
  */
 function tailsOf(known: KnownEvent, live: ByVehicle, context: ExpandContext): readonly Dispatch[] {
-  const revisions = known.endings.map((ending) => dispatchesOf(ending.revision, context));
   const tails = new Map<VehicleId, Dispatch>();
-  known.endings.forEach(({ at }, index) => {
-    const ending = revisions[index] ?? NONE;
-    const next = revisions[index + 1] ?? live;
-    for (const [vehicle, dispatch] of ending) {
-      if (dispatch.from <= at) tails.delete(vehicle);
+  let since = instant(0);
+  for (const { revision, at } of known.endings) {
+    for (const [vehicle, dispatch] of dispatchesOf(revision, context)) {
+      if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
       if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context.siteKey));
     }
-    for (const vehicle of tails.keys()) {
-      const successor = next.get(vehicle);
-      if (successor !== undefined && holdsAt(successor, at)) tails.delete(vehicle);
-    }
-  });
+    since = at;
+  }
   return [...tails.values()]
-    .map((tail) => ({ ...tail, until: earlier(tail.until, live.get(tail.vehicle)?.from ?? tail.until) }))
+    .map((tail) => besides(tail, live.get(tail.vehicle), known.receivedAt))
     .filter((tail) => tail.from < tail.until);
+}
+
+/** A tail without the time that belongs to the revision that counts now, if that could act at all since it came. */
+function besides(tail: Dispatch, next: Dispatch | undefined, since: Instant): Dispatch {
+  if (next === undefined) return tail;
+  return since < next.until
+    ? { ...tail, until: earlier(tail.until, next.from) }
+    : { ...tail, from: later(tail.from, next.until) };
 }
 
 function cut(dispatch: Dispatch, at: Instant, siteKey: Uint8Array): Dispatch {

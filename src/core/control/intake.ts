@@ -105,6 +105,8 @@ function withdraw(
     const watermark = instant(Math.max(known.watermark, notice.revision ?? 0));
     return unchanged("repeat", watermark === known.watermark ? known : { ...known, watermark });
   }
+  if (known !== undefined && notice.revision !== null && notice.revision < known.revision.event.revision)
+    return unchanged("stale", known);
   const highest = Math.max(known?.revision.event.revision ?? -Infinity, notice.revision ?? -Infinity);
   return {
     outcome: "withdrawn",
@@ -133,13 +135,17 @@ function anchored(event: CoordinationEvent, before: Revision | undefined, at: In
   return before?.event.start === "now" ? before.start : at;
 }
 
-/** The endings so far, and this revision's own if it may have been acting when it was replaced. */
+/**
+ * The endings so far, and this revision's own if it may have been acting when it was replaced. While earlier ones
+ * still count, so does every revision after them: it may have taken over what was left of them.
+ */
 function ended(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
   const { revision } = live;
   const { duration, randomizeStart, ask } = revision.event;
   const open = revision.start <= at && at < revision.start + randomizeStart + duration;
   const earlier = stillEnding(live.endings, at);
-  return open && ask.kind !== "unknown" ? [...earlier, { revision, at }].slice(-MOST_ENDINGS) : earlier;
+  const counts = (open && ask.kind !== "unknown") || earlier.length > 0;
+  return counts ? [...earlier, { revision, at }].slice(-MOST_ENDINGS) : earlier;
 }
 
 const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>

@@ -64,13 +64,14 @@ export function limit(
   measuredVoltage: number | null = null,
 ): Limited {
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage);
-  const scale = asked.kind === "current" ? 1 / ratio : 1;
-  const ofCurrent = (value: Amperes | null): number =>
-    value === null ? Infinity : asked.kind === "current" ? value : value * ratio;
-  const ofPower = (value: Watts | null): number => (value === null ? Infinity : value * scale);
+  const [perAmpere, perWatt] = asked.kind === "current" ? [1, 1 / ratio] : [ratio, 1];
+  const most = (current: Amperes | null | undefined, power: Watts | null | undefined): number =>
+    Math.min((current ?? Infinity) * perAmpere, (power ?? Infinity) * perWatt);
+  const chargerMost = most(charger.maxCurrent, charger.maxPower);
+  const vehicleMost = most(vehicle?.maxCurrent, vehicle?.maxPower);
 
   const level = levelOf(asked);
-  if (level <= 0) return belowZero(asked, charger);
+  if (level <= 0) return belowZero(asked, charger.maxDischarge, vehicleMost);
 
   const limits: Limit[] = [];
   const cap = (value: number, most: number, by: Limit["by"]): number => {
@@ -78,39 +79,41 @@ export function limit(
     limits.push({ by, asked: inWords(withLevel(asked, value)), allowed: inWords(withLevel(asked, most)) });
     return most;
   };
-  const vehicleMost = Math.min(ofCurrent(vehicle?.maxCurrent ?? null), ofPower(vehicle?.maxPower ?? null));
-  const capped = cap(
-    cap(level, Math.min(ofCurrent(charger.maxCurrent), ofPower(charger.maxPower)), "charger maximum"),
-    vehicleMost,
-    "vehicle maximum",
-  );
+  const capped = cap(cap(level, chargerMost, "charger maximum"), vehicleMost, "vehicle maximum");
   const allowed = withLevel(asked, capped);
 
-  const least = Math.max(finite(ofCurrent(charger.minCurrent)), finite(ofPower(charger.minPower)));
-  if (levelOf(allowed) >= roundedDown(asked.kind, least)) return { desired: allowed, limits };
-  const minimum = inWords(withLevel(asked, least));
-  if (charger.belowMinimum === "hold" && least <= vehicleMost) {
-    limits.push({ by: "held at minimum", asked: inWords(allowed), allowed: minimum });
-    return { desired: withLevel(asked, least), limits };
+  // Rounded up: rounding must not lead below the minimum either.
+  const least = roundedUp(
+    asked.kind,
+    Math.max((charger.minCurrent ?? 0) * perAmpere, (charger.minPower ?? 0) * perWatt),
+  );
+  if (levelOf(allowed) > 0 && levelOf(allowed) >= least) return { desired: allowed, limits };
+  if (charger.belowMinimum === "hold" && least > 0 && least <= Math.min(chargerMost, vehicleMost)) {
+    const minimum = withLevel(asked, least);
+    limits.push({ by: "held at minimum", asked: inWords(allowed), allowed: inWords(minimum) });
+    return { desired: minimum, limits };
   }
-  limits.push({ by: "charger minimum", asked: inWords(allowed), allowed: "pause" });
+  const by = least > 0 ? "charger minimum" : "zero";
+  limits.push({ by, asked: inWords(allowed), allowed: "pause" });
   return { desired: { kind: "pause" }, limits };
 }
 
-function belowZero(asked: Setpoint, charger: Electrics): Limited {
+/** Negative power only where the charger can discharge; it is the size that the maxima cap. */
+function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: number): Limited {
   const spelled = inWords(asked);
-  if (asked.kind === "power" && asked.watts < 0 && charger.maxDischarge !== null) {
-    const back = Math.abs(asked.watts);
-    const allowed = watts(-Math.min(Math.floor(back), charger.maxDischarge));
-    const desired: Setpoint = { kind: "power", watts: allowed };
-    const bit = back > charger.maxDischarge;
-    return {
-      desired,
-      limits: bit ? [{ by: "discharge maximum", asked: spelled, allowed: inWords(desired) }] : [],
-    };
-  }
-  const by = levelOf(asked) < 0 ? "cannot discharge" : "zero";
-  return { desired: { kind: "pause" }, limits: [{ by, asked: spelled, allowed: "pause" }] };
+  const pause = (by: Limit["by"]): Limited => ({
+    desired: { kind: "pause" },
+    limits: [{ by, asked: spelled, allowed: "pause" }],
+  });
+  if (levelOf(asked) === 0) return pause("zero");
+  if (asked.kind === "current" || maxDischarge === null) return pause("cannot discharge");
+  const back = Math.abs(asked.watts);
+  const most = Math.min(maxDischarge, vehicleMost);
+  const fed = roundedDown("power", Math.min(back, most));
+  if (fed === 0) return pause("zero");
+  const desired: Setpoint = { kind: "power", watts: watts(-fed) };
+  const by = maxDischarge <= vehicleMost ? "discharge maximum" : "vehicle maximum";
+  return { desired, limits: back > most ? [{ by, asked: spelled, allowed: inWords(desired) }] : [] };
 }
 
 const levelOf = (setpoint: Setpoint): number =>
@@ -125,4 +128,4 @@ const withLevel = ({ kind }: Setpoint, value: number): Setpoint =>
     ? { kind, amperes: amperes(roundedDown(kind, value)) }
     : { kind, watts: watts(roundedDown(kind, value)) };
 
-const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
+const roundedUp = (kind: Setpoint["kind"], value: number): number => -roundedDown(kind, -value);

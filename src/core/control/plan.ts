@@ -43,7 +43,7 @@ export function stretchesOf(
     for (const dispatch of ends) holding.delete(dispatch);
     for (const dispatch of starts) holding.add(dispatch);
     const until = edges[index + 1]?.at;
-    if (until === undefined || holding.size === 0) return;
+    if (until === undefined) return;
     const now = verdict(
       {
         charger,

@@ -17,8 +17,11 @@ export type Step =
   /** `lookAt`: when the standing command wants to be looked at again, if it does. */
   | { readonly kind: "nothing"; readonly lookAt: Instant | null }
   | { readonly kind: "decide"; readonly decision: Decision }
-  /** The standing command goes out once more with the same id: it renews the lease and adds no audit row. */
-  | { readonly kind: "again" }
+  /**
+   * The standing command goes out once more with the same id: it renews the lease and adds no audit row.
+   * `lookAt`: when a newer one, which has to wait, may take its place.
+   */
+  | { readonly kind: "again"; readonly lookAt: Instant | null }
   /** An increase that has to wait for the charger's minimum interval, or for the gate. */
   | { readonly kind: "wait"; readonly lookAt: Instant | null };
 
@@ -42,6 +45,8 @@ const UNSURE: Decision = {
   cause: "ended",
 };
 
+const AGAIN = { kind: "again", lookAt: null } as const;
+
 /** How often an unconfirmed release goes out before we let it rest. */
 const RELEASE_SENDS = 3;
 
@@ -53,10 +58,22 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
     return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
   if (last !== undefined && isSame(decision, last)) return standing(last, situation);
-  if (decision.cause === "event" && !situation.startsAllowed) return { kind: "wait", lookAt: null };
+  if (decision.cause === "event" && !situation.startsAllowed) return waiting(null, situation);
   const free = last === undefined ? now : freeAt(last, decision, verdict);
-  return free > now ? { kind: "wait", lookAt: free } : { kind: "decide", decision };
+  return free > now ? waiting(free, situation) : { kind: "decide", decision };
 }
+
+/** Until a newer command may go out, the standing one keeps its lease, and is tried again where it did not arrive. */
+function waiting(free: Instant | null, situation: Situation): Step {
+  const { last } = situation;
+  if (last === undefined) return { kind: "wait", lookAt: free };
+  const meanwhile = standing(last, situation);
+  if (meanwhile.kind === "again") return { kind: "again", lookAt: free };
+  return { kind: "wait", lookAt: sooner(free, meanwhile.lookAt) };
+}
+
+const sooner = (a: Instant | null, b: Instant | null): Instant | null =>
+  a === null || b === null ? (a ?? b) : earlier(a, b);
 
 /** Null: whatever the charger was told last may stand. */
 function wantedOf(
@@ -84,16 +101,19 @@ const isAtRest = ({ cause, desired }: Command): boolean =>
   cause === "ended" || cause === "operator" || (cause === "stop" && desired.kind === "release");
 
 /** The command that stands: sent again when it never arrived, when someone came back, or when its lease wants renewing. */
-function standing(last: CommandRecord, { now, refresh, reassert }: Situation): Step {
+function standing(
+  last: CommandRecord,
+  { now, refresh, reassert }: Situation,
+): Step & { kind: "again" | "nothing" } {
   const { command, progress, sentAt, sends } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
   const isRelease = command.desired.kind === "release";
   if (isRelease && progress === "accepted") return { kind: "nothing", lookAt: null };
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
-  if (reassert || progress === "planned" || sentAt === null) return { kind: "again" };
+  if (reassert || progress === "planned" || sentAt === null) return AGAIN;
   if (isRelease && sends >= RELEASE_SENDS) return { kind: "nothing", lookAt: null };
   const due = after(sentAt, refresh);
-  return due <= now ? { kind: "again" } : { kind: "nothing", lookAt: due };
+  return due <= now ? AGAIN : { kind: "nothing", lookAt: due };
 }
 
 const isSame = (decision: Decision, { command }: CommandRecord): boolean =>

@@ -1,0 +1,62 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Bundle } from "./bundle.ts";
+import { type Locked, readLock } from "./lock.ts";
+import type { Arch, Runtime } from "./runtime.ts";
+import { sbom } from "./sbom.ts";
+import { type Entry, file, folder } from "./tree.ts";
+
+export interface Contents {
+  readonly version: string;
+  readonly licence: string;
+  readonly seconds: number;
+  readonly bundle: Bundle;
+  readonly runtime: Runtime;
+}
+
+/** What is below /usr once it is installed; the tarball is the same tree. */
+export function contents(root: string, arch: Arch, { version, licence, seconds, bundle, runtime }: Contents) {
+  const text = (path: string): string => readFileSync(join(root, path), "utf8");
+  const lock = readLock(root);
+  const libraries = bundle.packages.map(lock);
+  const bill = { version, licence, seconds, runtime: lock(`node_modules/node-linux-${arch}`), libraries };
+  const example = text("config/example.yaml").replace("./setpointd.schema.json", `/usr/${LIB}/config/setpointd.schema.json`);
+  return [
+    file("bin/setpointd", text("packaging/setpointd.sh"), 0o755),
+    file(`${LIB}/node`, runtime.node, 0o755),
+    file(`${LIB}/setpointd.mjs`, bundle.code),
+    file(`${LIB}/package.json`, `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`),
+    ...globSync("config/**/*.{yaml,json}", { cwd: root }).map((path) => file(`${LIB}/${path}`, text(path))),
+    file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
+    file(`${DOC}/README.md`, text("README.md")),
+    file(`${DOC}/GATEWAY.md`, text("packaging/README.md")),
+    file(`${DOC}/examples/config.yaml`, example),
+    file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
+    file(`${DOC}/LICENSE.node`, runtime.licence),
+    file(`${DOC}/sbom.cdx.json`, sbom(bill)),
+  ] as const satisfies readonly Entry[];
+}
+
+const LIB = "lib/setpointd";
+const DOC = "share/doc/setpointd";
+
+/** The tree of the tarball under /usr, and the places for configuration and secrets. No configuration: it would start by itself. */
+export const installed = (tree: readonly Entry[]): readonly Entry[] => [
+  ...tree.map((entry) => ({ ...entry, path: `usr/${entry.path}` })),
+  folder("etc/setpointd"),
+  folder("etc/setpointd/credentials", 0o700),
+];
+
+/** Our own licence by name, and the texts of all that is bundled: most ask for just that. */
+function copyright(root: string, licence: string, places: readonly string[], libraries: readonly Locked[]): string {
+  const parts = libraries.map(({ name, version, licence: terms }, index) => {
+    const texts = globSync(`${places[index]}/{LICENSE,LICENCE,COPYING,NOTICE}*`, { cwd: root }).toSorted();
+    return [`${name} ${version} (${terms})`, ...texts.map((path) => readFileSync(join(root, path), "utf8").trim())];
+  });
+  return [
+    `setpointd is distributed under ${licence}. The runtime is Node.js: see LICENSE.node.`,
+    "These libraries are part of setpointd.mjs:",
+    ...parts.map((part) => part.join("\n\n")),
+  ].join(`\n\n${"-".repeat(79)}\n\n`);
+}

@@ -1,0 +1,5 @@
+#!/bin/sh
+# The installed command: the runtime and the daemon that came in the same package, wherever that was unpacked.
+root=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd)
+# Node is quiet about url.parse() of the MQTT library only where that is in node_modules.
+exec "$root/lib/setpointd/node" --disable-warning=DEP0169 "$root/lib/setpointd/setpointd.mjs" "$@"

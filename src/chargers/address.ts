@@ -1,0 +1,31 @@
+import type { BrokerConfig } from "../config/mqtt.ts";
+import type { BrokerAddress } from "./dial.ts";
+
+/** How the site broker of a configuration is reached; `embeddedPort` where it runs in this process. */
+export function addressOf(
+  { reach, username, password, tls }: BrokerConfig,
+  embeddedPort: number | null,
+): BrokerAddress {
+  return {
+    url:
+      reach.kind === "url"
+        ? reach.url
+        : `mqtt://${dialled(reach.listen.host)}:${embeddedPort ?? reach.listen.port}`,
+    username,
+    password: () => password?.(),
+    tls: tls === null ? null : { ...pem("ca", tls.ca), ...pem("cert", tls.cert), ...pem("key", tls.key) },
+  };
+}
+
+/** Who listens everywhere is reached on loopback. */
+function dialled(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+const pem = <Name extends string>(
+  name: Name,
+  read: (() => string) | null,
+): { readonly [N in Name]?: string } =>
+  read === null ? {} : ({ [name]: read() } as { readonly [N in Name]: string });

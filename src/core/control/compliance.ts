@@ -1,0 +1,123 @@
+import type { Charger } from "../site/charger.ts";
+import type { Telemetry } from "../site/telemetry.ts";
+import type { Vehicle } from "../site/vehicle.ts";
+import type { Millis } from "../units.ts";
+import { wattsPerAmpere } from "./limits.ts";
+import { type Desired, inWords, type Setpoint } from "./setpoint.ts";
+
+/** How a command is judged by what the charger then reports and draws. */
+export interface JudgeSettings {
+  /** How long a charger and its vehicle may take to get there. */
+  readonly ramp: Millis;
+  /** Whichever of the two is more is tolerated. */
+  readonly amperes: number;
+  readonly percent: number;
+}
+
+/** Measured, not believed: only the first two close a command. `words` say what was seen. */
+export type Compliance =
+  | { readonly kind: "followed"; readonly words: string }
+  | { readonly kind: "notFollowed"; readonly words: string }
+  /** The charger tells too little. */
+  | { readonly kind: "unknown" };
+
+const UNKNOWN: Compliance = { kind: "unknown" };
+type Judged = Pick<JudgeSettings, "amperes" | "percent">;
+
+/**
+ * Whether a charger does what it was told, by its own limit and by what it draws. The level is an upper bound:
+ * drawing less is no violation, and a lower limit of its own is not fought. `before` is what held before a release.
+ */
+export function complianceWith(
+  desired: Desired,
+  before: Desired | null,
+  told: Telemetry,
+  charger: Charger,
+  vehicle: Vehicle | null,
+  settings: Judged,
+): Compliance {
+  const ratio = wattsPerAmpere(charger, vehicle, null);
+  switch (desired.kind) {
+    case "current":
+    case "power":
+      return withLevel(desired, told, ratio, settings);
+    case "pause":
+      return withPause(told, ratio, settings);
+    case "release":
+      return withRelease(before, told, charger, ratio, settings);
+  }
+}
+
+function withLevel(setpoint: Setpoint, told: Telemetry, ratio: number, settings: Judged): Compliance {
+  const level = setpoint.kind === "current" ? setpoint.amperes : setpoint.watts / ratio;
+  const most = level + tolerance(level, settings);
+  const drawn = drawnBy(told, ratio);
+  if (told.limitA === undefined && drawn === null) return UNKNOWN;
+  const seen = seenIn(told, drawn);
+  if ((told.limitA ?? 0) > most || (drawn ?? 0) > most) {
+    return { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` };
+  }
+  return { kind: "followed", words: seen };
+}
+
+function withPause(told: Telemetry, ratio: number, settings: Judged): Compliance {
+  const drawn = drawnBy(told, ratio);
+  const seen = seenIn(told, drawn);
+  if (drawn !== null && drawn > settings.amperes)
+    return { kind: "notFollowed", words: `told to pause, ${seen}` };
+  if (drawn === null && told.state === "charging")
+    return { kind: "notFollowed", words: "told to pause, it charges" };
+  const says = drawn !== null || told.limitA === 0 || (told.state !== undefined && told.state !== "unknown");
+  return says ? { kind: "followed", words: seen } : UNKNOWN;
+}
+
+/** Free again: it reports or draws more than it was held to, or as much as it can. */
+function withRelease(
+  before: Desired | null,
+  told: Telemetry,
+  charger: Charger,
+  ratio: number,
+  settings: Judged,
+): Compliance {
+  const held = heldTo(before, ratio);
+  if (held === null) return UNKNOWN;
+  const drawn = drawnBy(told, ratio);
+  const seen = seenIn(told, drawn);
+  const free = held + (held === 0 ? settings.amperes : tolerance(held, settings));
+  const own = charger.maxCurrent ?? (charger.maxPower === null ? Infinity : charger.maxPower / ratio);
+  if ((drawn ?? 0) > free) return { kind: "followed", words: seen };
+  if (told.limitA === undefined) return UNKNOWN;
+  const open = told.limitA > free || told.limitA >= own - tolerance(own, settings);
+  return open ? { kind: "followed", words: seen } : { kind: "notFollowed", words: `released, ${seen}` };
+}
+
+function heldTo(before: Desired | null, ratio: number): number | null {
+  switch (before?.kind) {
+    case "current":
+      return before.amperes;
+    case "power":
+      return before.watts / ratio;
+    case "pause":
+      return 0;
+    case "release":
+    case undefined:
+      return null;
+  }
+}
+
+const tolerance = (level: number, { amperes, percent }: Judged): number =>
+  Number.isFinite(level) ? Math.max(amperes, (Math.abs(level) * percent) / 100) : 0;
+
+/** Amperes per phase: the largest phase, or what the power comes to. */
+function drawnBy({ currentsA, powerW }: Telemetry, ratio: number): number | null {
+  if (currentsA !== undefined && currentsA.length > 0) return Math.max(...currentsA);
+  return powerW === undefined ? null : powerW / ratio;
+}
+
+function seenIn({ limitA, state }: Telemetry, drawn: number | null): string {
+  const parts = [
+    ...(limitA === undefined ? [] : [`reports a limit of ${limitA} A`]),
+    ...(drawn === null ? [] : [`draws ${Math.round(drawn * 10) / 10} A`]),
+  ];
+  return parts.length > 0 ? parts.join(" and ") : `says it is ${state ?? "there"}`;
+}

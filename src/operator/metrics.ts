@@ -1,0 +1,196 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+import type { AuditEntry } from "../core/audit.ts";
+import type { Sent } from "../core/control/command.ts";
+import type { Delivery, Taken } from "../core/delivery.ts";
+
+/** What can only be asked for at the moment of a scrape. */
+export interface Gauges {
+  readonly dispatches: () => number;
+  /** Chargers by what was last heard of them. */
+  readonly chargers: () => Readonly<Record<"online" | "offline" | "silent", number>>;
+  /** Chargers by how far their last command has come. */
+  readonly commands: () => Readonly<Record<string, number>>;
+  readonly brokerUp: () => boolean;
+  readonly partnerUp: () => boolean;
+  /** Seconds since the partner last answered. */
+  readonly partnerSilence: () => number;
+  /** Seconds since the access token was issued; null: there is none. */
+  readonly tokenAge: () => number | null;
+  readonly stateBytes: () => number;
+}
+
+/** Milliseconds to sub-second steps: publishes and commits are quick, or something is wrong. */
+const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** How late a start may be noticed, in seconds. */
+const LATENESS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5, 60];
+
+/** Everything that `/metrics` shows: names and units as Prometheus has them. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #stalls = monitorEventLoopDelay({ resolution: 10 });
+  readonly #deliveries: Counter<"source" | "outcome">;
+  readonly #publishes: Counter<"outcome">;
+  readonly #publishSeconds: Histogram;
+  readonly #lateness: Histogram;
+  readonly #commitSeconds: Histogram;
+  readonly #rows: Counter<"kind">;
+  readonly #verdicts: Counter<"verdict">;
+  readonly #quarantined: Counter;
+
+  constructor(gauges: Gauges) {
+    const registers = [this.#registry];
+    this.#deliveries = new Counter({
+      name: "setpointd_deliveries_total",
+      help: "Events that arrived, by where from and what they came to.",
+      labelNames: ["source", "outcome"],
+      registers,
+    });
+    this.#publishes = new Counter({
+      name: "setpointd_publishes_total",
+      help: "Commands published, refreshes included, by what the broker said.",
+      labelNames: ["outcome"],
+      registers,
+    });
+    this.#publishSeconds = new Histogram({
+      name: "setpointd_publish_duration_seconds",
+      help: "From handing a command to the broker session to its PUBACK.",
+      buckets: QUICK,
+      registers,
+    });
+    this.#lateness = new Histogram({
+      name: "setpointd_dispatch_lateness_seconds",
+      help: "How long after its moment a start was decided.",
+      buckets: LATENESS,
+      registers,
+    });
+    this.#commitSeconds = new Histogram({
+      name: "setpointd_commit_duration_seconds",
+      help: "Time that a commit took; the loop stands still meanwhile.",
+      buckets: QUICK,
+      registers,
+    });
+    this.#rows = new Counter({
+      name: "setpointd_audit_rows_total",
+      help: "Rows added to the record, by kind.",
+      labelNames: ["kind"],
+      registers,
+    });
+    this.#verdicts = new Counter({
+      name: "setpointd_verdicts_total",
+      help: "What became of commands: acknowledged, accepted, refused, followed, notFollowed, failed.",
+      labelNames: ["verdict"],
+      registers,
+    });
+    this.#quarantined = new Counter({
+      name: "setpointd_quarantined_total",
+      help: "Things that could not be read and were set aside.",
+      registers,
+    });
+    this.#stalls.enable();
+    this.#gauge("setpointd_dispatches", "Dispatches that have not ended.", gauges.dispatches);
+    this.#gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
+    this.#gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>
+      Number(gauges.partnerUp()),
+    );
+    this.#gauge(
+      "setpointd_partner_silence_seconds",
+      "Time since the partner last answered.",
+      gauges.partnerSilence,
+    );
+    this.#gauge(
+      "setpointd_token_age_seconds",
+      "Age of the access token; absent without one.",
+      gauges.tokenAge,
+    );
+    this.#gauge("setpointd_state_bytes", "Size of the stored state.", gauges.stateBytes);
+    this.#gauge(
+      "setpointd_loop_stall_seconds",
+      "Longest stall of the event loop since the last scrape.",
+      () => this.#longestStall(),
+    );
+    this.#family("setpointd_chargers", "Chargers by what was last heard of them.", "state", gauges.chargers);
+    this.#family(
+      "setpointd_commands",
+      "Chargers by how far their last command has come.",
+      "verdict",
+      gauges.commands,
+    );
+  }
+
+  /** One delivery, counted as it was answered. */
+  delivered(source: Delivery["source"], { accepted, repeats, rejected }: Taken): void {
+    for (const [outcome, count] of Object.entries({ accepted, repeats, rejected })) {
+      if (count > 0) this.#deliveries.inc({ source, outcome }, count);
+    }
+  }
+
+  /** One publish of a command, and how long it took. */
+  published(sent: Sent, seconds: number): void {
+    this.#publishes.inc({ outcome: sent.ok ? "acknowledged" : "failed" });
+    if (sent.ok) this.#publishSeconds.observe(seconds);
+  }
+
+  /** A start that time alone has brought. */
+  startedLate(seconds: number): void {
+    this.#lateness.observe(seconds);
+  }
+
+  /** A commit, with the rows it added. */
+  committed(seconds: number, rows: readonly AuditEntry[]): void {
+    this.#commitSeconds.observe(seconds);
+    for (const { kind, facts } of rows) {
+      this.#rows.inc({ kind });
+      if (kind === "rejected") this.#quarantined.inc();
+      const verdict = verdictIn(facts);
+      if (kind === "outcome" && verdict !== null) this.#verdicts.inc({ verdict });
+    }
+  }
+
+  readonly contentType = this.#registry.contentType;
+
+  /** The exposition text. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  /** Nanoseconds in, seconds out; each scrape starts over. */
+  #longestStall(): number {
+    const longest = this.#stalls.max / 1e9;
+    this.#stalls.reset();
+    return longest;
+  }
+
+  #gauge(name: string, help: string, ask: () => number | null): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect: () => {
+        const value = ask();
+        if (value === null) gauge.remove();
+        else gauge.set(value);
+      },
+    });
+  }
+
+  #family(name: string, help: string, label: string, ask: () => Readonly<Record<string, number>>): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.#registry],
+      collect: () => {
+        gauge.reset();
+        for (const [value, count] of Object.entries(ask())) gauge.set({ [label]: value }, count);
+      },
+    });
+  }
+}
+
+const verdictIn = (facts: AuditEntry["facts"]): string | null =>
+  typeof facts === "object" && facts !== null && "progress" in facts && typeof facts["progress"] === "string"
+    ? facts["progress"]
+    : null;

@@ -1,0 +1,43 @@
+/**
+ * `npm run bench [-- NAME...]`: the real daemon against bare programs in the same run. Figures are JSON lines on
+ * stdout, progress is on stderr. Needs Linux (/proc) and mosquitto; takes about ten minutes for all.
+ */
+import { cpus, totalmem } from "node:os";
+
+import { burst1k } from "./burst.ts";
+import { fanout20k } from "./fanout.ts";
+import { type Measurement, report } from "./figure.ts";
+import { idle } from "./idle.ts";
+import { latency1, latency200 } from "./latency.ts";
+import { pending } from "./pending.ts";
+import { poll10k } from "./poll.ts";
+import { start } from "./start.ts";
+
+const measurements: Readonly<Record<string, Measurement>> = {
+  fanout20k,
+  latency1,
+  latency200,
+  burst1k,
+  poll10k,
+  pending,
+  start,
+  idle,
+};
+
+const named = process.argv.slice(2);
+const unknown = named.filter((name) => !(name in measurements));
+if (unknown.length > 0) {
+  report.progress(`no figure ${unknown.join(", ")}; there are ${Object.keys(measurements).join(", ")}`);
+  process.exit(2);
+}
+const machine = {
+  cpu: cpus()[0]?.model ?? "?",
+  cores: cpus().length,
+  memoryGB: Math.round(totalmem() / 2 ** 30),
+  node: process.version,
+};
+process.stdout.write(`${JSON.stringify({ machine })}\n`);
+for (const [name, measure] of Object.entries(measurements)) {
+  if (named.length > 0 && !named.includes(name)) continue;
+  await measure(report);
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { request } from "undici";
+
+import { waitFor } from "../support/waitFor.ts";
+import { type BenchDepot, SECRET } from "./depot.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+/** `BENCH_PROFILE=DIRECTORY npm run bench ...` leaves a CPU profile of each daemon there. */
+const profile = process.env["BENCH_PROFILE"];
+const options = profile === undefined ? [] : ["--cpu-prof", "--cpu-prof-dir", profile];
+
+/** The real daemon as a process of its own, logging to a file as it would to the journal; stopped by its pid. */
+export class Daemon implements AsyncDisposable {
+  readonly pid: number;
+  /** From its start to the first 200 of /readyz, in ms. */
+  readonly readyAfter: number;
+  readonly #child: ChildProcess;
+  readonly #depot: BenchDepot;
+
+  private constructor(child: ChildProcess, depot: BenchDepot, readyAfter: number) {
+    this.pid = child.pid ?? 0;
+    this.readyAfter = readyAfter;
+    this.#child = child;
+    this.#depot = depot;
+  }
+
+  /** Resolves once it is ready. Throws with the end of its log if it ends before. */
+  static async start(depot: BenchDepot): Promise<Daemon> {
+    const log = join(depot.directory, "daemon.log");
+    const output = openSync(log, "a");
+    const began = performance.now();
+    const child = spawn(process.execPath, [...options, MAIN, "run", "-c", depot.config], {
+      env: { PATH: process.env["PATH"] ?? "", SECRET },
+      stdio: ["ignore", output, output],
+    });
+    closeSync(output);
+    await waitFor(
+      () => {
+        if (child.exitCode !== null)
+          throw new Error(`setpointd ended: ${readFileSync(log, "utf8").slice(-2000)}`);
+        return isReady(depot.operator);
+      },
+      { timeoutMs: 120_000, everyMs: 5 },
+    );
+    return new Daemon(child, depot, performance.now() - began);
+  }
+
+  /** Sum over the lines of a metric whose name and labels begin so, e.g. `setpointd_audit_rows_total{kind="outcome"`. */
+  async metric(beginning: string): Promise<number> {
+    const { body } = await request(`${this.#depot.operator}/metrics`);
+    return (await body.text())
+      .split("\n")
+      .filter((line) => line.startsWith(beginning))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  /** Resolves once the broker is connected: until then nothing would go out. */
+  async hasBroker(): Promise<void> {
+    await waitFor(async () => (await this.metric("setpointd_broker_up")) === 1, { timeoutMs: 30_000 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = new Promise((ended) => this.#child.once("exit", ended));
+    this.#child.kill("SIGTERM");
+    await gone;
+  }
+}
+
+async function isReady(operator: string): Promise<boolean> {
+  try {
+    const { statusCode, body } = await request(`${operator}/readyz`);
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
+}

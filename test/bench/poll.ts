@@ -1,0 +1,68 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+
+import { after, millis } from "../../src/core/units.ts";
+import { SimulatedPartner } from "../../src/sim/partner.ts";
+import { Mosquitto } from "../support/mosquitto.ts";
+import { waitFor } from "../support/waitFor.ts";
+import { Bare } from "./bare.ts";
+import { Daemon } from "./daemon.ts";
+import { benchDepot, SECRET, vehicles } from "./depot.ts";
+import { type Measurement, median } from "./figure.ts";
+import { eventFor, now } from "./partner.ts";
+import { cpuOf, quiet } from "./process.ts";
+
+const EVENTS = 10_000;
+const RUNS = 5;
+/** Of one run, at a poll a second. */
+const RUN_MS = 20_000;
+const CHARGERS = 200;
+const TOMORROW = millis(86_400_000);
+
+/** CPU of taking in an unchanged list of 10,000 events, over JSON.parse of it; what an idle daemon needs is not counted. */
+export const poll10k: Measurement = async ({ figure, progress }) => {
+  await using broker = await Mosquitto.start();
+  await using partner = await SimulatedPartner.start({
+    host: "127.0.0.1",
+    port: 0,
+    clientId: "bench",
+    clientSecret: SECRET,
+    webhook: null,
+    now,
+    log: pino({ level: "silent" }),
+  });
+  const fleet = vehicles(CHARGERS);
+  const list = Array.from({ length: EVENTS }, (_, index) =>
+    partner.put(
+      eventFor(fleet.slice(index % CHARGERS, (index % CHARGERS) + 1), { start: after(now(), TOMORROW) }),
+    ),
+  );
+  const wish = { chargers: CHARGERS, broker: broker.url, partner: partner.baseUrl };
+  using busy = await benchDepot({ ...wish, site: "busy", pollEvery: "1s" });
+  using idle = await benchDepot({ ...wish, site: "idle" });
+  const file = join(busy.directory, "list.json");
+  writeFileSync(file, JSON.stringify(list));
+  await using polling = await Daemon.start(busy);
+  await using resting = await Daemon.start(idle);
+  await using bare = await Bare.start<number>("parser", [file]);
+  for (const daemon of [polling, resting])
+    await waitFor(async () => (await daemon.metric("setpointd_dispatches")) === EVENTS, {
+      timeoutMs: 30_000,
+    });
+  await quiet(resting.pid);
+
+  const [perPoll, floors]: [number[], number[]] = [[], []];
+  while (perPoll.length < RUNS) {
+    const before = [cpuOf(polling.pid), cpuOf(resting.pid), partner.faults.requests.list] as const;
+    await sleep(RUN_MS);
+    const used = cpuOf(polling.pid) - before[0] - (cpuOf(resting.pid) - before[1]);
+    const polls = partner.faults.requests.list - before[2];
+    const floor = await bare.order();
+    perPoll.push(used / polls);
+    floors.push(floor);
+    progress(`poll10k: ${used} ms CPU for ${polls} polls; JSON.parse ${floor.toFixed(1)} ms`);
+  }
+  figure("poll10k", "ms CPU", median(perPoll), median(floors));
+};

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+
+import { DATABASE } from "../../src/store/database.ts";
+import { after, millis } from "../../src/core/units.ts";
+import { Mosquitto } from "../support/mosquitto.ts";
+import { Bare } from "./bare.ts";
+import { Daemon } from "./daemon.ts";
+import { type BenchDepot, benchDepot, vehicles } from "./depot.ts";
+import { type Measurement, median } from "./figure.ts";
+import { eventFor, now, Sender } from "./partner.ts";
+
+const CHARGERS = 200;
+const STORED = 100_000;
+/** A body may be 1 MiB. */
+const EVENTS_A_BODY = 2_000;
+const RUNS = 5;
+const TOMORROW = millis(86_400_000);
+
+/** Process start to ready, with an empty state and with 100,000 stored events, over a bare program that does as much. */
+export const start: Measurement = async ({ figure, progress }) => {
+  await using broker = await Mosquitto.start();
+  const [empty, emptyFloor]: [number[], number[]] = [[], []];
+  while (empty.length < RUNS) {
+    using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
+    empty.push(await startOf(depot));
+    emptyFloor.push(await bareStart([]));
+  }
+  figure("start.empty", "ms", median(empty), median(emptyFloor));
+
+  using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
+  await fill(depot);
+  progress(`start: ${STORED} events stored`);
+  const [full, fullFloor]: [number[], number[]] = [[], []];
+  while (full.length < RUNS) {
+    full.push(await startOf(depot));
+    fullFloor.push(await bareStart([join(depot.state, DATABASE)]));
+  }
+  figure("start.100k", "ms", median(full), median(fullFloor));
+};
+
+async function startOf(depot: BenchDepot): Promise<number> {
+  await using daemon = await Daemon.start(depot);
+  return daemon.readyAfter;
+}
+
+async function bareStart(args: readonly string[]): Promise<number> {
+  const began = performance.now();
+  await using bare = await Bare.start("starter", args);
+  return bare.pid > 0 ? performance.now() - began : NaN;
+}
+
+/** Through the webhook, as they would have come. */
+async function fill(depot: BenchDepot): Promise<void> {
+  await using daemon = await Daemon.start(depot);
+  await using sender = new Sender(depot.webhook, 1);
+  await daemon.hasBroker();
+  const fleet = vehicles(CHARGERS);
+  for (let stored = 0; stored < STORED; stored += EVENTS_A_BODY) {
+    const events = Array.from({ length: EVENTS_A_BODY }, (_, index) =>
+      eventFor(fleet.slice(index % CHARGERS, (index % CHARGERS) + 1), { start: after(now(), TOMORROW) }),
+    );
+    await sender.post(JSON.stringify(events));
+  }
+}

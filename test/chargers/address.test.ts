@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+
+import { addressOf } from "../../src/chargers/address.ts";
+import type { BrokerConfig } from "../../src/config/mqtt.ts";
+
+const broker = (reach: BrokerConfig["reach"]): BrokerConfig => ({
+  reach,
+  username: "depot",
+  password: () => "s",
+  tls: { ca: () => "the authority", cert: null, key: null },
+  prefix: "setpointd",
+});
+
+test("a broker elsewhere is reached by its url, with the certificates there are", () => {
+  const address = addressOf(broker({ kind: "url", url: "mqtts://broker.example" }), null);
+  expect(address).toMatchObject({
+    url: "mqtts://broker.example",
+    username: "depot",
+    tls: { ca: "the authority" },
+  });
+  expect(address.tls).not.toHaveProperty("cert");
+});
+
+test.each([
+  ["0.0.0.0", "mqtt://127.0.0.1:2000"],
+  ["::", "mqtt://[::1]:2000"],
+  ["192.0.2.7", "mqtt://192.0.2.7:2000"],
+  ["::1", "mqtt://[::1]:2000"],
+])("the broker inside, listening on %s, is reached at %s", (host, url) => {
+  expect(addressOf(broker({ kind: "embedded", listen: { host, port: 0 } }), 2000).url).toBe(url);
+});

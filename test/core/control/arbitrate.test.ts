@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { arbitrate } from "../../../src/core/control/arbitrate.ts";
+import type { Dispatch } from "../../../src/core/control/expand.ts";
+import { amperes, instant, watts } from "../../../src/core/units.ts";
+import { settingsWith } from "../../support/aCharger.ts";
+import { aDispatch } from "../../support/anEvent.ts";
+
+/** W per A of three phases at 230 V. */
+const RATIO = 690;
+const winner = (holding: readonly Dispatch[], changes: Parameters<typeof settingsWith>[0] = {}) =>
+  arbitrate(holding, settingsWith(changes), RATIO).winner?.event.id ?? null;
+const event = (id: string, priority: number | null, more: Partial<Dispatch["event"]> = {}) =>
+  aDispatch({}, { priority, ...more, id });
+
+test("where nothing holds nobody wins", () => {
+  expect(arbitrate([], settingsWith(), RATIO)).toEqual({ winner: null, overruled: [] });
+});
+
+test("F54: the lower priority number wins, or the higher where the site says so", () => {
+  const holding = [event("A", 2), event("B", 1), event("C", 3)];
+  expect(winner(holding)).toBe("B");
+  expect(winner(holding, { priority: "higher" })).toBe("C");
+});
+
+test("the overruled are told best first", () => {
+  const { overruled } = arbitrate([event("A", 2), event("B", 1), event("C", 3)], settingsWith(), RATIO);
+  expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["A", "C"]);
+});
+
+test("an absent priority loses to any", () => {
+  for (const priority of ["lower", "higher"] as const) {
+    expect(winner([event("A", null), event("B", 1_000_000)], { priority })).toBe("B");
+    expect(winner([event("A", null), event("B", -5)], { priority })).toBe("B");
+  }
+});
+
+test("priority 0 is the highest, or, where the partner sends 0 for none, loses to any other", () => {
+  for (const priority of ["lower", "higher"] as const) {
+    const holding = [event("zero", 0), event("some", 7)];
+    expect(winner(holding, { priority })).toBe("zero");
+    expect(winner(holding, { priority, priorityZero: "unset" })).toBe("some");
+  }
+});
+
+test("F54: at equal priority the newest wins: modified, then created, then the greater ID", () => {
+  const [first, second] = [instant(1), instant(2)];
+  const modified = [
+    event("A", 1, { revision: first }),
+    event("B", 1, { revision: second, created: first }),
+    event("C", 1, { revision: first, created: second }),
+  ];
+  expect(winner(modified)).toBe("B");
+  expect(winner([event("A", 1, { created: second }), event("B", 1, { created: first })])).toBe("A");
+  expect(winner([event("A", 1), event("C", 1), event("B", 1)])).toBe("C");
+});
+
+const current = (id: string, level: number) =>
+  aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id });
+
+const power = (id: string, level: number) =>
+  aDispatch({ setpoint: { kind: "power", watts: watts(level) } }, { id });
+
+test("F54: at equal priority the most restrictive wins where the site says so, A against W by phases and volts", () => {
+  const ties = "mostRestrictive";
+  expect(winner([current("A", 16), power("B", 11_041)], { ties })).toBe("A");
+  expect(winner([current("A", 16), power("B", 11_039)], { ties })).toBe("B");
+  expect(winner([current("A", 16), power("B", 11_040)], { ties })).toBe("B");
+});
+
+test("the winner does not depend on the order in which the dispatches are found", () => {
+  const dispatch = fc
+    .record({
+      priority: fc.option(fc.integer({ min: -1, max: 2 })),
+      revision: fc.nat(2),
+      created: fc.nat(2),
+      level: fc.integer({ min: -1, max: 3 }),
+    })
+    .map(
+      ({ priority, revision, created, level }) =>
+        (id: string) =>
+          aDispatch(
+            { setpoint: { kind: "current", amperes: amperes(level) } },
+            { id, priority, revision: instant(revision), created: instant(created) },
+          ),
+    );
+  const knobs = fc.record({
+    priority: fc.constantFrom("lower" as const, "higher" as const),
+    priorityZero: fc.constantFrom("highest" as const, "unset" as const),
+    ties: fc.constantFrom("newest" as const, "mostRestrictive" as const),
+  });
+  fc.assert(
+    fc.property(fc.array(dispatch, { minLength: 1, maxLength: 6 }), knobs, (make, knobs) => {
+      const holding = make.map((one, index) => one(`EV-${index}`));
+      expect(arbitrate(holding.toReversed(), knobs, RATIO)).toEqual(arbitrate(holding, knobs, RATIO));
+    }),
+  );
+});

@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+
+import { complianceWith } from "../../../src/core/control/compliance.ts";
+import type { Desired } from "../../../src/core/control/setpoint.ts";
+import type { Telemetry } from "../../../src/core/site/telemetry.ts";
+import { amperes, instant, watts } from "../../../src/core/units.ts";
+import { aCharger } from "../../support/aCharger.ts";
+
+const settings = { amperes: 0.5, percent: 5 };
+const sixteen: Desired = { kind: "current", amperes: amperes(16) };
+const elevenKilowatts: Desired = { kind: "power", watts: watts(11_040) };
+const pause: Desired = { kind: "pause" };
+const release: Desired = { kind: "release" };
+
+const judged = (desired: Desired, told: Omit<Telemetry, "at">, before: Desired | null = null) =>
+  complianceWith(desired, before, { at: instant(0), ...told }, aCharger(), null, settings);
+
+test("a charger that reports our limit and draws it follows", () => {
+  expect(judged(sixteen, { limitA: 16, currentsA: [15.8, 15.9, 15.7] })).toEqual({
+    kind: "followed",
+    words: "reports a limit of 16 A and draws 15.9 A",
+  });
+});
+
+test("one that accepted and draws twice as much does not (F89)", () => {
+  expect(judged(sixteen, { limitA: 16, currentsA: [31.9, 31.9, 31.9] })).toEqual({
+    kind: "notFollowed",
+    words: "told 16 A, reports a limit of 16 A and draws 31.9 A",
+  });
+});
+
+test("a limit above ours is foreign control, whatever is drawn", () => {
+  expect(judged(sixteen, { limitA: 32, currentsA: [0, 0, 0] }).kind).toBe("notFollowed");
+});
+
+test("drawing less, or a lower limit of its own, is no violation", () => {
+  expect(judged(sixteen, { currentsA: [0, 0, 0] }).kind).toBe("followed");
+  expect(judged(sixteen, { limitA: 10 }).kind).toBe("followed");
+});
+
+test("0.5 A or 5 %, whichever is more, is tolerated, and the busiest phase counts", () => {
+  expect(judged(sixteen, { currentsA: [16.8, 0, 0] }).kind).toBe("followed");
+  expect(judged(sixteen, { currentsA: [0, 16.9, 0] }).kind).toBe("notFollowed");
+  const six: Desired = { kind: "current", amperes: amperes(6) };
+  expect(judged(six, { currentsA: [6.5] }).kind).toBe("followed");
+  expect(judged(six, { currentsA: [6.6] }).kind).toBe("notFollowed");
+});
+
+test("power is judged as power, where only that is measured", () => {
+  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 16.2 A" });
+  expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
+});
+
+test("a charger that tells nothing of limits or current cannot be judged", () => {
+  expect(judged(sixteen, { state: "charging" })).toEqual({ kind: "unknown" });
+  expect(judged(sixteen, { currentsA: [] })).toEqual({ kind: "unknown" });
+  expect(judged(pause, {})).toEqual({ kind: "unknown" });
+  expect(judged(pause, { state: "unknown" })).toEqual({ kind: "unknown" });
+});
+
+test("a pause is followed when nothing flows", () => {
+  expect(judged(pause, { currentsA: [0.1, 0, 0] })).toEqual({ kind: "followed", words: "draws 0.1 A" });
+  expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", words: "says it is paused" });
+  expect(judged(pause, { limitA: 0 }).kind).toBe("followed");
+  expect(judged(pause, { powerW: 4100 })).toEqual({
+    kind: "notFollowed",
+    words: "told to pause, draws 5.9 A",
+  });
+  expect(judged(pause, { state: "charging" }).kind).toBe("notFollowed");
+});
+
+test("a release is followed when the charger allows or draws more than it was held to", () => {
+  expect(judged(release, { limitA: 32 }, sixteen).kind).toBe("followed");
+  expect(judged(release, { currentsA: [20] }, sixteen).kind).toBe("followed");
+  expect(judged(release, { powerW: 5000 }, pause).kind).toBe("followed");
+  expect(judged(release, { limitA: 32 }, { kind: "power", watts: watts(4140) }).kind).toBe("followed");
+});
+
+test("a charger that stays limited after the end did not follow the release", () => {
+  expect(judged(release, { limitA: 16 }, sixteen)).toEqual({
+    kind: "notFollowed",
+    words: "released, reports a limit of 16 A",
+  });
+  expect(judged(release, { limitA: 0 }, pause).kind).toBe("notFollowed");
+});
+
+test("a charger held to all it can do is free when it says so", () => {
+  expect(judged(release, { limitA: 32 }, { kind: "current", amperes: amperes(32) }).kind).toBe("followed");
+});
+
+test("a release is not judged without knowing what it released from, or by a vehicle that draws little", () => {
+  expect(judged(release, { limitA: 32 }, null)).toEqual({ kind: "unknown" });
+  expect(judged(release, { limitA: 32 }, release)).toEqual({ kind: "unknown" });
+  expect(judged(release, { currentsA: [3] }, sixteen)).toEqual({ kind: "unknown" });
+});
+
+test("a charger with power limits only is free at its own power", () => {
+  const dc = aCharger({
+    minCurrent: null,
+    maxCurrent: null,
+    minPower: watts(5000),
+    maxPower: watts(150_000),
+  });
+  const told: Telemetry = { at: instant(0), limitA: 217.4 };
+  expect(
+    complianceWith(release, { kind: "power", watts: watts(150_000) }, told, dc, null, settings).kind,
+  ).toBe("followed");
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { targeting } from "../../../src/core/control/targeting.ts";
+import { vehicleId } from "../../../src/core/units.ts";
+import { aContext } from "../../support/aCharger.ts";
+import { anEvent, targetsOf } from "../../support/anEvent.ts";
+
+const ours = ["veh-1", "veh-2"];
+
+test("F56: each vehicle is aimed at once, however often it is named", () => {
+  const targets = [...targetsOf("veh-1", "veh-1"), ...targetsOf("veh-1", "veh-2")];
+  expect(targeting(anEvent({ targets }), aContext(ours)).vehicles).toEqual(new Set(ours));
+});
+
+test("target types mean vehicles in any case, and as the site spells them", () => {
+  const targets = [{ type: "VEHICLE_ID", values: ["veh-1"] }];
+  const context = aContext(ours, { vehicleTargetTypes: ["vehicle", "vehicle_id"] });
+  expect(targeting(anEvent({ targets }), context).vehicles).toEqual(new Set(["veh-1"]));
+});
+
+test("F56: vehicles that are not ours and types that mean no vehicles are counted, not an error", () => {
+  const targets = [
+    ...targetsOf("veh-1", "foreign", "foreign", "other"),
+    { type: "group", values: ["veh-2"] },
+    { type: "group", values: [] },
+  ];
+  expect(targeting(anEvent({ targets }), aContext(ours))).toEqual({
+    vehicles: new Set([vehicleId("veh-1")]),
+    foreignVehicles: 2,
+    foreignTypes: ["group"],
+    untargeted: false,
+  });
+});
+
+test("an event without targets is for nobody, or for all if the site says so", () => {
+  const event = anEvent({ targets: [] });
+  expect(targeting(event, aContext(ours))).toMatchObject({ vehicles: new Set(), untargeted: true });
+  expect(targeting(event, aContext(ours, { untargeted: "all" })).vehicles).toEqual(new Set(ours));
+});
+
+test("F56: a hundred thousand targets are no trouble", () => {
+  const targets = targetsOf(...Array.from({ length: 100_000 }, (_, n) => `foreign-${n % 50_000}`));
+  expect(targeting(anEvent({ targets }), aContext(ours)).foreignVehicles).toBe(50_000);
+});

@@ -1,0 +1,43 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { lastWords, type Notice } from "../../src/core/delivery.ts";
+import { eventId, instant } from "../../src/core/units.ts";
+import { anEvent } from "../support/anEvent.ts";
+
+const saying = (id: string, revision: number, name = ""): Notice => ({
+  kind: "event",
+  event: anEvent({ id, revision: instant(revision), name }),
+});
+
+test("a body that names each event once is taken as it is", () => {
+  const notices = [saying("A", 1), saying("B", 1)];
+  expect(lastWords(notices)).toBe(notices);
+});
+
+test("F51: within one list the highest revision counts, and of equals the later entry", () => {
+  const [old, first, last, other] = [
+    saying("A", 1),
+    saying("A", 2, "x"),
+    saying("A", 2, "y"),
+    saying("B", 1),
+  ];
+  expect(lastWords([first, old, other, last])).toEqual([other, last]);
+  expect(lastWords([last, old])).toEqual([last]);
+});
+
+test("F39: deletes and entries that could not be read stay in their places", () => {
+  const gone: Notice = { kind: "deleted", id: eventId("A"), revision: null };
+  const bad: Notice = { kind: "rejected", id: null, path: "[1]", reason: "odd", raw: "1" };
+  const [old, now] = [saying("A", 1), saying("A", 2)];
+  expect(lastWords([old, bad, gone, now])).toEqual([bad, gone, now]);
+});
+
+test("whatever a body holds, each event is named at most once afterwards", () => {
+  const notice = fc.tuple(fc.constantFrom("A", "B", "C"), fc.nat(3)).map(([id, rev]) => saying(id, rev));
+  fc.assert(
+    fc.property(fc.array(notice), (notices) => {
+      const ids = lastWords(notices).map((left) => (left.kind === "event" ? left.event.id : null));
+      expect(new Set(ids).size).toBe(ids.length);
+    }),
+  );
+});

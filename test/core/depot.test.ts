@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import type { CommandRecord } from "../../src/core/control/command.ts";
+import { Depot, type DepotSetup } from "../../src/core/depot.ts";
+import type { Remembered } from "../../src/core/ledger.ts";
+import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import { amperes, chargerId, eventId, iso, millis, watts } from "../../src/core/units.ts";
+import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
+import { aDispatch, anEvent, at, live, withdrawn } from "../support/anEvent.ts";
+
+const bay = chargerId("bay-01");
+const bus = aVehicle().id;
+const noSpread = { randomizeStart: millis(0) };
+
+const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
+  new Depot({
+    chargers: [aCharger(), aCharger({ id: "bay-02" })],
+    vehicles: [aVehicle()],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 7,
+    wallClock: iso,
+    unsure: false,
+    ...setup,
+  });
+
+const remembered = (changes: Partial<Remembered> = {}): Remembered => ({
+  events: [live(anEvent(noSpread))],
+  commands: [],
+  holds: [],
+  lastRow: null,
+  ...changes,
+});
+
+const record = (progress: CommandRecord["progress"]): CommandRecord => ({
+  command: {
+    charger: bay,
+    epoch: 1,
+    seq: 1,
+    desired: { kind: "current", amperes: amperes(16) },
+    until: at("06:00"),
+    vehicle: bus,
+    event: eventId("EV-7731"),
+    cause: "event",
+    decidedAt: at("05:00"),
+  },
+  progress,
+  sentAt: null,
+  sends: 0,
+  failures: 0,
+});
+
+test("a restart keeps the future: events, commands and holds are there again", () => {
+  const depot = aPicture();
+  const hold = { charger: bay, events: [eventId("EV-0")], since: at("04:00"), until: at("07:00") };
+  depot.restore(remembered({ commands: [record("acknowledged")], holds: [hold] }), at("05:10"));
+  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({
+    desired: { kind: "current", amperes: 16 },
+  });
+  expect([depot.commands.get(bay)?.command.seq, depot.holds.get(bay)]).toEqual([1, hold]);
+});
+
+test("restoring again starts over from what is stored", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
+  depot.restore(remembered({ events: [] }), at("05:11"));
+  expect([depot.known.size, depot.commands.size, depot.agenda.size]).toEqual([0, 0, 0]);
+});
+
+test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ lastRow: at("04:30") }), at("07:00"));
+  expect([depot.lookedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
+  const fresh = aPicture();
+  fresh.restore(remembered(), at("07:00"));
+  expect([fresh.lookedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
+});
+
+const commandsKept = (mode: "drive" | "observe") => {
+  const depot = aPicture({ settings: settingsWith({ mode }) });
+  depot.restore(remembered({ commands: [record("observed")] }), at("05:10"));
+  return depot.commands.size;
+};
+
+test("what was only observed was never sent: a charger that is driven now counts as never commanded", () => {
+  expect([commandsKept("drive"), commandsKept("observe")]).toEqual([0, 1]);
+});
+
+test("F04: after the state was lost no charger's last command is known", () => {
+  expect(aPicture().unsure.size).toBe(0);
+  expect([...aPicture({ unsure: true }).unsure]).toEqual(["bay-01", "bay-02"]);
+});
+
+test("commands are numbered from one in each epoch", () => {
+  const depot = aPicture();
+  expect([depot.nextId(), depot.nextId()]).toEqual([
+    { epoch: 7, seq: 1 },
+    { epoch: 7, seq: 2 },
+  ]);
+});
+
+test("a charger with nobody on it is to be released, and one with the vehicle does what its event asks", () => {
+  const depot = aPicture();
+  expect([...depot.remember(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
+  const [first, second] = ["bay-01", "bay-02"].map((id) => depot.verdictOn(aCharger({ id }), at("05:10")));
+  expect([first?.desired.kind, second?.desired.kind]).toEqual(["current", "release"]);
+});
+
+test("an operator's hold counts in the verdict", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("05:10"));
+  depot.holds.set(bay, {
+    charger: bay,
+    events: [eventId("EV-7731")],
+    since: at("05:10"),
+    until: at("06:00"),
+  });
+  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({ winner: null, hold: { charger: bay } });
+});
+
+/** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
+function allowed(telemetry: Omit<Telemetry, "at"> | null, heardAt: string | null): number | null {
+  const depot = aPicture();
+  depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+  depot.presence.set(bay, {
+    online: true,
+    heardAt: heardAt === null ? null : at(heardAt),
+    telemetry: telemetry && { at: at("05:09"), ...telemetry },
+  });
+  const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
+  return desired.kind === "current" ? desired.amperes : null;
+}
+
+test("measured volts count while they are fresh, phases without voltage are left out", () => {
+  const volts = { voltagesV: [220, 220, 0] };
+  expect(allowed(volts, "05:09")).toBe(16.6);
+  for (const [telemetry, heardAt] of [
+    [volts, "05:08:59"],
+    [volts, null],
+    [{ voltagesV: [0] }, "05:09"],
+    [{}, "05:09"],
+    [null, "05:09"],
+  ] as const)
+    expect(allowed(telemetry, heardAt)).toBe(15.9);
+});
+
+test("the same rubbish is new once", () => {
+  const depot = aPicture();
+  const rubbish = { kind: "rejected", id: null, path: "ID", reason: "none", raw: "{}" } as const;
+  expect([depot.isFirstSight(rubbish), depot.isFirstSight({ ...rubbish })]).toEqual([true, false]);
+  for (let n = 0; n < 1_000; n += 1) depot.isFirstSight({ ...rubbish, raw: String(n) });
+  expect(depot.isFirstSight(rubbish)).toBe(true);
+});
+
+test("a charger that never spoke is neither online nor offline", () => {
+  expect(aPicture().presenceOf(bay)).toEqual({ online: null, heardAt: null, telemetry: null });
+});
+
+test("of two wishes to be looked at, the earlier one counts, and the later comes in its time", () => {
+  const depot = aPicture();
+  expect(depot.next()).toBeUndefined();
+  depot.wake(bay, at("05:20"));
+  depot.wake(bay, at("05:30"));
+  depot.wake(bay, at("05:10"));
+  expect(depot.next()).toBe(at("05:10"));
+  expect([depot.woken(at("05:09")).size, ...depot.woken(at("05:10"))]).toEqual([0, bay]);
+  expect(depot.next()).toBe(at("05:20"));
+});
+
+test("the next look is due at the next boundary or wish, whichever is first", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("04:00"));
+  expect(depot.next()).toBe(at("05:00"));
+  depot.wake(bay, at("05:30"));
+  expect(depot.next()).toBe(at("05:00"));
+  depot.wake(bay, at("04:30"));
+  expect(depot.next()).toBe(at("04:30"));
+});
+
+test("F40 F41: an event is asked for when two complete lists in a row have lacked it, the same list twice included", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("04:00"));
+  const id = eventId("EV-7731");
+  expect(depot.listed(new Set([id]), at("04:10"))).toEqual([]);
+  expect([depot.listed(new Set(), at("04:11")), depot.isMissing(id)]).toEqual([[], false]);
+  expect([depot.listed(null, at("04:12")), depot.isMissing(id)]).toEqual([[id], true]);
+  depot.remember(withdrawn(anEvent(), at("04:13")), at("04:13"));
+  expect([depot.listed(null, at("04:13")), depot.isMissing(id)]).toEqual([[], false]);
+});
+
+test("dispatches that were found to be nowhere are said once", () => {
+  const depot = aPicture();
+  const dispatch = aDispatch();
+  depot.nowhere.add(dispatch);
+  expect([depot.nowhere.has(dispatch), depot.nowhere.has(aDispatch())]).toEqual([true, false]);
+});

@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+import type { Dispatch } from "../../src/core/control/expand.ts";
+import type { Decision } from "../../src/core/control/reconcile.ts";
+import { verdict } from "../../src/core/control/verdict.ts";
+import { reasonOf } from "../../src/core/reason.ts";
+import {
+  amperes,
+  chargerId,
+  eventId,
+  type Instant,
+  instant,
+  iso,
+  millis,
+  seconds,
+  vehicleId,
+} from "../../src/core/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
+import { aDispatch, at } from "../support/anEvent.ts";
+
+const clock = (moment: Instant): string => iso(moment).slice(11, 19);
+type Circumstances = Parameters<typeof verdict>[0];
+
+function reason(
+  holding: readonly Dispatch[],
+  decision: Partial<Decision> = {},
+  more: Partial<Circumstances> = {},
+) {
+  const now = verdict(
+    {
+      charger: aCharger(),
+      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
+      vehicle: aVehicle(),
+      holding,
+      hold: null,
+      measuredVoltage: null,
+      ...more,
+    },
+    settingsWith(),
+  );
+  const { desired, until, winner } = now;
+  const told: Decision = {
+    desired,
+    until,
+    vehicle: vehicleId("veh-214"),
+    event: winner?.event.id ?? eventId("EV-7731"),
+    cause: winner === null ? "ended" : "event",
+    ...decision,
+  };
+  return reasonOf(now, told, clock);
+}
+
+const offset = seconds(137);
+const from = instant(at("05:00") + offset);
+const winner = aDispatch({ offset, from, until: at("06:00:41") }, { id: "EV-7731", priority: 1 });
+const loser = aDispatch({}, { id: "EV-7702", priority: 2 });
+
+test("a person can read who won, until when, with which offset, and what it overruled", () => {
+  expect(reason([loser, winner]).words).toBe(
+    "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of 600 s; overrules EV-7702",
+  );
+});
+
+test("a program can read the same as values", () => {
+  expect(reason([loser, winner])).toMatchObject({
+    cause: "event",
+    until: "2026-11-21T06:00:41.000Z",
+    winner: {
+      event: "EV-7731",
+      priority: 1,
+      asked: "16 A",
+      from: "2026-11-21T05:02:17.000Z",
+      until: "2026-11-21T06:00:41.000Z",
+      offsetMs: 137_000,
+      spreadMs: 600_000,
+      cutAt: null,
+    },
+    overruled: [{ event: "EV-7702" }],
+    limits: [],
+    hold: null,
+    occupant: { kind: "vehicle", vehicle: "veh-214", source: "fixed" },
+  });
+});
+
+test("every limit that bit is named", () => {
+  const asked = aDispatch({ ...winner, setpoint: { kind: "current", amperes: amperes(40) } }, { id: "EV-1" });
+  const limited = reason([asked], {}, { vehicle: aVehicle({ maxCurrent: amperes(20) }) });
+  expect(limited.words).toMatch(
+    /600 s; 40 A asked, charger maximum: 32 A; 32 A asked, vehicle maximum: 20 A$/,
+  );
+  expect(limited.limits).toEqual([
+    { by: "charger maximum", asked: "40 A", allowed: "32 A" },
+    { by: "vehicle maximum", asked: "32 A", allowed: "20 A" },
+  ]);
+});
+
+test("a pause says until when, an event without priority that it has none, offsets keep their tenths", () => {
+  const pause = aDispatch(
+    { ...winner, offset: millis(2_440), setpoint: { kind: "current", amperes: amperes(0) } },
+    { priority: null },
+  );
+  expect(reason([{ ...pause, event: { ...pause.event, priority: null } }]).words).toBe(
+    "bay-01 (Bus 214) paused until 06:00:41: event EV-7731 without priority, offset 2.4 s of 600 s; 0 A asked, zero: pause",
+  );
+});
+
+test("F53: a spread release says that the event was withdrawn or changed, and when", () => {
+  const cut = reason([{ ...winner, cutAt: at("05:40") }]);
+  expect(cut.words).toMatch(/; withdrawn or changed at 05:40:00, release is spread$/);
+  expect(cut.winner).toMatchObject({ cutAt: "2026-11-21T05:40:00.000Z" });
+});
+
+const nobody = { occupant: { kind: "nobody" }, vehicle: null } as const;
+const hold = {
+  charger: chargerId("bay-01"),
+  events: [eventId("EV-7731"), eventId("EV-7702")],
+  since: at("05:10"),
+  until: at("06:00"),
+};
+
+test.each([
+  ["its event has ended", {}, {}, "bay-01 (Bus 214) released: event EV-7731 has ended"],
+  ["its vehicle has left", {}, nobody, "bay-01 released: veh-214 has left"],
+  [
+    "its vehicle has left for another of ours",
+    {},
+    { vehicle: aVehicle({ id: "veh-1", name: "Bus 1" }) },
+    "bay-01 (Bus 1) released: veh-214 has left",
+  ],
+  ["nobody knows who was there", { vehicle: null }, nobody, "bay-01 released: the vehicle has left"],
+  [
+    "a stranger has come",
+    {},
+    { occupant: { kind: "unknown", said: "rfid 7" }, vehicle: null } as const,
+    "bay-01 released: veh-214 has left, rfid 7 is not ours",
+  ],
+  [
+    "a stranger has come after nobody we know of",
+    { vehicle: null },
+    { occupant: { kind: "unknown", said: "rfid 7" }, vehicle: null } as const,
+    "bay-01 released: the vehicle has left, rfid 7 is not ours",
+  ],
+  ["setpointd stops", { cause: "stop" }, {}, "bay-01 (Bus 214) released: setpointd stops"],
+  ["an operator freed it", { cause: "operator" }, {}, "bay-01 (Bus 214) released: by an operator"],
+  [
+    "the state was lost",
+    { event: null },
+    {},
+    "bay-01 (Bus 214) released: the state was lost, so what it was told before is not known",
+  ],
+] as const)("a release says why: %s", (_, decision, more, words) => {
+  expect(reason([], { desired: { kind: "release" }, ...decision }, more).words).toBe(words);
+});
+
+test("an operator's release says from which events, and until when", () => {
+  const freed = reason([winner, loser], { desired: { kind: "release" }, cause: "operator" }, { hold });
+  expect(freed.words).toBe("bay-01 (Bus 214) released: by an operator, from EV-7731, EV-7702 until 06:00:00");
+  expect(freed.hold).toEqual({
+    since: "2026-11-21T05:10:00.000Z",
+    until: "2026-11-21T06:00:00.000Z",
+    events: ["EV-7731", "EV-7702"],
+  });
+});

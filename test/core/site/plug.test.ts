@@ -1,0 +1,185 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { Plugs } from "../../../src/core/site/plug.ts";
+import type { Telemetry } from "../../../src/core/site/telemetry.ts";
+import { chargerId, type Instant, instant, vehicleId } from "../../../src/core/units.ts";
+import { aVehicle } from "../../support/aCharger.ts";
+import { at } from "../../support/anEvent.ts";
+
+const [bay1, bay2, bay3] = [chargerId("bay-01"), chargerId("bay-02"), chargerId("bay-03")];
+const mac = (value: string) => ({ kind: "mac", value });
+/** veh-214 is fixed to bay-01, veh-1 to bay-02; veh-9 is fixed to none. */
+const plugs = () =>
+  new Plugs([
+    aVehicle({ identities: [mac("02:aa:bb:00:00:01")] }),
+    aVehicle({ id: "veh-1", charger: bay2 }),
+    aVehicle({ id: "veh-9", charger: null, identities: [mac("02:aa:bb:00:00:09")] }),
+  ]);
+const says = (more: Omit<Telemetry, "at">, moment = at("05:00")): Telemetry => ({ at: moment, ...more });
+const bus = vehicleId("veh-214");
+const free = vehicleId("veh-9");
+
+/** Notes one message at a time of day. */
+function note(site: Plugs, charger: typeof bay1, more: Omit<Telemetry, "at">, time = "05:00") {
+  return site.note(charger, says(more), at(time));
+}
+
+test("without any telemetry the fixed vehicle is there, and a charger without one is empty", () => {
+  const site = plugs();
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
+  expect(site.at(bay3)).toEqual({ kind: "nobody" });
+  expect([site.where(bus), site.where(free), site.where(vehicleId("?"))]).toEqual([bay1, null, null]);
+});
+
+test("an identity or an id that the configuration knows is that vehicle", () => {
+  const site = plugs();
+  expect(note(site, bay3, { vehicle: "veh-9" })).toEqual({ touched: [bay3], warning: null });
+  expect(site.at(bay3)).toEqual({ kind: "vehicle", vehicle: "veh-9", source: "telemetry" });
+  expect(site.where(free)).toBe(bay3);
+  const other = plugs();
+  note(other, bay3, { identity: mac("02:AA:BB:00:00:09") });
+  expect(other.where(free)).toBe(bay3);
+});
+
+test.each(["02aabb000009", "02-AA-BB-00-00-09", " 02:aa:bb:00:00:09 "])(
+  "chargers spell one MAC in many ways: %s",
+  (value) => {
+    const site = plugs();
+    note(site, bay3, { identity: { kind: "MAC", value } });
+    expect(site.where(free)).toBe(bay3);
+  },
+);
+
+test("a known identity helps where the id beside it is not known", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "unheard of", identity: mac("02:aa:bb:00:00:09") });
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("an identity that nobody knows is an unknown vehicle, to which nothing applies", () => {
+  const site = plugs();
+  note(site, bay1, { identity: mac("66:66") });
+  expect(site.at(bay1)).toEqual({ kind: "unknown", said: "mac 66:66" });
+  expect(site.where(bus)).toBeNull();
+  note(site, bay1, { vehicle: "stranger" });
+  expect(site.at(bay1)).toEqual({ kind: "unknown", said: "stranger" });
+  expect(note(site, bay1, { vehicle: "stranger" }).touched).toEqual([]);
+});
+
+test("no identity means the fixed vehicle, whether it is absent or said to be null", () => {
+  const site = plugs();
+  expect(note(site, bay1, { powerW: 5 }).touched).toEqual([]);
+  note(site, bay1, { identity: mac("66:66") });
+  expect(note(site, bay1, { identity: null }).touched).toEqual([bay1]);
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
+  note(site, bay3, { vehicle: "veh-9" });
+  note(site, bay3, { vehicle: null });
+  expect(site.where(free)).toBeNull();
+});
+
+test("a message that says nothing of identity leaves the last word standing", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-9" });
+  expect(note(site, bay3, { state: "charging", powerW: 11_000 }).touched).toEqual([]);
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("unplugged means nobody, but a fixed vehicle stays, so that the next plug-in starts limited", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-9" });
+  note(site, bay3, { state: "unplugged", vehicle: "veh-9" });
+  expect([site.at(bay3).kind, site.where(free)]).toEqual(["nobody", null]);
+  note(site, bay1, { vehicle: "veh-214" });
+  note(site, bay1, { state: "unplugged" });
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
+});
+
+test("a vehicle that moves takes its place along: the charger it has left is empty", () => {
+  const site = plugs();
+  expect(new Set(note(site, bay3, { vehicle: "veh-214" }).touched)).toEqual(new Set([bay1, bay3]));
+  expect([site.at(bay1).kind, site.where(bus)]).toEqual(["nobody", bay3]);
+  expect(new Set(note(site, bay3, { state: "unplugged" }).touched)).toEqual(new Set([bay1, bay3]));
+  expect(site.where(bus)).toBe(bay1);
+});
+
+test("the same vehicle at two chargers: the newer report wins, warned", () => {
+  const site = plugs();
+  note(site, bay1, { vehicle: "veh-9" }, "05:00");
+  const { touched, warning } = note(site, bay3, { vehicle: "veh-9" }, "05:01");
+  expect(new Set(touched)).toEqual(new Set([bay1, bay3]));
+  expect(warning).toBe("vehicle veh-9 is claimed by bay-01 and bay-03: the newer report, bay-03, wins");
+  expect([site.at(bay1).kind, site.where(free)]).toEqual(["nobody", bay3]);
+  expect(note(site, bay1, { vehicle: "veh-9" }, "05:02").warning).toBeNull();
+});
+
+test("when the newer claim is given up, the newest of the others stands again", () => {
+  const site = plugs();
+  note(site, bay1, { vehicle: "veh-9" }, "05:00");
+  note(site, bay2, { vehicle: "veh-9" }, "05:01");
+  note(site, bay3, { vehicle: "veh-9" }, "05:02");
+  expect(note(site, bay3, { state: "unplugged" }, "05:03").touched).toContain(bay2);
+  expect(site.where(free)).toBe(bay2);
+  note(site, bay1, { state: "unplugged" }, "05:04");
+  expect(site.where(free)).toBe(bay2);
+});
+
+test("the newest of the others is found whatever their order", () => {
+  const site = plugs();
+  note(site, bay2, { vehicle: "veh-9" }, "05:01");
+  note(site, bay1, { vehicle: "veh-9" }, "05:00");
+  note(site, bay3, { vehicle: "veh-9" }, "05:02");
+  note(site, bay3, { vehicle: "stranger" }, "05:03");
+  expect(site.where(free)).toBe(bay2);
+});
+
+test("another vehicle on the same charger takes over, and the one before is nowhere", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-9" });
+  expect(new Set(note(site, bay3, { vehicle: "veh-1" }).touched)).toEqual(new Set([bay2, bay3]));
+  expect([site.where(free), site.where(vehicleId("veh-1"))]).toEqual([null, bay3]);
+});
+
+test("two vehicles fixed to one charger: only their identities can tell which it is", () => {
+  const site = new Plugs([
+    aVehicle({ id: "veh-1", identities: [mac("01")] }),
+    aVehicle({ id: "veh-2", identities: [mac("02")] }),
+  ]);
+  expect([site.at(bay1).kind, site.where(vehicleId("veh-1"))]).toEqual(["nobody", null]);
+  note(site, bay1, { identity: mac("02") });
+  expect([site.where(vehicleId("veh-1")), site.where(vehicleId("veh-2"))]).toEqual([null, bay1]);
+});
+
+test("whatever chargers say, a vehicle is in one place, and that place agrees", () => {
+  const message = fc.record({
+    charger: fc.constantFrom(bay1, bay2, bay3),
+    telemetry: fc.constantFrom<Omit<Telemetry, "at">>(
+      { vehicle: "veh-214" },
+      { vehicle: "veh-9" },
+      { vehicle: "stranger" },
+      { vehicle: null },
+      { identity: mac("02:aa:bb:00:00:01") },
+      { state: "unplugged" },
+      { state: "charging" },
+    ),
+  });
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 15 }), (messages) => {
+      const site = plugs();
+      messages.forEach(({ charger, telemetry }, index) => {
+        const moment: Instant = instant(index);
+        const before = [bay1, bay2, bay3].map((bay) => JSON.stringify(site.at(bay)));
+        const { touched } = site.note(charger, says(telemetry, moment), moment);
+        [bay1, bay2, bay3].forEach((bay, n) => {
+          if (JSON.stringify(site.at(bay)) !== before[n]) expect(touched).toContain(bay);
+        });
+        for (const vehicle of [bus, free, vehicleId("veh-1")]) {
+          const holding = [bay1, bay2, bay3].filter((bay) => {
+            const occupant = site.at(bay);
+            return occupant.kind === "vehicle" && occupant.vehicle === vehicle;
+          });
+          expect(holding).toEqual([site.where(vehicle)].filter((bay) => bay !== null));
+        }
+      });
+    }),
+  );
+});

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import {
+  after,
+  between,
+  earlier,
+  holdsAt,
+  instant,
+  iso,
+  later,
+  millis,
+  minutes,
+} from "../../src/core/units.ts";
+import { at } from "../support/anEvent.ts";
+
+test("a window holds from its first moment, and no more at its last", () => {
+  const window = { from: at("05:00"), until: at("06:00") };
+  const moments = ["04:59:59.999", "05:00", "05:59:59.999", "06:00"];
+  expect(moments.map((moment) => holdsAt(window, at(moment)))).toEqual([false, true, true, false]);
+});
+
+test("F57: a window that would end after the last date there is ends with it, and can still be written", () => {
+  const far = after(instant(8.64e15 - 1), minutes(60));
+  expect(iso(far)).toBe("+275760-09-13T00:00:00.000Z");
+});
+
+test("moments are written in UTC with milliseconds", () => {
+  expect(iso(after(at("05:00"), millis(7)))).toBe("2026-11-21T05:00:00.007Z");
+  expect(between(at("05:00"), at("05:01"))).toBe(60_000);
+});
+
+test("of two moments the earlier and the later one are told apart", () => {
+  const [a, b] = [at("05:00"), at("06:00")];
+  expect([earlier(a, b), earlier(b, a), later(a, b), later(b, a)]).toEqual([a, a, b, b]);
+});

@@ -1,0 +1,220 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+
+import { aSite, anEvent, type Site, startOf } from "../support/aSite.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const SECOND = 1000;
+const STACK = /^\s+at /m;
+
+const verb = (site: Site, name: string, ...args: readonly string[]) =>
+  setpointd([...name.split(" "), "-c", site.config, ...args]);
+
+describe("the command line", () => {
+  test("each verb's --help tells its options", async () => {
+    const verbs = {
+      check: ["--config"],
+      run: ["--config"],
+      plan: ["--config", "--events", "--at", "--json", "--dispatches"],
+      audit: ["--config", "--json", "--event", "--charger", "verify"],
+      "audit verify": ["--config"],
+      release: ["--config", "--all", "[charger]"],
+    };
+    const helped = Object.entries(verbs).map(async ([name, options]) => {
+      const { code, stdout, stderr } = await setpointd([...name.split(" "), "--help"]);
+      expect([name, code, stderr]).toEqual([name, 0, ""]);
+      for (const option of options) expect(stdout).toContain(option);
+    });
+    await Promise.all(helped);
+  });
+
+  test("what is no verb or no option ends with 2 and one sentence", async () => {
+    const wrong = [["frobnicate"], ["check", "--frobnicate"], ["plan"], ["release"], ["audit", "frobnicate"]];
+    const refusals = wrong.map(async (args) => {
+      const { code, stdout, stderr } = await setpointd(args);
+      expect([args, code, stdout]).toEqual([args, 2, ""]);
+      expect(stderr).not.toMatch(STACK);
+      expect(stderr).not.toBe("");
+    });
+    await Promise.all(refusals);
+  });
+});
+
+describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
+  test("check says what a good configuration is, and run and check explain a broken one alike", async () => {
+    await using site = await aSite();
+    const good = await verb(site, "check");
+    expect([good.code, good.stderr]).toEqual([0, ""]);
+    expect(good.stdout).toContain("site depot (UTC), 4 chargers, 4 vehicles (4 with a fixed charger)");
+
+    site.configure({
+      chargers: [
+        { id: "bay-01", current: { min: 6, max: "thirty" } },
+        { id: "bay/02", current: { max: 16 } },
+      ],
+      vehicles: [{ id: "veh-1", charger: "bay-09" }],
+      operater: {},
+    });
+    const explained = ["check", "run", "audit", "plan --events none.json", "release --all"].map(
+      async (name) => {
+        const { code, stdout, stderr } = await verb(site, name);
+        expect([name, code, stdout]).toEqual([name, 2, ""]);
+        for (const path of ["chargers[0].current.max", "chargers[1].id", "operater"])
+          expect(stderr).toContain(path);
+        expect(stderr).toMatch(/found +"thirty" \(text\)\n +expected +\S/);
+        expect(stderr).not.toMatch(STACK);
+      },
+    );
+    await Promise.all(explained);
+    writeFileSync(site.config, "site: [\n");
+    expect((await verb(site, "run")).code).toBe(2);
+    const absent = await setpointd(["run", "-c", join(site.directory, "absent.yaml")]);
+    expect([absent.code, absent.stdout]).toEqual([2, ""]);
+    expect(absent.stderr).toContain("does not exist");
+  });
+
+  test("a listener that cannot have its address ends run with 1 and the reason", async () => {
+    await using site = await aSite();
+    site.configure({ operator: { listen: `127.0.0.1:${site.broker.port}` } });
+    const { code, stderr } = await verb(site, "run");
+    expect(code).toBe(1);
+    expect(stderr).toContain(`127.0.0.1:${site.broker.port}`);
+    expect(stderr).not.toMatch(STACK);
+  });
+
+  test("audit tells the record with and without a daemon, whole or of one event, and verify finds one changed letter (S8)", async () => {
+    await using site = await aSite();
+    {
+      await using daemon = await site.run();
+      await daemon.deliver([
+        anEvent("EV-1", { lastsMs: 60 * SECOND }),
+        anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] }),
+      ]);
+      await waitFor(async () => (await daemon.view<unknown[]>("/api/v1/audit?event=EV-2")).length === 3);
+      const people = await verb(site, "audit");
+      expect([people.code, people.stderr]).toEqual([0, ""]);
+      expect(people.stdout).toContain("bay-01 (veh-1) to 16 A until");
+      const verified = await verb(site, "audit verify");
+      expect([verified.code, verified.stderr]).toEqual([0, ""]);
+      expect(verified.stdout).toMatch(/^the record is whole: \d+ rows, head [0-9a-f]{64}\n$/);
+      expect(await daemon.end("SIGTERM")).toBe(0);
+    }
+    const all = await verb(site, "audit", "--json");
+    expect([all.code, all.stderr]).toEqual([0, ""]);
+    const rows = all.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, index) => index + 1));
+    expect(Object.keys(rows[0]).toSorted()).toEqual([
+      "at",
+      "charger",
+      "command",
+      "event",
+      "facts",
+      "hash",
+      "kind",
+      "seq",
+      "vehicle",
+      "words",
+    ]);
+    const one = await verb(site, "audit", "--json", "--event", "EV-2");
+    const ofOne = one.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(ofOne).toEqual(rows.filter(({ event }) => event === "EV-2"));
+    expect(ofOne.map(({ kind }) => kind)).toEqual(["event", "decision", "outcome"]);
+    expect((await verb(site, "audit verify")).code).toBe(0);
+
+    const database = new DatabaseSync(join(site.state, "setpointd.db"));
+    const changed = database.prepare(
+      "UPDATE audit SET words = replace(words, '16 A', '15 A') WHERE kind = 'decision'",
+    );
+    expect(changed.run().changes).toBe(2);
+    database.close();
+    const broken = await verb(site, "audit verify");
+    expect([broken.code, broken.stdout]).toEqual([1, ""]);
+    expect(broken.stderr).toMatch(/row \d+/);
+    expect(broken.stderr).not.toMatch(STACK);
+    // To look does not change what is looked at: it is still broken.
+    expect((await verb(site, "audit verify")).code).toBe(1);
+  });
+});
+
+// Both wait much longer than they work.
+describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, () => {
+  test("a charger released by hand stays free until its event ends, and obeys the next one", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const event = anEvent("EV-1", { lastsMs: 6 * SECOND });
+    const later = anEvent("EV-2", { startIn: 7 * SECOND, lastsMs: 60 * SECOND, amperes: 10 });
+    await daemon.deliver([event, later, anEvent("EV-3", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] })]);
+    await site.floor.nth("bay-01", 1);
+    const freed = await verb(site, "release", "bay-01");
+    expect(freed).toEqual({ code: 0, stdout: "freed bay-01\n", stderr: "" });
+    expect((await site.floor.nth("bay-01", 2)).set).toMatchObject({
+      kind: "release",
+      until: null,
+      event: "EV-1",
+    });
+    // Neither a duplicate nor the charger's return takes it back.
+    expect((await daemon.deliver(event)).json).toMatchObject({ repeats: 1 });
+    await site.floor.publish("setpointd/depot/chargers/bay-01/online", "true");
+    await waitFor(() => site.floor.told("bay-01").includes("10 A EV-2"), { timeoutMs: 12_000 });
+    expect(
+      site.floor
+        .told("bay-01")
+        .slice(1, -1)
+        .every((told) => told === "release EV-1"),
+    ).toBe(true);
+    expect(site.floor.sets("bay-01").at(-1)?.at).toBeGreaterThanOrEqual(startOf(later));
+
+    expect(site.floor.told("bay-02")).toEqual(["16 A EV-3"]);
+    const rest = await verb(site, "release", "--all");
+    expect([rest.code, rest.stdout]).toEqual([0, "freed bay-01, bay-02\n"]);
+    await waitFor(() => site.floor.told("bay-02").at(-1) === "release EV-3");
+    expect((await verb(site, "release", "--all")).stdout).toBe("nothing was limited\n");
+    expect((await verb(site, "release", "bay-99")).code).toBe(2);
+    const record = await verb(site, "audit", "--charger", "bay-01");
+    expect(record.stdout).toContain("bay-01 freed by an operator until");
+  });
+
+  test("without a daemon release frees by itself, and a daemon started later leaves the charger free", async () => {
+    await using site = await aSite();
+    const event = site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    {
+      await using daemon = await site.run();
+      await daemon.deliver([event, anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] })]);
+      await site.floor.nth("bay-01", 1);
+      await site.floor.nth("bay-02", 1);
+      await daemon.end("SIGKILL");
+    }
+    expect(await verb(site, "release", "bay-01")).toEqual({ code: 0, stdout: "freed bay-01\n", stderr: "" });
+    expect(site.floor.told("bay-01").at(-1)).toBe("release EV-1");
+    const [limited] = site.floor.sets("bay-01");
+    const release = site.floor.sets("bay-01").at(-1);
+    expect(release?.set.epoch).toBeGreaterThan(limited?.set.epoch ?? 0);
+    const before = site.floor.commands.length;
+    await using daemon = await site.run();
+    // The other one is said again, so the first look and the broker's welcome are over.
+    await waitFor(() => site.floor.commands.slice(before).some(({ text }) => text.includes("EV-2")));
+    await waitFor(() => site.partner.faults.requests.list > 1);
+    expect((await daemon.deliver(event)).json).toMatchObject({ repeats: 1 });
+    expect(
+      site.floor.commands
+        .slice(before)
+        .filter(({ text }) => text.includes('"value":16,') && text.includes("EV-1")),
+    ).toEqual([]);
+
+    await daemon.end("SIGKILL");
+    await site.broker.kill();
+    const unreachable = await verb(site, "release", "bay-02");
+    expect([unreachable.code, unreachable.stdout]).toEqual([1, ""]);
+    expect(unreachable.stderr).toContain("the broker cannot be reached");
+  });
+});

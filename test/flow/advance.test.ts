@@ -1,0 +1,87 @@
+import { expect, test, vi } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+import { vehicleId } from "../../src/core/units.ts";
+
+test("windows that passed while the daemon was down are recorded as missed and never fired late", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 30, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "12:00", minutes: 30, amperes: 12 })
+    .running();
+  await depot.stop();
+  await depot.until("09:00");
+  depot.start();
+  await depot.until("13:00");
+  expect(depot.timedCommands()).toEqual(["12:00:00.000 bay-01 12 A", "12:30:00.000 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([
+    "v1 missed event EV-1, 08:00:00 to 08:30:00: nobody looked in that time",
+  ]);
+});
+
+test("a window that is still open after the daemon was down is acted on for the rest of it", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.stop();
+  await depot.until("08:40");
+  depot.start();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:40:00.051 bay-01 10 A", "09:00:00.000 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("what ended while the daemon was down is released when it is back", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:30");
+  await depot.stop();
+  await depot.until("09:30");
+  depot.forget();
+  depot.start();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["09:30:00.001 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("a clock that jumps over a window leaves it missed, not fired late (F20)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  vi.setSystemTime(Date.parse("2026-11-21T11:00:00Z"));
+  await depot.until("11:05");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toHaveLength(1);
+});
+
+test("an event 30 days ahead starts on time, not when a timer overflows (F26)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .pollingEvery("1h")
+    .withEvent({ start: "2026-12-21T08:00:00Z", minutes: 10, amperes: 10 })
+    .running();
+  await depot.until("2026-12-21T09:00:00Z");
+  expect(depot.timedCommands()).toEqual([
+    "2026-12-21T08:00:00.000Z bay-01 10 A",
+    "2026-12-21T08:10:00.000Z bay-01 release",
+  ]);
+}, 60_000);
+
+test("a targeted vehicle that is at no charger is recorded once, and joins when it is plugged in", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toEqual(["v1 is at no charger: event EV-1 cannot be applied to it"]);
+  await depot.telemetry("bay-01", { state: "connected", vehicle: vehicleId("v1") });
+  await depot.until("08:30");
+  expect(depot.timedCommands()).toEqual(["08:20:00.001 bay-01 10 A"]);
+  expect(depot.audit("missed")).toHaveLength(1);
+});

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+test("a charger that comes back online is told what holds, once (F88)", async () => {
+  const depot = await aDepot().withVehicles(2).withEvent({ start: "08:00", amperes: 10 }).running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.online("bay-01", true);
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["08:10:30.001 bay-01 10 A"]);
+});
+
+test("a charger that is offline gets nothing, and what holds by then when it returns (F88)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "08:20", minutes: 30, amperes: 8, priority: 0 })
+    .running();
+  await depot.online("bay-01", false);
+  await depot.until("08:30");
+  depot.brokerReturns();
+  await depot.until("08:40");
+  expect(depot.messages()).toEqual([]);
+  await depot.online("bay-01", true);
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["08:40:00.001 bay-01 8 A"]);
+});
+
+test("a charger that flaps once a second gets one message for each return (F88)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10:01");
+  depot.forget();
+  for (let flap = 0; flap < 10; flap += 1) {
+    await depot.online("bay-01", false);
+    await depot.passes(500);
+    await depot.online("bay-01", true);
+    await depot.passes(500);
+  }
+  expect(depot.messages()).toHaveLength(10);
+});
+
+test("the retained online message after a reconnection adds no second message (F85)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.online("bay-01", true);
+  await depot.until("08:10:01");
+  depot.forget();
+  depot.brokerGoes();
+  await depot.passes(3000);
+  depot.brokerReturns();
+  await depot.online("bay-01", true, true);
+  await depot.passes(3000);
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("a vehicle that moves in the middle of an event takes its setpoint along, and the old charger is released", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.commands().toSorted()).toEqual(["bay-01 release", "bay-02 10 A"]);
+});
+
+test("a vehicle that is not ours is not limited: the charger is released when it takes the place of ours", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.telemetry("bay-01", { state: "charging", identity: { kind: "rfid", value: "04FF" } });
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  expect(depot.audit("decision").at(-1)).toBe("bay-01 released: v1 has left, rfid 04FF is not ours");
+});
+
+test("a vehicle that two chargers claim is where the newer report says, with a warning", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.telemetry("bay-01", { vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.telemetry("bay-02", { vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.standing()).toEqual(["bay-02 10 A until 09:00:00.000"]);
+  expect(depot.warnings).toEqual([
+    "vehicle v1 is claimed by bay-01 and bay-02: the newer report, bay-02, wins",
+  ]);
+});
+
+test("unplugging keeps a fixed binding, so the next plug-in starts limited", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a refusal is recorded once, and an answer to another command not at all (F90)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  depot.floor.answers = "refuses";
+  await depot.until("08:10");
+  const [, ...after] = depot.audit("outcome");
+  expect(after).toHaveLength(1);
+  expect(after[0]).toMatch(/refused by the charger: busy$/);
+  const charger = depot.floor.published[0]?.command.charger;
+  if (charger === undefined) throw new Error("nothing was sent");
+  await depot.hears({ kind: "ack", charger, id: "1-1", accepted: true, value: 10, reason: null });
+  expect(depot.audit("outcome")).toHaveLength(2);
+});
+
+test("a charger that is not configured is not listened to", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.telemetry("bay-99", { vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
+});

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+test("the event of higher priority wins, and the other resumes when it ends (F54)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 16, priority: 5 })
+    .withEvent({ id: "EV-2", start: "08:30", minutes: 30, amperes: 8, priority: 1 })
+    .running();
+  await depot.until("11:00");
+  expect(depot.timedCommands()).toEqual([
+    "08:00:00.000 bay-01 16 A",
+    "08:30:00.000 bay-01 8 A",
+    "09:00:00.000 bay-01 16 A",
+    "10:00:00.000 bay-01 release",
+  ]);
+});
+
+test("every decision says in the record what was decided and why", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01", { name: "Bus 1" })
+    .withEvent({ start: "08:00", minutes: 30, amperes: 40 })
+    .running();
+  await depot.until("09:00");
+  expect(depot.audit("decision")).toEqual([
+    "bay-01 (Bus 1) to 32 A until 08:30:00: event EV-1 priority 1, offset 0 s of 0 s; 40 A asked, charger maximum: 32 A",
+    "bay-01 (Bus 1) released: event EV-1 has ended",
+  ]);
+});
+
+test("observe decides and records everything and publishes no command", async () => {
+  const depot = await aDepot()
+    .withControl({ mode: "observe" })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.brokerReturns();
+  await depot.online("bay-01", true);
+  await depot.restart();
+  await depot.until("09:00");
+  expect(depot.messages()).toEqual([]);
+  expect(depot.audit("decision")).toEqual([
+    "observing, not sent: bay-01 (v1) to 10 A until 08:30:00: event EV-1 priority 1, offset 0 s of 0 s",
+    "observing, not sent: bay-01 (v1) released: event EV-1 has ended",
+  ]);
+});
+
+test("the minimum interval holds an increase back, never a reduction or a pause", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { minInterval: "5m" })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:01");
+  await depot.deliver({ start: "08:00", amperes: 20, revision: 1 });
+  await depot.until("08:06");
+  await depot.deliver({ start: "08:00", amperes: 12, revision: 2 });
+  await depot.passes(1000);
+  await depot.deliver({ start: "08:00", amperes: 0, revision: 3 });
+  await depot.passes(1000);
+  expect(depot.timedCommands()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "08:05:00.000 bay-01 20 A",
+    "08:06:00.001 bay-01 12 A",
+    "08:06:01.011 bay-01 pause",
+  ]);
+});
+
+test("the dead band swallows a small increase, never a reduction", async () => {
+  const depot = await aDepot()
+    .withControl({ deadband: 2 })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:01");
+  await depot.deliver({ start: "08:00", amperes: 11, revision: 1 });
+  await depot.deliver({ start: "08:00", amperes: 9.5, revision: 2 });
+  await depot.deliver({ start: "08:00", amperes: 12, revision: 3 });
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 9.5 A", "bay-01 12 A"]);
+});
+
+test("a charger that an operator frees stays free until the event ends, and later events apply", async () => {
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "08:30", minutes: 60, amperes: 12, vehicles: ["v1"], priority: 9 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.free("bay-01");
+  await depot.until("08:20");
+  await depot.restart();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual([
+    "08:10:00.001 bay-01 release",
+    "08:30:00.000 bay-01 12 A",
+    "09:00:00.000 bay-02 release",
+    "09:30:00.000 bay-01 release",
+  ]);
+  expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator until 09:00:00"]);
+});
+
+test("freeing a charger that nothing limits tells it nothing", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00" }).running();
+  await depot.free("bay-01");
+  await depot.until("08:01");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a configured level at the end is told once, and stands", async () => {
+  const depot = await aDepot()
+    .withControl({ atEnd: { current: 16 } })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:30:00.000 bay-01 16 A"]);
+});

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").pollingEvery("1h").running();
+  depot.disk.full = true;
+  const answer = await depot.deliver({ start: "08:00", amperes: 10 });
+  expect(answer).toMatchObject({ kind: "refused", status: 503 });
+  await depot.passes(60_000);
+  expect(depot.messages()).toEqual([]);
+  depot.disk.full = false;
+  expect(await depot.deliver({ start: "08:00", amperes: 10 })).toMatchObject({ taken: { accepted: 1 } });
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("while the disk is full nothing new is sent and what holds keeps its lease; control recovers by itself (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicles(3)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:20", minutes: 60, amperes: 12, vehicles: ["v2"] })
+    .withEvent({ id: "EV-3", start: "08:20", minutes: 60, amperes: 14, vehicles: ["v1"], priority: 0 })
+    .running();
+  await depot.until("08:10:30");
+  depot.forget();
+  depot.disk.full = true;
+  const looks = depot.looks;
+  await depot.until("08:30:30");
+  expect(depot.commands()).toEqual([]);
+  const times = depot.floor.published.map(({ at }) => at);
+  expect(times.length).toBeGreaterThan(15);
+  for (const [index, at] of times.slice(1).entries()) expect(at - (times[index] ?? 0)).toBeLessThan(70_000);
+  expect(depot.looks - looks).toBeLessThan(600);
+  depot.disk.full = false;
+  await depot.until("08:30:40");
+  expect(depot.standing()).toEqual(["bay-01 14 A until 09:20:00.000", "bay-02 12 A until 09:20:00.000"]);
+});
+
+test("two looks that share a commit that fails are both done again (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", null)
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  const delivered = depot.deliver({ id: "EV-2", start: "08:00", amperes: 8, vehicles: ["v1"], priority: 0 });
+  const pluggedIn = depot.telemetry("bay-02", { state: "charging", vehicle: "v2" });
+  expect(await delivered).toMatchObject({ kind: "refused" });
+  await pluggedIn;
+  depot.partner.events.delete("EV-2");
+  depot.disk.full = false;
+  await depot.until("08:10:10");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:10:05.001 bay-02 10 A"]);
+});
+
+test("an operator's hold that could not be stored does not hold (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  depot.disk.full = false;
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  await depot.free("bay-01");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+const acting = (onStop: string) =>
+  aDepot()
+    .withControl({ onStop })
+    .withVehicles(2)
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] });
+
+test("a stop that keeps sends nothing, and names every charger that stays limited", async () => {
+  const depot = await acting("keep").running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.stop();
+  expect(depot.messages()).toEqual([]);
+  expect(depot.warnings).toEqual(["bay-01 stays at 10 A until 09:00:00"]);
+});
+
+test("a stop that releases tells every limited charger so, and a restart takes the event up again", async () => {
+  const depot = await acting("release").running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.stop();
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  depot.forget();
+  depot.start();
+  await depot.passes(1000);
+  expect(depot.commands().at(-1)).toBe("bay-01 10 A");
+});
+
+test("a stop that pauses is undone by a start after the event has ended", async () => {
+  const depot = await acting("pause").running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.stop();
+  expect(depot.commands()).toEqual(["bay-01 pause"]);
+  await depot.until("09:30");
+  depot.forget();
+  depot.start();
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+});

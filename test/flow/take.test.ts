@@ -1,0 +1,200 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+const acting = () =>
+  aDepot().withVehicles(3).withEvent({ start: "08:00", minutes: 180, spread: 10, amperes: 10 }).running();
+
+test("a webhook is answered with what became of its events, after the commit", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const event = depot.has({ start: "08:00" });
+  const counts = async (body: unknown) => {
+    const answer = await depot.post(body);
+    return answer.kind === "taken" ? answer.taken : answer;
+  };
+  expect(await counts(event)).toEqual({ accepted: 1, repeats: 0, rejected: 0 });
+  expect(await counts(event)).toEqual({ accepted: 0, repeats: 1, rejected: 0 });
+  expect(await counts([event, { ...event, ID: "EV-2", intervalPeriod: { start: "soon" } }])).toEqual({
+    accepted: 0,
+    repeats: 1,
+    rejected: 1,
+  });
+});
+
+test("the same event by webhook and by poll, again and again, changes nothing (F50)", async () => {
+  const depot = await acting();
+  await depot.until("08:20");
+  depot.forget();
+  const rows = depot.audit("event", "decision").length;
+  await depot.post(depot.partner.events.get("EV-1"));
+  await depot.until("08:25");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.messages()).toHaveLength(3 * 5);
+  expect(depot.audit("event", "decision")).toHaveLength(rows);
+});
+
+test("the same rubbish in every poll is recorded once (F39)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const good = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });
+  depot.partner.events.set("EV-2", { ...good, ID: "EV-2", intervalPeriod: { start: "soon" } });
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  expect(depot.audit("rejected")).toHaveLength(1);
+});
+
+test("a change in the middle of an event sends each charger one message, and none where nothing changed for it (F52)", async () => {
+  const depot = await acting();
+  await depot.until("08:20:30");
+  const change = { start: "08:00", minutes: 180, spread: 10, amperes: 16, revision: 1 };
+  depot.forget();
+  await depot.deliver(change);
+  await depot.passes(2000);
+  expect(
+    depot
+      .messages()
+      .map((line) => line.slice(13))
+      .toSorted(),
+  ).toEqual(["bay-01 16 A", "bay-02 16 A", "bay-03 16 A"]);
+  depot.forget();
+  await depot.deliver({ ...change, revision: 2, name: "Renamed" });
+  await depot.passes(2000);
+  expect(depot.messages()).toEqual([]);
+});
+
+test("a vehicle that an edit takes out of an event is released at its own moment, the others are told nothing", async () => {
+  const depot = await acting();
+  await depot.until("08:20:30");
+  depot.forget();
+  await depot.deliver({
+    start: "08:00",
+    minutes: 180,
+    spread: 10,
+    amperes: 10,
+    revision: 1,
+    vehicles: ["v1", "v2"],
+  });
+  await depot.until("08:30:31");
+  // It learns when its turn comes, and is released then.
+  expect(depot.commands()).toEqual(["bay-03 10 A", "bay-03 release"]);
+  const [told, released] = depot.fresh();
+  expect(released?.at).toBe(told?.command.until);
+});
+
+test("a withdrawal spreads the releases over at most ten minutes (F53)", async () => {
+  const depot = await acting();
+  await depot.until("09:00");
+  depot.forget();
+  await depot.withdraw("EV-1", 1);
+  await depot.until("09:10:01");
+  const releases = depot.timedCommands().filter((line) => line.endsWith("release"));
+  expect(releases.map((line) => line.slice(13)).toSorted()).toEqual([
+    "bay-01 release",
+    "bay-02 release",
+    "bay-03 release",
+  ]);
+  expect(new Set(releases.map((line) => line.slice(0, 12))).size).toBe(3);
+  expect(depot.audit("event").at(-1)).toBe("event EV-1 was withdrawn (webhook)");
+});
+
+test("one empty list withdraws nothing, nor do many while the event is found by its id (F40, F41)", async () => {
+  const depot = await acting();
+  await depot.until("08:30");
+  const hidden = depot.partner.events.get("EV-1");
+  depot.partner.events.clear();
+  await depot.until("08:31");
+  expect(depot.partner.asked.filter((line) => line.endsWith("EV-1"))).toEqual([]);
+  if (hidden !== undefined) depot.partner.events.set("EV-1", hidden);
+  depot.partner.unlisted.add("EV-1");
+  await depot.until("08:40");
+  expect(depot.partner.asked.some((line) => line.endsWith("EV-1"))).toBe(true);
+  expect(depot.standing()).toHaveLength(3);
+});
+
+test("missing from two complete lists and 404 by its id is a withdrawal (F40)", async () => {
+  const depot = await acting();
+  await depot.until("08:30:30");
+  depot.forget();
+  depot.partner.events.clear();
+  await depot.until("08:50");
+  expect(depot.partner.asked.filter((line) => !line.endsWith("list"))).toHaveLength(1);
+  expect(depot.commands().filter((words) => words.endsWith("release"))).toHaveLength(3);
+  expect(depot.audit("event").at(-1)).toBe("event EV-1 was withdrawn (fetch)");
+});
+
+test("neither a failing list nor a 500 by id counts as absence (F40)", async () => {
+  const depot = await acting();
+  await depot.until("08:30");
+  depot.partner.events.clear();
+  depot.partner.answers = { status: 500 };
+  await depot.until("10:00");
+  expect(depot.standing()).toHaveLength(3);
+});
+
+test("a withdrawn event stays withdrawn for late copies of it, and comes back with a newer revision", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  const copy = depot.partner.events.get("EV-1");
+  await depot.withdraw("EV-1", 0);
+  await depot.post(copy);
+  await depot.until("08:10");
+  expect(depot.commands()).toEqual([]);
+  await depot.deliver({ start: "08:00", amperes: 12, revision: 1 });
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 12 A"]);
+});
+
+test("a later list that holds a withdrawn event brings it back; one that was asked for before does not", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  const event = depot.partner.events.get("EV-1");
+  if (event === undefined) throw new Error("no event");
+  depot.partner.takesMs = 20_000;
+  await depot.until("07:55");
+  while (!depot.partner.busy) await depot.passes(1000);
+  await depot.withdraw("EV-1");
+  await depot.until("07:55:50");
+  expect(depot.audit("event").at(-1)).toBe("event EV-1 was withdrawn (webhook)");
+  depot.partner.events.set("EV-1", event);
+  depot.has({ id: "EV-2", start: "20:00" });
+  await depot.until("08:10");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("an older revision that comes late is not acted on (F51)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 16, revision: 2 })
+    .running();
+  await depot.until("08:10");
+  const newest = depot.partner.events.get("EV-1");
+  await depot.deliver({ start: "08:00", amperes: 8, revision: 1 });
+  if (newest !== undefined) depot.partner.events.set("EV-1", newest);
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 16 A"]);
+});
+
+test("two webhooks that contradict each other are settled by a fetch of that event (F51)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
+  await depot.until("00:10");
+  await depot.deliver({ start: "08:00", amperes: 16 });
+  depot.forget();
+  await depot.deliver({ start: "08:00", amperes: 8 });
+  await depot.passes(100);
+  expect(depot.partner.asked).toEqual(["00:10:00.011 EV-1"]);
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 8 A"]);
+});
+
+test("an unknown payload type is recorded and never acted on (F55)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const event = depot.has({ start: "08:00" });
+  await depot.post({ ...event, payload: { payloadType: "Unknown", targetCurrent: 16 } });
+  depot.partner.events.clear();
+  await depot.until("08:01");
+  expect(depot.messages()).toEqual([]);
+  expect(depot.audit("event").join()).toContain("payload type Unknown is not known: never acted on");
+});

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+
+import type { AuditEntry } from "../../src/core/audit.ts";
+import { instant } from "../../src/core/units.ts";
+import { Metrics } from "../../src/operator/metrics.ts";
+
+const metrics = (): Metrics =>
+  new Metrics({
+    dispatches: () => 12,
+    chargers: () => ({ online: 2, offline: 1, silent: 0 }),
+    commands: () => ({ accepted: 2 }),
+    brokerUp: () => true,
+    partnerUp: () => false,
+    partnerSilence: () => 61.5,
+    tokenAge: () => null,
+    stateBytes: () => 4096,
+  });
+
+const names = async (): Promise<readonly string[]> =>
+  (await metrics().text()).split("\n").flatMap((line) => (line.startsWith("# TYPE ") ? [line.slice(7)] : []));
+
+test("these are the metrics, no more and no fewer", async () => {
+  expect([...(await names())].toSorted()).toEqual([
+    "setpointd_audit_rows_total counter",
+    "setpointd_broker_up gauge",
+    "setpointd_chargers gauge",
+    "setpointd_commands gauge",
+    "setpointd_commit_duration_seconds histogram",
+    "setpointd_deliveries_total counter",
+    "setpointd_dispatch_lateness_seconds histogram",
+    "setpointd_dispatches gauge",
+    "setpointd_loop_stall_seconds gauge",
+    "setpointd_partner_silence_seconds gauge",
+    "setpointd_partner_up gauge",
+    "setpointd_publish_duration_seconds histogram",
+    "setpointd_publishes_total counter",
+    "setpointd_quarantined_total counter",
+    "setpointd_state_bytes gauge",
+    "setpointd_token_age_seconds gauge",
+    "setpointd_verdicts_total counter",
+  ]);
+});
+
+test("names keep the conventions: one prefix, base units, counters and only counters end in _total", async () => {
+  for (const line of await names()) {
+    const [name = "", type] = line.split(" ");
+    expect(name).toMatch(/^setpointd_[a-z][a-z_]*[a-z]$/);
+    expect(name).not.toMatch(/(milliseconds|_ms|minutes|kilobytes|_count$|_sum$|_bucket$)/);
+    expect(name.endsWith("_total")).toBe(type === "counter");
+    if (type === "histogram") expect(name).toMatch(/_(seconds|bytes)$/);
+  }
+});
+
+test("every metric has help that is a sentence", async () => {
+  const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
+  expect(help).toHaveLength(17);
+  for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
+});
+
+test("what happened is counted where it belongs", async () => {
+  const counted = metrics();
+  counted.delivered("webhook", { accepted: 2, repeats: 0, rejected: 1 });
+  counted.published({ ok: true }, 0.004);
+  counted.published({ ok: false, retry: true, reason: "broker down" }, 5);
+  counted.startedLate(0.003);
+  const row: AuditEntry = {
+    at: instant(0),
+    kind: "outcome",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: "1-1",
+    words: "",
+    facts: { progress: "refused" },
+  };
+  counted.committed(0.002, [row, { ...row, kind: "rejected", facts: null }]);
+  const text = await counted.text();
+  for (const line of [
+    'setpointd_deliveries_total{source="webhook",outcome="accepted"} 2',
+    'setpointd_deliveries_total{source="webhook",outcome="rejected"} 1',
+    'setpointd_publishes_total{outcome="acknowledged"} 1',
+    'setpointd_publishes_total{outcome="failed"} 1',
+    "setpointd_publish_duration_seconds_count 1",
+    "setpointd_dispatch_lateness_seconds_count 1",
+    "setpointd_commit_duration_seconds_count 1",
+    'setpointd_verdicts_total{verdict="refused"} 1',
+    "setpointd_quarantined_total 1",
+    'setpointd_chargers{state="offline"} 1',
+    'setpointd_commands{verdict="accepted"} 2',
+    "setpointd_broker_up 1",
+    "setpointd_partner_up 0",
+  ]) {
+    expect(text).toContain(`${line}\n`);
+  }
+  // No token: no age, rather than an age of nothing.
+  expect(text).not.toMatch(/^setpointd_token_age_seconds/m);
+});

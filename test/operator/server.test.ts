@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { auditParameters, OperatorListener, type OperatorViews } from "../../src/operator/server.ts";
+
+let ready = true;
+const views: OperatorViews = {
+  ready: () => ready,
+  status: () => ({ mode: "drive" }),
+  events: () => [{ id: "EV-1" }],
+  chargers: () => [],
+  vehicles: () => [],
+  audit: (query) => [{ ...query }],
+  metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
+};
+
+let listener: OperatorListener;
+beforeEach(async () => {
+  ready = true;
+  listener = await OperatorListener.start({ host: "127.0.0.1", port: 0 }, views);
+});
+afterEach(() => listener[Symbol.asyncDispose]());
+
+const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${listener.port}${path}`);
+
+test("health is asked of the process, readiness of the daemon", async () => {
+  expect((await get("/healthz")).status).toBe(200);
+  expect((await get("/readyz")).status).toBe(200);
+  ready = false;
+  expect((await get("/healthz")).status).toBe(200);
+  expect((await get("/readyz")).status).toBe(503);
+});
+
+test("the API is JSON, and what is not there is a JSON 404", async () => {
+  expect(await (await get("/api/v1/events")).json()).toEqual([{ id: "EV-1" }]);
+  const missing = await get("/api/v1/nothing");
+  expect([missing.status, await missing.json()]).toEqual([404, { error: "not found" }]);
+});
+
+test("metrics have the type that a scraper asks for", async () => {
+  const response = await get("/metrics");
+  expect(response.headers.get("content-type")).toContain("version=0.0.4");
+  expect(await response.text()).toBe("up 1\n");
+});
+
+test("the record is asked for in pieces, and nonsense is explained", async () => {
+  const response = await get("/api/v1/audit?event=EV-1&after=12&limit=50&newest=true");
+  expect(await response.json()).toEqual([{ event: "EV-1", after: 12, limit: 50, newest: true }]);
+  const refused = await get("/api/v1/audit?after=yesterday");
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    { error: "after and limit are whole numbers, e.g. ?after=120&limit=50" },
+  ]);
+});
+
+test("no one request takes more than ten thousand rows", () => {
+  expect(auditParameters({ limit: "999999" })).toMatchObject({ limit: 10_000 });
+  expect(auditParameters({})).toMatchObject({ limit: 1000, newest: false });
+  expect(auditParameters({ after: "-1" })).toBeTypeOf("string");
+});
+
+test("nothing can be changed through it", async () => {
+  for (const method of ["POST", "PUT", "DELETE"]) {
+    const response = await fetch(`http://127.0.0.1:${listener.port}/api/v1/chargers`, { method });
+    expect(response.status).toBe(404);
+  }
+});

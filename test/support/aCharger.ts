@@ -1,0 +1,65 @@
+import type { ExpandContext } from "../../src/core/control/expand.ts";
+import type { ControlSettings } from "../../src/core/control/settings.ts";
+import type { Charger } from "../../src/core/site/charger.ts";
+import type { Vehicle } from "../../src/core/site/vehicle.ts";
+import { amperes, chargerId, millis, seconds, vehicleId } from "../../src/core/units.ts";
+
+/** bay-01: 6 to 32 A on three phases of 230 V. */
+export const aCharger = ({ id, ...changes }: Changed<Charger> = {}): Charger => ({
+  profile: "native",
+  params: {},
+  broker: "",
+  minCurrent: amperes(6),
+  maxCurrent: amperes(32),
+  minPower: null,
+  maxPower: null,
+  maxDischarge: null,
+  phases: 3,
+  voltage: 230,
+  belowMinimum: "pause",
+  atEnd: { kind: "release" },
+  minInterval: millis(0),
+  deadband: amperes(0),
+  ...changes,
+  id: chargerId(id ?? "bay-01"),
+});
+
+/** veh-214, Bus 214, fixed to bay-01. */
+export const aVehicle = ({ id, ...changes }: Changed<Vehicle> = {}): Vehicle => ({
+  name: "Bus 214",
+  charger: chargerId("bay-01"),
+  maxCurrent: null,
+  maxPower: null,
+  phases: null,
+  identities: [],
+  ...changes,
+  id: vehicleId(id ?? "veh-214"),
+});
+
+type Changed<T extends { readonly id: string }> = Partial<Omit<T, "id">> & { readonly id?: string };
+
+/** The defaults of DESIGN 5. */
+export const settingsWith = (changes: Partial<ControlSettings> = {}): ControlSettings => ({
+  mode: "drive",
+  powerUnit: "kW",
+  priority: "lower",
+  priorityZero: "highest",
+  ties: "newest",
+  randomizedEnd: "shift",
+  untargeted: "ignore",
+  vehicleTargetTypes: ["vehicle"],
+  refresh: seconds(60),
+  ...changes,
+});
+
+export const SITE_KEY = new Uint8Array(32).fill(7);
+
+/** A site with these vehicles, veh-214 unless told. */
+export const aContext = (
+  vehicles: readonly string[] = ["veh-214"],
+  settings: Partial<ControlSettings> = {},
+): ExpandContext => ({
+  siteKey: SITE_KEY,
+  vehicles: new Map(vehicles.map((id) => [vehicleId(id), aVehicle({ id, charger: null })])),
+  settings: settingsWith(settings),
+});
