@@ -16,7 +16,9 @@ export async function bundle(root: string): Promise<Bundle> {
   const [chunk] = output;
   const missing = chunk.imports.filter((name) => !isBuiltin(name));
   if (output.length > 1 || missing.length > 0)
-    throw new Error(`the bundle is not whole: ${[...output.map(({ fileName }) => fileName), ...missing].join(", ")}`);
+    throw new Error(
+      `the bundle is not whole: ${[...output.map(({ fileName }) => fileName), ...missing].join(", ")}`,
+    );
   // In one file these would be true for everyone, or point beside the package: src/shipped.ts is the way.
   for (const trap of ["import.meta.main", 'new URL("../']) {
     if (chunk.code.includes(trap)) throw new Error(`the bundle contains ${trap}`);

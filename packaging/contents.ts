@@ -15,18 +15,28 @@ export interface Contents {
   readonly runtime: Runtime;
 }
 
+const LIB = "lib/setpointd";
+const DOC = "share/doc/setpointd";
+
 /** What is below /usr once it is installed; the tarball is the same tree. */
-export function contents(root: string, arch: Arch, { version, licence, seconds, bundle, runtime }: Contents) {
+export function contents(root: string, arch: Arch, parts: Contents): readonly Entry[] {
+  const { version, licence, seconds, bundle, runtime } = parts;
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   const lock = readLock(root);
   const libraries = bundle.packages.map(lock);
   const bill = { version, licence, seconds, runtime: lock(`node_modules/node-linux-${arch}`), libraries };
-  const example = text("config/example.yaml").replace("./setpointd.schema.json", `/usr/${LIB}/config/setpointd.schema.json`);
+  const example = text("config/example.yaml").replace(
+    "./setpointd.schema.json",
+    `/usr/${LIB}/config/setpointd.schema.json`,
+  );
   return [
     file("bin/setpointd", text("packaging/setpointd.sh"), 0o755),
     file(`${LIB}/node`, runtime.node, 0o755),
     file(`${LIB}/setpointd.mjs`, bundle.code),
-    file(`${LIB}/package.json`, `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`),
+    file(
+      `${LIB}/package.json`,
+      `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`,
+    ),
     ...globSync("config/**/*.{yaml,json}", { cwd: root }).map((path) => file(`${LIB}/${path}`, text(path))),
     file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
     file(`${DOC}/README.md`, text("README.md")),
@@ -35,11 +45,8 @@ export function contents(root: string, arch: Arch, { version, licence, seconds, 
     file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
     file(`${DOC}/LICENSE.node`, runtime.licence),
     file(`${DOC}/sbom.cdx.json`, sbom(bill)),
-  ] as const satisfies readonly Entry[];
+  ];
 }
-
-const LIB = "lib/setpointd";
-const DOC = "share/doc/setpointd";
 
 /** The tree of the tarball under /usr, and the places for configuration and secrets. No configuration: it would start by itself. */
 export const installed = (tree: readonly Entry[]): readonly Entry[] => [
@@ -49,10 +56,18 @@ export const installed = (tree: readonly Entry[]): readonly Entry[] => [
 ];
 
 /** Our own licence by name, and the texts of all that is bundled: most ask for just that. */
-function copyright(root: string, licence: string, places: readonly string[], libraries: readonly Locked[]): string {
+function copyright(
+  root: string,
+  licence: string,
+  places: readonly string[],
+  libraries: readonly Locked[],
+): string {
   const parts = libraries.map(({ name, version, licence: terms }, index) => {
     const texts = globSync(`${places[index]}/{LICENSE,LICENCE,COPYING,NOTICE}*`, { cwd: root }).toSorted();
-    return [`${name} ${version} (${terms})`, ...texts.map((path) => readFileSync(join(root, path), "utf8").trim())];
+    return [
+      `${name} ${version} (${terms})`,
+      ...texts.map((path) => readFileSync(join(root, path), "utf8").trim()),
+    ];
   });
   return [
     `setpointd is distributed under ${licence}. The runtime is Node.js: see LICENSE.node.`,

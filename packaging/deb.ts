@@ -43,7 +43,7 @@ function controlText({ version, architecture, entries }: DebOptions): string {
     `Installed-Size: ${Math.ceil(bytes / 1024)}`,
     // What the runtime links; the rest of it is in the package.
     "Depends: libc6 (>= 2.28), libstdc++6 (>= 6), libgcc-s1, libatomic1",
-    "Recommends: systemd (>= 247)",
+    "Recommends: systemd (>= 252)",
     "Suggests: mosquitto",
     "Description: charging setpoints from energy-coordination events",
     " Takes energy-coordination events from a partner, starts each vehicle's share",

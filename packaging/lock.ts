@@ -27,7 +27,8 @@ export function readLock(root: string): (place: string) => Locked {
   return (place) => {
     const { version, integrity, license } = locked.parse(packages[place]);
     const [algorithm, digest] = integrity?.split("-", 2) ?? [];
-    if (algorithm !== "sha512" || digest === undefined) throw new Error(`${place} is locked without a SHA-512`);
+    if (algorithm !== "sha512" || digest === undefined)
+      throw new Error(`${place} is locked without a SHA-512`);
     return {
       name: place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length),
       version,

@@ -27,7 +27,10 @@ const secondsOf = (): number =>
   );
 
 const scripts = Object.fromEntries(
-  ["postinst", "prerm", "postrm"].map((name) => [name, readFileSync(join(root, "packaging/debian", name), "utf8")]),
+  ["postinst", "prerm", "postrm"].map((name) => [
+    name,
+    readFileSync(join(root, "packaging/debian", name), "utf8"),
+  ]),
 );
 
 const { values } = parseArgs({

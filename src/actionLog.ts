@@ -7,14 +7,32 @@ export function logRow(
   log: Logger,
   { kind, charger, vehicle, event, command, words, facts }: AuditEntry,
 ): void {
-  const level = kind === "rejected" || kind === "missed" || isOdd(facts) ? "warn" : "info";
+  const level = isAlarm(facts)
+    ? "error"
+    : kind === "rejected" || kind === "missed" || isOdd(facts)
+      ? "warn"
+      : "info";
   const named = Object.entries({ charger, vehicle, event, command }).filter(([, value]) => value !== null);
   log[level]({ kind, ...Object.fromEntries(named) }, words);
 }
 
-/** An event that contradicts itself, or that looks wrong (flow/take.ts). */
-const isOdd = (facts: Json): boolean =>
-  typeof facts === "object" &&
-  facts !== null &&
-  (("warning" in facts && facts["warning"] !== null) ||
-    ("odd" in facts && Array.isArray(facts["odd"]) && facts["odd"].length > 0));
+const member = (facts: Json, name: string): Json =>
+  typeof facts === "object" && facts !== null && !Array.isArray(facts)
+    ? ((facts as Readonly<Record<string, Json>>)[name] ?? null)
+    : null;
+
+/** A charger that does not do what it was told, however often it is told (flow/judge.ts). */
+const isAlarm = (facts: Json): boolean => member(facts, "alarm") === true;
+
+/** An event that contradicts itself or looks wrong (flow/take.ts), or a command that was refused or not followed. */
+function isOdd(facts: Json): boolean {
+  const odd = member(facts, "odd");
+  const progress = member(facts, "progress");
+  return (
+    member(facts, "warning") !== null ||
+    (Array.isArray(odd) && odd.length > 0) ||
+    progress === "refused" ||
+    progress === "notFollowed" ||
+    progress === "failed"
+  );
+}

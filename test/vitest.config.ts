@@ -19,7 +19,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/e2e/**", "test/bench/**"],
+          exclude: ["test/e2e/**", "test/bench/**", "test/gateway/**"],
           testTimeout: 20_000,
         },
       },

@@ -10,7 +10,7 @@ import { complain, type ExitCode } from "./outcome.ts";
 import { stopSignal } from "./stopSignal.ts";
 
 /** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
-const STOP_PATIENCE_MS = 4_500;
+const STOP_PATIENCE_MS = 4_000;
 
 /** `run`: the daemon until SIGTERM or Ctrl-C; without a configuration the demo. */
 export async function run(named: string | undefined): Promise<ExitCode> {

@@ -96,6 +96,22 @@ export const controlSection = z.strictObject({
     .describe(
       "How often a standing command is sent again, 1s to 1h; a charger's lease is three times this. Default 60s.",
     ),
+  verdict: z
+    .strictObject({
+      ramp: duration("1s", "1h")
+        .prefault("30s")
+        .describe(
+          "How long a charger and its vehicle may take to do what they were told, before what they report is held against it. Default 30s.",
+        ),
+      amperes: quantity(0, 100, "amperes", 0.5)
+        .prefault(0.5)
+        .describe("How far above its limit a charger may draw or report, in A per phase. Default 0.5."),
+      percent: quantity(0, 100, "percent", 5)
+        .prefault(5)
+        .describe("The same in percent of the level; the larger of the two counts. Default 5."),
+    })
+    .prefault({})
+    .describe("When a command counts as followed or not followed, by what the charger reports and draws."),
   minInterval: minInterval
     .prefault("0s")
     .describe(
@@ -123,5 +139,6 @@ export const controlConfig = (section: z.infer<typeof controlSection>): ControlC
   untargeted: section.untargeted,
   vehicleTargetTypes: section.vehicleTargetTypes,
   refresh: section.refresh,
+  verdict: section.verdict,
   onStop: section.onStop,
 });

@@ -33,6 +33,8 @@ export interface Presence {
   /** Null: it never said. */
   readonly online: boolean | null;
   readonly heardAt: Instant | null;
+  /** When it last told its voltages; null: never. */
+  readonly voltagesAt: Instant | null;
   /** All members it ever told, the newest of each. */
   readonly telemetry: Telemetry | null;
 }
@@ -41,7 +43,7 @@ export interface Presence {
 const VOLTAGE_FRESH = minutes(1);
 /** Kinds of rubbish remembered before forgetting all of them; each is at most a few KiB. */
 const MOST_RUBBISH = 1_000;
-const ABSENT: Presence = { online: null, heardAt: null, telemetry: null };
+const ABSENT: Presence = { online: null, heardAt: null, voltagesAt: null, telemetry: null };
 
 /**
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
@@ -190,9 +192,9 @@ export class Depot {
   }
 
   #measuredVoltage(charger: ChargerId, now: Instant): number | null {
-    const { telemetry, heardAt } = this.presenceOf(charger);
+    const { telemetry, voltagesAt } = this.presenceOf(charger);
     const volts = telemetry?.voltagesV?.filter((voltage) => voltage > 0) ?? [];
-    if (volts.length === 0 || heardAt === null || now - heardAt > VOLTAGE_FRESH) return null;
+    if (volts.length === 0 || voltagesAt === null || now - voltagesAt > VOLTAGE_FRESH) return null;
     return volts.reduce((sum, voltage) => sum + voltage, 0) / volts.length;
   }
 }

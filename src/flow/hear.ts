@@ -1,8 +1,9 @@
-import { commandId } from "../core/control/command.ts";
+import { commandId, type CommandRecord } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type Instant, millis, seconds } from "../core/units.ts";
+import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
 
@@ -24,10 +25,13 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   switch (message.kind) {
     case "telemetry": {
       const telemetry = { ...before.telemetry, ...message.telemetry };
-      depot.presence.set(charger, { ...before, heardAt: now, telemetry });
+      const voltagesAt = message.telemetry.voltagesV === undefined ? before.voltagesAt : now;
+      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, telemetry });
       if (before.heardAt === null || now >= before.heardAt + STATE_EVERY) depot.dirty.add(charger);
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
-      return { changes: [], touched: touched.map((id) => ({ charger: id, reassert: false })), warning };
+      const { changes, resend } = judge(depot, charger, message.telemetry, now);
+      const moved = touched.map((id) => ({ charger: id, reassert: false }));
+      return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
     case "online": {
       depot.presence.set(charger, { ...before, heardAt: now, online: message.online });
@@ -42,12 +46,16 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   }
 }
 
+/** Measured counts for more than said. */
+const isJudged = ({ progress }: CommandRecord): boolean =>
+  progress === "followed" || progress === "notFollowed";
+
 function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Instant): Heard {
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
   // Every refresh is answered too: only the first answer, or another one, is news.
-  if (record.progress === progress) return NOTHING;
+  if (record.progress === progress || (ack.accepted && isJudged(record))) return NOTHING;
   const next = { ...record, progress } as const;
   depot.commands.set(ack.charger, next);
   depot.dirty.add(ack.charger);

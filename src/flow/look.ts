@@ -55,6 +55,7 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 /** A new command, numbered and remembered; the row that says why is committed before it is published. */
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
+  const replaces = depot.commands.get(id)?.command.desired ?? null;
   const command: Command = { ...decision, ...depot.nextId(), charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe";
   const record = {
@@ -63,6 +64,9 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     sentAt: null,
     sends: 0,
     failures: 0,
+    replaces,
+    judgeAt: null,
+    resends: 0,
   } as const;
   depot.commands.set(id, record);
   depot.undurable.add(id);

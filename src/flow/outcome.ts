@@ -36,13 +36,17 @@ function arrived(depot: Depot, record: CommandRecord, now: Instant): readonly Ch
     sentAt: now,
     sends: record.sends + 1,
     failures: 0,
+    judgeAt: first ? after(now, depot.settings.verdict.ramp) : record.judgeAt,
   };
   depot.commands.set(record.command.charger, next);
   depot.wake(record.command.charger, after(now, depot.settings.refresh));
   if (!first) return [];
   const took = now - record.command.decidedAt;
   return [
-    outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, { sent: true, ms: took }),
+    outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
+      progress: "acknowledged",
+      ms: took,
+    }),
     { kind: "command", record: next },
   ];
 }
@@ -62,7 +66,7 @@ function failed(
     after(now, backoff(next.failures, 0.5 + fraction / 2, FIRST_RETRY, LONGEST_RETRY)),
   );
   if (record.failures > 0) return [];
-  return [outcomeRow(command, now, `not sent: ${reason}`, { sent: false, reason })];
+  return [outcomeRow(command, now, `not sent: ${reason}`, { progress: "failed", reason })];
 }
 
 const spoken = (sent: Sent): string =>

@@ -47,6 +47,8 @@ export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
       total: depot.chargers.size,
       online: [...depot.presence.values()].filter(({ online }) => online === true).length,
       limited: records.filter(({ command }) => command.desired.kind !== "release").length,
+      followed: records.filter(({ progress }) => progress === "followed").length,
+      notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
       refused: records.filter(({ progress }) => progress === "refused").length,
     },
     events: { known: depot.known.size, dispatches: depot.agenda.size },

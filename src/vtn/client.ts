@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { Delivery } from "../core/delivery.ts";
-import { type EventId, type Instant, type Millis, millis, seconds } from "../core/units.ts";
+import { type EventId, type Instant, instant, type Millis, millis, seconds } from "../core/units.ts";
 import { type Answered, agentFor, exchange } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { type Fetched, eventFrom, failureOf, listFrom } from "./fetched.ts";
@@ -34,8 +34,10 @@ export class VtnClient implements AsyncDisposable {
   readonly #mayAskMore: () => boolean;
   readonly #origin: string;
   readonly #events: string;
-  #digests = new WeakMap<Delivery, string>();
+  readonly #digests = new WeakMap<Delivery, string>();
   #settled: string | null = null;
+  /** The receipt of the last delivery that was not a complete list. */
+  #otherAt: Instant = instant(0);
   /** Monotonic: the partner asked us to be quiet until then. */
   #quietUntil = Number.NEGATIVE_INFINITY;
 
@@ -77,9 +79,10 @@ export class VtnClient implements AsyncDisposable {
    * list the same body is `unchanged`; after anything else the next list is read whatever its bytes.
    */
   settled(delivery: Delivery): void {
-    this.#settled = this.#digests.get(delivery) ?? null;
-    // A list that was read before this delivery came, and is committed after it, must not be recognised either.
-    if (this.#settled === null) this.#digests = new WeakMap();
+    const digest = this.#digests.get(delivery);
+    // A list that was asked for before something else was taken in may be older than that: it is read again.
+    this.#settled = digest !== undefined && delivery.askedAt > this.#otherAt ? digest : null;
+    if (digest === undefined) this.#otherAt = delivery.at;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,6 +12,7 @@ test("without a word about it, control is as documented", () => {
     untargeted: "ignore",
     vehicleTargetTypes: ["vehicle"],
     refresh: 60_000,
+    verdict: { ramp: 30_000, amperes: 0.5, percent: 5 },
     onStop: "keep",
   });
 });

@@ -47,6 +47,9 @@ const record = (progress: CommandRecord["progress"]): CommandRecord => ({
   sentAt: null,
   sends: 0,
   failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
 });
 
 test("a restart keeps the future: events, commands and holds are there again", () => {
@@ -118,12 +121,13 @@ test("an operator's hold counts in the verdict", () => {
 });
 
 /** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
-function allowed(telemetry: Omit<Telemetry, "at"> | null, heardAt: string | null): number | null {
+function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null): number | null {
   const depot = aPicture();
   depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
   depot.presence.set(bay, {
     online: true,
-    heardAt: heardAt === null ? null : at(heardAt),
+    heardAt: at("05:10"),
+    voltagesAt: toldAt === null ? null : at(toldAt),
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -152,7 +156,12 @@ test("the same rubbish is new once", () => {
 });
 
 test("a charger that never spoke is neither online nor offline", () => {
-  expect(aPicture().presenceOf(bay)).toEqual({ online: null, heardAt: null, telemetry: null });
+  expect(aPicture().presenceOf(bay)).toEqual({
+    online: null,
+    heardAt: null,
+    voltagesAt: null,
+    telemetry: null,
+  });
 });
 
 test("of two wishes to be looked at, the earlier one counts, and the later comes in its time", () => {

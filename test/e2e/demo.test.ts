@@ -31,7 +31,7 @@ class Demo implements AsyncDisposable {
 
   /** The lines of the first ten seconds, once those have passed. */
   async opening(): Promise<readonly string[]> {
-    const first = await waitFor(() => this.lines[0]);
+    const first = await waitFor(() => this.lines[0], { timeoutMs: 15_000 });
     await waitFor(() => Date.now() > first.at + 10 * SECOND, { timeoutMs: 12_000 });
     return this.lines.filter(({ at }) => at <= first.at + 10 * SECOND).map(({ text }) => text);
   }

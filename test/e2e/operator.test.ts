@@ -60,7 +60,12 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
       now: expect.stringMatching(ISO),
       next: expect.stringMatching(ISO),
       epoch: set.epoch,
-      partner: { ok: true, answeredAt: expect.stringMatching(ISO), failures: 0, stale: false },
+      partner: {
+        ok: true,
+        answeredAt: expect.stringMatching(ISO),
+        failures: 0,
+        stale: false,
+      },
       broker: { connected: true },
       chargers: { total: 4, limited: 1, refused: 0 },
       events: { known: 1, dispatches: 1 },
@@ -88,7 +93,13 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
     const rows =
       await daemon.view<{ seq: number; kind: string; hash: string; command: string }[]>("/api/v1/audit");
     expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, index) => index + 1));
-    expect(rows.map(({ kind }) => kind)).toEqual(["daemon", "event", "decision", "outcome", "outcome"]);
+    expect(rows.slice(0, 5).map(({ kind }) => kind)).toEqual([
+      "daemon",
+      "event",
+      "decision",
+      "outcome",
+      "outcome",
+    ]);
     expect(rows.every(({ hash }) => /^[0-9a-f]{64}$/.test(hash))).toBe(true);
     const page = await daemon.view<{ seq: number }[]>("/api/v1/audit?charger=bay-01&limit=1&newest=true");
     expect(page.map(({ seq }) => seq)).toEqual([rows.length]);

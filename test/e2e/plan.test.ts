@@ -41,6 +41,8 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
   test("run keeps every window, level and winner that plan printed, to within a second", async () => {
     await using site = await aSite({ pollEvery: "1s" });
     const { partner, floor } = site;
+    await using daemon = await site.run();
+    const begun = new Date().toISOString();
     const events = [
       anEvent("EV-long", {
         startIn: 4 * SECOND,
@@ -58,10 +60,9 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
       anEvent("EV-zero", { startIn: 5 * SECOND, lastsMs: 3 * SECOND, amperes: 0, vehicles: ["veh-4"] }),
     ].map((event) => partner.put(event));
     const list = listFile(site, events);
-    const planned = await setpointd(["plan", "-c", site.config, "--events", list, "--json"]);
+    const planned = await setpointd(["plan", "-c", site.config, "--events", list, "--json", "--at", begun]);
     expect([planned.code, planned.stderr]).toEqual([0, ""]);
     const rows: StretchRow[] = JSON.parse(planned.stdout);
-    await using daemon = await site.run();
 
     expect(new Set(rows.map(({ charger }) => charger))).toEqual(
       new Set(["bay-01", "bay-02", "bay-03", "bay-04"]),

@@ -25,7 +25,7 @@ test("decision, acknowledgement and acceptance are three rows of the record", as
   expect(accepted).toMatch(/accepted by the charger after 25 ms$/);
 });
 
-test("a release that nobody confirms goes out three times, a minute apart", async () => {
+test("a release that is not seen to be followed is refreshed three times, a minute apart", async () => {
   const depot = await oneCharger().withSilentChargers().running();
   await depot.until("08:59:30");
   depot.forget();
@@ -34,11 +34,14 @@ test("a release that nobody confirms goes out three times, a minute apart", asyn
     "09:00:00.000 bay-01 release",
     "09:01:00.005 bay-01 release",
     "09:02:00.010 bay-01 release",
+    "09:03:00.015 bay-01 release",
   ]);
 });
 
-test("a release that is accepted goes out once", async () => {
+test("a release that is seen to be followed goes out once", async () => {
   const depot = await oneCharger().running();
+  await depot.until("09:00:31");
+  await depot.telemetry("bay-01", { state: "charging", limitA: 32 });
   await depot.until("10:00");
   expect(depot.messages().filter((line) => line.includes("release"))).toHaveLength(1);
 });

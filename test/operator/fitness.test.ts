@@ -11,7 +11,10 @@ const broken = (): never => {
 };
 
 test("a daemon is fit while a commit works and its last look is fresh", () => {
-  expect(fitness({ committed, readBack, sinceLook: seconds(150) })).toEqual({ fit: true, words: "controlling" });
+  expect(fitness({ committed, readBack, sinceLook: seconds(150) })).toEqual({
+    fit: true,
+    words: "controlling",
+  });
 });
 
 test("a look that is older than two naps, or none at all, is not fit", () => {

@@ -27,7 +27,8 @@ function aWatchdog(first: Health) {
   return { world, watchdog };
 }
 
-const feeds = (told: readonly string[]): number => told.filter((line) => line.startsWith("WATCHDOG=1")).length;
+const feeds = (told: readonly string[]): number =>
+  told.filter((line) => line.startsWith("WATCHDOG=1")).length;
 
 test("systemd hears READY once, then a sign of life after each health pass, and STOPPING at the end", async () => {
   const { world, watchdog } = aWatchdog(FIT);

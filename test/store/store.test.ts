@@ -149,3 +149,19 @@ test("whatever text a row carries, it always reads back and verifies", async () 
   );
   expect(store.verify()).toMatchObject({ ok: true });
 });
+
+test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  const before = store.stats().bytes;
+  expect(store.beat(NOON)).toEqual({ ok: true });
+  const beaten = store.stats().bytes;
+  expect(beaten).toBeGreaterThan(before);
+  store.write([row("16 A")]);
+  await store.durable();
+  const written = store.stats().bytes;
+  expect(store.beat(NOON)).toEqual({ ok: true });
+  expect(store.stats().bytes).toBe(written);
+  store[Symbol.dispose]();
+  expect(opened(directory).store.verify()).toMatchObject({ ok: true });
+});

@@ -39,6 +39,9 @@ export const commandRecord = (charger: string, seq: number, epoch = 7): CommandR
   sentAt: null,
   sends: 0,
   failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
 });
 
 export const tombstone = (id: string): KnownEvent => ({

@@ -49,6 +49,7 @@ export const settingsWith = (changes: Partial<ControlSettings> = {}): ControlSet
   untargeted: "ignore",
   vehicleTargetTypes: ["vehicle"],
   refresh: seconds(60),
+  verdict: { ramp: seconds(30), amperes: 0.5, percent: 5 },
   ...changes,
 });
 

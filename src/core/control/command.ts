@@ -29,6 +29,9 @@ export type Progress =
   | "acknowledged"
   | "accepted"
   | "refused"
+  /** Measured: the charger does, or does not do, what it was told. Only these close a command. */
+  | "followed"
+  | "notFollowed"
   /** Decided in observe mode: it never went out, and the charger counts as never commanded. */
   | "observed";
 
@@ -36,10 +39,15 @@ export type Progress =
 export interface CommandRecord {
   readonly command: Command;
   readonly progress: Progress;
+  /** What it was told before, which tells whether a release was followed; null: nothing by us. */
+  readonly replaces: Desired | null;
   /** Last time it went out, null: never. */
   readonly sentAt: Instant | null;
-  /** How often it went out; a release goes out three times unless it is accepted first. */
   readonly sends: number;
+  /** Telemetry from then on judges it; null: it never arrived. */
+  readonly judgeAt: Instant | null;
+  /** How often it was sent again because it was not followed. */
+  readonly resends: number;
   /** Failed publishes since the last that worked. */
   readonly failures: number;
 }

@@ -47,8 +47,8 @@ const UNSURE: Decision = {
 
 const AGAIN = { kind: "again", lookAt: null } as const;
 
-/** How often an unconfirmed release goes out before we let it rest. */
-const RELEASE_SENDS = 3;
+/** How often a release that is not seen to be followed is sent again before we let it rest. */
+const RELEASE_REFRESHES = 3;
 
 /** Desired minus last known is what to do about one charger (DESIGN 5.6). Doing it and asking again gives nothing. */
 export function reconcile(verdict: Verdict, situation: Situation): Step {
@@ -57,7 +57,9 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   if (wanted === null)
     return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
-  if (last !== undefined && isSame(decision, last)) return standing(last, situation);
+  if (last !== undefined && (isSame(decision, last) || isCutShort(verdict, decision, last))) {
+    return standing(last, situation);
+  }
   if (decision.cause === "event" && !situation.startsAllowed) return waiting(null, situation);
   const free = last === undefined ? now : freeAt(last, decision, verdict);
   return free > now ? waiting(free, situation) : { kind: "decide", decision };
@@ -108,10 +110,13 @@ function standing(
   const { command, progress, sentAt, sends } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
   const isRelease = command.desired.kind === "release";
-  if (isRelease && progress === "accepted") return { kind: "nothing", lookAt: null };
+  if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
+  // Nothing holds any more: who has taken its release need not hear of it again because the broker was away.
+  if (isRelease && reassert && progress === "accepted" && sentAt !== null)
+    return { kind: "nothing", lookAt: null };
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
   if (reassert || progress === "planned" || sentAt === null) return AGAIN;
-  if (isRelease && sends >= RELEASE_SENDS) return { kind: "nothing", lookAt: null };
+  if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
   const due = after(sentAt, refresh);
   return due <= now ? AGAIN : { kind: "nothing", lookAt: due };
 }
@@ -122,6 +127,15 @@ const isSame = (decision: Decision, { command }: CommandRecord): boolean =>
   decision.vehicle === command.vehicle &&
   decision.event === command.event &&
   (decision.cause === "event") === (command.cause === "event");
+
+/** An unplanned end changes nothing until this vehicle's turn to be released comes: one message, not two. */
+const isCutShort = ({ winner }: Verdict, decision: Decision, last: CommandRecord): boolean =>
+  winner !== null &&
+  winner.cutAt !== null &&
+  decision.until !== null &&
+  last.command.until !== null &&
+  decision.until < last.command.until &&
+  isSame({ ...decision, until: last.command.until }, last);
 
 function sameLevel(a: Desired, b: Desired): boolean {
   switch (a.kind) {

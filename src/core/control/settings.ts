@@ -1,4 +1,5 @@
 import type { Millis } from "../units.ts";
+import type { JudgeSettings } from "./compliance.ts";
 
 /** The knobs of DESIGN 5.3 to 5.7 that decide what a charger is told. */
 export interface ControlSettings {
@@ -14,4 +15,5 @@ export interface ControlSettings {
   readonly vehicleTargetTypes: readonly string[];
   /** How often a standing command is sent again; its lease is three times this. */
   readonly refresh: Millis;
+  readonly verdict: JudgeSettings;
 }

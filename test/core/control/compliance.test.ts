@@ -88,6 +88,13 @@ test("a charger held to all it can do is free when it says so", () => {
   expect(judged(release, { limitA: 32 }, { kind: "current", amperes: amperes(32) }).kind).toBe("followed");
 });
 
+test("a charger that declares nothing of itself is free when it allows more than it was held to", () => {
+  const plain = aCharger({ minCurrent: null, maxCurrent: null });
+  const told = (limitA: number): Telemetry => ({ at: instant(0), limitA });
+  expect(complianceWith(release, sixteen, told(20), plain, null, settings).kind).toBe("followed");
+  expect(complianceWith(release, sixteen, told(16), plain, null, settings).kind).toBe("notFollowed");
+});
+
 test("a release is not judged without knowing what it released from, or by a vehicle that draws little", () => {
   expect(judged(release, { limitA: 32 }, null)).toEqual({ kind: "unknown" });
   expect(judged(release, { limitA: 32 }, release)).toEqual({ kind: "unknown" });

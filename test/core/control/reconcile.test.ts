@@ -66,6 +66,9 @@ const told = (
   sentAt: at("05:10"),
   sends: 1,
   failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
   ...record,
 });
 
@@ -132,7 +135,11 @@ test("F80 F88: when the broker or the charger is back, what holds is sent once m
 });
 
 test("a publish that failed is tried again by the next look", () => {
-  const never = told(A(16), {}, { progress: "planned", sentAt: null, sends: 0, failures: 1 });
+  const never = told(
+    A(16),
+    {},
+    { progress: "planned", sentAt: null, sends: 0, failures: 1, replaces: null, judgeAt: null, resends: 0 },
+  );
   expect(look(should([event(16)]), never).kind).toBe("again");
   expect(look(should([event(16)]), { ...never, progress: "refused" }).kind).toBe("again");
 });
@@ -187,7 +194,7 @@ test("what is configured for the end is for the vehicle of the event: one that i
 test("a charger at rest is left alone, and its level at rest is kept alive", () => {
   const rest = told(A(10), { cause: "ended", until: null });
   expect(look(should([], { atEnd: A(10) }), rest)).toEqual({ kind: "nothing", lookAt: at("05:11") });
-  expect(look(should(), told(RELEASE, { cause: "operator" }, { progress: "accepted" }))).toEqual({
+  expect(look(should(), told(RELEASE, { cause: "operator" }, { progress: "followed" }))).toEqual({
     kind: "nothing",
     lookAt: null,
   });
@@ -215,11 +222,23 @@ test("after our own stop, a released charger stays released, a paused one is let
 const released = (record: Partial<CommandRecord>, situation: Partial<Situation> = {}) =>
   look(should(), told(RELEASE, {}, record), { now: at("05:11"), ...situation }).kind;
 
-test("a release is sent until the charger accepts it, or three times", () => {
-  expect([1, 2, 3].map((sends) => released({ sends }))).toEqual(["again", "again", "nothing"]);
-  expect(released({ progress: "accepted" })).toBe("nothing");
-  expect(released({ sends: 3 }, { reassert: true })).toBe("again");
+test("a release is refreshed until it is followed, or three times", () => {
+  expect([1, 3, 4].map((sends) => released({ sends }))).toEqual(["again", "again", "nothing"]);
+  expect(released({ progress: "accepted" })).toBe("again");
+  expect(released({ progress: "followed" })).toBe("nothing");
+});
+
+test("who comes back is told of a release again, unless it has taken it", () => {
+  expect(released({ sends: 4 }, { reassert: true })).toBe("again");
   expect(released({ progress: "accepted" }, { reassert: true })).toBe("nothing");
+});
+
+test("an unplanned end is no news to the charger before its turn to be released comes", () => {
+  const soon = { cutAt: at("05:10"), until: at("05:20") };
+  const cut = { ...event(16), ...soon };
+  expect(look(should([cut]), told(A(16))).kind).toBe("nothing");
+  expect(look(should([{ ...cut, cutAt: null }]), told(A(16))).kind).toBe("decide");
+  expect(look(should([{ ...event(10), ...soon }]), told(A(16))).kind).toBe("decide");
 });
 
 test("while observing nothing is ever sent", () => {
@@ -265,7 +284,11 @@ test("what waits does not let the standing command's lease run out", () => {
 });
 
 test("a reduction that did not arrive is tried again while an increase waits", () => {
-  const failed = told(A(10), {}, { progress: "planned", sentAt: null, sends: 0, failures: 1 });
+  const failed = told(
+    A(10),
+    {},
+    { progress: "planned", sentAt: null, sends: 0, failures: 1, replaces: null, judgeAt: null, resends: 0 },
+  );
   expect(look(should([event(20)], { minInterval: minutes(30) }), failed).kind).toBe("again");
 });
 
@@ -363,6 +386,9 @@ function done(step: Step, last: CommandRecord | undefined, now: Instant): Comman
         sentAt: now,
         sends: 1,
         failures: 0,
+        replaces: null,
+        judgeAt: null,
+        resends: 0,
       };
   }
 }

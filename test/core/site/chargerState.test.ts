@@ -6,7 +6,7 @@ import { amperes, chargerId } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
-const SILENT = { online: null, heardAt: null, telemetry: null };
+const SILENT = { online: null, heardAt: null, voltagesAt: null, telemetry: null };
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
 const circumstances = {
   charger: aCharger(),
@@ -32,6 +32,9 @@ const record: CommandRecord = {
   sentAt: at("05:00"),
   sends: 1,
   failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
 };
 
 test("a charger that nobody asks anything of, and that never spoke, says just that", () => {
@@ -67,7 +70,9 @@ test("what is asked, what is allowed and what is measured are three different nu
     currentsA: [30, 30, 31],
     limitA: 32,
   } as const;
-  expect(chargerState(now, record, { online: true, heardAt: at("05:01"), telemetry }, null)).toMatchObject({
+  expect(
+    chargerState(now, record, { online: true, heardAt: at("05:01"), voltagesAt: null, telemetry }, null),
+  ).toMatchObject({
     vehicle: "veh-214",
     occupant: "vehicle",
     asked: { kind: "current", value: 40, unit: "A", event: "EV-7731" },

