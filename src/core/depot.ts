@@ -67,7 +67,8 @@ export class Depot {
   readonly unsure: Set<ChargerId>;
   /** Chargers that wait for their turn to be sent what holds then. */
   readonly toSend = new Set<ChargerId>();
-  readonly inFlight = new Set<ChargerId>();
+  /** Chargers with a publish on its way, and the number of the look after which it left. */
+  readonly inFlight = new Map<ChargerId, number>();
   /** Chargers whose newest decision is not committed yet: it must not go out. */
   readonly undurable = new Set<ChargerId>();
   /** Chargers whose published state is no longer what it should be. */

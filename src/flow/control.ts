@@ -1,6 +1,7 @@
 import {
   concatMap,
   exhaustMap,
+  filter,
   from,
   interval,
   map,
@@ -54,8 +55,8 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
   const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => () => stages.advance()));
   const heard$ = sources.charger$.pipe(map((message) => () => stages.hear(message)));
   const everyone$ = merge(
-    of(() => stages.everyone({ reassert: false })), // the first look
-    sources.brokerUp$.pipe(map(() => () => stages.everyone({ reassert: true }))),
+    of(() => stages.everyone()), // the first look
+    sources.brokerUp$.pipe(map(() => () => stages.brokerReturned())),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((chargers) => () => stages.free(chargers))),
   );
@@ -80,11 +81,13 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
 /** Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. */
 export function states(depot: Depot, ports: ControlPorts): Observable<unknown> {
   const stages = stagesOf(depot, ports);
+  const isQuiet = (): boolean => depot.toSend.size === 0;
   return interval(STATES_EVERY).pipe(
+    filter(isQuiet),
     exhaustMap(() =>
       from([...depot.dirty]).pipe(
         mergeMap((charger) => stages.publishState(charger), STATES_WINDOW),
-        takeWhile((published) => published), // no broker: the rest waits as well
+        takeWhile((published) => published && isQuiet()), // no broker, or commands to send: the rest waits
       ),
     ),
   );

@@ -20,6 +20,7 @@ const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly To
 
 /** A look whose changes are on their way to the disk. */
 export interface Pending {
+  readonly number: number;
   readonly looked: readonly ChargerId[];
   /** Those of them that have something to be sent once it is there. */
   readonly send: readonly ChargerId[];
@@ -28,6 +29,7 @@ export interface Pending {
 
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
 export function stagesOf(depot: Depot, ports: ControlPorts) {
+  let looks = 0;
   const sent = new Map<ChargerId, CommandRecord>();
   const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
 
@@ -79,8 +81,16 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touched;
     },
 
-    everyone({ reassert }: { readonly reassert: boolean }): readonly Touch[] {
-      return touchesOf(depot.chargers.keys(), reassert);
+    everyone(): readonly Touch[] {
+      return touchesOf(depot.chargers.keys());
+    },
+
+    /** The broker is there again. What is on its way by now went to it, not to the one before. */
+    brokerReturned(): readonly Touch[] {
+      return depot.chargers
+        .keys()
+        .toArray()
+        .map((charger) => ({ charger, reassert: !depot.inFlight.has(charger) }));
     },
 
     allowStarts(): readonly Touch[] {
@@ -97,17 +107,26 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     look(touches: readonly Touch[]): Pending {
       const { changes, send } = look(depot, touches, ports.now());
       ports.write(changes);
-      return { looked: touches.map(({ charger }) => charger), send, committed: ports.durable() };
+      looks += 1;
+      return {
+        number: looks,
+        looked: touches.map(({ charger }) => charger),
+        send,
+        committed: ports.durable(),
+      };
     },
 
     /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
-    async committed({ looked, send, committed }: Pending): Promise<number> {
+    async committed({ number, looked, send, committed }: Pending): Promise<number> {
       const { ok } = await committed;
       if (ok) depot.undurable.clear();
       else restart();
       const now = ports.now();
       const line = ok ? send : looked.filter((id) => listens(depot, id) && wantsLease(depot, id, now));
-      for (const charger of line) depot.toSend.add(charger);
+      for (const charger of line) {
+        // What left after this look is what it wanted sent: two looks may share a commit.
+        if ((depot.inFlight.get(charger) ?? 0) < number) depot.toSend.add(charger);
+      }
       return line.length;
     },
 
@@ -115,7 +134,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     async sendWaiting(): Promise<void> {
       for (let charger = nextInLine(); charger !== undefined; charger = nextInLine()) {
         depot.toSend.delete(charger);
-        depot.inFlight.add(charger);
+        depot.inFlight.set(charger, looks);
         await send(charger);
         depot.inFlight.delete(charger);
       }

@@ -111,11 +111,10 @@ function standing(
   if (progress === "observed") return { kind: "nothing", lookAt: null };
   const isRelease = command.desired.kind === "release";
   if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
-  // Nothing holds any more: who has taken its release need not hear of it again because the broker was away.
-  if (isRelease && reassert && progress === "accepted" && sentAt !== null)
-    return { kind: "nothing", lookAt: null };
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
-  if (reassert || progress === "planned" || sentAt === null) return AGAIN;
+  // Nothing holds any more: who has taken its release need not hear of it at once because someone came back.
+  const missed = reassert && !(isRelease && progress === "accepted");
+  if (missed || progress === "planned" || sentAt === null) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
   const due = after(sentAt, refresh);
   return due <= now ? AGAIN : { kind: "nothing", lookAt: due };

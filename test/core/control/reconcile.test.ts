@@ -230,7 +230,9 @@ test("a release is refreshed until it is followed, or three times", () => {
 
 test("who comes back is told of a release again, unless it has taken it", () => {
   expect(released({ sends: 4 }, { reassert: true })).toBe("again");
-  expect(released({ progress: "accepted" }, { reassert: true })).toBe("nothing");
+  const soon = { now: at("05:10:30"), reassert: true };
+  expect(released({}, soon)).toBe("again");
+  expect(released({ progress: "accepted" }, soon)).toBe("nothing");
 });
 
 test("an unplanned end is no news to the charger before its turn to be released comes", () => {
