@@ -9,9 +9,8 @@ import { type BenchDepot, SECRET } from "./depot.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
-/** `BENCH_PROFILE=DIRECTORY npm run bench ...` leaves a CPU profile of each daemon there. */
-const profile = process.env["BENCH_PROFILE"];
-const options = profile === undefined ? [] : ["--cpu-prof", "--cpu-prof-dir", profile];
+/** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
+const options = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 
 /** The real daemon as a process of its own, logging to a file as it would to the journal; stopped by its pid. */
 export class Daemon implements AsyncDisposable {
