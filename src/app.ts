@@ -47,7 +47,7 @@ export type Started =
   | { readonly ok: false; readonly reason: string };
 
 /** A running daemon. Disposing it stops it as `control.onStop` says. */
-export interface App extends AsyncDisposable {
+interface App extends AsyncDisposable {
   /** Null: no webhook is configured. */
   readonly webhookPort: number | null;
   readonly operatorPort: number;

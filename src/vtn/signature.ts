@@ -3,7 +3,7 @@ import { type Instant, between, instant, minutes, seconds } from "../core/units.
 import { type HeaderFields, headerText } from "./headers.ts";
 
 /** The secrets that are valid now; more than one while one replaces the other (F71). Asked for each request. */
-export type Secrets = () => readonly string[];
+type Secrets = () => readonly string[];
 
 /** How a delivery shows that it is the partner's (DESIGN 6.1). */
 export type Scheme =

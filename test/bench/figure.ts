@@ -1,5 +1,5 @@
 /** One measured number, as `npm run bench` prints it: one JSON line each. */
-export interface Figure {
+interface Figure {
   readonly name: string;
   readonly value: number;
   /** "ms", "bytes", "%", ... */

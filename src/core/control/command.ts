@@ -24,7 +24,7 @@ export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
 /** How far a command has come. Only `followed` and `not followed` (measured) would close it. */
-export type Progress =
+type Progress =
   | "planned"
   | "acknowledged"
   | "accepted"

@@ -90,9 +90,11 @@ test("a charger held to all it can do is free when it says so", () => {
 
 test("a charger that declares nothing of itself is free when it allows more than it was held to", () => {
   const plain = aCharger({ minCurrent: null, maxCurrent: null });
-  const told = (limitA: number): Telemetry => ({ at: instant(0), limitA });
-  expect(complianceWith(release, sixteen, told(20), plain, null, settings).kind).toBe("followed");
-  expect(complianceWith(release, sixteen, told(16), plain, null, settings).kind).toBe("notFollowed");
+  const free = { at: instant(0), limitA: 20 };
+  expect(complianceWith(release, sixteen, free, plain, null, settings).kind).toBe("followed");
+  expect(complianceWith(release, sixteen, { ...free, limitA: 16 }, plain, null, settings).kind).toBe(
+    "notFollowed",
+  );
 });
 
 test("a release is not judged without knowing what it released from, or by a vehicle that draws little", () => {
