@@ -79,9 +79,9 @@ function because(verdict: Verdict, decision: Decision, wallClock: WallClock): st
   const { winner, overruled, limits } = verdict;
   if (winner === null) return whyReleased(verdict, decision, wallClock);
   const { event, offset } = winner;
-  const parts = [
-    `event ${event.id} ${priority(winner)}, offset ${inSeconds(offset)} of ${inSeconds(event.randomizeStart)}`,
-  ];
+  const spread = event.randomizeStart;
+  const shift = spread > 0 ? `, offset ${inSeconds(offset)} of ${inSeconds(spread)}` : "";
+  const parts = [`event ${event.id} ${priority(winner)}${shift}`];
   if (winner.cutAt !== null)
     parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
   for (const { by, asked, allowed } of limits) parts.push(`${asked} asked, ${by}: ${allowed}`);
