@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import type { Logger } from "pino";
-import { filter, map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
+import { map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
 
 import { addressOf } from "./chargers/address.ts";
 import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
-import { Fleet } from "./chargers/fleet.ts";
+import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
 import type { Delivery } from "./core/delivery.ts";
@@ -118,23 +118,27 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     }
   }
 
-  let broker: EmbeddedBroker | null = null;
-  if (config.mqtt.reach.kind === "embedded") {
-    broker = stack.use(await EmbeddedBroker.listen({ ...config.mqtt.reach.listen, log }));
+  const brokers = new Map<string, FleetBroker>();
+  let brokerPort: number | null = null;
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    const { reach, prefix } = broker;
+    const embedded =
+      reach.kind === "embedded" ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, log })) : null;
+    if (name === "") brokerPort = embedded?.port ?? null;
+    brokers.set(name, { prefix, address: addressOf(broker, embedded?.port ?? null) });
   }
   const charger$ = new Subject<ChargerMessage>();
-  const broker$ = new Subject<boolean>();
+  const brokerUp$ = new Subject<string>();
   const fleet = stack.use(
     new Fleet({
-      prefix: config.mqtt.prefix,
       site: config.site.id,
       chargers: config.chargers,
-      broker: addressOf(config.mqtt, broker?.port ?? null),
+      brokers,
       now,
       random,
       log,
       onMessage: (message) => charger$.next(message),
-      onBroker: (up) => broker$.next(up),
+      onBroker: (name, up) => (up ? brokerUp$.next(name) : undefined),
     }),
   );
 
@@ -218,7 +222,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
         webhook$,
         polled$,
         charger$,
-        brokerUp$: broker$.pipe(filter(Boolean)),
+        brokerUp$,
         startsAllowed$: merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1)),
         freed$,
       },
@@ -304,7 +308,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   else stack.use(socket);
 
   log.info(
-    { operator: operator.port, webhook: webhook?.port ?? null, broker: broker?.port ?? null },
+    { operator: operator.port, webhook: webhook?.port ?? null, broker: brokerPort },
     "setpointd is up",
   );
   const running = stack.move();
@@ -313,7 +317,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     app: {
       webhookPort: webhook?.port ?? null,
       operatorPort: operator.port,
-      brokerPort: broker?.port ?? null,
+      brokerPort,
       health: () =>
         fitness({
           committed: store.beat(now()),

@@ -1,6 +1,6 @@
 import type { Surroundings } from "./app.ts";
 import { addressOf } from "./chargers/address.ts";
-import { Fleet } from "./chargers/fleet.ts";
+import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
 import { Depot } from "./core/depot.ts";
 import { millis } from "./core/units.ts";
@@ -34,24 +34,33 @@ export async function releaseOffline(
   depot.restore(opened.remembered, now());
   const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
   if (held.length === 0) return { ok: true, words: "nothing was limited" };
-  if (config.mqtt.reach.kind === "embedded") {
-    return {
-      ok: false,
-      words: "the broker is inside setpointd, which is not running: start it, then release",
-    };
+  const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
+  const brokers = new Map<string, FleetBroker>();
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    if (!needed.has(name)) continue;
+    if (broker.reach.kind === "embedded") {
+      return {
+        ok: false,
+        words: "the broker is inside setpointd, which is not running: start it, then release",
+      };
+    }
+    brokers.set(name, { prefix: broker.prefix, address: addressOf(broker, null) });
   }
 
+  const missing = new Set(needed);
   const up = Promise.withResolvers<void>();
   await using fleet = new Fleet({
-    prefix: config.mqtt.prefix,
     site: config.site.id,
     chargers: config.chargers,
-    broker: addressOf(config.mqtt, null),
+    brokers,
     now,
     random,
     log,
     onMessage: () => {},
-    onBroker: (there) => (there ? up.resolve() : undefined),
+    onBroker: (name, there) => {
+      if (there) missing.delete(name);
+      if (missing.size === 0) up.resolve();
+    },
   });
   const timer = setTimeout(() => up.reject(new Error()), BROKER_PATIENCE_MS);
   try {

@@ -15,55 +15,57 @@ import {
   type NativeTopics,
 } from "./native.ts";
 
-export interface FleetOptions {
+/** A broker, and what its native topics begin with. */
+export interface FleetBroker {
+  readonly address: BrokerAddress;
   readonly prefix: string;
+}
+
+export interface FleetOptions {
   readonly site: string;
   readonly chargers: readonly Charger[];
-  /** The site's own broker. */
-  readonly broker: BrokerAddress;
+  /** By the name that `Charger.broker` has; "" is the site's own. */
+  readonly brokers: ReadonlyMap<string, FleetBroker>;
   readonly now: () => Instant;
   /** A fraction for the jitter of the back-off. */
   readonly random: () => number;
   readonly log: Logger;
   /** Everything a configured charger says, in the order of arrival, rubbish included. */
   readonly onMessage: (message: ChargerMessage) => void;
-  /** True after every (re)connection: what the chargers should be doing now has to be said again (F85). */
-  readonly onBroker: (up: boolean) => void;
+  /** Up after every (re)connection: what its chargers should be doing now has to be said again (F85). */
+  readonly onBroker: (name: string, up: boolean) => void;
   /** Publishes without a PUBACK at a time. */
   readonly window?: number;
   readonly timing?: Partial<BrokerTiming>;
 }
 
-/** All chargers of the site, over the site's broker. Nothing is queued here: what fails, the next look sends again. */
+/** How one charger is reached. */
+interface Line {
+  readonly broker: string;
+  readonly session: BrokerSession;
+  readonly topics: NativeTopics;
+}
+
+/** All chargers of the site, over their brokers. Nothing is queued here: what fails, the next look sends again. */
 export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
-  readonly #session: BrokerSession;
-  /** Only profile `native` on the site's broker has topics yet; others will bring their own lines and sessions. */
-  readonly #lines: ReadonlyMap<ChargerId, NativeTopics>;
+  readonly #sessions: ReadonlyMap<string, BrokerSession>;
+  /** Only profile `native` has topics yet; others will bring their own lines. */
+  readonly #lines: ReadonlyMap<ChargerId, Line>;
   readonly #rubbish = new Map<ChargerId, number>();
 
-  /** Connects at once; `onBroker(true)` says when commands can be sent. */
+  /** Connects at once; `onBroker` says when commands can be sent. */
   constructor(options: FleetOptions) {
-    const { prefix, site, broker, random, log, onBroker, window, timing } = options;
     this.#options = options;
-    this.#lines = linesOf(options);
-    this.#session = new BrokerSession({
-      address: broker,
-      clientId: `setpointd-${site}`,
-      presenceTopic: gatewayOnlineTopic(prefix, site),
-      filters: nativeFilters(prefix, site),
-      random,
-      log,
-      onUp: () => onBroker(true),
-      onDown: () => onBroker(false),
-      onMessage: (topic, payload, retained) => this.#hear(topic, payload, retained),
-      ...(window === undefined ? {} : { window }),
-      ...(timing === undefined ? {} : { timing }),
-    });
+    this.#sessions = new Map(
+      [...options.brokers].map(([name, broker]) => [name, this.#connect(name, broker)]),
+    );
+    this.#lines = new Map(options.chargers.flatMap((charger) => this.#line(charger)));
   }
 
+  /** Whether all brokers are there. */
   get connected(): boolean {
-    return this.#session.connected;
+    return [...this.#sessions.values()].every((session) => session.connected);
   }
 
   /** Messages of this charger that could not be read, since start. */
@@ -76,31 +78,57 @@ export class Fleet implements AsyncDisposable {
    * Past its `until` it is refused, at this moment and again when its turn in the window comes (S9).
    */
   async send(command: Command, lease: Millis): Promise<Sent> {
-    const topics = this.#lines.get(command.charger);
-    if (topics === undefined) return noLine(command.charger);
+    const line = this.#lines.get(command.charger);
+    if (line === undefined) return noLine(command.charger);
     const { now } = this.#options;
     // Not retained: a charger that reboots next week must not find this setpoint waiting.
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return { ok: false, retry: false, reason: "its time has passed" };
-    return this.#session.publish(topics.set, writeSet(command, lease), { retain: false, expirySeconds });
+    return line.session.publish(line.topics.set, writeSet(command, lease), { retain: false, expirySeconds });
   }
 
   /** What is asked, allowed and measured, retained for whoever asks later. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
-    const topics = this.#lines.get(charger);
-    if (topics === undefined) return noLine(charger);
-    return this.#session.publish(topics.state, payload, { retain: true });
+    const line = this.#lines.get(charger);
+    if (line === undefined) return noLine(charger);
+    return line.session.publish(line.topics.state, payload, { retain: true });
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#session[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map((session) => session[Symbol.asyncDispose]()));
   }
 
-  #hear(topic: string, payload: Buffer, retained: boolean): void {
-    const { prefix, site, now, log, onMessage } = this.#options;
+  #connect(name: string, { address, prefix }: FleetBroker): BrokerSession {
+    const { site, random, log, onBroker, window, timing } = this.#options;
+    return new BrokerSession({
+      address,
+      clientId: `setpointd-${site}`,
+      presenceTopic: gatewayOnlineTopic(prefix, site),
+      filters: nativeFilters(prefix, site),
+      random,
+      log: name === "" ? log : log.child({ broker: name }),
+      onUp: () => onBroker(name, true),
+      onDown: () => onBroker(name, false),
+      onMessage: (topic, payload, retained) => this.#hear(name, prefix, topic, payload, retained),
+      ...(window === undefined ? {} : { window }),
+      ...(timing === undefined ? {} : { timing }),
+    });
+  }
+
+  #line({ id, profile, broker: name }: Charger): readonly [ChargerId, Line][] {
+    const { brokers, site } = this.#options;
+    const [broker, session] = [brokers.get(name), this.#sessions.get(name)];
+    if (profile !== "native" || broker === undefined || session === undefined) return [];
+    const topics = nativeTopics(broker.prefix, site, id);
+    return topics === null ? [] : [[id, { broker: name, session, topics }]];
+  }
+
+  #hear(broker: string, prefix: string, topic: string, payload: Buffer, retained: boolean): void {
+    const { site, now, log, onMessage } = this.#options;
     const message = readNative(prefix, site, topic, payload, now(), retained);
     if (message === undefined) return;
-    if (!this.#lines.has(message.charger)) {
+    // Who is reached over one broker is not believed over another.
+    if (this.#lines.get(message.charger)?.broker !== broker) {
       log.debug({ charger: message.charger }, "a charger that is not configured speaks");
       return;
     }
@@ -124,15 +152,6 @@ export class Fleet implements AsyncDisposable {
 function secondsLeft(command: Command, lease: Millis, now: Instant): number {
   const left = command.until === null ? lease : Math.min(command.until - now, lease);
   return Math.ceil(left / 1000);
-}
-
-function linesOf({ prefix, site, chargers }: FleetOptions): ReadonlyMap<ChargerId, NativeTopics> {
-  const lines = new Map<ChargerId, NativeTopics>();
-  for (const { id, profile, broker } of chargers) {
-    const topics = profile === "native" && broker === "" ? nativeTopics(prefix, site, id) : null;
-    if (topics !== null) lines.set(id, topics);
-  }
-  return lines;
 }
 
 const noLine = (charger: ChargerId): Sent => ({

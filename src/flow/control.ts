@@ -27,8 +27,8 @@ export interface ControlSources {
   readonly webhook$: Observable<Arrival>;
   readonly polled$: Observable<Arrival>;
   readonly charger$: Observable<ChargerMessage>;
-  /** The broker is there again: what holds now is sent to everyone, at most one message each. */
-  readonly brokerUp$: Observable<unknown>;
+  /** This broker ("": the site's own) is there again: what holds now is sent to its chargers, at most one message each. */
+  readonly brokerUp$: Observable<string>;
   /** The partner was asked once, or ten seconds have passed: from now on new starts may happen. */
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
@@ -56,7 +56,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
   const heard$ = sources.charger$.pipe(map((message) => () => stages.hear(message)));
   const everyone$ = merge(
     of(() => stages.everyone()), // the first look
-    sources.brokerUp$.pipe(map(() => () => stages.brokerReturned())),
+    sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((chargers) => () => stages.free(chargers))),
   );

@@ -86,11 +86,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     },
 
     /** The broker is there again. What is on its way by now went to it, not to the one before. */
-    brokerReturned(): readonly Touch[] {
-      return depot.chargers
-        .keys()
-        .toArray()
-        .map((charger) => ({ charger, reassert: !depot.inFlight.has(charger) }));
+    brokerReturned(broker: string): readonly Touch[] {
+      return [...depot.chargers.values()]
+        .filter((charger) => charger.broker === broker)
+        .map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
     },
 
     allowStarts(): readonly Touch[] {

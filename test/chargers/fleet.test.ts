@@ -1,6 +1,7 @@
+import { connectAsync } from "mqtt";
 import { describe, expect, test } from "vitest";
 import { EmbeddedBroker } from "../../src/chargers/embeddedBroker.ts";
-import { Fleet, type FleetOptions } from "../../src/chargers/fleet.ts";
+import { Fleet, type FleetBroker, type FleetOptions } from "../../src/chargers/fleet.ts";
 import type { Command } from "../../src/core/control/command.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
@@ -65,21 +66,57 @@ async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<
   const brokers: boolean[] = [];
   const { log, lines } = aLog();
   const fleet = new Fleet({
-    prefix: "setpointd",
     site: "depot",
     chargers: [charger("bay-01"), charger("bay-02")],
-    broker: { url, username: null, password: () => undefined, tls: null },
+    brokers: new Map([["", reached(url)]]),
     now: () => NOON,
     random: () => 1,
     log,
     onMessage: (message) => messages.push(message),
-    onBroker: (up) => brokers.push(up),
+    onBroker: (_name, up) => brokers.push(up),
     timing: quick,
     ...chosen,
   });
   await waitFor(() => fleet.connected);
   return { fleet, messages, brokers, lines, [Symbol.asyncDispose]: () => fleet[Symbol.asyncDispose]() };
 }
+
+const reached = (url: string): FleetBroker => ({
+  prefix: "setpointd",
+  address: { url, username: null, password: () => undefined, tls: null },
+});
+
+test("a charger that names another broker is reached over that one, and believed over no other", async () => {
+  await using site = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
+  await using yard = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
+  const [siteUrl, yardUrl] = [site, yard].map(({ port }) => `mqtt://127.0.0.1:${port}`);
+  await using up = await aFleet(siteUrl ?? "", {
+    chargers: [charger("bay-01"), { ...charger("bay-02"), broker: "yard" }],
+    brokers: new Map([
+      ["", reached(siteUrl ?? "")],
+      ["yard", reached(yardUrl ?? "")],
+    ]),
+  });
+  const [onSite, onYard] = await Promise.all([connectAsync(siteUrl ?? ""), connectAsync(yardUrl ?? "")]);
+  const heard: string[] = [];
+  onSite.on("message", (topic) => heard.push(`site ${topic}`));
+  onYard.on("message", (topic) => heard.push(`yard ${topic}`));
+  await Promise.all(
+    [onSite, onYard].map((client) => client.subscribeAsync("setpointd/depot/chargers/+/set", { qos: 1 })),
+  );
+  expect(await up.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+  expect(await up.fleet.send(command({ charger: chargerId("bay-02") }), seconds(180))).toEqual({ ok: true });
+  await waitFor(() => heard.length === 2);
+  expect(heard.toSorted()).toEqual([
+    "site setpointd/depot/chargers/bay-01/set",
+    "yard setpointd/depot/chargers/bay-02/set",
+  ]);
+  await onSite.publishAsync("setpointd/depot/chargers/bay-02/online", "true", { qos: 1 });
+  await onYard.publishAsync("setpointd/depot/chargers/bay-02/online", "false", { qos: 1 });
+  await waitFor(() => up.messages.length > 0);
+  expect(up.messages).toMatchObject([{ charger: "bay-02", online: false }]);
+  await Promise.all([onSite.endAsync(), onYard.endAsync()]);
+});
 
 test("works over the embedded broker: a setpoint goes down, an acknowledgement and telemetry come up", async () => {
   await using broker = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });

@@ -123,7 +123,10 @@ export function wired(setup: DepotSetup, world: World) {
     warn: world.warn,
   };
   const startsAllowed$ = merge(fetched$, timer(seconds(10))).pipe(take(1));
-  const brokerUp$ = broker$.pipe(filter(Boolean));
+  const brokerUp$ = broker$.pipe(
+    filter(Boolean),
+    map(() => ""),
+  );
   const controlled$ = control(
     depot,
     { webhook$, polled$, charger$, brokerUp$, startsAllowed$, freed$ },
