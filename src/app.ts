@@ -207,6 +207,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     },
     publishState: (charger, payload) => fleet.publishState(charger, payload),
     ask: (ids) => hint$.next(ids),
+    started: (lateBy) => metrics.startedLate(lateBy / 1000),
     looked: () => {
       lookedAt = now();
       lookedTick = monotonic();

@@ -41,6 +41,20 @@ export interface Taken {
   readonly rejected: number;
 }
 
+/** The events that one body names twice with the same modification time and other content. */
+export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId> {
+  const first = new Map<string, string>();
+  const contradicted = new Set<EventId>();
+  for (const notice of notices) {
+    if (notice.kind !== "event") continue;
+    const { id, revision, hash } = notice.event;
+    const before = first.get(`${revision} ${id}`);
+    if (before === undefined) first.set(`${revision} ${id}`, hash);
+    else if (before !== hash) contradicted.add(id);
+  }
+  return contradicted;
+}
+
 /** One body may name an event twice: the highest revision counts, and of equals the later one (DESIGN 5.2). */
 export function lastWords(notices: readonly Notice[]): readonly Notice[] {
   const best = new Map<EventId, number>();

@@ -63,6 +63,8 @@ export class Depot {
   readonly why = new Map<ChargerId, Reason>();
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
+  /** Dispatches that a look has weighed, won or lost. */
+  readonly seen = new WeakSet<Dispatch>();
   /** Chargers that were told nothing yet since the state was lost. */
   readonly unsure: Set<ChargerId>;
   /** Chargers that wait for their turn to be sent what holds then. */
@@ -102,7 +104,7 @@ export class Depot {
     this.holds.clear();
     this.undurable.clear();
     this.agenda = new Agenda();
-    this.lookedAt ??= remembered.lastRow ?? now;
+    this.lookedAt ??= remembered.lookedAt ?? now;
     for (const known of remembered.events) this.remember(known, this.lookedAt);
     for (const record of remembered.commands) {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";

@@ -17,6 +17,8 @@ export type Change =
       readonly at: Instant;
       readonly source: string;
     }
+  /** Everything that was due by then was looked at, whether or not anything came of it. */
+  | { readonly kind: "looked"; readonly at: Instant }
   | { readonly kind: "audit"; readonly entry: AuditEntry };
 
 export type Committed = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -26,6 +28,6 @@ export interface Remembered {
   readonly events: readonly KnownEvent[];
   readonly commands: readonly CommandRecord[];
   readonly holds: readonly Hold[];
-  /** The moment of the newest audit row; null: none yet. */
-  readonly lastRow: Instant | null;
+  /** The last moment at which somebody certainly looked; null: never. */
+  readonly lookedAt: Instant | null;
 }

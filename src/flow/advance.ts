@@ -1,27 +1,48 @@
 import type { Dispatch } from "../core/control/expand.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
-import { type ChargerId, holdsAt, type Instant, iso, type VehicleId } from "../core/units.ts";
+import {
+  between,
+  type ChargerId,
+  holdsAt,
+  type Instant,
+  iso,
+  type Millis,
+  type VehicleId,
+} from "../core/units.ts";
+
+export interface Advanced {
+  readonly touched: ReadonlySet<ChargerId>;
+  readonly changes: readonly Change[];
+  /** How long after its moment each start was noticed. */
+  readonly late: readonly Millis[];
+}
 
 /** What time alone has changed: the chargers to look at, and what passed unseen. */
-export function advance(
-  depot: Depot,
-  now: Instant,
-): { readonly touched: ReadonlySet<ChargerId>; readonly changes: readonly Change[] } {
+export function advance(depot: Depot, now: Instant): Advanced {
   const before = depot.lookedAt ?? now;
   const { touched: vehicles, ended } = depot.agenda.advance(now);
   const touched = new Set(depot.woken(now));
+  const late: Millis[] = [];
   for (const vehicle of vehicles) {
     const charger = depot.plugs.where(vehicle);
     if (charger !== null) touched.add(charger);
+    for (const { from } of depot.agenda.of(vehicle)) {
+      if (before < from && from <= now) late.push(between(from, now));
+    }
   }
   depot.lookedAt = now;
   // Nobody looked while such a window was open: the daemon was down, or the clock jumped over it (DESIGN 5.7).
-  const unseen = ended.filter((dispatch) => dispatch.from > before && dispatch.cutAt === null);
-  return {
-    touched,
-    changes: [...unseen.map((dispatch) => missed(depot, dispatch, now)), ...nowhere(depot, vehicles, now)],
-  };
+  const unseen = ended.filter(
+    (dispatch) =>
+      dispatch.from > before &&
+      dispatch.cutAt === null &&
+      !depot.seen.has(dispatch) &&
+      !depot.nowhere.has(dispatch),
+  );
+  const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
+  const rows = [...unseen.map((dispatch) => missed(depot, dispatch, now)), ...nowhere(depot, vehicles, now)];
+  return { touched, late, changes: [...looked, ...rows] };
 }
 
 /** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */

@@ -25,6 +25,8 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     depot.dirty.add(id);
     changes.push(...expireHold(depot, id, now));
     const verdict = depot.verdictOn(charger, now);
+    for (const dispatch of verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled])
+      depot.seen.add(dispatch);
     const step = reconcile(verdict, {
       now,
       last: depot.commands.get(id),

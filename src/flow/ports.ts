@@ -37,6 +37,8 @@ export interface ControlPorts {
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Events that only a fetch by id can settle. */
   readonly ask: (ids: readonly EventId[]) => void;
+  /** A start was noticed this long after its moment. */
+  readonly started: (lateBy: Millis) => void;
   /** A look was done: health wants to know that they are fresh. */
   readonly looked: () => void;
   /** Something that a person should hear of, and that changes nothing. */

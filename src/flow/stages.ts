@@ -69,8 +69,9 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
 
     /** What time alone has changed. */
     advance(): readonly Touch[] {
-      const { touched, changes } = advance(depot, ports.now());
+      const { touched, changes, late } = advance(depot, ports.now());
       ports.write(changes);
+      for (const lateBy of late) ports.started(lateBy);
       return touchesOf(touched);
     },
 

@@ -3,7 +3,7 @@ import { askInWords, changeInWords, nameOf, oddities } from "../core/control/des
 import { type EventNotice, type Intake, intake } from "../core/control/intake.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import { type Targeting, targeting } from "../core/control/targeting.ts";
-import { type Delivery, lastWords, type Rejected, type Taken } from "../core/delivery.ts";
+import { type Delivery, contradictions, lastWords, type Rejected, type Taken } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { nowhere } from "./advance.ts";
@@ -26,7 +26,9 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
   const ask: EventId[] = [];
   const taken = deliveries.map((delivery) => {
     const counts = { accepted: 0, repeats: 0, rejected: 0 };
-    for (const notice of lastWords(delivery.notices)) {
+    const notices = lastWords(delivery.notices);
+    const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
+    for (const notice of notices) {
       if (notice.kind === "rejected") {
         counts.rejected += 1;
         changes.push(...quarantined(depot, notice, delivery));
@@ -37,6 +39,14 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
       counts[COUNTED[taken.outcome]] += 1;
       if (taken.ask) ask.push(notice.kind === "event" ? notice.event.id : notice.id);
       changes.push(...taken.changes);
+      if (
+        notice.kind === "event" &&
+        contradicted.has(notice.event.id) &&
+        COUNTED[taken.outcome] === "accepted"
+      ) {
+        const warning = `event ${notice.event.id} stands twice in one ${delivery.source} with the same modification time: the later one wins`;
+        changes.push({ kind: "audit", entry: eventRow(delivery.at, notice.event.id, warning, { warning }) });
+      }
       changes.push(...nowhere(depot, taken.touched, delivery.at));
       for (const vehicle of taken.touched) {
         const charger = depot.plugs.where(vehicle);
@@ -48,6 +58,8 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
   });
   return { changes, touched, ask, taken };
 }
+
+const NONE: ReadonlySet<EventId> = new Set();
 
 const COUNTED = {
   new: "accepted",

@@ -94,9 +94,9 @@ function start(
     disk[Symbol.dispose]();
     return committed;
   }
-  const lastRow = committed?.rows.at(-1)?.at ?? booted.remembered.lastRow;
+  const lookedAt = committed?.rows.at(-1)?.at ?? booted.remembered.lookedAt;
   const store = new Store(disk, siteKey, log);
-  return { ok: true, store, remembered: { ...booted.remembered, lastRow }, epoch, siteKey, setAside: moved };
+  return { ok: true, store, remembered: { ...booted.remembered, lookedAt }, epoch, siteKey, setAside: moved };
 }
 
 /** The first row of a fresh record says why it is one. */

@@ -18,7 +18,10 @@ export function remember(database: DatabaseSync): Remembered | Fault {
     readBodies(database, "hold", (body) => holds.push(JSON.parse(body)));
   if (broken !== null) return broken;
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
-  return { events, commands, holds, lastRow: newest === undefined ? null : instant(Number(newest["at"])) };
+  const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
+  const moments = [newest?.["at"], looked?.["value"]].filter((moment) => moment !== undefined).map(Number);
+  const lookedAt = moments.length === 0 ? null : instant(Math.max(...moments));
+  return { events, commands, holds, lookedAt };
 }
 
 function readBodies(database: DatabaseSync, table: BodyTable, take: (body: string) => void): Fault | null {

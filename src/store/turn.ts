@@ -50,6 +50,9 @@ export function commitTurn(
         case "holdEnded":
           connection.endHold.run(change.charger);
           break;
+        case "looked":
+          connection.putMeta.run("looked", String(change.at));
+          break;
         case "quarantine": {
           const { id, path, reason, raw } = change.rejected;
           connection.putQuarantine.run(change.at, change.source, id, path, reason, raw);

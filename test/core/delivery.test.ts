@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { lastWords, type Notice } from "../../src/core/delivery.ts";
+import { contradictions, lastWords, type Notice } from "../../src/core/delivery.ts";
 import { eventId, instant } from "../../src/core/units.ts";
 import { anEvent } from "../support/anEvent.ts";
 
@@ -40,4 +40,11 @@ test("whatever a body holds, each event is named at most once afterwards", () =>
       expect(new Set(ids).size).toBe(ids.length);
     }),
   );
+});
+
+test("an event that stands twice with the same modification time and other content contradicts itself (F51)", () => {
+  const [first, last, newer] = [saying("A", 1, "x"), saying("A", 1, "y"), saying("B", 2)];
+  const bad: Notice = { kind: "rejected", id: null, path: "[1]", reason: "odd", raw: "1" };
+  expect([...contradictions([first, bad, newer, last])]).toEqual(["A"]);
+  expect([...contradictions([first, first, newer, saying("B", 1)])]).toEqual([]);
 });

@@ -27,7 +27,7 @@ const remembered = (changes: Partial<Remembered> = {}): Remembered => ({
   events: [live(anEvent(noSpread))],
   commands: [],
   holds: [],
-  lastRow: null,
+  lookedAt: null,
   ...changes,
 });
 
@@ -71,7 +71,7 @@ test("restoring again starts over from what is stored", () => {
 
 test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
   const depot = aPicture();
-  depot.restore(remembered({ lastRow: at("04:30") }), at("07:00"));
+  depot.restore(remembered({ lookedAt: at("04:30") }), at("07:00"));
   expect([depot.lookedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
   const fresh = aPicture();
   fresh.restore(remembered(), at("07:00"));

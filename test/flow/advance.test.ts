@@ -85,3 +85,24 @@ test("a targeted vehicle that is at no charger is recorded once, and joins when 
   expect(depot.timedCommands()).toEqual(["08:20:00.001 bay-01 10 A"]);
   expect(depot.audit("missed")).toHaveLength(1);
 });
+
+test("an event that came late and was acted on is not recorded as missed", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.until("08:00:40");
+  await depot.deliver({ start: "08:00:20", minutes: 1, amperes: 10 });
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("a loser that started and ended while the daemon ran is not recorded as missed after a restart", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10, priority: 1 })
+    .withEvent({ id: "EV-2", start: "08:30", minutes: 30, amperes: 16, priority: 5 })
+    .running();
+  await depot.until("09:30");
+  await depot.restart();
+  await depot.until("12:00");
+  expect(depot.audit("missed")).toEqual([]);
+});

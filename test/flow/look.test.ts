@@ -24,7 +24,7 @@ test("every decision says in the record what was decided and why", async () => {
     .running();
   await depot.until("09:00");
   expect(depot.audit("decision")).toEqual([
-    "bay-01 (Bus 1) to 32 A until 08:30:00: event EV-1 priority 1, offset 0 s of 0 s; 40 A asked, charger maximum: 32 A",
+    "bay-01 (Bus 1) to 32 A until 08:30:00: event EV-1 priority 1; 40 A asked, charger maximum: 32 A",
     "bay-01 (Bus 1) released: event EV-1 has ended",
   ]);
 });
@@ -42,7 +42,7 @@ test("observe decides and records everything and publishes no command", async ()
   await depot.until("09:00");
   expect(depot.messages()).toEqual([]);
   expect(depot.audit("decision")).toEqual([
-    "observing, not sent: bay-01 (v1) to 10 A until 08:30:00: event EV-1 priority 1, offset 0 s of 0 s",
+    "observing, not sent: bay-01 (v1) to 10 A until 08:30:00: event EV-1 priority 1",
     "observing, not sent: bay-01 (v1) released: event EV-1 has ended",
   ]);
 });

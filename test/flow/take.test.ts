@@ -33,6 +33,17 @@ test("the same event by webhook and by poll, again and again, changes nothing (F
   expect(depot.audit("event", "decision")).toHaveLength(rows);
 });
 
+test("an event that stands twice in one list is taken as the later entry has it, with a warning (F51)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const event = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });
+  depot.partner.events.clear();
+  const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
+  await depot.post([event, other]);
+  await depot.until("08:00:30");
+  expect(depot.commands()).toEqual(["bay-01 16 A"]);
+  expect(depot.audit("event").filter((words) => words.includes("stands twice"))).toHaveLength(1);
+});
+
 test("the same rubbish in every poll is recorded once (F39)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const good = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });

@@ -34,7 +34,7 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     events: [tombstone("EV-1")],
     commands: [commandRecord("bay-01", 2)],
     holds: [hold],
-    lastRow: NOON,
+    lookedAt: NOON,
   });
 });
 

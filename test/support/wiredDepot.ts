@@ -119,6 +119,7 @@ export function wired(setup: DepotSetup, world: World) {
     send: (command, lease) => floor.send(command, lease),
     publishState: (charger, payload) => floor.publishState(charger, payload),
     ask: (ids) => hint$.next(ids),
+    started: () => {},
     looked: world.looked,
     warn: world.warn,
   };
