@@ -35,11 +35,10 @@ test("the same event by webhook and by poll, again and again, changes nothing (F
 
 test("an event that stands twice in one list is taken as the later entry has it, with a warning (F51)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
-  const event = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });
-  depot.partner.events.clear();
+  const event = depot.has({ id: "EV-1", start: "00:00:20", amperes: 10 });
   const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
   await depot.post([event, other]);
-  await depot.until("08:00:30");
+  await depot.until("00:00:30");
   expect(depot.commands()).toEqual(["bay-01 16 A"]);
   expect(depot.audit("event").filter((words) => words.includes("stands twice"))).toHaveLength(1);
 });
