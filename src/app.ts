@@ -13,7 +13,7 @@ import type { Delivery } from "./core/delivery.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, instant, millis, seconds } from "./core/units.ts";
+import { type ChargerId, chargerId, type Instant, instant, iso, millis, seconds } from "./core/units.ts";
 import { control, states } from "./flow/control.ts";
 import { type Hint, polling } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
@@ -275,19 +275,19 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
           partner,
           broker: fleet.connected,
           store: { ...store.stats() },
-          quarantine: store.quarantine(20).map((row) => ({ ...row })),
+          quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
         }),
       events: () => eventsView(depot, now()),
       chargers: () => chargersView(depot, now()),
       vehicles: () => vehiclesView(depot, now()),
-      audit: (query) => store.audit(query).map((row) => ({ ...row })),
+      audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
       metrics,
     }),
   );
   listening = true;
 
   const socket = await ControlSocket.start(join(config.state, "control.sock"), {
-    audit: (query) => store.audit(query).map((row) => ({ ...row })),
+    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
     verify: () => ({ ...store.verify() }),
     release: async (id) => {
       if (id !== null && !depot.chargers.has(chargerId(id)))

@@ -1,5 +1,5 @@
 import type { Instant } from "../core/units.ts";
-import { instant } from "../core/units.ts";
+import { instant, iso } from "../core/units.ts";
 import { openState } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
@@ -18,7 +18,8 @@ export interface AuditOptions {
 
 interface Row {
   readonly seq: number;
-  readonly at: number;
+  /** ISO. */
+  readonly at: string;
   readonly kind: string;
   readonly words: string;
 }
@@ -39,7 +40,9 @@ export async function audit(
     const parameters = new URLSearchParams({ ...query, after: String(after), limit: String(PAGE) });
     const answer = await askDaemon(config.state, "GET", `/audit?${parameters.toString()}`);
     if (answer.kind === "answered") return answer.body as readonly Row[];
-    return withStore(config.state, (store) => store.audit({ ...query, after, limit: PAGE }));
+    return withStore(config.state, (store) =>
+      store.audit({ ...query, after, limit: PAGE }).map((row) => ({ ...row, at: iso(row.at) })),
+    );
   };
   for (let after = 0; ;) {
     const rows = await page(after);
@@ -47,7 +50,8 @@ export async function audit(
       complain(rows);
       return 1;
     }
-    for (const row of rows) say(json ? JSON.stringify(row) : `${clock(instant(row.at))}  ${row.words}`);
+    for (const row of rows)
+      say(json ? JSON.stringify(row) : `${clock(instant(Date.parse(row.at)))}  ${row.words}`);
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return 0;
     after = last.seq;

@@ -1,6 +1,7 @@
 import type { Json } from "./audit.ts";
 import type { Dispatch } from "./control/expand.ts";
 import type { Decision } from "./control/reconcile.ts";
+import type { Limit } from "./control/limits.ts";
 import { inWords as levelInWords } from "./control/setpoint.ts";
 import type { Verdict } from "./control/verdict.ts";
 import { type Instant, iso } from "./units.ts";
@@ -84,7 +85,7 @@ function because(verdict: Verdict, decision: Decision, wallClock: WallClock): st
   const parts = [`event ${event.id} ${priority(winner)}${shift}`];
   if (winner.cutAt !== null)
     parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
-  for (const { by, asked, allowed } of limits) parts.push(`${asked} asked, ${by}: ${allowed}`);
+  for (const bit of limits) parts.push(limitInWords(bit));
   if (overruled.length > 0)
     parts.push(`overrules ${overruled.map((dispatch) => dispatch.event.id).join(", ")}`);
   return parts.join("; ");
@@ -103,6 +104,25 @@ function whyReleased(
   if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
   return `event ${event} has ended`;
+}
+
+function limitInWords({ by, asked, allowed }: Limit): string {
+  switch (by) {
+    case "charger maximum":
+      return `${asked} asked, the charger allows ${allowed}`;
+    case "vehicle maximum":
+      return `${asked} asked, the vehicle allows ${allowed}`;
+    case "discharge maximum":
+      return `${asked} asked, it can feed back ${allowed}`;
+    case "charger minimum":
+      return `${asked} asked, less than the charger can: ${allowed}`;
+    case "held at minimum":
+      return `${asked} asked, less than the charger can: held at ${allowed}`;
+    case "zero":
+      return `${asked} asked: ${allowed}`;
+    case "cannot discharge":
+      return `${asked} asked, it cannot feed back: ${allowed}`;
+  }
 }
 
 const priority = ({ event }: Dispatch): string =>

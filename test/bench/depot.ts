@@ -31,7 +31,7 @@ export interface BenchDepot extends Disposable {
 /** Writes the configuration; nothing is started. Its broker's prefix is `setpointd`. */
 export async function benchDepot(wish: DepotWish): Promise<BenchDepot> {
   const { chargers, broker, partner = "http://127.0.0.1:9", pollEvery = "1h", site = "bench" } = wish;
-  const directory = mkdtempSync(join(tmpdir(), "setpointd-bench-"));
+  const { path: directory, [Symbol.dispose]: remove } = scratchDirectory();
   const [webhook, operator] = [await freePort(), await freePort()];
   const ids = Array.from({ length: chargers }, (_, index) => index);
   const lines = [
@@ -57,8 +57,14 @@ export async function benchDepot(wish: DepotWish): Promise<BenchDepot> {
     site,
     webhook: `http://127.0.0.1:${webhook}`,
     operator: `http://127.0.0.1:${operator}`,
-    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+    [Symbol.dispose]: remove,
   };
+}
+
+/** A directory that is gone with what it holds when it is disposed of. */
+export function scratchDirectory(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "setpointd-bench-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 /** `v0` to `v<count - 1>`, or as many from `first` on. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
-import { Bare } from "./bare.ts";
+import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
 import { type BenchDepot, benchDepot, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
@@ -46,7 +46,7 @@ export const fanout20k: Measurement = async ({ figure, progress }) => {
   const cold = await runDaemon(daemon, sender, subscriber);
   progress(`fanout20k: first ${spoken(cold)}`);
   const file = recorded(depot, cold.messages);
-  await using bare = await Bare.start<number>("publisher", [broker.url, file, String(WINDOW)]);
+  await using bare = await Side.start<number>("floor/publisher", [broker.url, file, String(WINDOW)]);
   const coldFloor = await runFloor(bare, subscriber);
   progress(`fanout20k: first floor ${coldFloor.toFixed(0)} ms`);
 
@@ -130,7 +130,7 @@ async function runDaemon(daemon: Daemon, sender: Sender, subscriber: Subscriber)
   return run;
 }
 
-async function runFloor(bare: Bare<number>, subscriber: Subscriber): Promise<number> {
+async function runFloor(bare: Side<number>, subscriber: Subscriber): Promise<number> {
   const all = subscriber.next(FLEET);
   const began = performance.now();
   await bare.order();

@@ -3,7 +3,7 @@ import { connectAsync } from "mqtt";
 
 import { nativeTopics, writeTelemetry } from "../../src/chargers/native.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
-import { Bare } from "./bare.ts";
+import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
 import { benchDepot } from "./depot.ts";
 import type { Measurement } from "./figure.ts";
@@ -21,7 +21,7 @@ export const idle: Measurement = async ({ figure, progress }) => {
   await using broker = await Mosquitto.start();
   using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
   await using daemon = await Daemon.start(depot);
-  await using bare = await Bare.start("listener", [broker.url]);
+  await using bare = await Side.start("floor/listener", [broker.url]);
   await daemon.hasBroker();
   using telemetry = await telemetryFor(broker.url, depot.site);
   await sleep(SETTLE_MS);

@@ -17,7 +17,7 @@ export function eventFor(vehicles: readonly string[], plan: Partial<EventPlan> =
   return wireEvent(event, now());
 }
 
-/** Signed deliveries over connections that are kept, at most `WINDOW` at a time. */
+/** Signed deliveries over connections that are kept, at most as many at a time. */
 export class Sender implements AsyncDisposable {
   readonly #pool: Pool;
 
@@ -40,6 +40,11 @@ export class Sender implements AsyncDisposable {
   /** Takes an event back, as an OpenADR notification. */
   async withdraw(event: object): Promise<void> {
     await this.post(JSON.stringify({ objectType: "EVENT", operation: "DELETE", object: event }));
+  }
+
+  /** Says only that something is new: the daemon looks at the list. */
+  async hint(): Promise<void> {
+    await this.post(JSON.stringify({ news: true }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,16 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pino } from "pino";
 
 import { after, millis } from "../../src/core/units.ts";
-import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
-import { Bare } from "./bare.ts";
+import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
-import { benchDepot, SECRET, vehicles } from "./depot.ts";
+import { benchDepot, scratchDirectory, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
+import type { ListPartner } from "./listPartner.ts";
 import { eventFor, now } from "./partner.ts";
 import { cpuOf, quiet } from "./process.ts";
 
@@ -24,29 +23,20 @@ const TOMORROW = millis(86_400_000);
 /** CPU of taking in an unchanged list of 10,000 events, over JSON.parse of it; what an idle daemon needs is not counted. */
 export const poll10k: Measurement = async ({ figure, progress }) => {
   await using broker = await Mosquitto.start();
-  await using partner = await SimulatedPartner.start({
-    host: "127.0.0.1",
-    port: 0,
-    clientId: "bench",
-    clientSecret: SECRET,
-    webhook: null,
-    now,
-    log: pino({ level: "silent" }),
-  });
   const fleet = vehicles(CHARGERS);
   const list = Array.from({ length: EVENTS }, (_, index) =>
-    partner.put(
-      eventFor(fleet.slice(index % CHARGERS, (index % CHARGERS) + 1), { start: after(now(), TOMORROW) }),
-    ),
+    eventFor(fleet.slice(index % CHARGERS, (index % CHARGERS) + 1), { start: after(now(), TOMORROW) }),
   );
-  const wish = { chargers: CHARGERS, broker: broker.url, partner: partner.baseUrl };
+  using scratch = scratchDirectory();
+  const file = join(scratch.path, "list.json");
+  writeFileSync(file, JSON.stringify(list));
+  await using partner = await Side.start<ListPartner>("listPartner", [file]);
+  const wish = { chargers: CHARGERS, broker: broker.url, partner: partner.ready.url };
   using busy = await benchDepot({ ...wish, site: "busy", pollEvery: "1s" });
   using idle = await benchDepot({ ...wish, site: "idle" });
-  const file = join(busy.directory, "list.json");
-  writeFileSync(file, JSON.stringify(list));
   await using polling = await Daemon.start(busy);
   await using resting = await Daemon.start(idle);
-  await using bare = await Bare.start<number>("parser", [file]);
+  await using bare = await Side.start<number>("floor/parser", [file]);
   for (const daemon of [polling, resting])
     await waitFor(async () => (await daemon.metric("setpointd_dispatches")) === EVENTS, {
       timeoutMs: 30_000,
@@ -55,10 +45,10 @@ export const poll10k: Measurement = async ({ figure, progress }) => {
 
   const [perPoll, floors]: [number[], number[]] = [[], []];
   while (perPoll.length < RUNS) {
-    const before = [cpuOf(polling.pid), cpuOf(resting.pid), partner.faults.requests.list] as const;
+    const before = [cpuOf(polling.pid), cpuOf(resting.pid), (await partner.order()).lists] as const;
     await sleep(RUN_MS);
     const used = cpuOf(polling.pid) - before[0] - (cpuOf(resting.pid) - before[1]);
-    const polls = partner.faults.requests.list - before[2];
+    const polls = (await partner.order()).lists - before[2];
     const floor = await bare.order();
     perPoll.push(used / polls);
     floors.push(floor);

@@ -1,5 +1,5 @@
 import { Mosquitto } from "../support/mosquitto.ts";
-import { Bare } from "./bare.ts";
+import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
 import { benchDepot } from "./depot.ts";
 import { NOTHING_DROPPED } from "./fanout.ts";
@@ -20,7 +20,7 @@ export async function rivals(chargers: number, connections: number): Promise<Riv
   const broker = stack.use(await Mosquitto.start({ extra: NOTHING_DROPPED }));
   const depot = stack.use(await benchDepot({ chargers, broker: broker.url }));
   const daemon = stack.use(await Daemon.start(depot));
-  const relay = stack.use(await Bare.start<number>("relay", [broker.url, depot.directory, "20"]));
+  const relay = stack.use(await Side.start<number>("floor/relay", [broker.url, depot.directory, "20"]));
   const subscriber = stack.use(await Subscriber.on(broker.url));
   const toDaemon = stack.use(new Sender(depot.webhook, connections));
   const toRelay = stack.use(new Sender(`http://127.0.0.1:${relay.ready}`, connections));

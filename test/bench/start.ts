@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DATABASE } from "../../src/store/database.ts";
 import { after, millis } from "../../src/core/units.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
-import { Bare } from "./bare.ts";
+import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
 import { type BenchDepot, benchDepot, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
@@ -45,7 +45,7 @@ async function startOf(depot: BenchDepot): Promise<number> {
 
 async function bareStart(args: readonly string[]): Promise<number> {
   const began = performance.now();
-  await using bare = await Bare.start("starter", args);
+  await using bare = await Side.start("floor/starter", args);
   return bare.pid > 0 ? performance.now() - began : NaN;
 }
 

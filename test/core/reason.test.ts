@@ -13,6 +13,7 @@ import {
   millis,
   seconds,
   vehicleId,
+  watts,
 } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aDispatch, at } from "../support/anEvent.ts";
@@ -85,12 +86,31 @@ test("every limit that bit is named", () => {
   const asked = aDispatch({ ...winner, setpoint: { kind: "current", amperes: amperes(40) } }, { id: "EV-1" });
   const limited = reason([asked], {}, { vehicle: aVehicle({ maxCurrent: amperes(20) }) });
   expect(limited.words).toMatch(
-    /600 s; 40 A asked, charger maximum: 32 A; 32 A asked, vehicle maximum: 20 A$/,
+    /600 s; 40 A asked, the charger allows 32 A; 32 A asked, the vehicle allows 20 A$/,
   );
   expect(limited.limits).toEqual([
     { by: "charger maximum", asked: "40 A", allowed: "32 A" },
     { by: "vehicle maximum", asked: "32 A", allowed: "20 A" },
   ]);
+});
+
+test.each([
+  [{ kind: "current", amperes: amperes(3) }, {}, "3 A asked, less than the charger can: pause"],
+  [
+    { kind: "current", amperes: amperes(3) },
+    { belowMinimum: "hold" },
+    "3 A asked, less than the charger can: held at 6 A",
+  ],
+  [{ kind: "power", watts: watts(-9000) }, {}, "-9000 W asked, it cannot feed back: pause"],
+  [
+    { kind: "power", watts: watts(-9000) },
+    { maxDischarge: watts(5000) },
+    "-9000 W asked, it can feed back -5000 W",
+  ],
+] as const)("%j on a charger with %j says: %s", (setpoint, charger, words) => {
+  expect(reason([aDispatch({ ...winner, setpoint })], {}, { charger: aCharger(charger) }).words).toContain(
+    `; ${words}`,
+  );
 });
 
 test("a pause says until when, an event without priority that it has none, offsets keep their tenths", () => {
@@ -99,7 +119,7 @@ test("a pause says until when, an event without priority that it has none, offse
     { priority: null },
   );
   expect(reason([{ ...pause, event: { ...pause.event, priority: null } }]).words).toBe(
-    "bay-01 (Bus 214) paused until 06:00:41: event EV-7731 without priority, offset 2.4 s of 600 s; 0 A asked, zero: pause",
+    "bay-01 (Bus 214) paused until 06:00:41: event EV-7731 without priority, offset 2.4 s of 600 s; 0 A asked: pause",
   );
 });
 

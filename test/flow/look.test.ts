@@ -24,7 +24,7 @@ test("every decision says in the record what was decided and why", async () => {
     .running();
   await depot.until("09:00");
   expect(depot.audit("decision")).toEqual([
-    "bay-01 (Bus 1) to 32 A until 08:30:00: event EV-1 priority 1; 40 A asked, charger maximum: 32 A",
+    "bay-01 (Bus 1) to 32 A until 08:30:00: event EV-1 priority 1; 40 A asked, the charger allows 32 A",
     "bay-01 (Bus 1) released: event EV-1 has ended",
   ]);
 });

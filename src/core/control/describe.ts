@@ -55,7 +55,8 @@ export function oddities(
   else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
   if (aim.untargeted)
     odd.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
-  if (aim.foreignVehicles > 0) odd.push(`${aim.foreignVehicles} of its vehicles are not ours`);
+  if (aim.foreignVehicles > 0)
+    odd.push(`${aim.foreignVehicles} of its vehicles ${aim.foreignVehicles === 1 ? "is" : "are"} not ours`);
   if (aim.foreignTypes.length > 0)
     odd.push(`target types ${aim.foreignTypes.join(", ")} mean no vehicles here`);
   if (unitsLookWrong(event.ask, settings, chargers)) {

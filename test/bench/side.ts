@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** A bare floor program as a process of its own: it says one thing when it is ready, and one for each order. */
-export class Bare<Said> implements AsyncDisposable {
+/** A program of ours as a process of its own: it says one thing when it is ready, and one for each order. */
+export class Side<Said> implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly ready: Said;
 
@@ -11,10 +11,10 @@ export class Bare<Said> implements AsyncDisposable {
     this.ready = ready;
   }
 
-  /** `program`: name of a file in floor/. The shape of what it says is the caller's knowledge. */
-  static async start<Said>(program: string, args: readonly string[]): Promise<Bare<Said>> {
-    const child = fork(fileURLToPath(new URL(`floor/${program}.ts`, import.meta.url)), args);
-    return new Bare(child, await saidBy<Said>(child));
+  /** `program`: path of a file here, without its ending. The shape of what it says is the caller's knowledge. */
+  static async start<Said>(program: string, args: readonly string[]): Promise<Side<Said>> {
+    const child = fork(fileURLToPath(new URL(`${program}.ts`, import.meta.url)), args);
+    return new Side(child, await saidBy<Said>(child));
   }
 
   get pid(): number {
@@ -37,7 +37,8 @@ export class Bare<Said> implements AsyncDisposable {
 
 function saidBy<Said>(child: ChildProcess): Promise<Said> {
   return new Promise((said, failed) => {
-    const ended = (code: number | null): void => failed(new Error(`a floor program ended with ${code}`));
+    const ended = (code: number | null): void =>
+      failed(new Error(`a program of the bench ended with ${code}`));
     child.once("exit", ended);
     child.once("message", (message) => {
       child.off("exit", ended);
