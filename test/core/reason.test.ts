@@ -82,6 +82,11 @@ test("a program can read the same as values", () => {
   });
 });
 
+test("an event that asks for no spread says nothing of offsets", () => {
+  const punctual = aDispatch({ ...winner, offset: millis(0) }, { randomizeStart: millis(0) });
+  expect(reason([punctual]).words).toMatch(/: event EV-7731 priority \d+$/);
+});
+
 test("every limit that bit is named", () => {
   const asked = aDispatch({ ...winner, setpoint: { kind: "current", amperes: amperes(40) } }, { id: "EV-1" });
   const limited = reason([asked], {}, { vehicle: aVehicle({ maxCurrent: amperes(20) }) });

@@ -73,6 +73,7 @@ test("F55 F57: what is never acted on says so", () => {
 });
 
 test("F56: targets that are not ours are counted", () => {
+  expect(odd({ targets: targetsOf("veh-214", "x") })).toEqual(["1 of its vehicles is not ours"]);
   const targets = [...targetsOf("veh-214", "x", "y"), { type: "group", values: ["all"] }];
   expect(odd({ targets })).toEqual([
     "2 of its vehicles are not ours",
