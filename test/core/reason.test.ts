@@ -83,7 +83,7 @@ test("a program can read the same as values", () => {
 });
 
 test("an event that asks for no spread says nothing of offsets", () => {
-  const punctual = aDispatch({ ...winner, offset: millis(0) }, { priority: 1, randomizeStart: millis(0) });
+  const punctual = aDispatch({ offset: millis(0) }, { priority: 1, randomizeStart: millis(0) });
   expect(reason([punctual]).words).toMatch(/: event EV-7731 priority 1$/);
 });
 
