@@ -13,7 +13,16 @@ import type { Delivery } from "./core/delivery.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, instant, iso, millis, seconds } from "./core/units.ts";
+import {
+  type ChargerId,
+  chargerId,
+  type Instant,
+  instant,
+  iso,
+  millis,
+  minutes,
+  seconds,
+} from "./core/units.ts";
 import { control, states } from "./flow/control.ts";
 import { type Hint, polling } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
@@ -59,6 +68,9 @@ interface App extends AsyncDisposable {
 
 /** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
 const FIRST_FETCH_PATIENCE = seconds(10);
+
+/** How long a clock that is behind our own last row is doubted, unless the partner's clock agrees with it. */
+const BEHIND_PATIENCE = minutes(5);
 
 /** The machine's own clock and chance. */
 export const surroundings = (log: Logger): Surroundings => ({
@@ -109,6 +121,14 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
   });
+  // Started without a battery-backed clock, say: what the plan means at such a time is anyone's guess.
+  const clockIsBehind = remembered.lookedAt !== null && now() < remembered.lookedAt;
+  if (clockIsBehind) {
+    const words =
+      "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
+    log.error(words);
+    note(words);
+  }
   for (const { command } of remembered.commands) {
     if (!depot.chargers.has(command.charger) && command.desired.kind !== "release") {
       log.warn(
@@ -146,6 +166,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
   let partner = freshHealth(now());
+  const clockAgrees$ = new Subject<void>();
   const heard = (answer: Asked): Fetched => {
     const attempt =
       answer.kind === "failed"
@@ -157,6 +178,8 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     });
     partner = health;
     for (const { level, words } of say) log[level](words);
+    if (attempt.ok && attempt.skew !== null && Math.abs(attempt.skew) <= config.clock.maxSkew)
+      clockAgrees$.next();
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
 
@@ -195,6 +218,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   let lookedTick: number | null = null;
   const ports: ControlPorts = {
     now,
+    monotonic: () => millis(monotonic()),
     random,
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
@@ -224,7 +248,12 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
         polled$,
         charger$,
         brokerUp$,
-        startsAllowed$: merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1)),
+        startsAllowed$: clockIsBehind
+          ? merge(clockAgrees$, timer(BEHIND_PATIENCE)).pipe(
+              take(1),
+              tap(() => note("the clock of this machine is believed again: new starts may happen")),
+            )
+          : merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1)),
         freed$,
       },
       ports,

@@ -24,6 +24,8 @@ export interface Touch {
 /** The edges as the control pipeline sees them: functions only. */
 export interface ControlPorts {
   readonly now: () => Instant;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => Millis;
   /** In [0, 1). */
   readonly random: () => number;
   /** Stages changes; they reach the disk with the next `durable`. */

@@ -1,9 +1,10 @@
+import { type ClockReading, jumpBetween } from "../core/clock.ts";
 import type { CommandRecord } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
-import type { Committed } from "../core/ledger.ts";
+import type { Change, Committed } from "../core/ledger.ts";
 import { chargerState } from "../core/site/chargerState.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, millis } from "../core/units.ts";
+import { type ChargerId, type Instant, type Millis, millis } from "../core/units.ts";
 import { advance, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
@@ -11,6 +12,20 @@ import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Touch } from "./ports.ts";
 import { startOver, wantsLease } from "./startOver.ts";
 import { take } from "./take.ts";
+
+const jumped = (jump: Millis, at: Instant): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "daemon",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words: `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
+    facts: { jumpMs: jump },
+  },
+});
 
 /** A lease lasts this many refreshes: two may be lost on the way. */
 const REFRESHES_PER_LEASE = 3;
@@ -30,6 +45,7 @@ export interface Pending {
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
 export function stagesOf(depot: Depot, ports: ControlPorts) {
   let looks = 0;
+  let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, CommandRecord>();
   const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
 
@@ -67,10 +83,17 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(touched);
     },
 
-    /** What time alone has changed. */
+    /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
     advance(): readonly Touch[] {
-      const { touched, changes, late } = advance(depot, ports.now());
+      const before = clock;
+      clock = { wall: ports.now(), monotonic: ports.monotonic() };
+      const jump = jumpBetween(before, clock);
+      const { touched, changes, late } = advance(depot, clock.wall);
       ports.write(changes);
+      if (jump !== 0) {
+        ports.write([jumped(jump, clock.wall)]);
+        return touchesOf(depot.chargers.keys());
+      }
       for (const lateBy of late) ports.started(lateBy);
       return touchesOf(touched);
     },

@@ -56,6 +56,23 @@ test("a clock that jumps over a window leaves it missed, not fired late (F20)", 
   await depot.until("11:05");
   expect(depot.commands()).toEqual([]);
   expect(depot.audit("missed")).toHaveLength(1);
+  expect(depot.audit("daemon").at(-1)).toMatch(
+    /^the clock of this machine was set forward by \d+(\.\d+)? s: everything is looked at anew$/,
+  );
+});
+
+test("a clock that is set back ends what holds no longer, and starts nothing twice (F21)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T07:55:00Z"));
+  await depot.until("07:57");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  await depot.until("09:00");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release", "bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("daemon").filter((words) => words.includes("set back by"))).toHaveLength(1);
 });
 
 test("an event 30 days ahead starts on time, not when a timer overflows (F26)", async () => {

@@ -1,35 +1,10 @@
 import { expect, test } from "vitest";
-import type { Charger } from "../../src/core/site/charger.ts";
-import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { amperes, chargerId, millis, vehicleId, watts } from "../../src/core/units.ts";
+import { chargerId, watts } from "../../src/core/units.ts";
 import { depotOf } from "../../src/sim/depot.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
 
-const bay: Charger = {
-  id: chargerId("bay-01"),
-  profile: "native",
-  params: {},
-  broker: "",
-  minCurrent: amperes(6),
-  maxCurrent: amperes(32),
-  minPower: null,
-  maxPower: null,
-  maxDischarge: null,
-  phases: 3,
-  voltage: 230,
-  belowMinimum: "pause",
-  atEnd: { kind: "release" },
-  minInterval: millis(0),
-  deadband: amperes(0),
-};
-const bus: Vehicle = {
-  id: vehicleId("bus-201"),
-  name: "Bus 201",
-  charger: bay.id,
-  maxCurrent: null,
-  maxPower: watts(13_800),
-  phases: null,
-  identities: [],
-};
+const bay = aCharger();
+const bus = aVehicle({ id: "bus-201", name: "Bus 201", maxPower: watts(13_800) });
 
 test("a configured native charger is simulated with the vehicle that is bound to it", () => {
   expect(depotOf([bay], [bus])).toMatchObject([

@@ -16,7 +16,7 @@ const DAY = 86_400_000;
 export function startVirtualTime(at: string): void {
   vi.useFakeTimers({
     now: Date.parse(at),
-    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"],
+    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
   });
 }
 

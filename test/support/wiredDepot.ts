@@ -6,7 +6,7 @@ import { Depot } from "../../src/core/depot.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { type ChargerId, type Millis, seconds } from "../../src/core/units.ts";
+import { type ChargerId, type Millis, millis, seconds } from "../../src/core/units.ts";
 import { control, states } from "../../src/flow/control.ts";
 import { type Hint, polling } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
@@ -119,6 +119,7 @@ export function wired(setup: DepotSetup, world: World) {
     send: (command, lease) => floor.send(command, lease),
     publishState: (charger, payload) => floor.publishState(charger, payload),
     ask: (ids) => hint$.next(ids),
+    monotonic: () => millis(performance.now()),
     started: () => {},
     looked: world.looked,
     warn: world.warn,

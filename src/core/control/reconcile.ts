@@ -61,7 +61,7 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
     return standing(last, situation);
   }
   if (decision.cause === "event" && !situation.startsAllowed) return waiting(null, situation);
-  const free = last === undefined ? now : freeAt(last, decision, verdict);
+  const free = last === undefined ? now : freeAt(last, decision, verdict, now);
   return free > now ? waiting(free, situation) : { kind: "decide", decision };
 }
 
@@ -117,7 +117,8 @@ function standing(
   if (missed || progress === "planned" || sentAt === null) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
   const due = after(sentAt, refresh);
-  return due <= now ? AGAIN : { kind: "nothing", lookAt: due };
+  // Sent in the future: the clock was set back, and the lease does not wait for it.
+  return due <= now || sentAt > now ? AGAIN : { kind: "nothing", lookAt: due };
 }
 
 const isSame = (decision: Decision, { command }: CommandRecord): boolean =>
@@ -162,8 +163,9 @@ function withDeadband(decision: Decision, { command }: CommandRecord, verdict: V
 const rises = (from: number, to: number, lessThan: number): boolean => to > from && to - from < lessThan;
 
 /** When the hardware may be written to again; a reduction need not wait, and no command waits past its own end. */
-function freeAt({ command }: CommandRecord, decision: Decision, { charger }: Verdict): Instant {
-  if (isReduction(command.desired, decision.desired)) return command.decidedAt;
+function freeAt({ command }: CommandRecord, decision: Decision, { charger }: Verdict, now: Instant): Instant {
+  const wasSetBack = now < command.decidedAt;
+  if (wasSetBack || isReduction(command.desired, decision.desired)) return now;
   const rested = after(command.decidedAt, charger.minInterval);
   return command.until === null ? rested : earlier(rested, command.until);
 }

@@ -235,6 +235,12 @@ test("who comes back is told of a release again, unless it has taken it", () => 
   expect(released({ progress: "accepted" }, soon)).toBe("nothing");
 });
 
+test("a clock that was set back neither holds a release nor lets a lease run out (F21)", () => {
+  const before = { now: at("05:00") };
+  expect(decisionIn(look(should(), told(A(16)), before))).toMatchObject({ desired: RELEASE });
+  expect(look(should([event(16)]), told(A(16)), before).kind).toBe("again");
+});
+
 test("an unplanned end is no news to the charger before its turn to be released comes", () => {
   const soon = { cutAt: at("05:10"), until: at("05:20") };
   const cut = { ...event(16), ...soon };
