@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
 
-import { addressOf } from "./chargers/address.ts";
+import { addressOf, credentialsOf } from "./chargers/address.ts";
 import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
 import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
@@ -143,7 +143,9 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
     const { reach, prefix } = broker;
     const embedded =
-      reach.kind === "embedded" ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, log })) : null;
+      reach.kind === "embedded"
+        ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, credentials: credentialsOf(broker), log }))
+        : null;
     if (name === "") brokerPort = embedded?.port ?? null;
     brokers.set(name, { prefix, address: addressOf(broker, embedded?.port ?? null) });
   }

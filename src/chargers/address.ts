@@ -17,6 +17,10 @@ export function addressOf(
   };
 }
 
+/** What the embedded broker asks of everyone; null: nothing. */
+export const credentialsOf = ({ username, password }: BrokerConfig) =>
+  username === null ? null : { username, password: () => password?.() ?? "" };
+
 /** Who listens everywhere is reached on loopback. */
 function dialled(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";

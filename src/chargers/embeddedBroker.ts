@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { Aedes } from "aedes";
 import type { Logger } from "pino";
@@ -6,12 +7,14 @@ export interface EmbeddedBrokerOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  /** Whoever connects has to know these; null: anyone may. */
+  readonly credentials: { readonly username: string; readonly password: () => string } | null;
   readonly log: Logger;
 }
 
 /**
- * A broker inside this process, for trying things out and for small sites: MQTT 3.1.1 only, no passwords, nothing kept
- * over a restart. Configuration keeps it on loopback unless told otherwise.
+ * A broker inside this process, for trying things out and for small sites: MQTT 3.1.1 only, one user name for all,
+ * nothing kept over a restart. Configuration keeps it on loopback unless told otherwise.
  */
 export class EmbeddedBroker implements AsyncDisposable {
   readonly #aedes: Aedes;
@@ -27,8 +30,14 @@ export class EmbeddedBroker implements AsyncDisposable {
   }
 
   /** Listening once it resolves; rejects where the address is taken, for then the program cannot start. */
-  static async listen({ host, port, log }: EmbeddedBrokerOptions): Promise<EmbeddedBroker> {
+  static async listen({ host, port, credentials, log }: EmbeddedBrokerOptions): Promise<EmbeddedBroker> {
     const aedes = await Aedes.createBroker();
+    if (credentials !== null) {
+      aedes.authenticate = (_client, username, password, done) => {
+        const known = username === credentials.username && isSame(password, credentials.password());
+        done(null, known);
+      };
+    }
     const complain = (client: { readonly id: string | null } | null, error: Error) =>
       log.debug({ client: client?.id ?? null, reason: error.message }, "embedded broker: client trouble");
     aedes.on("clientError", complain);
@@ -63,4 +72,10 @@ export class EmbeddedBroker implements AsyncDisposable {
     for (const socket of this.#sockets) socket.destroy();
     await promise;
   }
+}
+
+/** Takes the same time whatever the difference. */
+function isSame(given: Buffer | undefined, expected: string): boolean {
+  const digest = (text: Buffer | string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(given ?? ""), digest(expected));
 }

@@ -1,5 +1,9 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
 import type { Instant } from "../core/units.ts";
 import { instant, iso } from "../core/units.ts";
+import { DATABASE } from "../store/database.ts";
 import { openState } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
@@ -81,6 +85,7 @@ export async function auditVerify(named: string | undefined): Promise<ExitCode> 
 
 /** Without a daemon the verb opens the state itself; a text says why it cannot. */
 function withStore<T>(state: string, ask: (store: Store) => T): T | string {
+  if (!existsSync(join(state, DATABASE))) return `there is no state in ${state}: nothing has run there yet`;
   const { now, randomBytes, log } = surroundings(logger(2, "error"));
   const opened = openState(state, { now, random: randomBytes, log, damaged: "refuse" });
   if (!opened.ok) return `the state cannot be read: ${opened.reason}`;

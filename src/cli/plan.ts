@@ -43,9 +43,9 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
   }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
-  const dispatches = dispatchesOf(events, context, at).toSorted((a, b) => a.from - b.from);
+  const dispatches = dispatchesOf(events, context);
   if (options.dispatches) {
-    say(JSON.stringify(dispatches.map(dispatchRow), null, 2));
+    say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
     return 0;
   }
   const clock = wallClock(config.site.timezone, () => at);

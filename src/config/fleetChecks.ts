@@ -1,3 +1,4 @@
+import { identityKey } from "../core/site/plug.ts";
 import { pathText, type Finding, type Path } from "./mistakes.ts";
 import { nearest } from "./nearest.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -96,7 +97,7 @@ export const fleetChecks = (file: ConfigFile): readonly Finding[] => [
     file.vehicles.flatMap(({ identities }, index) =>
       identities.map(({ kind, value }, at) => ({
         path: ["vehicles", index, "identities", at],
-        name: `${kind} ${value}`,
+        name: identityKey(kind, value),
       })),
     ),
     "an identity that names one vehicle only",

@@ -110,6 +110,10 @@ export class Depot {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";
       if (!neverSent) this.commands.set(record.command.charger, record);
     }
+    for (const { command } of this.commands.values()) {
+      const { charger, vehicle, desired, decidedAt } = command;
+      if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
+    }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
   }
 

@@ -29,18 +29,23 @@ export interface Reason {
  * One sentence for people, e.g. "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of
  * 600 s; overrules EV-7702".
  */
-function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock): string {
+function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
   const { charger, vehicle, winner } = verdict;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
   const until = winner === null ? "" : ` until ${wallClock(winner.until)}`;
-  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock)}`;
+  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, isWithdrawn)}`;
 }
 
 /** In words and as a value: winner, overruled, every limit that bit, until when. */
-export function reasonOf(verdict: Verdict, decision: Decision, wallClock: WallClock): Reason {
+export function reasonOf(
+  verdict: Verdict,
+  decision: Decision,
+  wallClock: WallClock,
+  isWithdrawn = false,
+): Reason {
   const { winner, overruled, limits, hold, occupant } = verdict;
   return {
-    words: sentence(verdict, decision, wallClock),
+    words: sentence(verdict, decision, wallClock, isWithdrawn),
     cause: decision.cause,
     until: winner === null ? null : iso(winner.until),
     winner: winner === null ? null : claim(winner),
@@ -76,9 +81,9 @@ function action({ desired }: Decision): string {
   }
 }
 
-function because(verdict: Verdict, decision: Decision, wallClock: WallClock): string {
+function because(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
   const { winner, overruled, limits } = verdict;
-  if (winner === null) return whyReleased(verdict, decision, wallClock);
+  if (winner === null) return whyReleased(verdict, decision, wallClock, isWithdrawn);
   const { event, offset } = winner;
   const spread = event.randomizeStart;
   const shift = spread > 0 ? `, offset ${inSeconds(offset)} of ${inSeconds(spread)}` : "";
@@ -95,6 +100,7 @@ function whyReleased(
   { occupant, hold, vehicle }: Verdict,
   { event, vehicle: before, cause }: Decision,
   wallClock: WallClock,
+  isWithdrawn: boolean,
 ): string {
   if (cause === "operator" && hold !== null)
     return `by an operator, from ${hold.events.join(", ")} until ${wallClock(hold.until)}`;
@@ -103,7 +109,7 @@ function whyReleased(
   if (event === null) return "the state was lost, so what it was told before is not known";
   if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
-  return `event ${event} has ended`;
+  return `event ${event} ${isWithdrawn ? "was withdrawn" : "has ended"}`;
 }
 
 function limitInWords({ by, asked, allowed }: Limit): string {

@@ -6,7 +6,7 @@ import type { Verdict } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { reasonOf } from "../core/reason.ts";
-import type { ChargerId, Instant } from "../core/units.ts";
+import { type ChargerId, type Instant, instant } from "../core/units.ts";
 import type { Touch } from "./ports.ts";
 
 export interface Looked {
@@ -73,7 +73,8 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   depot.commands.set(id, record);
   depot.undurable.add(id);
   depot.unsure.delete(id);
-  const reason = reasonOf(verdict, decision, depot.wallClock);
+  const isWithdrawn = decision.event !== null && depot.known.get(decision.event)?.kind === "withdrawn";
+  const reason = reasonOf(verdict, decision, depot.wallClock, isWithdrawn);
   depot.why.set(id, reason);
   const entry: AuditEntry = {
     at: now,
@@ -134,9 +135,21 @@ const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
 export const listens = (depot: Depot, charger: ChargerId): boolean =>
   depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
 
+/** A hold lasts as long as its events hold: one that was made longer is held longer. */
 function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);
   if (hold === undefined || now < hold.until) return [];
+  const occupant = depot.plugs.at(charger);
+  const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
+  const until = Math.max(
+    ...holding.filter(({ event }) => hold.events.includes(event.id)).map((dispatch) => dispatch.until),
+  );
+  if (until > now) {
+    const longer = { ...hold, until: instant(until) };
+    depot.holds.set(charger, longer);
+    depot.wake(charger, longer.until);
+    return [{ kind: "hold", hold: longer }];
+  }
   depot.holds.delete(charger);
   return [{ kind: "holdEnded", charger }];
 }

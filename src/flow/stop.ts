@@ -7,11 +7,13 @@ import { decide } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { ControlPorts } from "./ports.ts";
 
-/** The chargers that stand under a command of ours other than a release. */
+/** The chargers that stand under a command of ours other than a release, or whose release never went out. */
 export const limited = (depot: Depot): readonly CommandRecord[] =>
-  [...depot.commands.values()].filter(
-    ({ command, progress }) => command.desired.kind !== "release" && progress !== "observed",
-  );
+  [...depot.commands.values()].filter(({ command, progress, replaces, sentAt }) => {
+    if (progress === "observed") return false;
+    if (command.desired.kind !== "release") return true;
+    return sentAt === null && replaces !== null && replaces.kind !== "release";
+  });
 
 interface StopLog {
   readonly info: (words: string) => void;
@@ -29,7 +31,9 @@ export async function standDown(
   if (onStop === "keep" || depot.settings.mode === "observe") {
     for (const { command } of standing) {
       const until = command.until === null ? "its lease ends" : depot.wallClock(command.until);
-      log.warn(`${command.charger} stays at ${inWords(command.desired)} until ${until}`);
+      const level =
+        command.desired.kind === "release" ? "what it was told before its release" : inWords(command.desired);
+      log.warn(`${command.charger} stays at ${level} until ${until}`);
     }
     return;
   }

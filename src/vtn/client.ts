@@ -40,6 +40,7 @@ export class VtnClient implements AsyncDisposable {
   #otherAt: Instant = instant(0);
   /** Monotonic: the partner asked us to be quiet until then. */
   #quietUntil = Number.NEGATIVE_INFINITY;
+  #quietBecause = "";
 
   constructor(options: VtnOptions) {
     this.#options = options;
@@ -89,10 +90,10 @@ export class VtnClient implements AsyncDisposable {
     await this.#agent.destroy();
   }
 
-  /** Nothing is asked inside the window of a Retry-After (F33). */
+  /** Nothing is asked inside the window of a Retry-After (F33). In the same words as before: it is no new trouble. */
   #waiting(): Failed | null {
     const wait = this.#quietUntil - this.#options.monotonic();
-    return wait > 0 ? failed("the partner asked us to wait", null, millis(wait)) : null;
+    return wait > 0 ? failed(this.#quietBecause, null, millis(wait)) : null;
   }
 
   /** Spends one of the hour's extra requests. */
@@ -109,6 +110,7 @@ export class VtnClient implements AsyncDisposable {
     log.debug({ status: failure.status, reason: failure.reason }, "the partner did not answer as hoped");
     if (answer.status === 429 || answer.status === 503) {
       this.#quietUntil = monotonic() + (failure.retryAfter ?? 0);
+      this.#quietBecause = failure.reason;
     }
     return failure;
   }

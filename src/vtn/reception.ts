@@ -4,6 +4,7 @@ import type { HeaderFields } from "./headers.ts";
 import { type Monotonic, type Pace, bucket } from "./rate.ts";
 import { type Scheme, verify } from "./signature.ts";
 import { readWebhookBody } from "./wire/envelope.ts";
+import { decodeJson } from "./wire/json.ts";
 
 /** `ok: false`: nothing was stored, and the partner has to send it again. */
 export type TakeAnswer =
@@ -26,7 +27,7 @@ export type Reception =
   | { readonly kind: "taken"; readonly taken: Taken; readonly hint: boolean }
   | {
       readonly kind: "refused";
-      readonly status: 400 | 401 | 429 | 503;
+      readonly status: 400 | 401 | 413 | 429 | 503;
       readonly error: string;
       /** Seconds. */
       readonly retryAfter: number | null;
@@ -36,6 +37,8 @@ export type Reception =
 
 /** One event per vehicle is a normal burst. */
 const PARTNER_PACE: Pace = { perSecond: 2000, burst: 5000 };
+/** Anybody can send a hint, and the list is fetched every ten seconds at most, however many there are. */
+const HINT_PACE: Pace = { perSecond: 50, burst: 500 };
 const NOTHING: Taken = { accepted: 0, repeats: 0, rejected: 0 };
 
 /** Signature over the raw bytes, then pace, then parsing, then the commit (DESIGN 6.3). */
@@ -43,9 +46,13 @@ export function receive(
   options: ReceptionOptions,
 ): (headers: HeaderFields, rawBody: Buffer, at: Instant) => Promise<Reception> {
   const { scheme, take, hint } = options;
-  const mayPass = bucket(PARTNER_PACE, options.monotonic);
   const proven = scheme.kind !== "none";
-  const refused = (status: 400 | 401 | 429 | 503, error: string, retryAfter: number | null): Reception => ({
+  const mayPass = bucket(proven ? PARTNER_PACE : HINT_PACE, options.monotonic);
+  const refused = (
+    status: 400 | 401 | 413 | 429 | 503,
+    error: string,
+    retryAfter: number | null,
+  ): Reception => ({
     kind: "refused",
     status,
     error,
@@ -60,11 +67,18 @@ export function receive(
       hint("list");
       return refused(429, "too many requests", 1);
     }
-    const body = readWebhookBody(rawBody);
-    if (body.kind === "unparsable") return refused(400, body.reason, null);
     if (!proven) {
+      // What it says is not looked at: whoever sends it must not be able to make that take long.
+      const decoded = decodeJson(rawBody);
+      if (decoded.kind === "unparsable") return refused(400, decoded.reason, null);
       hint("list");
       return { kind: "taken", taken: NOTHING, hint: true };
+    }
+    const body = readWebhookBody(rawBody);
+    if (body.kind === "unparsable") return refused(400, body.reason, null);
+    if (body.kind === "overfull") {
+      hint("list");
+      return refused(413, body.reason, null);
     }
     if (body.ask.length > 0) hint(body.ask);
     if (body.poll) hint("list");

@@ -48,6 +48,8 @@ export class TokenSource implements AsyncDisposable {
   #lastDropped = Number.NEGATIVE_INFINITY;
   /** Monotonic: no request before it. */
   #closedUntil = Number.NEGATIVE_INFINITY;
+  /** Told to whoever asks while it is closed: the same trouble in other words would be told as news. */
+  #closedBecause = "waiting before the next token request";
 
   constructor(options: TokenOptions) {
     this.#options = options;
@@ -76,7 +78,10 @@ export class TokenSource implements AsyncDisposable {
     this.#held = null;
     const now = this.#options.monotonic();
     const opens = this.#lastDropped + PATIENCE;
-    if (now < opens) this.#closedUntil = Math.max(this.#closedUntil, opens);
+    if (now < opens) {
+      this.#closedUntil = Math.max(this.#closedUntil, opens);
+      this.#closedBecause = "the partner refused two tokens within a minute";
+    }
     this.#lastDropped = now;
   }
 
@@ -87,7 +92,7 @@ export class TokenSource implements AsyncDisposable {
   async #ask(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
     const wait = this.#closedUntil - now;
-    if (wait > 0) return failed("waiting before the next token request", null, millis(wait));
+    if (wait > 0) return failed(this.#closedBecause, null, millis(wait));
     if (!this.#allowed()) return failed(`${REQUESTS_PER_HOUR} token requests in an hour`, null, PATIENCE);
     this.#lastAsked = now;
     this.#asking = this.#request().finally(() => {
@@ -125,6 +130,7 @@ export class TokenSource implements AsyncDisposable {
     const ours = [400, 401, 403].includes(outcome.status ?? 0);
     const wait = Math.max(backoff, ours ? PATIENCE : 0, outcome.retryAfter ?? 0);
     this.#closedUntil = this.#options.monotonic() + wait;
+    this.#closedBecause = outcome.reason;
     return millis(wait);
   }
 

@@ -35,6 +35,7 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 1000,
 };
 const HANDSHAKE_TIMEOUT = 5000;
+const CLOSING_MS = 500;
 /** For each address, of whatever is not signed correctly. */
 const STRANGER_PACE: Pace = { perSecond: 5, burst: 60 };
 const LOG_PACE: Pace = { perSecond: 1, burst: 5 };
@@ -60,9 +61,11 @@ export class WebhookListener implements AsyncDisposable {
     );
   }
 
-  /** Answers what is under way, takes nothing new. */
+  /** Answers what is under way, takes nothing new; whoever dawdles does not hold up a stop. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const enough = setTimeout(() => this.#app.server.closeAllConnections(), CLOSING_MS);
     await this.#app.close();
+    clearTimeout(enough);
   }
 }
 

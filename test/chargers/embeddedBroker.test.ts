@@ -1,10 +1,12 @@
 import { connect } from "node:net";
+import { connectAsync } from "mqtt";
 import { expect, test } from "vitest";
 import { EmbeddedBroker } from "../../src/chargers/embeddedBroker.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { aLog, anObserver, aSession, PRESENCE, upped } from "./aSession.ts";
 
-const listen = (port = 0) => EmbeddedBroker.listen({ host: "127.0.0.1", port, log: aLog().log });
+const listen = (port = 0) =>
+  EmbeddedBroker.listen({ host: "127.0.0.1", port, credentials: null, log: aLog().log });
 
 test("the session falls back to MQTT 3.1.1, without calling that an outage, and finds it again after a restart", async () => {
   const broker = await listen();
@@ -45,4 +47,25 @@ test("it stops even while somebody holds a connection without saying a word", as
 test("a taken address is a reason not to start", async () => {
   await using broker = await listen();
   await expect(listen(broker.port)).rejects.toThrow("EADDRINUSE");
+});
+
+test("where a user and a password are configured, nobody else gets in", async () => {
+  const credentials = { username: "depot", password: () => "right" };
+  await using broker = await EmbeddedBroker.listen({
+    host: "127.0.0.1",
+    port: 0,
+    credentials,
+    log: aLog().log,
+  });
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  const once = { reconnectPeriod: 0, protocolVersion: 4 } as const;
+  const known = await connectAsync(url, { ...once, username: "depot", password: "right" });
+  await known.endAsync();
+  for (const stranger of [
+    {},
+    { username: "depot", password: "wrong" },
+    { username: "bay-01", password: "right" },
+  ]) {
+    await expect(connectAsync(url, { ...once, ...stranger }, false)).rejects.toThrow(/refused|authorized/i);
+  }
 });

@@ -87,8 +87,18 @@ const reached = (url: string): FleetBroker => ({
 });
 
 test("a charger that names another broker is reached over that one, and believed over no other", async () => {
-  await using site = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
-  await using yard = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
+  await using site = await EmbeddedBroker.listen({
+    host: "127.0.0.1",
+    port: 0,
+    credentials: null,
+    log: aLog().log,
+  });
+  await using yard = await EmbeddedBroker.listen({
+    host: "127.0.0.1",
+    port: 0,
+    credentials: null,
+    log: aLog().log,
+  });
   const [siteUrl, yardUrl] = [site, yard].map(({ port }) => `mqtt://127.0.0.1:${port}`);
   await using up = await aFleet(siteUrl ?? "", {
     chargers: [charger("bay-01"), { ...charger("bay-02"), broker: "yard" }],
@@ -119,7 +129,12 @@ test("a charger that names another broker is reached over that one, and believed
 });
 
 test("works over the embedded broker: a setpoint goes down, an acknowledgement and telemetry come up", async () => {
-  await using broker = await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: aLog().log });
+  await using broker = await EmbeddedBroker.listen({
+    host: "127.0.0.1",
+    port: 0,
+    credentials: null,
+    log: aLog().log,
+  });
   const url = `mqtt://127.0.0.1:${broker.port}`;
   await using floor = await anObserver(url);
   await using depot = await aFleet(url);

@@ -99,7 +99,7 @@ async function aDepot(url: string, setups: readonly ChargerSetup[] = [aBay(BAY)]
 }
 
 const anEmbeddedBroker = async () =>
-  stack.use(await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, log: silent }));
+  stack.use(await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, credentials: null, log: silent }));
 const embedded = async () => `mqtt://127.0.0.1:${(await anEmbeddedBroker()).port}`;
 
 test("a charger says hello, takes a setpoint, answers, and is measured to follow it", async () => {

@@ -52,3 +52,27 @@ test("who has not shown to be the partner is never called proven", async () => {
   const open = aReception({ kind: "none" });
   expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: false });
 });
+
+test("F62: a body with more entries than any sender has reason for is refused whole, and the list is fetched", async () => {
+  const { reception, deliveries, hints } = aReception();
+  const body = Buffer.from(`[${"{},".repeat(10_000)}{}]`);
+  expect(await reception(proof, body, at)).toMatchObject({ status: 413, proven: true });
+  expect(hints).toEqual(["list"]);
+  expect(deliveries).toEqual([]);
+});
+
+test("F60: hints cost little: their bodies are not looked at, and beyond 500 in a moment they are told to wait", async () => {
+  const { reception, deliveries, hints } = aReception({ kind: "none" });
+  const heavy = Buffer.from(`[${"{},".repeat(300_000)}{}]`);
+  expect(await reception({}, heavy, at)).toMatchObject({ kind: "taken", hint: true });
+  for (let count = 1; count < 500; count += 1) {
+    expect((await reception({}, Buffer.from('{"ID":"EV-1"}'), at)).kind).toBe("taken");
+  }
+  expect(await reception({}, Buffer.from("{}"), at)).toMatchObject({
+    status: 429,
+    retryAfter: 1,
+    proven: false,
+  });
+  expect(new Set(hints)).toEqual(new Set(["list"]));
+  expect(deliveries).toEqual([]);
+});

@@ -1,90 +1,12 @@
-import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { expect, test, vi } from "vitest";
-import type { Delivery } from "../../src/core/delivery.ts";
-import { type EventId, instant } from "../../src/core/units.ts";
+import { instant } from "../../src/core/units.ts";
 import type { TakeAnswer } from "../../src/vtn/reception.ts";
-import type { Scheme } from "../../src/vtn/signature.ts";
 import { WebhookListener } from "../../src/vtn/webhook.ts";
+import { aListener, SECRET, signature, signed, wireEvent } from "./aListener.ts";
 import { aLog } from "./aServer.ts";
 
-const SECRET = "shared with the partner";
-const signed: Scheme = {
-  kind: "hmac",
-  header: "X-Payload-Signature",
-  algorithm: "sha256",
-  encoding: "base64",
-  secrets: () => [SECRET],
-};
-
-const wireEvent = (id: string) => ({
-  ID: id,
-  createdDateTime: "2026-11-21T10:00:00Z",
-  modificationDateTime: "2026-11-21T10:00:00Z",
-  name: "evening",
-  priority: 1,
-  programID: "p1",
-  targets: [{ targetType: "vehicle", values: ["veh-1"] }],
-  intervalPeriod: { start: "2026-11-21T18:00:00Z", duration: "01:00:00" },
-  payload: { payloadType: "CurrentLevel", targetCurrent: 10 },
-});
-
-const signature = (body: string | Buffer) => createHmac("sha256", SECRET).update(body).digest("base64");
 const padded = (bytes: number) => `[${" ".repeat(bytes - 2)}]`;
-
-/** A listener with a flow that only counts, and time that stands still, so that no pace recovers. */
-async function aListener(scheme: Scheme = signed) {
-  const deliveries: Delivery[] = [];
-  const hints: (readonly EventId[] | "list")[] = [];
-  const { log, lines } = aLog();
-  const flow = {
-    take: async (delivery: Delivery): Promise<TakeAnswer> => {
-      const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
-      return { ok: true, taken: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
-    },
-  };
-  const listener = await WebhookListener.start({
-    host: "127.0.0.1",
-    port: 0,
-    path: "/webhooks/events",
-    tls: null,
-    trustProxy: false,
-    scheme,
-    now: () => instant(Date.UTC(2026, 10, 21, 12)),
-    monotonic: () => 0,
-    log,
-    take: async (delivery) => {
-      deliveries.push(delivery);
-      return flow.take(delivery);
-    },
-    hint: (ask) => hints.push(ask),
-  });
-  const url = `http://127.0.0.1:${listener.port}/webhooks/events`;
-  const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
-    const response = await fetch(url, {
-      method: "POST",
-      body,
-      headers: { "content-type": "application/json", ...headers },
-    });
-    return {
-      status: response.status,
-      retryAfter: response.headers.get("retry-after"),
-      body: await response.text(),
-    };
-  };
-  return {
-    url,
-    port: listener.port,
-    post,
-    deliver: (body: string | Buffer, headers: Record<string, string> = {}) =>
-      post(body, { "x-payload-signature": signature(body), ...headers }),
-    deliveries,
-    hints,
-    lines,
-    flow,
-    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
-  };
-}
 
 test("a signed event is taken, and acknowledged with counts only after it was stored", async () => {
   await using it = await aListener();
@@ -224,7 +146,7 @@ test("one signed event per vehicle of a large depot is a normal burst", async ()
 }, 20_000);
 
 test("without a scheme a delivery is a hint: its body is never acted on", async () => {
-  await using it = await aListener({ kind: "none" });
+  await using it = await aListener({ scheme: { kind: "none" } });
   expect(await it.post(JSON.stringify(wireEvent("EV-1")))).toMatchObject({
     status: 202,
     body: '{"accepted":0,"repeats":0,"rejected":0,"hint":true}',
@@ -282,7 +204,7 @@ test("neither secrets, signatures nor bodies are ever logged", async () => {
   for (const secret of [SECRET, signatureOfBody, "abc", "EV-private"]) expect(logged).not.toContain(secret);
 });
 
-test("a port that is taken is reported to whoever starts the listener", async () => {
+test("F72: a port that is taken is reported to whoever starts the listener", async () => {
   await using it = await aListener();
   const { log } = aLog();
   const again = WebhookListener.start({

@@ -17,13 +17,9 @@ export interface Stretch extends Window {
   readonly reason: Reason;
 }
 
-/** Every dispatch of these events that has not ended at `at`. */
-export const dispatchesOf = (
-  events: Iterable<KnownEvent>,
-  context: ExpandContext,
-  at: Instant,
-): readonly Dispatch[] =>
-  [...events].flatMap((known) => expand(known, context).filter(({ until }) => until > at));
+/** Every dispatch of these events, earliest first. */
+export const dispatchesOf = (events: Iterable<KnownEvent>, context: ExpandContext): readonly Dispatch[] =>
+  [...events].flatMap((known) => expand(known, context)).toSorted((a, b) => a.from - b.from);
 
 /**
  * What one charger would do for the vehicle fixed to it, if nothing changed (DESIGN 6.4): declared limits, no

@@ -53,7 +53,8 @@ const RELEASE_REFRESHES = 3;
 /** Desired minus last known is what to do about one charger (DESIGN 5.6). Doing it and asking again gives nothing. */
 export function reconcile(verdict: Verdict, situation: Situation): Step {
   const { last, now } = situation;
-  const wanted = wantedOf(verdict, last) ?? (last === undefined && situation.unsure ? UNSURE : null);
+  const isUnsure = last === undefined && situation.unsure && situation.startsAllowed;
+  const wanted = wantedOf(verdict, last) ?? (isUnsure ? UNSURE : null);
   if (wanted === null)
     return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
@@ -87,20 +88,20 @@ function wantedOf(
     return { desired, until: levelUntil, vehicle: winner.vehicle, event: winner.event.id, cause: "event" };
   }
   // A charger that was let go already gets nothing; one that was only paused for our own stop is still to be let go.
-  if (last === undefined || isAtRest(last.command)) return null;
+  if (last === undefined || last.command.desired.kind === "release") return null;
   const { vehicle: onIt, event } = last.command;
+  const stayed = vehicle !== null && vehicle.id === onIt;
+  if (stayed && isAtRest(last.command)) return null;
   const ended = { until: null, vehicle: onIt, event };
   if (hold !== null) return { ...ended, desired: { kind: "release" }, cause: "operator" };
   const { atEnd } = charger;
   // What was configured for the end is for the vehicle that the event was for; a charger it has left is released.
-  const stayed = vehicle !== null && vehicle.id === onIt;
   if (!stayed || atEnd.kind === "release") return { ...ended, desired: { kind: "release" }, cause: "ended" };
   const atRest: Desired = atEnd.kind === "pause" ? atEnd : limit(atEnd, charger, vehicle).desired;
   return { ...ended, desired: atRest, cause: "ended" };
 }
 
-const isAtRest = ({ cause, desired }: Command): boolean =>
-  cause === "ended" || cause === "operator" || (cause === "stop" && desired.kind === "release");
+const isAtRest = ({ cause }: Command): boolean => cause === "ended" || cause === "operator";
 
 /** The command that stands: sent again when it never arrived, when someone came back, or when its lease wants renewing. */
 function standing(

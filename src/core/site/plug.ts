@@ -68,6 +68,14 @@ export class Plugs {
     return { touched: [...touched], warning };
   }
 
+  /** Who was on a charger before a restart: believed until the charger says otherwise, as its setpoint still stands. */
+  recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
+    const known = this.#vehicles.get(vehicle);
+    if (known === undefined || known.charger === charger || this.#claims.has(charger)) return;
+    this.#claims.set(charger, { kind: "known", vehicle, since });
+    this.#seat.set(vehicle, charger);
+  }
+
   at(charger: ChargerId): Occupant {
     const claim = this.#claims.get(charger);
     if (claim?.kind === "stranger") return { kind: "unknown", said: claim.said };
@@ -130,5 +138,5 @@ export class Plugs {
 }
 
 /** Identities are compared without regard to case or separators: chargers spell the same MAC in many ways. */
-const identityKey = (kind: string, value: string): string =>
+export const identityKey = (kind: string, value: string): string =>
   `${kind.toLowerCase()} ${value.toLowerCase().replaceAll(/[\s:-]/g, "")}`;

@@ -3,11 +3,13 @@ import type { EventId } from "../../core/units.ts";
 import { readEvent } from "./event.ts";
 import { fieldsOf, spelling } from "./fields.ts";
 import { decodeJson, type Decoded } from "./json.ts";
-import { readPart, within } from "./notification.ts";
+import { readPart, type Room, within } from "./notification.ts";
 
 /** What a webhook body says. */
 export type WebhookBody =
   | { readonly kind: "unparsable"; readonly reason: string }
+  /** More entries than any sender has reason for: none of them was read, the list will tell. */
+  | { readonly kind: "overfull"; readonly reason: string }
   | {
       readonly kind: "read";
       readonly notices: readonly Notice[];
@@ -24,6 +26,10 @@ export type ListBody =
 
 /** Each id costs the partner a request; beyond this many the list is cheaper (DESIGN 5.7). */
 const MOST_ASKED = 20;
+/** Events of their least size fill a webhook body (1 MiB) with some 7,000, those of the contract with 2,500. */
+const MOST_ENTRIES = 10_000;
+/** A list (16 MiB) of the contract's events holds some 40,000. */
+const MOST_LISTED = 100_000;
 
 /** Any of the shapes a sender may choose (notification.ts); unknown JSON and an empty body ask for a look at the list. */
 export function readWebhookBody(body: Buffer): WebhookBody {
@@ -34,7 +40,9 @@ export function readWebhookBody(body: Buffer): WebhookBody {
     case "empty":
       return { kind: "read", notices: [], ask: [], poll: true };
     case "json": {
-      const { notices, ask, poll } = readPart(decoded.value) ?? { notices: [], ask: [], poll: true };
+      const room: Room = { left: MOST_ENTRIES };
+      const { notices, ask, poll } = readPart(decoded.value, room) ?? { notices: [], ask: [], poll: true };
+      if (room.left < 0) return { kind: "overfull", reason: `over ${MOST_ENTRIES} entries` };
       const asked = [...new Set(ask)];
       return asked.length > MOST_ASKED
         ? { kind: "read", notices, ask: [], poll: true }
@@ -51,6 +59,7 @@ export function readListBody(body: Buffer): ListBody {
   if (decoded.kind !== "json") return unread(decoded);
   const entries = Array.isArray(decoded.value) ? decoded.value : fieldsOf(listFields, decoded.value)?.events;
   if (!Array.isArray(entries)) return { kind: "unparsable", reason: "neither an array nor {events: [...]}" };
+  if (entries.length > MOST_LISTED) return { kind: "unparsable", reason: `over ${MOST_LISTED} entries` };
   return read(entries.map((entry, index) => within(index, readEvent(entry))));
 }
 

@@ -15,6 +15,11 @@ export interface Part {
   readonly poll: boolean;
 }
 
+/** How many more entries may be read, lists within lists included: a body of a million would stall everything else. */
+export interface Room {
+  left: number;
+}
+
 const NOTHING: Part = { notices: [], ask: [], poll: false };
 const LOOK: Part = { ...NOTHING, poll: true };
 
@@ -40,8 +45,8 @@ const names = spelling(NAMES);
  * An event, a list of anything, an OpenADR notification, an envelope around one of these (CloudEvents too),
  * or just an id (openadr3 6). Undefined: none of them. Recursion ends because json.ts caps the depth.
  */
-export function readPart(raw: unknown): Part | undefined {
-  if (Array.isArray(raw)) return readEntries(raw);
+export function readPart(raw: unknown, room: Room): Part | undefined {
+  if (Array.isArray(raw)) return readEntries(raw, room);
   if (typeof raw === "string") return asking(raw);
   const fields = fieldsOf(names, raw);
   if (fields === undefined) return undefined;
@@ -50,14 +55,15 @@ export function readPart(raw: unknown): Part | undefined {
   const isNotification = typeof fields.objectType === "string" || typeof fields.operation === "string";
   if (isEvent && !(isNotification && (fields.object !== undefined || operationOf(fields) === "DELETE")))
     return { ...NOTHING, notices: [readEvent(raw)] };
-  return isNotification ? readNotification(fields) : readEnvelope(fields);
+  return isNotification ? readNotification(fields, room) : readEnvelope(fields, room);
 }
 
 /** One bad entry never costs its neighbours (failures F39). */
-function readEntries(entries: readonly unknown[]): Part {
-  if (entries.length === 0) return LOOK;
+function readEntries(entries: readonly unknown[], room: Room): Part {
+  room.left -= entries.length;
+  if (entries.length === 0 || room.left < 0) return LOOK;
   const parts = entries.map((entry, index) => {
-    const part = Array.isArray(entry) ? undefined : readPart(entry);
+    const part = Array.isArray(entry) ? undefined : readPart(entry, room);
     const { notices, ask, poll } = part ?? { ...NOTHING, notices: [readEvent(entry)] };
     return { notices: notices.map((notice) => within(index, notice)), ask, poll };
   });
@@ -78,7 +84,7 @@ export function within(index: number, notice: Notice): Notice {
 const operationOf = ({ operation }: Envelope): string =>
   typeof operation === "string" ? operation.toUpperCase() : "";
 
-function readNotification(fields: Envelope): Part {
+function readNotification(fields: Envelope, room: Room): Part {
   const { objectType } = fields;
   if (typeof objectType === "string" && objectType.toUpperCase() !== "EVENT") return NOTHING;
   switch (operationOf(fields)) {
@@ -91,7 +97,7 @@ function readNotification(fields: Envelope): Part {
     case "READ":
     case "GET":
     case "":
-      return readPart(fields.object) ?? asking(fields.eventId ?? fields.ID) ?? LOOK;
+      return readPart(fields.object, room) ?? asking(fields.eventId ?? fields.ID) ?? LOOK;
     default:
       return LOOK;
   }
@@ -111,13 +117,13 @@ function readDelete(fields: Envelope): Part {
 /** Said in passing, not as a contract: never enough to withdraw, and the event beside it not enough to act. */
 const DELETION = /delet|remov|withdr|cancel/i;
 
-function readEnvelope(fields: Envelope): Part | undefined {
+function readEnvelope(fields: Envelope, room: Room): Part | undefined {
   // A text in `event` names the kind of event, it holds none.
   if ([fields.type, fields.event].some((kind) => typeof kind === "string" && DELETION.test(kind)))
     return LOOK;
-  if (Array.isArray(fields.events)) return readEntries(fields.events);
+  if (Array.isArray(fields.events)) return readEntries(fields.events, room);
   const content = [fields.event, fields.data, fields.object].find((value) => typeof value === "object");
-  const inside = content === undefined ? undefined : readPart(content);
+  const inside = content === undefined ? undefined : readPart(content, room);
   // The `id` of a CloudEvent is that of the delivery.
   return inside ?? asking(fields.eventId ?? (fields.specversion === undefined ? fields.ID : undefined));
 }

@@ -4,8 +4,12 @@ import { misfit, type Problem } from "./problem.ts";
 
 const CLOCK = /^(\d{2,}):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
 const DAYS_AND_CLOCK = /^(\d+)\.([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
-const ISO =
-  /^P(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d{1,7})?S)?)?$/;
+const N = String.raw`\d+(?:[.,]\d{1,7})?`;
+const ISO = new RegExp(
+  `^P(?=\\d|T\\d)(?:${N}Y)?(?:${N}M)?(?:${N}W)?(?:${N}D)?(?:T(?=\\d)(?:${N}H)?(?:${N}M)?(?:${N}S)?)?$`,
+);
+/** ISO 8601 lets the last component, and only that, have a fraction. */
+const FRACTION_BEFORE_THE_LAST = /[.,]\d+[A-Z]./;
 
 /** Some 31,700 years in ms: P9999Y fits, and sums with it stay exact integers. */
 const LONGEST = 1e15;
@@ -27,7 +31,8 @@ function inMillis(text: string): number {
   const days = DAYS_AND_CLOCK.exec(text);
   if (days !== null) return sum(days[1], days[2], days[3], days[4], days[5]);
   // luxon counts a year as 365 days and a month as 30; it refuses numbers of more than 20 digits.
-  return ISO.test(text) ? Duration.fromISO(text).toMillis() : NaN;
+  const isDuration = ISO.test(text) && !FRACTION_BEFORE_THE_LAST.test(text);
+  return isDuration ? Math.trunc(Duration.fromISO(text.replace(",", ".")).toMillis()) : NaN;
 }
 
 function sum(days = "0", hours = "0", minutes = "0", seconds = "0", fraction = ""): number {

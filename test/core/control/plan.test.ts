@@ -52,13 +52,10 @@ test("a loser that comes or goes does not cut the winner's stretch", () => {
   ]);
 });
 
-test("dispatches that ended before the moment of asking are left out, starts are never moved to it", () => {
-  const events = [live(anEvent()), withdrawn(anEvent({ id: "EV-2" }), at("05:00"))];
-  const of = (moment: string) => dispatchesOf(events, aContext(), at(moment));
-  const [dispatch] = of("05:30");
-  expect(dispatch?.from).toBeLessThan(at("05:10"));
-  expect(of("05:30")).toHaveLength(1);
-  expect(dispatchesOf(events, aContext(), dispatch?.until ?? at("00:00"))).toEqual([]);
+test("every vehicle's share is planned, the earliest first, and nothing of what was withdrawn", () => {
+  const later = anEvent({ id: "EV-2", start: at("07:00") });
+  const events = [live(later), live(anEvent()), withdrawn(anEvent({ id: "EV-3" }), at("04:00"))];
+  expect(dispatchesOf(events, aContext()).map(({ event }) => event.id)).toEqual(["EV-7731", "EV-2"]);
 });
 
 /** Seconds of an imaginary minute. */
@@ -164,5 +161,5 @@ function joined(windows: readonly { readonly from: Instant; readonly until: Inst
 test("20,000 vehicles in one event are planned in a moment", () => {
   const fleet = Array.from({ length: 20_000 }, (_, n) => `veh-${n}`);
   const event = anEvent({ targets: [{ type: "vehicle", values: fleet }], duration: minutes(1) });
-  expect(dispatchesOf([live(event)], aContext(fleet), at("04:00"))).toHaveLength(20_000);
+  expect(dispatchesOf([live(event)], aContext(fleet))).toHaveLength(20_000);
 });

@@ -172,3 +172,30 @@ test("F56 20,000 vehicles in one event, and 10,000 events in one list, are ordin
   // Generous: a tenth of this on an idle machine.
   expect(performance.now() - began).toBeLessThan(4_000);
 });
+
+const crowd = (entry: string, bytes: number) =>
+  Buffer.from(`[${`${entry},`.repeat(Math.floor(bytes / (entry.length + 1))).slice(0, -1)}]`);
+
+test.each(["1", "{}", "[]", '"a"', '{"payload":1}', '{"ID":"a","payload":1}'])(
+  "F62 a webhook body full of %s is refused whole, before it costs anybody time",
+  (entry) => {
+    const began = performance.now();
+    expect(readWebhookBody(crowd(entry, 1_000_000))).toMatchObject({ kind: "overfull" });
+    expect(performance.now() - began).toBeLessThan(500);
+  },
+);
+
+test.each(["targets", "reportDescriptors"])(
+  "F62 half a million bad %s in one event are told once",
+  (field) => {
+    const body = bytes(anEvent({ [field]: Array.from({ length: 450_000 }, () => 1) }));
+    const began = performance.now();
+    const read = readWebhookBody(body);
+    expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({ path: `${field}[0]` });
+    expect(performance.now() - began).toBeLessThan(500);
+  },
+);
+
+test("F38 a list of millions of nothings is no list", () => {
+  expect(readListBody(crowd("1", 16_000_000))).toMatchObject({ kind: "unparsable" });
+});

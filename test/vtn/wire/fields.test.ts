@@ -48,3 +48,11 @@ test("what is no object, no list, no text is said in words", () => {
     "5 is not a text; expected a JSON string",
   ]);
 });
+
+test("a list ends at its first bad entry, and tells its place", () => {
+  const numbers = list(z.number());
+  expect(numbers.parse(undefined)).toEqual([]);
+  expect(numbers.parse([1, 2])).toEqual([1, 2]);
+  const read = numbers.safeParse([1, "a", "b"]);
+  expect(read.error?.issues.map(({ path }) => path)).toEqual([[1]]);
+});

@@ -15,6 +15,14 @@ test("F66 composed and decomposed spellings are the same id", () => {
   expect(readId("e\u0301".repeat(256))).toBe("\u00E9".repeat(256));
 });
 
+test("F66 letters with many accents are taken; a pile of marks that takes minutes to normalize is refused at once", () => {
+  expect(readId(`z${"\u0301".repeat(30)}`)).toBe(`\u017A${"\u0301".repeat(29)}`);
+  const began = performance.now();
+  expect(isProblem(readId(`a${"\u0301".repeat(250_000)}${"\u0323".repeat(250_000)}`))).toBe(true);
+  expect(isProblem(readId(`${"\u0301".repeat(30)}a`.repeat(16_000)))).toBe(true);
+  expect(performance.now() - began).toBeLessThan(1000);
+});
+
 test.each([
   "",
   "x".repeat(257),

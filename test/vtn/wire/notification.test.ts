@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { readPart, within } from "../../../src/vtn/wire/notification.ts";
 import { anEvent, eventIn, rejectionIn } from "./anEvent.ts";
 
+const partOf = (raw: unknown) => readPart(raw, { left: 100 });
 const nothing = { notices: [], ask: [], poll: false };
 
 test.each([
@@ -20,7 +21,7 @@ test.each([
   ["a notification without operation", { objectType: "EVENT", object: anEvent() }],
   ["a notification in an array", [{ objectType: "EVENT", operation: "UPDATE", object: anEvent() }]],
 ])("an event comes as %s", (_, raw) => {
-  const part = readPart(raw);
+  const part = partOf(raw);
   expect(part).toMatchObject({ ask: [], poll: false });
   expect(part?.notices.map((notice) => eventIn(notice).id)).toEqual(["EV-7731"]);
 });
@@ -34,14 +35,14 @@ test.each([
   ["the event's own fields beside it", anEvent(), Date.UTC(2026, 10, 21, 7)],
   ["an unreadable revision", { object: { ID: "EV-7731", modificationDateTime: "?" } }, null],
 ])("a delete with %s withdraws the event", (_, rest, revision) => {
-  expect(readPart({ objectType: "EVENT", operation: "DELETE", ...rest })).toEqual({
+  expect(partOf({ objectType: "EVENT", operation: "DELETE", ...rest })).toEqual({
     ...nothing,
     notices: [{ kind: "deleted", id: "EV-7731", revision }],
   });
 });
 
 test("a delete without an objectType is not taken for news of the event", () => {
-  expect(readPart({ operation: "delete", object: anEvent() })?.notices).toMatchObject([{ kind: "deleted" }]);
+  expect(partOf({ operation: "delete", object: anEvent() })?.notices).toMatchObject([{ kind: "deleted" }]);
 });
 
 test("fields of an event that the contract does not know are ignored, whatever they are called", () => {
@@ -52,11 +53,11 @@ test("fields of an event that the contract does not know are ignored, whatever t
     { type: "deleted" },
     { event: {} },
   ])
-    expect(eventIn(readPart(anEvent(extra))?.notices[0]).id).toBe("EV-7731");
+    expect(eventIn(partOf(anEvent(extra))?.notices[0]).id).toBe("EV-7731");
 });
 
 test("a delete of nobody knows what is rejected, and the list is looked at", () => {
-  const part = readPart({ objectType: "EVENT", operation: "DELETE", object: { id: 5 } });
+  const part = partOf({ objectType: "EVENT", operation: "DELETE", object: { id: 5 } });
   expect(part?.poll).toBe(true);
   expect(rejectionIn(part?.notices[0])).toMatchObject({
     id: null,
@@ -66,7 +67,7 @@ test("a delete of nobody knows what is rejected, and the list is looked at", () 
 });
 
 test.each(["PROGRAM", "REPORT", "VEN"])("a notification about a %s is none of our business", (objectType) => {
-  expect(readPart({ objectType, operation: "UPDATE", object: { id: "x" } })).toEqual(nothing);
+  expect(partOf({ objectType, operation: "UPDATE", object: { id: "x" } })).toEqual(nothing);
 });
 
 test.each([
@@ -80,7 +81,7 @@ test.each([
   ["an event id beside unknown content", { eventId: "EV-7731", data: { state: "changed" } }],
   ["an array", ["EV-7731"]],
 ])("just an id as %s is asked for", (_, raw) => {
-  expect(readPart(raw)).toEqual({ ...nothing, ask: ["EV-7731"] });
+  expect(partOf(raw)).toEqual({ ...nothing, ask: ["EV-7731"] });
 });
 
 test.each([
@@ -91,7 +92,7 @@ test.each([
   [{ specversion: "1.0", id: "d-1", type: "event.deleted", data: anEvent() }],
   [{ event: "event-withdrawn", data: anEvent() }],
 ])("%j asks for a look at the list", (raw) => {
-  expect(readPart(raw)).toEqual({ ...nothing, poll: true });
+  expect(partOf(raw)).toEqual({ ...nothing, poll: true });
 });
 
 test.each([
@@ -104,11 +105,11 @@ test.each([
   [{ event: "created" }],
   [{ specversion: "1.0", id: "d-1", type: "x" }],
 ])("%j says nothing", (raw) => {
-  expect(readPart(raw)).toBeUndefined();
+  expect(partOf(raw)).toBeUndefined();
 });
 
 test("F39 one bad entry never costs its neighbours", () => {
-  const part = readPart([anEvent(), 5, { ID: "EV-2", payload: {} }, [anEvent()], anEvent({ ID: "EV-3" })]);
+  const part = partOf([anEvent(), 5, { ID: "EV-2", payload: {} }, [anEvent()], anEvent({ ID: "EV-3" })]);
   expect(part?.notices.map(({ kind }) => kind)).toEqual([
     "event",
     "rejected",
@@ -121,11 +122,19 @@ test("F39 one bad entry never costs its neighbours", () => {
 });
 
 test("something that looks like an event but is not is rejected, not ignored", () => {
-  const part = readPart({ id: "EV-1", intervalPeriod: {} });
+  const part = partOf({ id: "EV-1", intervalPeriod: {} });
   expect(rejectionIn(part?.notices[0])).toMatchObject({ id: "EV-1", path: "intervalPeriod.start" });
 });
 
 test("paths nest", () => {
   const notice = { kind: "rejected", id: null, path: "[1].ID", reason: "", raw: "" } as const;
   expect(rejectionIn(within(3, notice)).path).toBe("[3][1].ID");
+});
+
+test("F62 no more entries are read than there is room for, lists within lists included", () => {
+  const room = { left: 5 };
+  expect(readPart([anEvent(), { events: [anEvent(), anEvent()] }], room)?.notices).toHaveLength(3);
+  expect(room.left).toBe(1);
+  expect(readPart([anEvent(), anEvent()], room)).toEqual({ ...nothing, poll: true });
+  expect(room.left).toBeLessThan(0);
 });

@@ -77,3 +77,11 @@ test("a timespan is written as in the contract", () => {
   expect(writeTimespan(millis(26 * HOUR + 61_000))).toBe("26:01:01");
   expect(writeTimespan(millis(1005))).toBe("00:00:01.005");
 });
+
+test("the last component of an ISO 8601 duration may have a fraction, no other", () => {
+  expect(["PT1.5H", "PT0,5M", "P0.5D", "PT1H0.5M"].map((text) => readTimespan(text))).toEqual([
+    5_400_000, 30_000, 43_200_000, 3_630_000,
+  ]);
+  for (const text of ["PT1.5H30M", "P0.5DT1H", "PT1.H", "PT.5H"])
+    expect(isProblem(readTimespan(text))).toBe(true);
+});

@@ -1,0 +1,86 @@
+import { createHmac } from "node:crypto";
+import type { Delivery } from "../../src/core/delivery.ts";
+import { type EventId, instant } from "../../src/core/units.ts";
+import type { TakeAnswer } from "../../src/vtn/reception.ts";
+import type { Scheme } from "../../src/vtn/signature.ts";
+import { WebhookListener, type WebhookOptions } from "../../src/vtn/webhook.ts";
+import { aLog } from "./aServer.ts";
+
+export const SECRET = "shared with the partner";
+export const signed: Scheme = {
+  kind: "hmac",
+  header: "X-Payload-Signature",
+  algorithm: "sha256",
+  encoding: "base64",
+  secrets: () => [SECRET],
+};
+
+export const wireEvent = (id: string) => ({
+  ID: id,
+  createdDateTime: "2026-11-21T10:00:00Z",
+  modificationDateTime: "2026-11-21T10:00:00Z",
+  name: "evening",
+  priority: 1,
+  programID: "p1",
+  targets: [{ targetType: "vehicle", values: ["veh-1"] }],
+  intervalPeriod: { start: "2026-11-21T18:00:00Z", duration: "01:00:00" },
+  payload: { payloadType: "CurrentLevel", targetCurrent: 10 },
+});
+
+export const signature = (body: string | Buffer) =>
+  createHmac("sha256", SECRET).update(body).digest("base64");
+
+/** A listener with a flow that only counts, and time that stands still, so that no pace recovers. */
+export async function aListener(over: Partial<WebhookOptions> = {}) {
+  const deliveries: Delivery[] = [];
+  const hints: (readonly EventId[] | "list")[] = [];
+  const { log, lines } = aLog();
+  const flow = {
+    take: async (delivery: Delivery): Promise<TakeAnswer> => {
+      const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
+      return { ok: true, taken: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+    },
+  };
+  const listener = await WebhookListener.start({
+    host: "127.0.0.1",
+    port: 0,
+    path: "/webhooks/events",
+    tls: null,
+    trustProxy: false,
+    scheme: signed,
+    now: () => instant(Date.UTC(2026, 10, 21, 12)),
+    monotonic: () => 0,
+    log,
+    take: async (delivery) => {
+      deliveries.push(delivery);
+      return flow.take(delivery);
+    },
+    hint: (ask) => hints.push(ask),
+    ...over,
+  });
+  const url = `http://127.0.0.1:${listener.port}/webhooks/events`;
+  const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers },
+    });
+    return {
+      status: response.status,
+      retryAfter: response.headers.get("retry-after"),
+      body: await response.text(),
+    };
+  };
+  return {
+    url,
+    port: listener.port,
+    post,
+    deliver: (body: string | Buffer, headers: Record<string, string> = {}) =>
+      post(body, { "x-payload-signature": signature(body), ...headers }),
+    deliveries,
+    hints,
+    lines,
+    flow,
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  };
+}
