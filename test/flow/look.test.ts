@@ -118,3 +118,40 @@ test("a configured level at the end is told once, and stands", async () => {
   await depot.until("10:00");
   expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:30:00.000 bay-01 16 A"]);
 });
+
+test("a restart leaves a charger alone whose vehicle only telemetry had named", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withVehicle("v1", null)
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.restart();
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a withdrawn event is what the release names", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.withdraw("EV-1", 1);
+  await depot.until("08:30");
+  expect(depot.audit("decision").at(-1)).toBe("bay-01 (v1) released: event EV-1 was withdrawn");
+});
+
+test("a charger freed by hand stays free when its event is made longer", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.free("bay-01");
+  await depot.until("08:20");
+  await depot.deliver({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10, revision: 1 });
+  await depot.until("11:00");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});

@@ -200,6 +200,22 @@ test("a charger at rest is left alone, and its level at rest is kept alive", () 
   });
 });
 
+test("what was configured for the end goes with its vehicle: the charger it leaves then is released", () => {
+  const rest = told(PAUSE, { cause: "ended", until: null });
+  const atEnd = { atEnd: PAUSE };
+  const gone = should([], atEnd, { vehicle: null, occupant: { kind: "nobody" } });
+  expect(decisionIn(look(gone, rest))).toMatchObject({ desired: RELEASE, cause: "ended" });
+  expect(look(should([], atEnd), rest).kind).toBe("nothing");
+});
+
+test("after the state was lost nobody is released before the partner was asked", () => {
+  expect(look(should(), undefined, { unsure: true, startsAllowed: false }).kind).toBe("nothing");
+  expect(decisionIn(look(should(), undefined, { unsure: true }))).toMatchObject({
+    desired: RELEASE,
+    event: null,
+  });
+});
+
 test("an operator's hold releases what its events had limited", () => {
   const hold = {
     charger: chargerId("bay-01"),

@@ -183,3 +183,22 @@ test("whatever chargers say, a vehicle is in one place, and that place agrees", 
     }),
   );
 });
+
+test("who was on a charger before a restart is believed until the charger says otherwise", () => {
+  const site = plugs();
+  site.recall(bay3, free, at("05:00"));
+  expect(site.where(free)).toBe(bay3);
+  note(site, bay3, { vehicle: null }, "05:01");
+  expect(site.where(free)).toBeNull();
+});
+
+test("a restart recalls nothing that the fixed binding says, that was heard already, or that is not ours any more", () => {
+  const site = plugs();
+  site.recall(bay1, bus, at("05:00"));
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
+  note(site, bay3, { vehicle: "veh-9" });
+  site.recall(bay3, bus, at("05:01"));
+  expect(site.where(free)).toBe(bay3);
+  site.recall(bay2, vehicleId("sold"), at("05:00"));
+  expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
+});
