@@ -10,6 +10,7 @@ import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
 import type { Delivery } from "./core/delivery.ts";
+import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
@@ -320,6 +321,8 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   const socket = await ControlSocket.start(join(config.state, "control.sock"), {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
     verify: () => ({ ...store.verify() }),
+    limited: () =>
+      limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
     release: async (id) => {
       if (id !== null && !depot.chargers.has(chargerId(id)))
         return { ok: false, words: `there is no charger ${id}` };

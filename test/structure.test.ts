@@ -21,9 +21,17 @@ const LONG: Readonly<Record<string, string>> = {
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/webhook.test.ts": ["src/app.ts"],
   "test/e2e/cli.test.ts": [
-    ...["audit", "check", "configuration", "daemon", "outcome", "program", "release", "stopSignal"].map(
-      (verb) => `src/cli/${verb}.ts`,
-    ),
+    ...[
+      "audit",
+      "check",
+      "configuration",
+      "daemon",
+      "outcome",
+      "program",
+      "release",
+      "stopSignal",
+      "storedState",
+    ].map((verb) => `src/cli/${verb}.ts`),
     "src/releaseOffline.ts",
   ],
   "test/e2e/plan.test.ts": ["src/cli/plan.ts"],

@@ -1,17 +1,11 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-
 import type { Instant } from "../core/units.ts";
 import { instant, iso } from "../core/units.ts";
-import { DATABASE } from "../store/database.ts";
-import { openState } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
-import { surroundings } from "../app.ts";
 import { configuration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
-import { logger } from "./logger.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
+import { withState } from "./storedState.ts";
 
 export interface AuditOptions {
   readonly config: string | undefined;
@@ -44,7 +38,7 @@ export async function audit(
     const parameters = new URLSearchParams({ ...query, after: String(after), limit: String(PAGE) });
     const answer = await askDaemon(config.state, "GET", `/audit?${parameters.toString()}`);
     if (answer.kind === "answered") return answer.body as readonly Row[];
-    return withStore(config.state, (store) =>
+    return withState(config.state, ({ store }) =>
       store.audit({ ...query, after, limit: PAGE }).map((row) => ({ ...row, at: iso(row.at) })),
     );
   };
@@ -70,7 +64,7 @@ export async function auditVerify(named: string | undefined): Promise<ExitCode> 
   const verified =
     answer.kind === "answered"
       ? (answer.body as ReturnType<Store["verify"]>)
-      : withStore(config.state, (store) => store.verify());
+      : withState(config.state, ({ store }) => store.verify());
   if (typeof verified === "string") {
     complain(verified);
     return 1;
@@ -81,14 +75,4 @@ export async function auditVerify(named: string | undefined): Promise<ExitCode> 
   }
   say(`the record is whole: ${verified.rows} rows, head ${verified.head}`);
   return 0;
-}
-
-/** Without a daemon the verb opens the state itself; a text says why it cannot. */
-function withStore<T>(state: string, ask: (store: Store) => T): T | string {
-  if (!existsSync(join(state, DATABASE))) return `there is no state in ${state}: nothing has run there yet`;
-  const { now, randomBytes, log } = surroundings(logger(2, "error"));
-  const opened = openState(state, { now, random: randomBytes, log, damaged: "refuse" });
-  if (!opened.ok) return `the state cannot be read: ${opened.reason}`;
-  using store = opened.store;
-  return ask(store);
 }

@@ -1,10 +1,14 @@
 import { loadConfig } from "../config/load.ts";
+import type { Config } from "../config/schema.ts";
 import { explain } from "../config/mistakes.ts";
 import { configFile, environmentOf } from "./configuration.ts";
+import { inWords } from "../core/control/setpoint.ts";
+import { askDaemon } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
+import { withState } from "./storedState.ts";
 
 /** `check`: every mistake with its path, what was found and what would be right. */
-export function check(named: string | undefined): ExitCode {
+export async function check(named: string | undefined): Promise<ExitCode> {
   const file = configFile(named);
   if (file === undefined) {
     complain("which configuration? Name it with -c FILE");
@@ -25,5 +29,31 @@ export function check(named: string | undefined): ExitCode {
   say(
     `mode ${control.mode}, state in ${state}, deliveries ${webhook === null ? "by polling only" : `signed by ${webhook.auth.kind}`}`,
   );
+  for (const { charger, told } of await leftBehind(loaded.config)) {
+    complain(
+      `${charger} is not in this configuration, but was told ${told}: put it back, release it, then take it out`,
+    );
+  }
   return 0;
+}
+
+/** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
+async function leftBehind({ state, chargers }: Config): Promise<readonly Limited[]> {
+  const answer = await askDaemon(state, "GET", "/limited");
+  const limited =
+    answer.kind === "answered"
+      ? (answer.body as readonly Limited[])
+      : withState(state, ({ remembered }) =>
+          remembered.commands
+            .filter(({ command, progress }) => command.desired.kind !== "release" && progress !== "observed")
+            .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+        );
+  // A state that cannot be read is not what a check of the configuration is about.
+  if (typeof limited === "string") return [];
+  return limited.filter(({ charger }) => !chargers.some(({ id }) => id === charger));
+}
+
+interface Limited {
+  readonly charger: string;
+  readonly told: string;
 }

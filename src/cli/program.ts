@@ -70,8 +70,8 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
   program
     .command("check")
     .description("explain every mistake in the configuration: where, what was found, what would be right")
-    .action(() => {
-      code = check(named());
+    .action(async () => {
+      code = await check(named());
     });
   program
     .command("plan")

@@ -9,6 +9,8 @@ import { type AuditParameters, auditParameters } from "./server.ts";
 export interface ControlDoor {
   readonly audit: (query: AuditParameters) => Json;
   readonly verify: () => Json;
+  /** The chargers that stand limited, with what they were told. */
+  readonly limited: () => Json;
   /** Null: all. Answers what was done, or that there is no such charger. */
   readonly release: (charger: string | null) => Promise<{ readonly ok: boolean; readonly words: string }>;
 }
@@ -34,6 +36,7 @@ export class ControlSocket implements AsyncDisposable {
       return reply.send(door.audit(parameters));
     });
     app.get("/audit/verify", async () => door.verify());
+    app.get("/limited", async () => door.limited());
     app.post<{ Body: { readonly charger?: unknown } | null }>("/release", async ({ body }, reply) => {
       const charger = body?.charger;
       if (charger !== null && typeof charger !== "string")

@@ -9,6 +9,7 @@ import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocke
 const door: ControlDoor = {
   audit: (query) => [{ ...query }],
   verify: () => ({ ok: true, rows: 3 }),
+  limited: () => [{ charger: "bay-01", told: "10 A" }],
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 
