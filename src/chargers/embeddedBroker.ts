@@ -75,7 +75,7 @@ export class EmbeddedBroker implements AsyncDisposable {
 }
 
 /** Takes the same time whatever the difference. */
-function isSame(given: Buffer | undefined, expected: string): boolean {
-  const digest = (text: Buffer | string): Buffer => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given ?? ""), digest(expected));
-}
+const isSame = (given: Buffer | undefined, expected: string): boolean =>
+  timingSafeEqual(digest(given ?? ""), digest(expected));
+
+const digest = (text: Buffer | string): Buffer => createHash("sha256").update(text).digest();

@@ -184,6 +184,23 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
     expect(record.stdout).toContain("bay-01 freed by an operator until");
   });
 
+  test("check names a charger that left the configuration while it was limited, with and without a daemon", async () => {
+    await using site = await aSite();
+    const orphan =
+      "bay-01 is not in this configuration, but was told 16 A: put it back, release it, then take it out\n";
+    await using daemon = await site.run();
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    await site.floor.nth("bay-01", 1);
+    expect((await verb(site, "check")).stderr).toBe("");
+    site.configure({
+      chargers: [{ id: "bay-02", current: { max: 32 } }],
+      vehicles: [{ id: "veh-2", charger: "bay-02" }],
+    });
+    expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });
+    await daemon.end("SIGKILL");
+    expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });
+  });
+
   test("without a daemon release frees by itself, and a daemon started later leaves the charger free", async () => {
     await using site = await aSite();
     const event = site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND }));
