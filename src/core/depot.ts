@@ -1,6 +1,7 @@
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import type { CommandRecord } from "./control/command.ts";
+import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
 import type { KnownEvent } from "./control/known.ts";
@@ -54,6 +55,7 @@ export class Depot {
   readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly settings: ControlSettings;
   readonly wallClock: WallClock;
+  readonly reach: Reach;
   readonly plugs: Plugs;
   readonly known = new Map<EventId, KnownEvent>();
   readonly commands = new Map<ChargerId, CommandRecord>();
@@ -93,6 +95,7 @@ export class Depot {
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
     this.settings = setup.settings;
     this.wallClock = setup.wallClock;
+    this.reach = reachOf(setup.chargers);
     this.plugs = new Plugs(setup.vehicles);
     this.unsure = new Set(setup.unsure ? this.chargers.keys() : []);
   }

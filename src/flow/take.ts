@@ -127,7 +127,7 @@ function audited(
   const earlier = before?.kind === "live" ? before.revision : null;
   const asks = askInWords(known.revision, aim, settings, wallClock);
   const changed = earlier === null ? "" : `, ${changeInWords(earlier, known.revision, settings, wallClock)}`;
-  const odd = oddities(known.revision, aim, settings, depot.chargers.values(), at);
+  const odd = oddities(known.revision, aim, settings, depot.reach, at);
   const words = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,

@@ -87,7 +87,10 @@ export class Agenda {
   #keep(vehicle: VehicleId, wanted: (dispatch: Dispatch) => boolean): void {
     const planned = this.#byVehicle.get(vehicle);
     if (planned === undefined) return;
-    const kept = planned.filter(wanted);
+    // Mostly nothing goes: then nothing is copied, as a vehicle may have thousands of dispatches ahead of it.
+    const first = planned.findIndex((dispatch) => !wanted(dispatch));
+    if (first === -1) return;
+    const kept = [...planned.slice(0, first), ...planned.slice(first + 1).filter(wanted)];
     this.#count -= planned.length - kept.length;
     if (kept.length === 0) this.#byVehicle.delete(vehicle);
     else this.#byVehicle.set(vehicle, kept);

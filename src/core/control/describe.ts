@@ -44,7 +44,7 @@ export function oddities(
   revision: Revision,
   aim: Targeting,
   settings: ControlSettings,
-  chargers: Iterable<Charger>,
+  reach: Reach,
   now: Instant,
 ): readonly string[] {
   const { event } = revision;
@@ -59,28 +59,47 @@ export function oddities(
     odd.push(`${aim.foreignVehicles} of its vehicles ${aim.foreignVehicles === 1 ? "is" : "are"} not ours`);
   if (aim.foreignTypes.length > 0)
     odd.push(`target types ${aim.foreignTypes.join(", ")} mean no vehicles here`);
-  if (unitsLookWrong(event.ask, settings, chargers)) {
+  if (unitsLookWrong(event.ask, settings, reach)) {
     odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
   }
   return odd;
 }
 
+/** The largest maximum and the smallest minimum of all chargers, in A and in W; null where none declares one. */
+export interface Reach {
+  readonly current: { readonly least: number | null; readonly most: number | null };
+  readonly power: { readonly least: number | null; readonly most: number | null };
+}
+
+/** Worked out once: a burst of events must not walk through all chargers each time. */
+export function reachOf(chargers: readonly Charger[]): Reach {
+  const over = (limits: (charger: Charger) => readonly [number | null, number | null]) => {
+    const all = chargers.map(limits);
+    const minima = all.flatMap(([least]) => least ?? []);
+    const maxima = all.flatMap(([, most]) => most ?? []);
+    return {
+      least: minima.length === 0 ? null : minima.reduce((a, b) => Math.min(a, b)),
+      most: maxima.length === 0 ? null : maxima.reduce((a, b) => Math.max(a, b)),
+    };
+  };
+  return {
+    current: over(({ minCurrent, maxCurrent, minPower, maxPower, phases, voltage }) => {
+      const ratio = 1 / (phases * voltage);
+      return [minCurrent ?? times(minPower, ratio), maxCurrent ?? times(maxPower, ratio)];
+    }),
+    power: over(({ minCurrent, maxCurrent, minPower, maxPower, phases, voltage }) => {
+      const ratio = phases * voltage;
+      return [minPower ?? times(minCurrent, ratio), maxPower ?? times(maxCurrent, ratio)];
+    }),
+  };
+}
+
 /** An ask over 20 times the largest charger maximum, or under 1/20 of the smallest minimum, smells of A for W or W for kW. */
-function unitsLookWrong(ask: Ask, settings: ControlSettings, chargers: Iterable<Charger>): boolean {
+function unitsLookWrong(ask: Ask, settings: ControlSettings, reach: Reach): boolean {
   if (ask.kind === "unknown" || ask.level === 0) return false;
   const asked = Math.abs(ask.level) * (ask.kind === "power" && settings.powerUnit === "kW" ? 1000 : 1);
-  const [maxima, minima]: [number[], number[]] = [[], []];
-  for (const { minCurrent, maxCurrent, minPower, maxPower, phases, voltage } of chargers) {
-    const ratio = phases * voltage;
-    const [least, most] =
-      ask.kind === "power"
-        ? [minPower ?? times(minCurrent, ratio), maxPower ?? times(maxCurrent, ratio)]
-        : [minCurrent ?? times(minPower, 1 / ratio), maxCurrent ?? times(maxPower, 1 / ratio)];
-    if (least !== null) minima.push(least);
-    if (most !== null) maxima.push(most);
-  }
-  const tooMuch = maxima.length > 0 && asked > 20 * maxima.reduce((a, b) => Math.max(a, b));
-  return tooMuch || (minima.length > 0 && asked < minima.reduce((a, b) => Math.min(a, b)) / 20);
+  const { least, most } = reach[ask.kind];
+  return (most !== null && asked > 20 * most) || (least !== null && asked < least / 20);
 }
 
 const times = (limit: number | null, ratio: number): number | null => (limit === null ? null : limit * ratio);

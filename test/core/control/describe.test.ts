@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { askInWords, changeInWords, nameOf, oddities } from "../../../src/core/control/describe.ts";
+import { askInWords, changeInWords, nameOf, oddities, reachOf } from "../../../src/core/control/describe.ts";
 import type { Ask } from "../../../src/core/control/event.ts";
 import type { Charger } from "../../../src/core/site/charger.ts";
 import { targeting } from "../../../src/core/control/targeting.ts";
@@ -56,7 +56,7 @@ test("F52: a change says what changed, from what to what", () => {
 
 function odd(changes: Changes, chargers: readonly Charger[] = [aCharger()], settings = fleet.settings) {
   const aim = targeting(anEvent(changes), { ...fleet, settings });
-  return oddities(revision(changes), aim, settings, chargers, at("04:30"));
+  return oddities(revision(changes), aim, settings, reachOf(chargers), at("04:30"));
 }
 
 test("nothing is odd about an ordinary event", () => {
