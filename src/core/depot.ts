@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import type { CommandRecord } from "./control/command.ts";
@@ -42,8 +44,8 @@ export interface Presence {
 
 /** A measured voltage older than this is not used. */
 const VOLTAGE_FRESH = minutes(1);
-/** Kinds of rubbish remembered before forgetting all of them; each is at most a few KiB. */
-const MOST_RUBBISH = 1_000;
+/** Kinds of rubbish remembered before forgetting all of them: more than the worst list that is read holds. */
+const MOST_RUBBISH = 100_000;
 const ABSENT: Presence = { online: null, heardAt: null, voltagesAt: null, telemetry: null };
 
 /**
@@ -152,9 +154,11 @@ export class Depot {
     );
   }
 
-  /** Whether this rubbish was not seen before; a few thousand kinds are remembered. */
+  /** Whether this rubbish was not seen before. */
   isFirstSight({ id, path, reason, raw }: Rejected): boolean {
-    const print = JSON.stringify([id, path, reason, raw]);
+    const print = createHash("sha256")
+      .update(JSON.stringify([id, path, reason, raw]))
+      .digest("base64");
     if (this.#rubbish.has(print)) return false;
     if (this.#rubbish.size >= MOST_RUBBISH) this.#rubbish.clear();
     this.#rubbish.add(print);

@@ -74,7 +74,12 @@ export const pending: Measurement = async (report) => {
     const all = subscriber.next(FLEET);
     await sender.post(JSON.stringify(last));
     if (name === "pending.latenessPolled") setTimeout(() => void sender.hint(), SPREAD_MS / 2);
-    tell(report, name, latenessOf(depot, last, await all));
+    // Each scrape starts the longest stall over.
+    await daemon.metric("setpointd_loop_stall_seconds");
+    const messages = await all;
+    const stall = (await daemon.metric("setpointd_loop_stall_seconds")) * 1000;
+    report.progress(`${name}: the daemon's loop stood still for at most ${stall.toFixed(0)} ms`);
+    tell(report, name, latenessOf(depot, last, messages));
     await quiet(daemon.pid);
   }
 };

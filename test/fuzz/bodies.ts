@@ -43,8 +43,8 @@ export const validBodies: readonly Buffer[] = shapes.map((shape) => Buffer.from(
 
 /** Values that have broken readers; JSON, so they get past the parser. */
 export const hardValues: readonly string[] = [
-  ...["1e999", "-1e999", "-0", "9007199254740993", "1e-400", "null", "true", '""', "[]", "{}", "[[1]]"],
-  ...[
+  ["1e999", "-1e999", "-0", "9007199254740993", "1e-400", "null", "true", '""', "[]", "{}", "[[1]]"],
+  [
     '"\\ud800"',
     '"\\ud801x"',
     '"\\u0000"',
@@ -54,14 +54,14 @@ export const hardValues: readonly string[] = [
     '"__proto__"',
     '{"__proto__":{"polluted":1}}',
   ],
-  ...['"99:59:59"', '"-00:00:01"', '"P9999Y"', '"1.02:00:00"', '"PT0.5S"', '"24:60:00"'],
-  ...['"2026-02-30T00:00:00Z"', '"9999-12-31T23:59:60Z"', '"0000-00-00"', '"0001-01-01T00:00:00"'],
-];
+  ['"99:59:59"', '"-00:00:01"', '"P9999Y"', '"1.02:00:00"', '"PT0.5S"', '"24:60:00"'],
+  ['"2026-02-30T00:00:00Z"', '"9999-12-31T23:59:60Z"', '"0000-00-00"', '"0001-01-01T00:00:00"'],
+].flat();
 
 /** Pieces of text that have broken parsers, put in anywhere. */
 export const poison: readonly string[] = [
-  ...hardValues,
-  ...['"__proto__":{"polluted":1},', '"constructor":{"prototype":{"polluted":1}},', '"ID":"EV-2",'],
-  ...["NaN", "0x10", "-", "\u0000", "\ufeff", "\u2028", "/*", "<html>"],
-  ...["{", "}", "[", "]", ",", ":", '"', "\\", "[[[[", "{{"],
-];
+  hardValues,
+  ['"__proto__":{"polluted":1},', '"constructor":{"prototype":{"polluted":1}},', '"ID":"EV-2",'],
+  ["NaN", "0x10", "-", "\u0000", "\ufeff", "\u2028", "/*", "<html>"],
+  ["{", "}", "[", "]", ",", ":", '"', "\\", "[[[[", "{{"],
+].flat();

@@ -46,6 +46,10 @@ const aPicture = (): Depot =>
     unsure: false,
   });
 
+const signed = (bytes: Buffer) => ({
+  "x-signature": createHmac("sha256", SECRET).update(bytes).digest("hex"),
+});
+
 /** What a depot believes, as text. */
 const belief = (depot: Depot): string => JSON.stringify([...depot.known]);
 
@@ -98,10 +102,6 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
       return taken === undefined ? { ok: false, reason: "not taken" } : { ok: true, taken };
     },
   });
-  const signed = (bytes: Buffer) => ({
-    "x-signature": createHmac("sha256", SECRET).update(bytes).digest("hex"),
-  });
-
   const valid = { source: "webhook", at: NOW, askedAt: NOW, complete: false } as const;
   for (const original of validBodies) await reception(signed(original), original, NOW);
   take(standing, [{ ...valid, notices: [...scratch.known.values()].flatMap(asNotice) }]);

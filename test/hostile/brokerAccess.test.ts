@@ -10,6 +10,8 @@ import { Authority } from "./certificates.ts";
 
 const MINUTE = 60_000;
 const PATIENCE = { timeoutMs: 30_000 };
+const read = (path: string): string => readFileSync(path, "utf8");
+const bay = (number: number) => ({ id: `bay-0${number}`, current: { min: 6, max: 32 } });
 const BOTH = { lastsMs: MINUTE, vehicles: ["veh-1", "veh-2"] };
 
 describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who we are", () => {
@@ -19,7 +21,6 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     const files = [`cafile ${authority.ca}`, `certfile ${server.cert}`, `keyfile ${server.key}`];
     await using broker = await Mosquitto.start({ extra: [...files, "require_certificate true"] });
     const url = `mqtts://localhost:${broker.port}`;
-    const read = (path: string): string => readFileSync(path, "utf8");
     const ours = { ca: authority.caText, cert: read(gateway.cert), key: read(gateway.key) };
     await using floor = await Floor.at(url, { protocolVersion: 5, ...ours });
     const pem = { cert: { file: gateway.cert }, key: { file: gateway.key } };
@@ -56,13 +57,11 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     await broker.kill();
     await broker.start();
     await floor.listening();
-    const refused = () => daemon.lines.some(({ reason }) => String(reason).includes("Not authorized"));
     await waitFor(() => daemon.line("broker unreachable"), PATIENCE);
     writeFileSync(join(site.directory, "mqtt-password"), "second-word\n", { mode: 0o600 });
     await waitFor(() => daemon.hasBroker(), PATIENCE);
     await floor.nth("bay-01", 2);
     expect(floor.told("bay-01")).toEqual(["16 A EV-1", "16 A EV-1"]);
-    expect(refused() || daemon.line("broker unreachable") !== undefined).toBe(true);
     expect(daemon.output).not.toMatch(/(first|second)-word/);
   }, 60_000);
 
@@ -94,7 +93,6 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
   test("a further broker that goes and comes is no matter of the site's own, and its chargers hear what holds once", async () => {
     await using yard = await Mosquitto.start();
     await using site = await aSite();
-    const bay = (number: number) => ({ id: `bay-0${number}`, current: { min: 6, max: 32 } });
     site.configure({
       brokers: { yard: { url: yard.url } },
       chargers: [bay(1), { ...bay(2), broker: "yard" }, bay(3), bay(4)],

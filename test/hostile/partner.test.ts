@@ -55,7 +55,7 @@ describe.concurrent("a partner that misbehaves", () => {
     for (const [name, answer] of faults) {
       const [asked, said] = [it.api.seen.length, it.app.lines.length];
       it.api.answer = answer;
-      await waitFor(() => it.api.seen.length >= asked + 3, { timeoutMs: 15_000 });
+      await waitFor(() => it.api.seen.length >= asked + 2, { timeoutMs: 15_000 });
       expect(await it.app.view("/api/v1/events"), name).toEqual(known);
       expect(it.app.complaints(said), name).toHaveLength(1);
       it.api.answer = json([it.standing]);
