@@ -38,15 +38,19 @@ export interface Presence {
   readonly heardAt: Instant | null;
   /** When it last told its voltages; null: never. */
   readonly voltagesAt: Instant | null;
+  /** When it last told its currents; null: never. */
+  readonly currentsAt: Instant | null;
   /** All members it ever told, the newest of each. */
   readonly telemetry: Telemetry | null;
 }
 
-/** A measured voltage older than this is not used. */
-const VOLTAGE_FRESH = minutes(1);
+/** Measured volts and currents older than this are not used. */
+const FRESH = minutes(1);
+/** Below this a phase does not charge: standby electronics draw less. */
+const CHARGING_AMPERES = 1;
 /** Kinds of rubbish remembered before forgetting all of them: more than the worst list that is read holds. */
 const MOST_RUBBISH = 100_000;
-const ABSENT: Presence = { online: null, heardAt: null, voltagesAt: null, telemetry: null };
+const ABSENT: Presence = { online: null, heardAt: null, voltagesAt: null, currentsAt: null, telemetry: null };
 
 /**
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
@@ -149,6 +153,7 @@ export class Depot {
         holding: vehicle === undefined ? [] : this.agenda.holding(vehicle.id, now),
         hold: this.holds.get(charger.id) ?? null,
         measuredVoltage: this.#measuredVoltage(charger.id, now),
+        measuredPhases: this.#measuredPhases(charger.id, now),
       },
       this.settings,
     );
@@ -205,10 +210,17 @@ export class Depot {
     return (this.#missing.get(id) ?? 0) >= LISTS_BEFORE_ASKING;
   }
 
+  #measuredPhases(charger: ChargerId, now: Instant): number | null {
+    const { telemetry, currentsAt } = this.presenceOf(charger);
+    if (currentsAt === null || now - currentsAt > FRESH) return null;
+    const charging = telemetry?.currentsA?.filter((current) => current >= CHARGING_AMPERES).length ?? 0;
+    return charging === 0 ? null : charging;
+  }
+
   #measuredVoltage(charger: ChargerId, now: Instant): number | null {
     const { telemetry, voltagesAt } = this.presenceOf(charger);
     const volts = telemetry?.voltagesV?.filter((voltage) => voltage > 0) ?? [];
-    if (volts.length === 0 || voltagesAt === null || now - voltagesAt > VOLTAGE_FRESH) return null;
+    if (volts.length === 0 || voltagesAt === null || now - voltagesAt > FRESH) return null;
     return volts.reduce((sum, voltage) => sum + voltage, 0) / volts.length;
   }
 }

@@ -26,7 +26,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
     case "telemetry": {
       const telemetry = { ...before.telemetry, ...message.telemetry };
       const voltagesAt = message.telemetry.voltagesV === undefined ? before.voltagesAt : now;
-      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, telemetry });
+      const currentsAt = message.telemetry.currentsA === undefined ? before.currentsAt : now;
+      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, currentsAt, telemetry });
       if (before.heardAt === null || now >= before.heardAt + STATE_EVERY) depot.dirty.add(charger);
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
       const { changes, resend } = judge(depot, charger, message.telemetry, now);

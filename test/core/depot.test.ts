@@ -128,6 +128,7 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     online: true,
     heardAt: at("05:10"),
     voltagesAt: toldAt === null ? null : at(toldAt),
+    currentsAt: toldAt === null ? null : at(toldAt),
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -147,6 +148,35 @@ test("measured volts count while they are fresh, phases without voltage are left
     expect(allowed(telemetry, heardAt)).toBe(15.9);
 });
 
+test("measured phases count while they are fresh, and only for a vehicle that declares its own", () => {
+  const ours = (phases: number | null) => aPicture({ vehicles: [aVehicle({ phases })] });
+  const allowedOn = (depot: Depot, currentsA: readonly number[], toldAt = "05:09"): unknown => {
+    depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+    const telemetry = { at: at(toldAt), currentsA };
+    depot.presence.set(bay, {
+      online: true,
+      heardAt: at("05:10"),
+      voltagesAt: null,
+      currentsAt: at(toldAt),
+      telemetry,
+    });
+    return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
+  };
+  expect(allowedOn(ours(3), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(null), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(3), [16, 0.2, 0], "05:08:59")).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(3), [0, 0, 0])).toEqual({ kind: "current", amperes: 10 });
+  const silent = ours(3);
+  silent.presence.set(bay, {
+    online: true,
+    heardAt: null,
+    voltagesAt: null,
+    currentsAt: at("05:09"),
+    telemetry: null,
+  });
+  expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
+});
+
 test("the same rubbish is new once", () => {
   const depot = aPicture();
   const rubbish = { kind: "rejected", id: null, path: "ID", reason: "none", raw: "{}" } as const;
@@ -160,6 +190,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     online: null,
     heardAt: null,
     voltagesAt: null,
+    currentsAt: null,
     telemetry: null,
   });
 });

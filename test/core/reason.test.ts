@@ -34,6 +34,7 @@ function reason(
       holding,
       hold: null,
       measuredVoltage: null,
+      measuredPhases: null,
       ...more,
     },
     settingsWith(),

@@ -40,13 +40,18 @@ const VOLTAGE_TOLERANCE = 0.1;
 /** Measured volts are rounded to this, so that a wandering mains does not become a stream of new setpoints. */
 const VOLTAGE_STEP = 5;
 
-/** W per A: phases x volts, with the vehicle's own phases where it has fewer, and a fresh, plausible measured voltage. */
+/**
+ * W per A: phases x volts, with the vehicle's own phases where it has fewer, and a fresh, plausible measured voltage.
+ * Measured phases count only for a vehicle that declares its own: others may just not have begun on all of them.
+ */
 export function wattsPerAmpere(
   charger: Pick<Charger, "phases" | "voltage">,
   vehicle: Drawn | null,
   measuredVoltage: number | null,
+  measuredPhases: number | null = null,
 ): number {
-  const phases = Math.min(charger.phases, vehicle?.phases ?? charger.phases);
+  const declared = vehicle?.phases ?? null;
+  const phases = Math.min(charger.phases, declared === null ? charger.phases : (measuredPhases ?? declared));
   const believed =
     measuredVoltage !== null &&
     Math.abs(measuredVoltage - charger.voltage) <= VOLTAGE_TOLERANCE * charger.voltage;
@@ -62,8 +67,9 @@ export function limit(
   charger: Electrics,
   vehicle: Drawn | null,
   measuredVoltage: number | null = null,
+  measuredPhases: number | null = null,
 ): Limited {
-  const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage);
+  const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
   const [perAmpere, perWatt] = asked.kind === "current" ? [1, 1 / ratio] : [ratio, 1];
   const most = (current: Amperes | null | undefined, power: Watts | null | undefined): number =>
     Math.min((current ?? Infinity) * perAmpere, (power ?? Infinity) * perWatt);

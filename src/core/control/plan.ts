@@ -48,6 +48,7 @@ export function stretchesOf(
         holding: [...holding],
         hold: null,
         measuredVoltage: null,
+        measuredPhases: null,
       },
       context.settings,
     );

@@ -35,20 +35,22 @@ export interface Circumstances {
   readonly hold: Hold | null;
   /** Fresh measured volts, phase to neutral; null: none. */
   readonly measuredVoltage: number | null;
+  /** Phases that carry a current, freshly measured; null: not known. */
+  readonly measuredPhases: number | null;
 }
 
 const RELEASE: Desired = { kind: "release" };
 
 /** Arbitration, then limits (DESIGN 5.4), after setting aside what an operator holds back. */
 export function verdict(circumstances: Circumstances, settings: ControlSettings): Verdict {
-  const { charger, occupant, vehicle, holding, hold, measuredVoltage } = circumstances;
+  const { charger, occupant, vehicle, holding, hold, measuredVoltage, measuredPhases } = circumstances;
   const applicable =
     hold === null ? holding : holding.filter((dispatch) => !hold.events.includes(dispatch.event.id));
-  const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage);
+  const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
   const { winner, overruled } = arbitrate(applicable, settings, ratio);
   const held = applicable.length < holding.length ? hold : null;
   const common = { charger, occupant, vehicle, hold: held };
   if (winner === null) return { ...common, winner, overruled, desired: RELEASE, limits: [], until: null };
-  const { desired, limits } = limit(winner.setpoint, charger, vehicle, measuredVoltage);
+  const { desired, limits } = limit(winner.setpoint, charger, vehicle, measuredVoltage, measuredPhases);
   return { ...common, winner, overruled, desired, limits, until: winner.until };
 }

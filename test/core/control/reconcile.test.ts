@@ -38,6 +38,7 @@ const should = (
       holding,
       hold: null,
       measuredVoltage: null,
+      measuredPhases: null,
       ...more,
     },
     settingsWith(),

@@ -18,6 +18,7 @@ const on = (changes: Partial<Circumstances>) =>
       holding: [second, first],
       hold: null,
       measuredVoltage: null,
+      measuredPhases: null,
       ...changes,
     },
     settingsWith(),

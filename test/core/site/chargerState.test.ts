@@ -6,7 +6,7 @@ import { amperes, chargerId } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
-const SILENT = { online: null, heardAt: null, voltagesAt: null, telemetry: null };
+const SILENT = { online: null, heardAt: null, voltagesAt: null, currentsAt: null, telemetry: null };
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
 const circumstances = {
   charger: aCharger(),
@@ -15,6 +15,7 @@ const circumstances = {
   holding: [],
   hold: null,
   measuredVoltage: null,
+  measuredPhases: null,
 } as const;
 const record: CommandRecord = {
   command: {
@@ -71,7 +72,12 @@ test("what is asked, what is allowed and what is measured are three different nu
     limitA: 32,
   } as const;
   expect(
-    chargerState(now, record, { online: true, heardAt: at("05:01"), voltagesAt: null, telemetry }, null),
+    chargerState(
+      now,
+      record,
+      { online: true, heardAt: at("05:01"), voltagesAt: null, currentsAt: null, telemetry },
+      null,
+    ),
   ).toMatchObject({
     vehicle: "veh-214",
     occupant: "vehicle",
