@@ -327,14 +327,16 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       if (id !== null && !depot.chargers.has(chargerId(id)))
         return { ok: false, words: `there is no charger ${id}` };
       const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
+      if (config.control.mode === "observe")
+        return { ok: true, words: "observing: no command is published, a release neither" };
       const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
       freed$.next(chargers);
+      const freed = held.map(({ command: { charger } }) =>
+        depot.presenceOf(charger).online === false ? `${charger} (offline: when it is back)` : charger,
+      );
       return {
         ok: true,
-        words:
-          held.length === 0
-            ? "nothing was limited"
-            : `freed ${held.map(({ command }) => command.charger).join(", ")}`,
+        words: freed.length === 0 ? "nothing was limited" : `freed ${freed.join(", ")}`,
       };
     },
   });

@@ -148,8 +148,10 @@ test("measured volts count while they are fresh, phases without voltage are left
     expect(allowed(telemetry, heardAt)).toBe(15.9);
 });
 
+/** A picture whose vehicle charges on so many phases; null: it does not say. */
+const ours = (phases: number | null): Depot => aPicture({ vehicles: [aVehicle({ phases })] });
+
 test("measured phases count while they are fresh, and only for a vehicle that declares its own", () => {
-  const ours = (phases: number | null) => aPicture({ vehicles: [aVehicle({ phases })] });
   const allowedOn = (depot: Depot, currentsA: readonly number[], toldAt = "05:09"): unknown => {
     depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
     const telemetry = { at: at(toldAt), currentsA };
