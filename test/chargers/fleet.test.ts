@@ -5,16 +5,8 @@ import { Fleet, type FleetBroker, type FleetOptions } from "../../src/chargers/f
 import type { Command } from "../../src/core/control/command.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
-import {
-  amperes,
-  chargerId,
-  eventId,
-  instant,
-  millis,
-  minutes,
-  seconds,
-  vehicleId,
-} from "../../src/core/units.ts";
+import { amperes, chargerId, eventId, instant, minutes, seconds, vehicleId } from "../../src/core/units.ts";
+import { aCharger } from "../support/aCharger.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
@@ -22,24 +14,7 @@ import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
 const BAY = chargerId("bay-01");
 
-const charger = (id: string, chosen: Partial<Charger> = {}): Charger => ({
-  id: chargerId(id),
-  profile: "native",
-  params: {},
-  broker: "",
-  minCurrent: amperes(6),
-  maxCurrent: amperes(32),
-  minPower: null,
-  maxPower: null,
-  maxDischarge: null,
-  phases: 3,
-  voltage: 230,
-  belowMinimum: "pause",
-  atEnd: { kind: "release" },
-  minInterval: millis(0),
-  deadband: amperes(0),
-  ...chosen,
-});
+const charger = (id: string): Charger => aCharger({ id });
 
 const command = (chosen: Partial<Command> = {}): Command => ({
   charger: BAY,
@@ -254,7 +229,10 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
 
   test("a charger on another broker or with another profile is not spoken to in native words", async () => {
     await using broker = await Mosquitto.start();
-    const chargers = [charger("bay-01", { broker: "yard" }), charger("bay-02", { profile: "warp" })];
+    const chargers = [
+      aCharger({ id: "bay-01", broker: "yard" }),
+      aCharger({ id: "bay-02", profile: "warp" }),
+    ];
     await using depot = await aFleet(broker.url, { chargers });
     for (const { id } of chargers) {
       expect(await depot.fleet.send(command({ charger: id }), seconds(180))).toMatchObject({
