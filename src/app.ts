@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import type { Logger } from "pino";
-import { map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
+import { merge, Subject, tap } from "rxjs";
 
 import { addressOf, credentialsOf } from "./chargers/address.ts";
 import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
@@ -14,19 +14,11 @@ import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import {
-  type ChargerId,
-  chargerId,
-  type Instant,
-  instant,
-  iso,
-  millis,
-  minutes,
-  seconds,
-} from "./core/units.ts";
+import { type ChargerId, chargerId, type Instant, instant, iso, millis } from "./core/units.ts";
 import { control, states } from "./flow/control.ts";
-import { type Hint, polling } from "./flow/polling.ts";
+import type { Hint } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
+import { afterClockAgrees, afterFirstFetch, partnerSources } from "./flow/sources.ts";
 import { limited, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
@@ -66,12 +58,6 @@ interface App extends AsyncDisposable {
   /** Tries whether it is alive: a commit, a fresh look. For the watchdog. */
   readonly health: () => Health;
 }
-
-/** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
-const FIRST_FETCH_PATIENCE = seconds(10);
-
-/** How long a clock that is behind our own last row is doubted, unless the partner's clock agrees with it. */
-const BEHIND_PATIENCE = minutes(5);
 
 /** The machine's own clock and chance. */
 export const surroundings = (log: Logger): Surroundings => ({
@@ -193,26 +179,18 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   };
 
   const hint$ = new Subject<Hint>();
-  const fetched$ = polling(
+  const { fetched$, polled$ } = partnerSources(
+    depot,
     {
       now,
       random,
       list: async () => heard(await client.list()),
       event: async (id) => heard(await client.event(id)),
+      ask: (ids) => hint$.next(ids),
+      settled,
     },
     hint$,
     vtn.pollEvery,
-  ).pipe(
-    tap((fetched) => {
-      if (fetched.kind !== "unchanged") return;
-      const missing = depot.listed(null, fetched.at);
-      if (missing.length > 0) hint$.next(missing);
-    }),
-    share(),
-  );
-  const polled$ = fetched$.pipe(
-    mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
-    map((delivery): Arrival => ({ delivery, settle: (answer) => settled(delivery, answer) })),
   );
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
@@ -252,11 +230,10 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
         charger$,
         brokerUp$,
         startsAllowed$: clockIsBehind
-          ? merge(clockAgrees$, timer(BEHIND_PATIENCE)).pipe(
-              take(1),
+          ? afterClockAgrees(clockAgrees$).pipe(
               tap(() => note("the clock of this machine is believed again: new starts may happen")),
             )
-          : merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1)),
+          : afterFirstFetch(fetched$),
         freed$,
       },
       ports,

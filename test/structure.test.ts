@@ -58,6 +58,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "setAside",
   ].map((part) => `src/store/${part}.ts`),
   "test/store/store.test.ts": ["connection", "query", "rows", "turn"].map((part) => `src/store/${part}.ts`),
+  "test/flow/polling.test.ts": ["src/flow/sources.ts"],
   "test/vtn/fetched.test.ts": ["src/vtn/failed.ts"],
 };
 

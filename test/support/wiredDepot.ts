@@ -1,15 +1,16 @@
 import pino from "pino";
-import { filter, map, merge, mergeMap, share, Subject, take, tap, timer } from "rxjs";
+import { filter, map, merge, Subject } from "rxjs";
 
 import type { ControlConfig } from "../../src/config/control.ts";
 import { Depot } from "../../src/core/depot.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { type ChargerId, type Millis, millis, seconds } from "../../src/core/units.ts";
+import { type ChargerId, type Millis, millis } from "../../src/core/units.ts";
 import { control, states } from "../../src/flow/control.ts";
-import { type Hint, polling } from "../../src/flow/polling.ts";
+import type { Hint } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
+import { afterFirstFetch, partnerSources } from "../../src/flow/sources.ts";
 import { openState } from "../../src/store/open.ts";
 import type { Fetched as Asked } from "../../src/vtn/fetched.ts";
 import { receive } from "../../src/vtn/reception.ts";
@@ -86,29 +87,18 @@ export function wired(setup: DepotSetup, world: World) {
   const hint$ = new Subject<Hint>();
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
-  const fetched$ = polling(
+  const { fetched$, polled$ } = partnerSources(
+    depot,
     {
       now,
       random,
       list: async () => asRead(await partner.list()),
       event: async (id) => asRead(await partner.event(id)),
+      ask: (ids) => hint$.next(ids),
+      settled: (delivery, { ok }) => (ok ? partner.settled(delivery) : undefined),
     },
     hint$,
     pollEvery,
-  ).pipe(
-    tap((fetched) => {
-      if (fetched.kind !== "unchanged") return;
-      const missing = depot.listed(null, fetched.at);
-      if (missing.length > 0) hint$.next(missing);
-    }),
-    share(),
-  );
-  const polled$ = fetched$.pipe(
-    mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
-    map((delivery): Arrival => ({
-      delivery,
-      settle: ({ ok }) => (ok ? partner.settled(delivery) : undefined),
-    })),
   );
   const ports: ControlPorts = {
     now,
@@ -124,7 +114,7 @@ export function wired(setup: DepotSetup, world: World) {
     looked: world.looked,
     warn: world.warn,
   };
-  const startsAllowed$ = merge(fetched$, timer(seconds(10))).pipe(take(1));
+  const startsAllowed$ = afterFirstFetch(fetched$);
   const brokerUp$ = broker$.pipe(
     filter(Boolean),
     map(() => ""),
