@@ -163,17 +163,21 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       }
     },
 
-    /** Publishes how a charger stands; false: it could not, and still has to. */
-    async publishState(id: ChargerId): Promise<boolean> {
-      depot.dirty.delete(id);
-      const charger = depot.chargers.get(id);
-      if (charger === undefined) return true;
-      const verdict = depot.verdictOn(charger, ports.now());
-      const why = depot.why.get(id) ?? null;
-      const state = chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why);
-      const { ok } = await ports.publishState(id, JSON.stringify(state));
-      if (!ok) depot.dirty.add(id);
-      return ok;
+    /** Publishes how one charger of the line after another stands, until one cannot be told, or commands wait. */
+    async publishStates(line: Iterable<ChargerId>, mayGoOn: () => boolean): Promise<void> {
+      for (const id of line) {
+        if (!mayGoOn()) return;
+        depot.dirty.delete(id);
+        const charger = depot.chargers.get(id);
+        if (charger === undefined) continue;
+        const verdict = depot.verdictOn(charger, ports.now());
+        const why = depot.why.get(id) ?? null;
+        const state = chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why);
+        const { ok } = await ports.publishState(id, JSON.stringify(state));
+        if (ok) continue;
+        depot.dirty.add(id);
+        return;
+      }
     },
   };
 }
