@@ -39,12 +39,19 @@ function offsetOf(document: Document.Parsed, path: Path): number | null {
 const rangeStart = (node: unknown): number | null =>
   isMap(node) || isSeq(node) || isScalar(node) || isAlias(node) ? (node.range?.[0] ?? null) : null;
 
-const YAML = "YAML such as key: value, indented with spaces; config/example.yaml is an example";
+/** What a file should hold, for the sentences about it. */
+interface Kind {
+  readonly what: string;
+  /** One to copy. */
+  readonly example: string;
+}
+
+const CONFIGURATION: Kind = { what: "a configuration", example: "config/example.yaml" };
 
 /** Messages end with a piece of the file, or with advice to programmers. */
 const withoutSource = (message: string): string => message.replace(/(: ["'`]|;).*$/s, "");
 
-function parse(text: string): Read {
+function parse(text: string, { example }: Kind): Read {
   const lines = new LineCounter();
   // The library's pretty messages quote the source, which may hold what should not be shown.
   const document = parseDocument(text, {
@@ -62,7 +69,7 @@ function parse(text: string): Read {
         line,
         column: col,
         found: `broken YAML: ${withoutSource(error.message)}`,
-        expected: YAML,
+        expected: `YAML such as key: value, indented with spaces; ${example} is an example`,
       };
     });
     return { ok: false, mistakes };
@@ -75,16 +82,13 @@ function parse(text: string): Read {
 }
 
 /** Reads YAML 1.2; whatever is in it, the answer is a value and never a throw. */
-export function readYaml(text: string): Read {
+export function readYaml(text: string, kind: Kind = CONFIGURATION): Read {
   try {
-    const read = parse(text);
+    const read = parse(text, kind);
     if (!read.ok || read.source.value !== null) return read;
-    return whole("an empty file", "a configuration; config/example.yaml is one to copy");
+    return whole("an empty file", `${kind.what}; ${kind.example} is one to copy`);
   } catch {
     // Aliases without end, or brackets nested by the thousand: the library throws.
-    return whole(
-      "YAML that is nested or aliased too deeply",
-      "a plain configuration; see config/example.yaml",
-    );
+    return whole("YAML that is nested or aliased too deeply", `${kind.what}; ${kind.example} is an example`);
   }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -22,6 +22,12 @@ test("the bundle runs where there is no node_modules, and finds what is shipped 
     encoding: "utf8",
   });
   expect(said).toMatch(/^\d+\.\d+\.\d+\n$/);
+  cpSync(join(root, "config/profiles"), join(directory, "config/profiles"), { recursive: true });
+  const profiles = execFileSync(process.execPath, [join(directory, "setpointd.mjs"), "profile", "list"], {
+    cwd: directory,
+    encoding: "utf8",
+  });
+  expect(profiles).toContain("go-e-v2");
   expect(code).not.toContain(root);
   expect(packages).toEqual(
     expect.arrayContaining(["node_modules/mqtt", "node_modules/fastify", "node_modules/zod"]),

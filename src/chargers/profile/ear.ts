@@ -1,0 +1,37 @@
+import type { Json } from "../../core/audit.ts";
+import type { Bound } from "./bind.ts";
+import { NATIVE_FILTERS } from "./nativeHear.ts";
+import { readingsOf, type Source, topicsOf } from "./readings.ts";
+import { renderJson, type Values } from "./render.ts";
+import type { Profile } from "./schema.ts";
+
+/** What to listen to for one charger, with its parameters put in. */
+export interface Ear {
+  /** The ways to learn something from a topic. */
+  readonly byTopic: ReadonlyMap<string, readonly Source[]>;
+  /** A message here says that it is there; null: it has a last will. */
+  readonly alive: string | null;
+  readonly results: Profile["results"];
+  /** It speaks as DESIGN 6.2 has it, on whatever topics. */
+  readonly native: boolean;
+  /** Everything to subscribe to. */
+  readonly filters: readonly string[];
+}
+
+/** Put together once for each charger: its messages may be many. */
+export function earOf({ profile, values }: Bound): Ear {
+  const sources = readingsOf(filled(profile.telemetry, values));
+  const byTopic = new Map<string, Source[]>();
+  for (const source of sources) {
+    for (const topic of new Set(source.readings.flatMap(topicsOf)))
+      byTopic.set(topic, [...(byTopic.get(topic) ?? []), source]);
+  }
+  const alive = profile.alive === undefined ? null : filled(profile.alive, values).topic;
+  const results = filled(profile.results, values);
+  const told = [...byTopic.keys(), ...(alive === null ? [] : [alive]), ...results.map(({ topic }) => topic)];
+  const filters = profile.nativePayloads ? NATIVE_FILTERS : [...new Set(told)];
+  return { byTopic, alive, results, native: profile.nativePayloads, filters };
+}
+
+/** Parts of a profile are JSON, and keep their shape. */
+const filled = <Part>(part: Part, values: Values): Part => renderJson(part as Json, values) as Part;

@@ -1,0 +1,50 @@
+import type { Json } from "../../core/audit.ts";
+import type { Ear } from "./ear.ts";
+import { type Answer, type Heard, impliedBy, type Means, NOTHING_HEARD } from "./means.ts";
+import { hearNative } from "./nativeHear.ts";
+import { composedValue, type Memory } from "./signal.ts";
+
+/** Nothing a charger has to say is longer; what is, is not looked at. */
+const LARGEST_PAYLOAD = 64 * 1024;
+
+/**
+ * What a message means. `memory` holds the last payload of each topic of this charger, since some values are spread
+ * over several; it is changed, and belongs to the caller. Never throws, whatever the payload.
+ */
+export function hear(ear: Ear, memory: Memory, topic: string, payload: string): Heard {
+  if (payload.length > LARGEST_PAYLOAD) return NOTHING_HEARD;
+  if (ear.native) return hearNative(topic, payload);
+  const sources = ear.byTopic.get(topic) ?? [];
+  if (sources.length > 0) memory.set(topic, payload);
+  const means: Record<string, Json> = {};
+  for (const { signal, composed } of sources) {
+    // Of several ways the first that has something to say.
+    if (signal in means) continue;
+    const told = composedValue(signal, composed, memory);
+    if (told === undefined) continue;
+    means[signal] = told.value;
+    if (told.kind !== null) means["vehicleIdKind"] = told.kind;
+  }
+  if (topic === ear.alive && payload !== "") means["online"] ??= true;
+  // Each signal was read as its own type.
+  const told = means as Means;
+  return { means: { ...impliedBy(told.state), ...told }, answer: answerIn(ear, topic, payload) };
+}
+
+function answerIn({ results }: Ear, topic: string, payload: string): Answer | null {
+  const result = results.find((one) => matches(one.topic, topic));
+  if (result === undefined || payload === "") return null;
+  const text = unquoted(payload.trim());
+  return result.ok.includes(text)
+    ? { accepted: true, reason: null }
+    : { accepted: false, reason: text.slice(0, 256) };
+}
+
+/** JSON or not: firmware generations differ. */
+const unquoted = (text: string): string => (/^".*"$/s.test(text) ? text.slice(1, -1) : text);
+
+/** A filter with + for single levels. */
+function matches(filter: string, topic: string): boolean {
+  const [wanted, given] = [filter.split("/"), topic.split("/")];
+  return wanted.length === given.length && wanted.every((level, at) => level === "+" || level === given[at]);
+}

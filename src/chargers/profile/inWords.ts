@@ -1,0 +1,76 @@
+import type { Millis } from "../../core/units.ts";
+import { reachInWords, reachOf } from "./reach.ts";
+import type { Profile } from "./schema.ts";
+
+/** All that an integrator has to know of a profile, as text for people. */
+export function profileInWords(profile: Profile): string {
+  const { title, experimental, setup, ifWeDie, uncertain } = profile;
+  const parts: readonly (readonly [string, readonly string[]])[] = [
+    ["Parameters", parameters(profile)],
+    ["On the charger", setup],
+    ["Limits", limits(profile)],
+    ["Pace", pace(profile)],
+    ["When the gateway dies", [ifWeDie]],
+    ["Verdicts", verdicts(profile)],
+    ["Uncertain", uncertain],
+  ];
+  return [
+    `${profile.profile}: ${title}${experimental ? " (experimental)" : ""}`,
+    ...parts.flatMap(([heading, lines]) =>
+      lines.length === 0 ? [] : ["", heading, ...lines.map((line) => `  ${line}`)],
+    ),
+  ].join("\n");
+}
+
+function parameters({ params }: Profile): readonly string[] {
+  const own = Object.entries(params).map(([name, { about, default: preset, values }]) => {
+    const choice = values === undefined ? "" : ` One of ${values.join(", ")}.`;
+    return `${name}  ${about}${choice} ${preset === undefined ? "Required." : `Default ${preset}.`}`;
+  });
+  return own.length === 0 ? ["none"] : own;
+}
+
+function limits({
+  limits: { current, power, zero, belowMinimum },
+  phases,
+  actions,
+}: Profile): readonly string[] {
+  const { min, max, ceiling = max, step, allOrNothing } = current;
+  const watts =
+    power === undefined
+      ? "W are turned into A with the phases and voltage of the charger"
+      : `W as they are, up to ${power.max} W${power.discharge === undefined ? "" : `, and back to -${power.discharge} W`}`;
+  return [
+    allOrNothing
+      ? `on or off: less than the charger's maximum is a pause, ${max} A unless configured, ${ceiling} A at most`
+      : `${min} A to ${max} A unless configured, ${ceiling} A at most, in steps of ${step} A; less is a pause`,
+    watts,
+    `to the charger a limit of 0 would be: ${zero}; one below its minimum: ${belowMinimum}. Neither is ever asked for`,
+    phases === undefined || actions.setPhases === undefined
+      ? "phases are not switched"
+      : `phases can be switched to ${Object.keys(phases).join(" or ")}`,
+  ];
+}
+
+function pace({ refresh, rate, keepalive, deviceTimeout }: Profile): readonly string[] {
+  return [
+    rate.wear === "none"
+      ? `a setpoint is said again every ${spelled(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
+      : `each write wears ${rate.wear}: a setpoint is said when it changes, and when the charger comes back`,
+    ...(rate.minInterval > 0 ? [`at least ${spelled(rate.minInterval)} between two setpoints`] : []),
+    ...(rate.writesPerHour === undefined ? [] : [`at most ${rate.writesPerHour} setpoints an hour`]),
+    ...keepalive.map(({ every, topic }) => `${topic} every ${spelled(every)}`),
+    ...(deviceTimeout === undefined
+      ? []
+      : [`after ${spelled(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
+  ];
+}
+
+const verdicts = (profile: Profile): readonly string[] => [
+  reachInWords(reachOf(profile)),
+  ...(profile.confirmedBy === undefined
+    ? []
+    : [`${profile.confirmedBy.signal} repeats the setpoint within ${spelled(profile.confirmedBy.within)}`]),
+];
+
+const spelled = (span: Millis): string => (span % 1000 === 0 ? `${span / 1000} s` : `${span} ms`);

@@ -1,0 +1,63 @@
+import type { Bound } from "./bind.ts";
+
+/**
+ * From what is asked to what this charger may be told, always in the same order: capped, paused below the minimum,
+ * rounded down to the step, and only then in the units of the wire. Null means pause: no raw 0 and nothing below a
+ * minimum ever leaves, because to chargers a 0 means four different things.
+ */
+
+/** Forgives binary fractions: 8.03 x 1000 is 8029.999..., and 8030 was meant. */
+const EPSILON = 1e-6;
+
+const floorTo = (value: number, step: number): number => Math.floor(value / step + EPSILON) / (1 / step);
+
+/** Largest current that this charger is ever told, A per phase. */
+export function maxCurrent({ profile, electrics }: Bound): number {
+  const { max, ceiling, step } = profile.limits.current;
+  const most = electrics.maxCurrentA === null ? max : Math.min(electrics.maxCurrentA, ceiling ?? max);
+  return floorTo(most, step);
+}
+
+/** W per A: phases times volts. */
+const wattsPerAmpere = ({ electrics }: Bound): number => electrics.phases * electrics.nominalV;
+
+/** Least current; a relay cannot do less than it draws. */
+const minCurrent = (bound: Bound): number =>
+  bound.profile.limits.current.allOrNothing ? maxCurrent(bound) : bound.profile.limits.current.min;
+
+/** A per phase. */
+export function allowedCurrent(asked: number, bound: Bound): number | null {
+  const capped = Math.min(asked, maxCurrent(bound));
+  if (capped + EPSILON < minCurrent(bound)) return null;
+  const allowed = floorTo(capped, bound.profile.limits.current.step);
+  return allowed > 0 ? allowed : null;
+}
+
+/** In the units that this charger takes. */
+export function onTheWire(current: number, { profile }: Bound): number {
+  const { scale } = profile.limits.current;
+  return scale === 1 ? current : Math.floor(current * scale + EPSILON);
+}
+
+/** A level in W: as watts where the charger takes them, else as amperes. */
+export type PowerLevel =
+  | { readonly kind: "power"; readonly watts: number }
+  | { readonly kind: "current"; readonly amperes: number };
+
+/** Watts keep their sign; they are negative only where the charger can feed back. */
+export function allowedPower(asked: number, bound: Bound): PowerLevel | null {
+  const { power } = bound.profile.limits;
+  const ratio = wattsPerAmpere(bound);
+  if (power === undefined) {
+    const amperes = allowedCurrent(asked / ratio, bound);
+    return amperes === null ? null : { kind: "current", amperes };
+  }
+  const own = bound.electrics.maxCurrentA === null ? Infinity : maxCurrent(bound) * ratio;
+  const most = Math.min(asked < 0 ? (power.discharge ?? 0) : power.max, own);
+  const capped = Math.min(Math.abs(asked), most);
+  // Chargers refuse few watts as they refuse few amperes.
+  const least = asked < 0 ? 0 : Math.max(power.min, minCurrent(bound) * ratio);
+  if (capped + EPSILON < least) return null;
+  const size = floorTo(capped, power.step);
+  return size > 0 ? { kind: "power", watts: asked < 0 ? -size : size } : null;
+}

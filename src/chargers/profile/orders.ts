@@ -1,0 +1,90 @@
+import type { Desired } from "../../core/control/setpoint.ts";
+import type { Instant } from "../../core/units.ts";
+import type { Bound } from "./bind.ts";
+import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
+import { type Action, type Publish, publishesFor } from "./publishes.ts";
+
+/** What the daemon knows of how a charger stands. */
+export interface Standing {
+  /** Control was taken since it last came online. */
+  readonly acquired: boolean;
+  /** What it was told last was not to charge. */
+  readonly paused: boolean;
+}
+
+export type Orders =
+  /** In this order; `standing` holds once they arrived. */
+  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly standing: Standing }
+  /** This make cannot do it. */
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
+ * before a pause ends, and a pause ends before control is given back where the make needs that.
+ */
+export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
+  const step = stepOf(desired, bound);
+  const needed = step.kind === "release" || standing.acquired ? [] : [{ kind: "acquire" } as const];
+  const publishes: Publish[] = [];
+  for (const action of [...needed, ...inOrder(step, standing.paused, bound)]) {
+    const answer = publishesFor(action, bound, now);
+    if (!answer.ok) return answer;
+    // Watts and amperes on one topic: the resume would put amperes in the place of the watts.
+    const watts =
+      action.kind === "resume" && step.kind === "setPower" && bound.profile.limits.power !== undefined;
+    const said = new Set(watts ? publishes.map(({ topic }) => topic) : []);
+    publishes.push(...answer.publishes.filter(({ topic }) => !said.has(topic)));
+  }
+  return {
+    ok: true,
+    publishes: withoutRepeats(publishes),
+    standing: { acquired: step.kind !== "release", paused: step.kind === "pause" },
+  };
+}
+
+type Step =
+  | { readonly kind: "setCurrent"; readonly currentA: number }
+  | { readonly kind: "setPower"; readonly powerW: number }
+  | { readonly kind: "pause" | "release" };
+
+/** What is desired as the one thing to say to this charger. */
+function stepOf(desired: Desired, bound: Bound): Step {
+  switch (desired.kind) {
+    case "current": {
+      const currentA = allowedCurrent(desired.amperes, bound);
+      return currentA === null ? { kind: "pause" } : { kind: "setCurrent", currentA };
+    }
+    case "power":
+      return allowedPower(desired.watts, bound) === null
+        ? { kind: "pause" }
+        : { kind: "setPower", powerW: desired.watts };
+    case "pause":
+    case "release":
+      return { kind: desired.kind };
+  }
+}
+
+function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
+  const resume = (lastCurrentA: number): readonly Action[] =>
+    paused ? [{ kind: "resume", lastCurrentA }] : [];
+  switch (step.kind) {
+    case "setCurrent":
+      return [step, ...resume(step.currentA)];
+    case "setPower": {
+      const level = allowedPower(step.powerW, bound);
+      // Where watts are a limit of their own, that in amperes must not be the lower one.
+      return [step, ...resume(level?.kind === "current" ? level.amperes : maxCurrent(bound))];
+    }
+    case "pause":
+      return [step];
+    case "release":
+      return [...(bound.profile.releaseEndsPause ? [] : resume(maxCurrent(bound))), step];
+  }
+}
+
+/** Of identical messages the last is enough. */
+const withoutRepeats = (publishes: readonly Publish[]): readonly Publish[] =>
+  publishes.filter(
+    ({ topic, payload }, index) =>
+      !publishes.slice(index + 1).some((later) => later.topic === topic && later.payload === payload),
+  );

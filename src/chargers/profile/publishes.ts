@@ -1,0 +1,148 @@
+import { type Instant, iso } from "../../core/units.ts";
+import { topicFault } from "../topic.ts";
+import type { Bound } from "./bind.ts";
+import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "./level.ts";
+import type { ActionName, PublishTemplate } from "./publishSchema.ts";
+import { placeholdersIn, renderJson, renderText } from "./render.ts";
+
+/** What a charger is to do, in the words of DESIGN 6.5. */
+export type Action =
+  | { readonly kind: "acquire" | "pause" | "release" }
+  | { readonly kind: "setCurrent"; readonly currentA: number }
+  | { readonly kind: "setPower"; readonly powerW: number }
+  /** Null: the charger kept its limit; only some can do without being told. */
+  | { readonly kind: "resume"; readonly lastCurrentA: number | null }
+  | { readonly kind: "setPhases"; readonly phases: number; readonly lastCurrentA: number | null };
+
+/** One message to a charger. QoS 1, and never retained: what is retained is obeyed again after a reboot. */
+export interface Publish {
+  readonly topic: string;
+  readonly payload: string;
+  readonly qos: 1;
+  readonly retain: false;
+}
+
+export type Publishes =
+  /** In this order. None: there is nothing to say to this make, and `note` tells why that is enough. */
+  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly note: string | null }
+  /** This make cannot do it. */
+  | { readonly ok: false; readonly reason: string };
+
+/** What to publish so that the charger does it. Levels below the minimum become a pause. */
+export function publishesFor(action: Action, bound: Bound, now: Instant): Publishes {
+  switch (action.kind) {
+    case "acquire":
+      return said(bound, "acquire", [], now, "nothing has to be said before the first setpoint");
+    case "setCurrent":
+      return atCurrent(bound, "setCurrent", action.currentA, now);
+    case "setPower":
+      return atPower(bound, action.powerW, now);
+    case "pause":
+    case "release":
+      return said(bound, action.kind, [], now, null);
+    case "resume":
+      return resumed(bound, action.lastCurrentA, now);
+    case "setPhases":
+      return onPhases(bound, action.phases, action.lastCurrentA, now);
+  }
+}
+
+/** Exactly the messages of one action; `enough` says why none is enough, null: none means that it cannot be done. */
+function said(
+  bound: Bound,
+  name: ActionName,
+  level: readonly (readonly [string, string | number])[],
+  now: Instant,
+  enough: string | null,
+): Publishes {
+  const { profile } = bound;
+  const templates = profile.actions[name] ?? [];
+  if (templates.length === 0) {
+    if (enough !== null) return { ok: true, publishes: [], note: enough };
+    const why = new Map(Object.entries(profile.cannot)).get(name);
+    return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
+  }
+  const values = new Map([
+    ...bound.values,
+    ...moment(now),
+    ["maxCurrent", onTheWire(maxCurrent(bound), bound)],
+    ...level,
+  ]);
+  const publishes = templates.map((template) => rendered(template, values));
+  const fault = publishes.map(({ topic }) => topicFault(topic)).find((words) => words !== null);
+  return fault === undefined ? { ok: true, publishes, note: null } : { ok: false, reason: fault };
+}
+
+function atCurrent(bound: Bound, name: "setCurrent" | "resume", asked: number, now: Instant): Publishes {
+  const amperes = allowedCurrent(asked, bound);
+  if (amperes === null) return publishesFor({ kind: "pause" }, bound, now);
+  return said(bound, name, [["current", onTheWire(amperes, bound)]], now, NOTHING_TO_RESUME);
+}
+
+const NOTHING_TO_RESUME = "nothing has to be said to resume";
+
+function atPower(bound: Bound, asked: number, now: Instant): Publishes {
+  const level = allowedPower(asked, bound);
+  if (level === null) return publishesFor({ kind: "pause" }, bound, now);
+  if (level.kind === "current") return atCurrent(bound, "setCurrent", level.amperes, now);
+  const { watts } = level;
+  const sides = [
+    ["power", watts],
+    ["import", Math.max(watts, 0)],
+    ["export", Math.max(-watts, 0)],
+  ] as const;
+  return said(bound, "setPower", sides, now, null);
+}
+
+function resumed(bound: Bound, last: number | null, now: Instant): Publishes {
+  if (last !== null) return atCurrent(bound, "resume", last, now);
+  if (placeholdersIn(bound.profile.actions.resume).includes("current"))
+    return { ok: false, reason: `${bound.profile.profile} has to be told a current to resume: lastCurrentA` };
+  return said(bound, "resume", [], now, NOTHING_TO_RESUME);
+}
+
+function onPhases(bound: Bound, phases: number, last: number | null, now: Instant): Publishes {
+  const { profile } = bound;
+  const spelled = new Map<string, string | number>(Object.entries(profile.phases ?? {}));
+  const word = spelled.get(String(phases));
+  if (word === undefined && spelled.size > 0)
+    return {
+      ok: false,
+      reason: `${profile.profile} can be switched to ${[...spelled.keys()].join(" or ")} phases`,
+    };
+  const needs = placeholdersIn(profile.actions.setPhases ?? []).includes("current");
+  const amperes = last === null ? null : allowedCurrent(last, bound);
+  if (needs && amperes === null)
+    return {
+      ok: false,
+      reason: `${profile.profile} is told phases together with amperes: lastCurrentA, at least its minimum`,
+    };
+  return said(
+    bound,
+    "setPhases",
+    [
+      ["phases", word ?? ""],
+      ["current", amperes === null ? "" : onTheWire(amperes, bound)],
+    ],
+    now,
+    null,
+  );
+}
+
+/** One template with its values put in. */
+export const rendered = (
+  { topic, text, json }: PublishTemplate,
+  values: ReadonlyMap<string, string | number>,
+): Publish => ({
+  topic: renderText(topic, values),
+  payload: text === undefined ? JSON.stringify(renderJson(json ?? null, values)) : renderText(text, values),
+  qos: 1,
+  retain: false,
+});
+
+/** The moment in the three spellings that chargers want. */
+export const moment = (now: Instant): readonly (readonly [string, string | number])[] => [
+  ["now.unix", Math.floor(now / 1000)],
+  ["now.ms", now],
+  ["now.iso", iso(now)],
+];

@@ -1,0 +1,39 @@
+import type { Json } from "../../core/audit.ts";
+
+const PLACEHOLDER = /\{([A-Za-z][A-Za-z0-9.]*)\}/g;
+const WHOLE = /^\{([A-Za-z][A-Za-z0-9.]*)\}$/;
+
+/** What the placeholders of a template stand for. */
+export type Values = ReadonlyMap<string, string | number>;
+
+/** A name without a value is a mistake of the profile, which its schema has refused. */
+function valueOf(name: string, values: Values): string | number {
+  const value = values.get(name);
+  if (value === undefined) throw new Error(`no value for {${name}}`);
+  return value;
+}
+
+/** Puts the values in. Numbers are never large or small enough for an exponent. */
+export const renderText = (template: string, values: Values): string =>
+  template.replaceAll(PLACEHOLDER, (_, name: string) => String(valueOf(name, values)));
+
+/** Puts the values in, in keys too; a text that is nothing but one placeholder becomes the value with its type. */
+export function renderJson(template: Json, values: Values): Json {
+  if (typeof template === "string") {
+    const [, name] = WHOLE.exec(template) ?? [];
+    return name === undefined ? renderText(template, values) : valueOf(name, values);
+  }
+  if (typeof template !== "object" || template === null) return template;
+  if (isList(template)) return template.map((entry) => renderJson(entry, values));
+  return Object.fromEntries(
+    Object.entries(template).map(([key, entry]) => [renderText(key, values), renderJson(entry, values)]),
+  );
+}
+
+/** As Array.isArray, which does not narrow readonly lists. */
+export const isList = (json: Json): json is readonly Json[] => Array.isArray(json);
+
+/** The names that a template uses, wherever in it. */
+export const placeholdersIn = (template: unknown): readonly string[] => [
+  ...new Set([...(JSON.stringify(template) ?? "").matchAll(PLACEHOLDER)].map(([, name]) => name ?? "")),
+];

@@ -1,0 +1,160 @@
+import * as z from "zod";
+import { actions, keepalive, span } from "./publishSchema.ts";
+import { derivedName, parameter } from "./parameterSchema.ts";
+import { mistakesIn } from "./consistency.ts";
+import { telemetry } from "./readingSchema.ts";
+
+const sentences = z.array(z.string().min(1));
+const positive = z.number().positive();
+
+const currentLimits = z.strictObject({
+  min: z
+    .number()
+    .min(0)
+    .describe("Least current that it charges with, A per phase; less is a pause. Required."),
+  max: positive.describe("Largest current sent where the charger's own is not configured, A. Required."),
+  ceiling: positive.optional().describe("Largest current sent whatever is configured, A. Left out: as max."),
+  step: positive.prefault(1).describe("Currents are rounded down to a multiple of this, A. Default 1."),
+  scale: positive.prefault(1).describe("Units on the wire in one A, e.g. 1000 for mA. Default 1."),
+  allOrNothing: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "A relay: it is on at its full current or off, so less than its maximum is a pause. Default false.",
+    ),
+});
+
+const powerLimits = z.strictObject({
+  min: z.number().min(0).prefault(0).describe("Least power that it charges with, W. Default 0."),
+  max: positive.describe("Largest power sent, W. Required."),
+  discharge: positive
+    .optional()
+    .describe("Largest power fed back, W, as a positive number. Left out: negative power is a pause."),
+  step: positive.prefault(1).describe("Powers are rounded down to a multiple of this, W. Default 1."),
+});
+
+const fields = z.strictObject({
+  profile: z
+    .string({ error: "a name as the file has it: lower case letters, digits, - and ." })
+    .regex(/^[a-z0-9][a-z0-9.-]{0,63}$/)
+    .describe("Its name, which is the file's too. Required."),
+  title: z.string().min(1).describe("The make and what of it is spoken to. Required."),
+  experimental: z.boolean().prefault(false).describe("Not yet tried on enough chargers. Default false."),
+  params: z
+    .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), parameter)
+    .prefault({})
+    .describe("What has to be known of one charger, by name. Default {}."),
+  names: z
+    .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), derivedName)
+    .prefault({})
+    .describe("Further names for topics, payloads and scales, chosen by a parameter. Default {}."),
+  limits: z
+    .strictObject({
+      current: currentLimits.describe("In A per phase. Required."),
+      power: powerLimits.optional().describe("In W, for chargers that take watts. Left out: W become A."),
+      zero: z
+        .enum(["pause", "ignored", "minimum", "release", "unsupported"])
+        .describe(
+          "What a 0 would mean to the charger. It is never sent as a level: a level of 0 is a pause. Required.",
+        ),
+      belowMinimum: z
+        .enum(["pause", "ignored", "minimum", "obeyed"])
+        .describe(
+          "What less than its minimum would mean to the charger. It is never sent: it is a pause. Required.",
+        ),
+    })
+    .describe("What it can be told. Required."),
+  phases: z
+    .record(z.enum(["1", "3"]), z.union([z.string(), z.number()]))
+    .optional()
+    .describe("How it spells a number of phases. Left out: it cannot switch phases."),
+  actions: actions.describe("What is published. Required."),
+  cannot: z
+    .partialRecord(z.enum(["pause", "resume", "release", "setPhases"]), z.string())
+    .prefault({})
+    .describe("Why an action cannot be done, for people. Default {}."),
+  releaseEndsPause: z
+    .boolean()
+    .prefault(true)
+    .describe("Whether release also ends a pause; else resume is sent before it. Default true."),
+  keepalive: z.array(keepalive).prefault([]).describe("What has to be repeated. Default []."),
+  refresh: z
+    .strictObject({
+      every: span.prefault("60s").describe("How often the setpoint is sent again. Default 60s."),
+      onPlugIn: z
+        .boolean()
+        .prefault(false)
+        .describe("Whether it is sent again when a vehicle is plugged in. Default false."),
+    })
+    .prefault({})
+    .describe("When the setpoint is sent again although nothing changed."),
+  deviceTimeout: z
+    .strictObject({
+      after: span.describe("How long without us. Required."),
+      effect: z.enum(["pause", "own limits"]).describe("What the charger does then. Required."),
+    })
+    .optional()
+    .describe("What the charger does by itself when it hears no more of us. Left out: it holds the last."),
+  rate: z
+    .strictObject({
+      minInterval: span.prefault("0s").describe("Least time between two different setpoints. Default 0s."),
+      writesPerHour: z.int().positive().optional().describe("Most setpoints in an hour. Left out: any."),
+      wear: z
+        .enum(["none", "flash", "database"])
+        .prefault("none")
+        .describe(
+          "What each write wears: such setpoints are sent when they change, not to refresh. Default none.",
+        ),
+    })
+    .prefault({})
+    .describe("How often it may be written to."),
+  telemetry: telemetry.prefault({}).describe("What it tells. Default {}."),
+  nativePayloads: z
+    .boolean()
+    .prefault(false)
+    .describe("It tells everything as the native topics do, so telemetry is left out. Default false."),
+  alive: z
+    .strictObject({
+      topic: z.string().min(1).describe("A topic with a message every so often. Required."),
+      silentAfter: span.describe("Silence that means offline. Required."),
+    })
+    .optional()
+    .describe("How it shows that it is there without a last will. Left out: by anything it says."),
+  retained: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether its telemetry is retained, so that what a subscription brings may be old. Default false.",
+    ),
+  confirmedBy: z
+    .strictObject({
+      signal: z.enum(["requestedA", "limitA"]).describe("The signal that repeats it. Required."),
+      tolerance: z.number().min(0).prefault(0).describe("In A. Default 0."),
+      within: span.prefault("10s").describe("How soon. Default 10s."),
+    })
+    .optional()
+    .describe("How the charger shows that it took a setpoint. Left out: it does not."),
+  results: z
+    .array(
+      z.strictObject({
+        topic: z.string().min(1).describe("The topic; + stands for any one level. Required."),
+        ok: z
+          .array(z.string())
+          .min(1)
+          .describe("Payloads that mean yes; all others are a refusal. Required."),
+      }),
+    )
+    .prefault([])
+    .describe("Topics where it answers a command with yes or no. Default []."),
+  setup: sentences.prefault([]).describe("What has to be set on the charger before, for people. Default []."),
+  ifWeDie: z.string().min(1).describe("What happens when the gateway dies, for people. Required."),
+  uncertain: sentences.prefault([]).describe("What no source confirms yet, for people. Default []."),
+});
+
+/** A charger make as data: `config/profiles/NAME.yaml`. The engine, not the file, owns safety. */
+export const profileFile = fields.superRefine((profile, context) => {
+  for (const { path, message } of mistakesIn(profile))
+    context.addIssue({ code: "custom", path: [...path], message });
+});
+
+export type Profile = z.output<typeof fields>;

@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { profileInWords } from "../chargers/profile/inWords.ts";
+import { reachOf } from "../chargers/profile/reach.ts";
+import { trial } from "../chargers/profile/trial.ts";
+import { explain } from "../config/mistakes.ts";
+import { nearest } from "../config/nearest.ts";
+import type { Instant } from "../core/units.ts";
+import { type LoadedProfiles, loadProfiles } from "../loadProfiles.ts";
+import { configFile } from "./configuration.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+
+/** Where a site's own profiles are. */
+export interface ProfilePlaces {
+  /** The folder that was named. */
+  readonly folder: string | undefined;
+  /** The configuration that was named: its profiles are in the folder `profiles` beside it. */
+  readonly config: string | undefined;
+}
+
+/** `profile try`: answers each JSON line of standard input with one, as it comes (DESIGN 6.5). */
+export async function profileTry(places: ProfilePlaces, now: () => Instant): Promise<ExitCode> {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const answer = trial(profiles, now);
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    if (line.trim() !== "") say(answer(line));
+  }
+  return 0;
+}
+
+/** `profile list`: one line each. */
+export function profileList(places: ProfilePlaces): ExitCode {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const longest = Math.max(...[...profiles.keys()].map((name) => name.length));
+  for (const profile of profiles.values()) {
+    const title = `${profile.title}${profile.experimental ? " (experimental)" : ""}`;
+    say(`${profile.profile.padEnd(longest)}  ${reachOf(profile).padEnd("measured".length)}  ${title}`);
+  }
+  return 0;
+}
+
+/** `profile show`: what an integrator has to know before the first vehicle. */
+export function profileShow(places: ProfilePlaces, name: string): ExitCode {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const profile = profiles.get(name);
+  if (profile === undefined) {
+    const meant = nearest(name, [...profiles.keys()]);
+    complain(
+      `there is no profile ${name}; ${meant === null ? "" : `did you mean ${meant}? `}profile list names them`,
+    );
+    return 2;
+  }
+  say(profileInWords(profile));
+  return 0;
+}
+
+/** What is wrong with a site's own profiles is explained, and the others work; null: there is no such folder. */
+function profilesFrom({ folder, config }: ProfilePlaces): LoadedProfiles["profiles"] | null {
+  if (folder !== undefined && !existsSync(folder)) {
+    complain(`--profiles ${folder}: there is no such folder`);
+    return null;
+  }
+  const file = configFile(config);
+  const { profiles, broken } = loadProfiles(
+    folder ?? (file === undefined ? null : join(dirname(file), "profiles")),
+  );
+  for (const { file: broke, mistakes } of broken) complain(explain(mistakes, broke));
+  return profiles;
+}

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { folded, telemetryOf } from "../../../src/chargers/profile/chargerTelemetry.ts";
+import type { Means } from "../../../src/chargers/profile/means.ts";
+import { NOON } from "./aTrial.ts";
+
+const told = (means: Means, standing: Means = {}) => telemetryOf(means, standing, 3, NOON);
+
+test("readings are handed on, unknown ones are left out", () => {
+  expect(
+    told({
+      powerW: 11_040,
+      energyWh: null,
+      sessionEnergyWh: 1200,
+      socPct: 71,
+      limitA: 13.7,
+      voltagesV: [230, null, 231],
+      currentsA: [16, null, 16],
+    }),
+  ).toEqual({
+    at: NOON,
+    powerW: 11_040,
+    sessionWh: 1200,
+    soc: 71,
+    limitA: 13.7,
+    voltagesV: [230, 231],
+    currentsA: [16, 16],
+  });
+});
+
+test("a single current is that of every phase: one phase would triple what is allowed later", () => {
+  expect(told({ currentA: 16 })).toMatchObject({ currentsA: [16, 16, 16] });
+});
+
+test.each<[Means, Means, string | undefined]>([
+  [{ charging: true }, { plugged: true }, "charging"],
+  [{ charging: false }, { plugged: true, charging: true }, "connected"],
+  [{ charging: false }, { plugged: true, paused: true }, "paused"],
+  [{ plugged: false }, { charging: true }, "unplugged"],
+  [{ error: true }, { plugged: true }, "error"],
+  [{ powerW: 1 }, { plugged: true }, undefined],
+  [{ charging: false }, {}, undefined],
+  [{ state: "finished", plugged: true, charging: false }, {}, "finished"],
+  [{ state: "connected", plugged: true, charging: false }, { paused: true }, "paused"],
+  [{ state: "paused", paused: true, charging: false }, { plugged: false }, "unplugged"],
+  [{ state: "charging", plugged: true, charging: true }, { state: "error", error: true }, "charging"],
+  [{ paused: false }, { state: "error", error: true, plugged: true }, "error"],
+  [{ state: "unknown" }, { plugged: false }, "unknown"],
+  [{ state: null }, { plugged: true }, "unknown"],
+])("%j after %j is the state %s", (means, standing, state) => {
+  expect(told(means, standing).state).toBe(state);
+});
+
+test("identities are told by kind, and null says nobody", () => {
+  expect(told({ vehicleId: "04A2", vehicleIdKind: "rfid" })).toMatchObject({
+    identity: { kind: "rfid", value: "04a2" },
+  });
+  expect(told({ vehicleId: "veh-1", vehicleIdKind: "vehicle" })).toMatchObject({ vehicle: "veh-1" });
+  expect(told({ vehicleId: null })).toMatchObject({ identity: null });
+});
+
+test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
+  const card: Means = { vehicleId: "04A2", vehicleIdKind: "rfid" };
+  const name: Means = { vehicleId: "Bus 7", vehicleIdKind: "name" };
+  expect(told(name, card)).toEqual({ at: NOON });
+  expect(folded(card, name)).toEqual(card);
+  expect(folded(folded(card, { vehicleId: null }), name)).toEqual(name);
+  expect(folded(name, card)).toEqual(card);
+  expect(told(name, {})).toMatchObject({ identity: { kind: "name", value: "bus 7" } });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { bind } from "../../../src/chargers/profile/bind.ts";
+import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "../../../src/chargers/profile/level.ts";
+import { aProfile } from "./aProfile.ts";
+
+function bound(limits: object, params = {}) {
+  const power = "power" in limits ? { setPower: [{ topic: "p", text: "{power}" }] } : {};
+  const { actions } = aProfile();
+  const binding = bind(
+    aProfile({
+      limits: { current: { min: 6, max: 32 }, zero: "pause", belowMinimum: "ignored", ...limits },
+      actions: { ...actions, ...power },
+    }),
+    { id: "7", ...params },
+  );
+  if (!binding.ok) throw new Error(binding.reason);
+  return binding.bound;
+}
+
+test.each([
+  [{ step: 1 }, 13.999, 13],
+  [{ step: 0.1 }, 13.7, 13.7],
+  [{ step: 0.1 }, 13.79, 13.7],
+  [{ step: 0.01 }, 8.03, 8.03],
+  [{ step: 0.001, scale: 1000 }, 8.03, 8030],
+  [{ step: 0.001, scale: 1000 }, 13.9999, 13_999],
+  [{ step: 0.1, scale: 10 }, 13.7, 137],
+  [{ step: 1 }, 5.999_999_999, 6],
+])(
+  "with %j %d A is %d on the wire: binary fractions are forgiven, nothing is rounded up",
+  (more, asked, wire) => {
+    const charger = bound({ current: { min: 6, max: 32, ...more } });
+    expect(onTheWire(allowedCurrent(asked, charger) ?? 0, charger)).toBe(wire);
+  },
+);
+
+test("the charger's own maximum counts, up to what the make can be told at all", () => {
+  const current = { min: 6, max: 16, ceiling: 32 };
+  expect(maxCurrent(bound({ current }))).toBe(16);
+  expect(maxCurrent(bound({ current }, { maxCurrentA: 20.5 }))).toBe(20);
+  expect(maxCurrent(bound({ current }, { maxCurrentA: 63 }))).toBe(32);
+  expect(allowedCurrent(20, bound({ current }, { maxCurrentA: 5 }))).toBeNull();
+});
+
+test("a make that takes watts has its smallest current in watts too", () => {
+  const power = { max: 22_000 };
+  expect(allowedPower(4139, bound({ power }))).toBeNull();
+  expect(allowedPower(4140.9, bound({ power }))).toEqual({ kind: "power", watts: 4140 });
+  expect(allowedPower(1380, bound({ power }, { phases: 1 }))).toEqual({ kind: "power", watts: 1380 });
+  expect(allowedPower(99_999, bound({ power }))).toEqual({ kind: "power", watts: 22_000 });
+  expect(allowedPower(99_999, bound({ power }, { maxCurrentA: 16 }))).toEqual({
+    kind: "power",
+    watts: 11_040,
+  });
+});
+
+test("negative watts are fed back where the make can, else they are a pause", () => {
+  expect(allowedPower(-5000, bound({ power: { max: 22_000 } }))).toBeNull();
+  expect(allowedPower(-5000, bound({}))).toBeNull();
+  const feeding = bound({ power: { max: 22_000, discharge: 10_000 } });
+  expect(allowedPower(-5000.7, feeding)).toEqual({ kind: "power", watts: -5000 });
+  expect(allowedPower(-50_000, feeding)).toEqual({ kind: "power", watts: -10_000 });
+  expect(allowedPower(-0.5, feeding)).toBeNull();
+});

@@ -1,0 +1,94 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { trial } from "../../../src/chargers/profile/trial.ts";
+import { builtIn, NOON } from "./aTrial.ts";
+
+const params = { serial: "000001" };
+const answer = (line: unknown) =>
+  JSON.parse(trial(builtIn, () => NOON)(typeof line === "string" ? line : JSON.stringify(line)));
+
+test.each([
+  ["{", "not a line to try"],
+  [[], "not a line to try"],
+  ["7", "not a line to try"],
+  [{ params }, "profile: the name of a profile"],
+  [{ profile: "go-f" }, "unknown profile"],
+  [{ profile: "go-e-v2", action: "pause" }, "serial is missing"],
+  [{ profile: "go-e-v2", params: { serial: null }, action: "pause" }, "serial is missing"],
+  [{ profile: "go-e-v2", params: { serial: [] }, action: "pause" }, "params: names with"],
+  [{ profile: "go-e-v2", params }, "either an action or a topic"],
+  [{ profile: "go-e-v2", params, action: "pause", topic: "a", payload: "" }, "either an action or a topic"],
+  [{ profile: "go-e-v2", params, action: "fly" }, "unknown action"],
+  [{ profile: "go-e-v2", params, action: "setCurrent" }, "needs input.currentA"],
+  [{ profile: "go-e-v2", params, action: "setCurrent", input: { currentA: "13" } }, "needs input.currentA"],
+  [{ profile: "go-e-v2", params, action: "setPower", input: { powerW: null } }, "needs input.powerW"],
+  [{ profile: "go-e-v2", params, action: "setPhases", input: {} }, "needs input.phases"],
+  [
+    { profile: "go-e-v2", params, action: "resume", input: { lastCurrentA: "x" } },
+    "needs input.lastCurrentA",
+  ],
+  [{ profile: "go-e-v2", params, action: "pause", input: 3 }, "input: an object"],
+  [{ profile: "go-e-v2", params, topic: "a" }, "a topic comes with its payload"],
+  [
+    '{"profile":"go-e-v2","params":{"serial":"1"},"action":"setCurrent","input":{"currentA":1e999}}',
+    "currentA",
+  ],
+])("%j is answered with what is wrong", (line, words) => {
+  expect(answer(line)).toEqual({ error: expect.stringContaining(words) });
+});
+
+test("a message that the profile does not know means nothing", () => {
+  expect(answer({ profile: "go-e-v2", params, topic: "elsewhere", payload: "1" })).toEqual({ means: {} });
+});
+
+test("a payload without its quotes is taken as its text", () => {
+  expect(answer({ profile: "go-e-v2", params, topic: "go-eCharger/000001/amp", payload: 13 })).toEqual({
+    means: { requestedA: 13 },
+  });
+});
+
+test("chargers do not hear each other", () => {
+  const ask = trial(builtIn, () => NOON);
+  const line = (id: number, phase: number) =>
+    JSON.parse(
+      ask(
+        JSON.stringify({
+          profile: "evcc",
+          params: { id },
+          topic: `evcc/loadpoints/${id}/chargeCurrents/l${phase}`,
+          payload: "16",
+        }),
+      ),
+    );
+  line(1, 1);
+  expect(line(2, 2)).toEqual({ means: { currentsA: [null, 16, null] } });
+  expect(line(1, 2)).toEqual({ means: { currentsA: [16, 16, null] } });
+});
+
+test("whatever the line, the answer is one line of JSON", () => {
+  const ask = trial(builtIn, () => NOON);
+  const named = fc.record(
+    {
+      profile: fc.constantFrom(...builtIn.keys()),
+      params: fc.dictionary(fc.string(), fc.jsonValue()),
+      action: fc.string(),
+      topic: fc.string(),
+      payload: fc.jsonValue(),
+      input: fc.jsonValue(),
+    },
+    { requiredKeys: ["profile"] },
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.json(),
+        named.map((line) => JSON.stringify(line)),
+      ),
+      (line) => {
+        const said = ask(line);
+        return !said.includes("\n") && typeof JSON.parse(said) === "object";
+      },
+    ),
+  );
+});
