@@ -1,0 +1,111 @@
+import type { ChargerId, Instant, Millis, VehicleId, Window } from "../units.ts";
+import { type Cause, type Finding, nothing } from "./cause.ts";
+import type { Measured } from "./reading.ts";
+import { registerOf, type RegisterFault, type Segment } from "./register.ts";
+import {
+  byCharger,
+  gapsIn,
+  holesIn,
+  integral,
+  lengthOf,
+  merged,
+  reaching,
+  type Step,
+  within,
+} from "./series.ts";
+
+/** What the registers of the chargers that a vehicle was on say of it. */
+export interface EnergyRecord {
+  /** Its own share, charger by charger: disjoint and in order. */
+  readonly registers: readonly (readonly Segment[])[];
+  readonly faults: readonly RegisterFault[];
+  /** When a register was read with this vehicle there, in order. */
+  readonly times: readonly Instant[];
+}
+
+const HOUR = 3_600_000;
+
+/**
+ * The segments that are this vehicle's: it was there at the first end, or at the second after nobody. Where one
+ * vehicle took over from another during a silence, nobody can say whose the energy was. `readings`: in order, of all
+ * who were on these chargers.
+ */
+export function energyRecord(
+  readings: readonly Measured[],
+  vehicle: VehicleId,
+  mostWatts: (charger: ChargerId) => number,
+  maxGap: Millis,
+): EnergyRecord {
+  const registers: (readonly Segment[])[] = [];
+  const faults: RegisterFault[] = [];
+  for (const [charger, onCharger] of byCharger(readings)) {
+    const register = registerOf(onCharger, mostWatts(charger));
+    registers.push(register.segments.filter((segment) => ownerOf(segment, maxGap) === vehicle));
+    faults.push(...register.faults.filter(({ first, second }) => [first, second].includes(vehicle)));
+  }
+  const times = readings.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
+  return { registers, faults, times };
+}
+
+function ownerOf({ first, second, from, until }: Segment, maxGap: Millis): VehicleId | null {
+  if (first !== null && first !== second && until - from > maxGap) return null;
+  return first ?? second;
+}
+
+/**
+ * Wh in a window, by the register alone: the last reading up to its end minus the last up to its start, so that the
+ * windows of a tiling add up to the meter's own difference. What was delivered in a silence across an edge may belong
+ * to either side: it is booked to neither, and flagged. Nothing is interpolated.
+ */
+export function measuredEnergy(record: EnergyRecord, window: Window, maxGap: Millis): Finding<number> {
+  const segments = record.registers.flatMap((register) => reaching(register, window));
+  const whole = segments.filter((segment) => !isTorn(segment, window, maxGap));
+  const faults = record.faults.filter(({ from, until }) => from < window.until && until > window.from);
+  const silent = gapsIn(record.times, window, maxGap).some(
+    (gap) => ![...segments, ...faults].some(({ from, until }) => from <= gap.from && until >= gap.until),
+  );
+  const isMissing = silent || whole.length < segments.length;
+  const isBad = faults.some(({ kind }) => kind !== "stray");
+  const causes: readonly Cause[] = [
+    ...(isMissing ? ["gap in the readings" as const] : []),
+    ...(isBad ? ["meter register cannot be believed" as const] : []),
+    ...(faults.length > 0 && !isBad ? ["implausible readings" as const] : []),
+  ];
+  if (whole.length === 0) return nothing(...(segments.length + faults.length === 0 ? NONE : causes));
+  const booked = whole.filter(({ until }) => until <= window.until);
+  const value = booked.reduce((sum, { wattHours }) => sum + wattHours, 0);
+  return { value, quality: isMissing ? "MISSING" : isBad ? "BAD" : "OK", causes };
+}
+const NONE: readonly Cause[] = ["no readings"];
+
+/** Energy that nobody can put on one side of an edge: over a silence, or over the whole window and more. */
+function isTorn({ from, until, wattHours }: Segment, window: Window, maxGap: Millis): boolean {
+  const [before, after] = [from < window.from, until > window.until];
+  if (wattHours === 0 || !(before || after)) return false;
+  return until - from > maxGap || (before && after);
+}
+
+/**
+ * Wh in a window where the partner asked for an estimate: segments across an edge are split by time, and where no
+ * segment tells anything it is the power times how long that held.
+ */
+export function estimatedEnergy(
+  { registers }: EnergyRecord,
+  power: readonly Step<number>[],
+  window: Window,
+  maxGap: Millis,
+): Finding<number> {
+  const rates = registers
+    .flatMap((register) => reaching(register, window))
+    .map(({ from, until, wattHours }) => ({ from, until, value: wattHours / (until - from) }));
+  const counted = within(merged(rates), window);
+  const drawn = holesIn(counted, window).flatMap((hole) => within(power, hole));
+  const covered = lengthOf(counted) + lengthOf(drawn);
+  if (covered === 0) return nothing("no readings");
+  const isMissing = window.until - window.from - covered > maxGap;
+  return {
+    value: integral(counted) + integral(drawn) / HOUR,
+    quality: isMissing ? "MISSING" : "ESTIMATED",
+    causes: isMissing ? ["gap in the readings"] : [],
+  };
+}
