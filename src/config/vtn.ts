@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Millis } from "../core/units.ts";
 import { duration } from "./duration.ts";
+import { pricesSection, type PricesConfig } from "./prices.ts";
 import { openFirst, secrets, type OpenSecret, type Secret } from "./secret.ts";
 import { webUrl } from "./url.ts";
 
@@ -44,6 +45,9 @@ export const vtnSection = z.strictObject({
     .describe(
       "Without a good answer from the partner for this long, an alarm is raised; the stored plan goes on. Default 10m. Keep it above a few pollEvery.",
     ),
+  prices: pricesSection
+    .prefault({})
+    .describe("Spot prices and their forecast, for people and other programs."),
 });
 
 /** How to reach the partner. */
@@ -58,6 +62,7 @@ export interface VtnConfig {
   readonly scope: string | null;
   readonly pollEvery: Millis;
   readonly staleAfter: Millis;
+  readonly prices: PricesConfig;
 }
 
 export const vtnConfig = (section: z.infer<typeof vtnSection>, open: OpenSecret): VtnConfig => ({

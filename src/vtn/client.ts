@@ -3,7 +3,8 @@ import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { Delivery } from "../core/delivery.ts";
 import { type EventId, type Instant, instant, type Millis, millis, seconds } from "../core/units.ts";
-import { type Answered, agentFor, exchange } from "./exchange.ts";
+import { type Asking, authorizedGet } from "./authorized.ts";
+import { type Answered, agentFor } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { type Fetched, eventFrom, failureOf, listFrom } from "./fetched.ts";
 import { skewOf } from "./headers.ts";
@@ -23,16 +24,16 @@ export interface VtnOptions {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Fetches by id and retries, per hour; with the rest it stays under the 360 of DESIGN 5.7. */
+/** Fetches by id, prices and retries, per hour; with the rest it stays under the 360 of DESIGN 5.7. */
 const EXTRA_PER_HOUR = 300;
 
 /** The partner's events, read (partner-interface 4.3 and 4.4). Nothing here rejects: a failure is a value. */
 export class VtnClient implements AsyncDisposable {
+  /** Spends one of the hour's requests beside the list, which all that ask the partner share; false: none is left. */
+  readonly mayAskMore: () => boolean;
   readonly #options: VtnOptions;
-  readonly #deadline: Millis;
   readonly #agent: Agent;
-  readonly #mayAskMore: () => boolean;
-  readonly #origin: string;
+  readonly #asking: Asking;
   readonly #events: string;
   readonly #digests = new WeakMap<Delivery, string>();
   #settled: string | null = null;
@@ -44,11 +45,12 @@ export class VtnClient implements AsyncDisposable {
 
   constructor(options: VtnOptions) {
     this.#options = options;
-    this.#deadline = options.deadline ?? seconds(10);
-    this.#agent = agentFor(MAX_BYTES, this.#deadline);
-    this.#mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic);
+    const deadline = options.deadline ?? seconds(10);
+    this.#agent = agentFor(MAX_BYTES, deadline);
+    this.mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic);
     const { origin, pathname } = new URL(options.baseUrl);
-    this.#origin = origin;
+    const { tokens, now } = options;
+    this.#asking = { agent: this.#agent, origin, tokens, deadline, now, mayAskAgain: this.mayAskMore };
     this.#events = `${pathname.replace(/\/+$/, "")}/${options.family}/v1/events`;
   }
 
@@ -57,7 +59,7 @@ export class VtnClient implements AsyncDisposable {
     const answer = this.#waiting() ?? (await this.#ask(this.#events));
     if (answer.kind === "failed") return answer;
     const skew = skewOf(answer.headers, answer.at);
-    const digest = createHash("sha256").update(answer.body).digest("hex");
+    const digest = digestOf(answer);
     if (digest === this.#settled) return { kind: "unchanged", at: answer.at, skew };
     const fetched = listFrom(answer, skew);
     if (fetched.kind === "read" && fetched.delivery.complete) this.#digests.set(fetched.delivery, digest);
@@ -98,12 +100,12 @@ export class VtnClient implements AsyncDisposable {
 
   /** Spends one of the hour's extra requests. */
   #overspent(): Failed | null {
-    return this.#mayAskMore() ? null : failed(`${EXTRA_PER_HOUR} extra requests in an hour`, null, null);
+    return this.mayAskMore() ? null : failed(`${EXTRA_PER_HOUR} extra requests in an hour`, null, null);
   }
 
   async #ask(path: string, alsoFine: readonly number[] = []): Promise<Answered | Failed> {
     const { monotonic, log } = this.#options;
-    const answer = await this.#authorized(path);
+    const answer = await authorizedGet(this.#asking, path);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, alsoFine);
     if (failure === null) return answer;
@@ -114,30 +116,10 @@ export class VtnClient implements AsyncDisposable {
     }
     return failure;
   }
-
-  /** A 401 costs the token, and one retry with a fresh one (F34). */
-  async #authorized(path: string): Promise<Answered | Failed> {
-    const { tokens } = this.#options;
-    const first = await tokens.get();
-    if (first.kind === "failed") return withoutToken(first);
-    const answer = await this.#send(path, first.token);
-    if (answer.kind === "failed" || answer.status !== 401) return answer;
-    tokens.drop(first.token);
-    if (this.#overspent() !== null) return answer;
-    const second = await tokens.get();
-    return second.kind === "failed" ? withoutToken(second) : this.#send(path, second.token);
-  }
-
-  async #send(path: string, token: string): Promise<Answered | Failed> {
-    const headers = {
-      accept: "application/json",
-      "accept-encoding": "identity",
-      authorization: `Bearer ${token}`,
-    };
-    const ask = { origin: this.#origin, path, method: "GET", headers, body: null } as const;
-    const answer = await exchange(this.#agent, ask, this.#deadline, this.#options.now);
-    return answer.kind === "silent" ? failed(answer.reason, null, null) : answer;
-  }
 }
 
-const withoutToken = (why: Failed): Failed => ({ ...why, reason: `no access token: ${why.reason}` });
+function digestOf({ chunks }: Answered): string {
+  const hash = createHash("sha256");
+  for (const chunk of chunks) hash.update(chunk);
+  return hash.digest("hex");
+}

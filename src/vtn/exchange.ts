@@ -16,7 +16,8 @@ export interface Answered {
   readonly kind: "answered";
   readonly status: number;
   readonly headers: HeaderFields;
-  readonly body: Buffer;
+  /** As they came: an unchanged list of megabytes is recognised without ever being put together. */
+  readonly chunks: readonly Buffer[];
   /** When it was asked for, and when its head came. */
   readonly askedAt: Instant;
   readonly at: Instant;
@@ -44,13 +45,17 @@ export async function exchange(
   try {
     const answer = await agent.request({ ...ask, signal });
     const at = now();
-    const body = Buffer.from(await answer.body.arrayBuffer());
-    return { kind: "answered", status: answer.statusCode, headers: answer.headers, body, askedAt, at };
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer.body) chunks.push(chunk);
+    return { kind: "answered", status: answer.statusCode, headers: answer.headers, chunks, askedAt, at };
   } catch (error) {
     const reason = signal.aborted ? `no complete answer within ${deadline} ms` : failureText(error);
     return { kind: "silent", reason };
   }
 }
+
+/** The body of an answer, in one piece. */
+export const bodyOf = ({ chunks }: Answered): Buffer => Buffer.concat(chunks);
 
 const failureText = (error: unknown): string => {
   if (!(error instanceof Error)) return "the request failed";

@@ -1,6 +1,6 @@
 import type { Delivery, Notice } from "../core/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds } from "../core/units.ts";
-import type { Answered } from "./exchange.ts";
+import { type Answered, bodyOf } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { headerText, isPlain, readsAsJson, retryAfterOf } from "./headers.ts";
 import { readEventBody, readListBody } from "./wire/envelope.ts";
@@ -16,12 +16,12 @@ export type Fetched =
 /** Credentials do not mend by asking often (F34). */
 const CREDENTIALS_WAIT = seconds(60);
 
-/** Why an answer cannot be read as events; null where it can. Nothing but 200 and `alsoFine` is an answer. */
-export function failureOf(answer: Answered, alsoFine: readonly number[]): Failed | null {
+/** Why an answer cannot be read as what was asked for; null where it can. Nothing but 200 and `alsoFine` is an answer. */
+export function failureOf(answer: Answered, alsoFine: readonly number[], what = "events"): Failed | null {
   const { status, headers, at } = answer;
   if (alsoFine.includes(status)) return null;
   if (status === 401) return failed("the partner refuses our token", status, CREDENTIALS_WAIT);
-  if (status === 403) return failed("the partner does not let us read events", status, CREDENTIALS_WAIT);
+  if (status === 403) return failed(`the partner does not let us read ${what}`, status, CREDENTIALS_WAIT);
   if (status === 429 || status === 503) {
     return failed(`the partner answered ${status}`, status, retryAfterOf(headers, at));
   }
@@ -34,7 +34,7 @@ export function failureOf(answer: Answered, alsoFine: readonly number[]): Failed
 
 /** A list of events as a delivery. */
 export function listFrom(answer: Answered, skew: Millis | null): Fetched {
-  const body = readListBody(answer.body);
+  const body = readListBody(bodyOf(answer));
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   const { notices, complete } = body;
   const { at, askedAt } = answer;
@@ -51,7 +51,7 @@ export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): F
     complete: false,
   });
   if (answer.status !== 200) return { kind: "gone", delivery: fetch([{ kind: "gone", id }]), skew };
-  const body = readEventBody(answer.body);
+  const body = readEventBody(bodyOf(answer));
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   if (body.notices.some((notice) => notice.kind === "event" && notice.event.id !== id)) {
     return failed("the partner answered with another event", answer.status, null);

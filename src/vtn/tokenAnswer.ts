@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Millis, millis, minutes, seconds } from "../core/units.ts";
-import type { Answer } from "./exchange.ts";
+import { type Answer, bodyOf } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { retryAfterOf } from "./headers.ts";
 
@@ -34,9 +34,9 @@ interface Issued {
 /** What the token server answered: a token and how long it lives, or why there is none (partner-interface 5). */
 export function readToken(answer: Answer): Issued | Failed {
   if (answer.kind === "silent") return failed(answer.reason, null, null);
-  const { status, headers, body, at } = answer;
+  const { status, headers, at } = answer;
   if (status !== 200) return failed(`the token server answered ${status}`, status, retryAfterOf(headers, at));
-  const parsed = tokenBody.safeParse(jsonOrNull(body));
+  const parsed = tokenBody.safeParse(jsonOrNull(bodyOf(answer)));
   if (!parsed.success) return failed("the token server's answer holds no usable access_token", status, null);
   return { kind: "token", token: parsed.data.access_token, life: tokenLife(parsed.data.expires_in) };
 }

@@ -24,7 +24,7 @@ test.each([
   ["family", "openadr"],
   ["clientId", ""],
   ["tokenUrl", "/connect/token"],
-  ["prices", {}],
+  ["tariffs", {}],
 ])("vtn with %s %j is refused", (key, value) => {
   expect(mistakesIn({ vtn: { [key]: value } })).toHaveLength(1);
 });

@@ -1,5 +1,6 @@
 import type { Delivery } from "../../src/core/delivery.ts";
-import { type EventId, eventId, iso } from "../../src/core/units.ts";
+import type { PostAnswer } from "../../src/core/reporting/outbox.ts";
+import { type EventId, eventId, iso, millis } from "../../src/core/units.ts";
 import type { Answered } from "../../src/vtn/exchange.ts";
 import { failed } from "../../src/vtn/failed.ts";
 import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/fetched.ts";
@@ -19,6 +20,10 @@ export class ScriptedPartner {
   /** "00:00:00.050 list", "08:00:00.000 EV-1". */
   readonly asked: string[] = [];
   takesMs = 50;
+  /** Every report that was handed to it: when, and the body. */
+  readonly posted: { readonly at: string; readonly body: string }[] = [];
+  /** How it answers them. */
+  takesReports: Manner = "well";
   /** A request is under way. */
   busy = false;
   readonly #bodies = new WeakMap<Delivery, string>();
@@ -44,6 +49,18 @@ export class ScriptedPartner {
     return failureOf(answer, [404]) ?? eventFrom(eventId(id), answer, null);
   }
 
+  /** As the real client, whatever the manner. */
+  async post(body: string): Promise<PostAnswer> {
+    this.posted.push({ at: iso(virtualNow()).slice(11, 23), body });
+    const manner = this.takesReports;
+    await new Promise((resolve) => setTimeout(resolve, manner === "silent" ? 60_000 : this.takesMs));
+    if (manner === "silent") return { kind: "silent", reason: "no answer", retryAfter: null };
+    if (manner === "well")
+      return { kind: "answered", status: 201, words: `R-${this.posted.length}`, retryAfter: null };
+    const retryAfter = manner.retryAfter === undefined ? null : millis(Number(manner.retryAfter) * 1000);
+    return { kind: "answered", status: manner.status, words: "said the partner", retryAfter };
+  }
+
   /** As the real client: after a committed list the same bytes are "unchanged", after anything else they are not. */
   settled(delivery: Delivery): void {
     this.#settled = this.#bodies.get(delivery) ?? null;
@@ -63,7 +80,7 @@ export class ScriptedPartner {
       kind: "answered",
       status: manner === "well" ? status : manner.status,
       headers,
-      body: Buffer.from(body),
+      chunks: [Buffer.from(body)],
       askedAt,
       at: virtualNow(),
     };

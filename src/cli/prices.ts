@@ -1,0 +1,51 @@
+import { seriesName } from "../core/prices.ts";
+import { type Instant, instant } from "../core/units.ts";
+import { type PriceSeriesView, pricesView } from "../operator/priceView.ts";
+import { configuredPrices } from "../spotPrices.ts";
+import { wallClock } from "../wallClock.ts";
+import { configuration } from "./configuration.ts";
+import { askDaemon } from "./daemon.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+import { withState } from "./storedState.ts";
+
+/** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
+export async function prices(
+  named: string | undefined,
+  json: boolean,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const answer = await askDaemon(config.state, "GET", "/prices");
+  const known =
+    answer.kind === "answered"
+      ? (answer.body as readonly PriceSeriesView[])
+      : withState(config.state, ({ store }) => pricesView(configuredPrices(config, store)));
+  if (typeof known === "string") {
+    complain(known);
+    return 1;
+  }
+  if (json) {
+    say(JSON.stringify(known));
+    return 0;
+  }
+  if (known.length === 0) say("no prices are fetched: vtn.prices.regions names no region");
+  const clock = wallClock(config.site.timezone, now);
+  const moment = (iso: string): string => clock(instant(Date.parse(iso)));
+  for (const series of known) {
+    say(heading(series, moment));
+    for (const { start, end, value, currency, perUnit } of series.prices) {
+      if (Date.parse(end) > now())
+        say(`  ${moment(start)} to ${moment(end)}  ${value} ${currency ?? "?"}/${perUnit ?? "?"}`);
+    }
+  }
+  return 0;
+}
+
+function heading(
+  { region, kind, fetchedAt, reason }: PriceSeriesView,
+  moment: (iso: string) => string,
+): string {
+  const age = fetchedAt === null ? "none yet" : `as of ${moment(fetchedAt)}`;
+  return `${seriesName({ region, kind })}, ${age}${reason === null ? "" : ` (${reason})`}`;
+}
