@@ -13,7 +13,10 @@ export function addressOf(
         : `mqtt://${dialled(reach.listen.host)}:${embeddedPort ?? reach.listen.port}`,
     username,
     password: () => password?.(),
-    tls: tls === null ? null : { ...pem("ca", tls.ca), ...pem("cert", tls.cert), ...pem("key", tls.key) },
+    tls:
+      tls === null
+        ? null
+        : () => ({ ...(tls.ca === null ? {} : { ca: tls.ca.current() }), ...tls.own?.current() }),
   };
 }
 
@@ -27,9 +30,3 @@ function dialled(host: string): string {
   if (host === "::") return "[::1]";
   return host.includes(":") ? `[${host}]` : host;
 }
-
-const pem = <Name extends string>(
-  name: Name,
-  read: (() => string) | null,
-): { readonly [N in Name]?: string } =>
-  read === null ? {} : ({ [name]: read() } as { readonly [N in Name]: string });

@@ -8,8 +8,8 @@ export interface BrokerAddress {
   readonly username: string | null;
   /** Read at every attempt, so that a changed password needs no restart (F83). */
   readonly password: () => string | undefined;
-  /** PEM texts; what is absent is the system's authorities, or no certificate of our own. */
-  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null;
+  /** PEM texts, read at every attempt as well; what is absent is the system's authorities, or no certificate of our own. */
+  readonly tls: (() => { readonly ca?: string; readonly cert?: string; readonly key?: string }) | null;
 }
 
 export interface Dialling {
@@ -67,7 +67,7 @@ const isEncrypted = (protocol: Protocol): boolean => protocol === "mqtts" || pro
 
 function credentials(address: BrokerAddress, protocol: Protocol): IClientOptions {
   const password = address.password();
-  const tls = isEncrypted(protocol) ? address.tls : null;
+  const tls = isEncrypted(protocol) ? address.tls?.() : null;
   return {
     ...(address.username === null ? {} : { username: address.username }),
     ...(password === undefined ? {} : { password }),

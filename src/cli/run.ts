@@ -3,26 +3,27 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startApp, surroundings } from "../app.ts";
 import { systemdNotify } from "../operator/systemdNotify.ts";
 import { Watchdog } from "../operator/watchdog.ts";
-import { configuration } from "./configuration.ts";
+import { siteConfiguration } from "./configuration.ts";
 import { demo } from "./demo.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode } from "./outcome.ts";
-import { stopSignal } from "./stopSignal.ts";
+import { reloadSignal, stopSignal } from "./stopSignal.ts";
 
 /** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
 
-/** `run`: the daemon until SIGTERM or Ctrl-C; without a configuration the demo. */
+/** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo. */
 export async function run(named: string | undefined): Promise<ExitCode> {
   if (named === undefined && process.env["SETPOINTD_CONFIG"] === undefined) return demo();
-  const config = configuration(named);
-  if (config === null) return 2;
+  const site = siteConfiguration(named);
+  if (site === null) return 2;
   const log = logger(1, process.env["LOG_LEVEL"] ?? "info");
   const { env } = process;
-  const stopped = stopSignal();
+  const stopped = stopSignal("SIGTERM", "SIGINT");
+  const onReload = reloadSignal();
   let started: Awaited<ReturnType<typeof startApp>>;
   try {
-    started = await startApp(config, surroundings(log));
+    started = await startApp(site.config, surroundings(log), site.profiles);
   } catch (error) {
     // A listener that cannot have its address: nothing else throws here but bugs.
     if (!(error instanceof Error && "syscall" in error)) throw error;
@@ -33,6 +34,7 @@ export async function run(named: string | undefined): Promise<ExitCode> {
     return 1;
   }
   const { app } = started;
+  onReload(app.reload);
   const watchdog = Watchdog.start({
     notify: systemdNotify(env, log),
     env,

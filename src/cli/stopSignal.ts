@@ -1,8 +1,10 @@
-/** Resolves with the first signal to stop; a second one does not wait for anything. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+import { isatty } from "node:tty";
+
+/** Resolves with the first of these signals; a second one does not wait for anything. */
+export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let asked = false;
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+  for (const signal of signals) {
     process.on(signal, () => {
       if (asked) process.exit(1);
       asked = true;
@@ -10,4 +12,26 @@ export function stopSignal(): Promise<NodeJS.Signals> {
     });
   }
   return promise;
+}
+
+const STDOUT = 1;
+
+/**
+ * From now on SIGHUP asks for a reload, and no longer ends the program, unless it says that the terminal has gone.
+ * Answers who is to be told what to do; a request that came before is made up for then.
+ */
+export function reloadSignal(): (reload: () => void) => void {
+  const hadTerminal = isatty(STDOUT);
+  let asked = false;
+  let ask = (): void => {
+    asked = true;
+  };
+  process.on("SIGHUP", () => {
+    if (hadTerminal && !isatty(STDOUT)) process.kill(process.pid, "SIGTERM");
+    else ask();
+  });
+  return (reload) => {
+    ask = reload;
+    if (asked) reload();
+  };
 }

@@ -3,9 +3,10 @@ import { dirname, resolve } from "node:path";
 import { crossChecks } from "./crossChecks.ts";
 import { readYaml, type Source } from "./document.ts";
 import { findings, sentence } from "./issues.ts";
+import { type Makes, NATIVE_ONLY } from "./makes.ts";
 import { pathText, type Finding, type Mistake } from "./mistakes.ts";
 import { configFile, configOf, type Config } from "./schema.ts";
-import { secretOpener, whyUnreadable, type Environment, type Place } from "./secret.ts";
+import { whyUnreadable, type Environment, type Place } from "./secret.ts";
 import { warnings } from "./warnings.ts";
 
 export type Loaded =
@@ -37,20 +38,21 @@ const refused = (source: Source, all: readonly Finding[]): Loaded => ({
 });
 
 /** A configuration from its text. Secrets are read once, to find out now what would fail later. */
-export function configFrom(text: string, place: Place): Loaded {
+export function configFrom(text: string, place: Place, makes: Makes = NATIVE_ONLY): Loaded {
   const yaml = readYaml(text);
   if (!yaml.ok) return yaml;
   const { source } = yaml;
   const parsed = configFile.safeParse(source.value, { error: sentence });
   if (!parsed.success) return refused(source, findings(parsed.error, source.value));
-  const mistakes: Finding[] = [...crossChecks(parsed.data)];
-  const config = configOf(
-    parsed.data,
-    place,
-    secretOpener(place, (finding) => mistakes.push(finding)),
-  );
+  const mistakes: Finding[] = [...crossChecks(parsed.data), ...makes.mistakes(parsed.data)];
+  const config = configOf(parsed.data, place, (finding) => mistakes.push(finding));
   if (mistakes.length > 0) return refused(source, mistakes);
-  return { ok: true, config, warnings: warnings(parsed.data).map(located(source)) };
+  const doubts = [...warnings(parsed.data), ...makes.warnings(parsed.data)];
+  return {
+    ok: true,
+    config: { ...config, chargers: config.chargers.map(makes.equip) },
+    warnings: doubts.map(located(source)),
+  };
 }
 
 const unread = (found: string, expected: string): Loaded => ({
@@ -59,7 +61,7 @@ const unread = (found: string, expected: string): Loaded => ({
 });
 
 /** Reads, checks and resolves a configuration file (DESIGN 6.1). Never throws for what is in the file. */
-export function loadConfig(file: string, env: Environment): Loaded {
+export function loadConfig(file: string, env: Environment, makes: Makes = NATIVE_ONLY): Loaded {
   let bytes: Buffer;
   try {
     if (statSync(file).size > MOST_BYTES)
@@ -77,5 +79,5 @@ export function loadConfig(file: string, env: Environment): Loaded {
   } catch {
     return unread("bytes that are not UTF-8 text", "a YAML file saved as UTF-8");
   }
-  return configFrom(text, { env, directory: dirname(resolve(file)) });
+  return configFrom(text, { env, directory: dirname(resolve(file)) }, makes);
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { address, type Address } from "./address.ts";
 import type { Path } from "./mistakes.ts";
+import type { KeyPair, OpenPem, PemSource } from "./pem.ts";
 import { topicPrefix } from "./reads.ts";
 import { openFirst, pem, secrets, type OpenSecret, type Secret } from "./secret.ts";
 import { brokerUrl } from "./url.ts";
@@ -60,11 +61,12 @@ export interface BrokerConfig {
   /** Null: none is sent. */
   readonly username: string | null;
   readonly password: Secret | null;
-  /** PEM texts; null: not configured. */
+  /** Null: not configured. */
   readonly tls: {
-    readonly ca: Secret | null;
-    readonly cert: Secret | null;
-    readonly key: Secret | null;
+    /** Null: the system's authorities. */
+    readonly ca: PemSource<string> | null;
+    /** Null: no certificate of our own. */
+    readonly own: PemSource<KeyPair> | null;
   } | null;
   readonly prefix: string;
 }
@@ -72,12 +74,13 @@ export interface BrokerConfig {
 export type BrokerSection = z.infer<typeof brokerSection>;
 
 /** `path`: where the section stands, e.g. `["mqtt"]` or `["brokers", "yard"]`. */
-export function brokerConfig(section: BrokerSection, path: Path, open: OpenSecret): BrokerConfig {
+export function brokerConfig(
+  section: BrokerSection,
+  path: Path,
+  open: OpenSecret,
+  openPem: OpenPem,
+): BrokerConfig {
   const { url, embedded, username, password, tls, prefix } = section;
-  const part = (key: "ca" | "cert" | "key"): Secret | null => {
-    const source = tls?.[key];
-    return source === undefined ? null : open(source, [...path, "tls", key]);
-  };
   return {
     // Exactly one of the two is there: crossChecks sees to it.
     reach:
@@ -86,7 +89,19 @@ export function brokerConfig(section: BrokerSection, path: Path, open: OpenSecre
         : { kind: "embedded", listen: embedded.listen },
     username: username ?? null,
     password: password === undefined ? null : openFirst(password, [...path, "password"], open),
-    tls: tls === undefined ? null : { ca: part("ca"), cert: part("cert"), key: part("key") },
+    tls: tls === undefined ? null : tlsOf(tls, [...path, "tls"], openPem),
     prefix,
+  };
+}
+
+function tlsOf(
+  { ca, cert, key }: NonNullable<BrokerSection["tls"]>,
+  path: Path,
+  open: OpenPem,
+): BrokerConfig["tls"] {
+  return {
+    ca: ca === undefined ? null : open.certificates(ca, [...path, "ca"]),
+    // Both or neither: crossChecks sees to it.
+    own: cert === undefined || key === undefined ? null : open.keyPair({ cert, key }, path),
   };
 }

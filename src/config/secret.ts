@@ -64,7 +64,10 @@ const MOST_BYTES = 64 * 1024;
 const secretPath = (path: string, place: Place): string =>
   resolve(place.env["CREDENTIALS_DIRECTORY"] || place.directory, path);
 
-type Read = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly found: string };
+/** `found` is what stands there instead, e.g. `/etc/x, which does not exist`; it never shows a text that was read. */
+export type Read =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly found: string };
 
 function readFile(path: string): Read {
   try {
@@ -87,15 +90,19 @@ export function whyUnreadable(error: unknown): string {
   return `cannot be read (${code === "" ? String(error) : code})`;
 }
 
-function read(source: SecretSource, place: Place): Read {
+/** What a source holds now, and where that is: a path or `$NAME`. */
+export function readSource(
+  source: SecretSource,
+  place: Place,
+): { readonly where: string; readonly read: Read } {
   const where = source.kind === "file" ? secretPath(source.path, place) : `$${source.name}`;
   const raw: Read =
     source.kind === "file" ? readFile(where) : { ok: true, text: place.env[source.name] ?? "" };
-  if (!raw.ok) return raw;
+  if (!raw.ok) return { where, read: raw };
   const text = raw.text.replace(/[\r\n]+$/, "");
-  if (text.trim() === "")
-    return { ok: false, found: `${where}, which is empty${source.kind === "env" ? " or not set" : ""}` };
-  return { ok: true, text };
+  if (text.trim() !== "") return { where, read: { ok: true, text } };
+  const found = `${where}, which is empty${source.kind === "env" ? " or not set" : ""}`;
+  return { where, read: { ok: false, found } };
 }
 
 function remedy(source: SecretSource, place: Place): string {
@@ -109,11 +116,11 @@ function remedy(source: SecretSource, place: Place): string {
 export const secretOpener =
   (place: Place, report: (finding: Finding) => void): OpenSecret =>
   (source, path) => {
-    const first = read(source, place);
+    const first = readSource(source, place).read;
     if (!first.ok) report({ path, found: first.found, expected: remedy(source, place) });
     let last = first.ok ? first.text : "";
     return () => {
-      const now = read(source, place);
+      const now = readSource(source, place).read;
       // A file that is being replaced may be absent or empty for a moment: the last good text stays.
       if (now.ok) last = now.text;
       return last;
@@ -130,10 +137,4 @@ export function openAll(sources: readonly SecretSource[], path: Path, open: Open
 export function openFirst(sources: readonly SecretSource[], path: Path, open: OpenSecret): Secret {
   const all = openAll(sources, path, open);
   return () => all()[0] ?? "";
-}
-
-/** A relative state directory is in $STATE_DIRECTORY (the first, where systemd lists several), else beside the configuration. */
-export function statePath(path: string, place: Place): string {
-  const base = place.env["STATE_DIRECTORY"]?.split(":")[0] || place.directory;
-  return resolve(base, path);
 }

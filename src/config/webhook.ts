@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { address, type Address } from "./address.ts";
 import type { Path } from "./mistakes.ts";
-import { openAll, pem, secrets, type OpenSecret, type Secret, type Secrets } from "./secret.ts";
+import type { KeyPair, OpenPem, PemSource } from "./pem.ts";
+import { openAll, pem, secrets, type OpenSecret, type Secrets } from "./secret.ts";
 
 const secretOf = (scheme: string) =>
   secrets.describe(
@@ -71,19 +72,15 @@ export const webhookSection = z.strictObject({
       key: pem.describe("PEM file of the certificate's private key. Required within tls."),
     })
     .optional()
-    .describe("Serve HTTPS here. Leave it out behind a reverse proxy that does."),
+    .describe(
+      "Serve HTTPS here; both files are read again on SIGHUP. Leave it out behind a reverse proxy that does.",
+    ),
   auth: auth
     .optional()
     .describe(
       "How a delivery proves where it comes from: exactly one of hmac, standardWebhooks or bearer. none (or left out): a delivery only triggers a fetch, its body is never acted on.",
     ),
 });
-
-/** Certificate and key as PEM, read again at each call. */
-interface ServerTls {
-  readonly cert: Secret;
-  readonly key: Secret;
-}
 
 /** How a delivery is authenticated. */
 export type WebhookAuth =
@@ -103,7 +100,7 @@ export interface WebhookConfig {
   readonly path: string;
   readonly trustProxy: boolean;
   /** Null: plain HTTP. */
-  readonly tls: ServerTls | null;
+  readonly tls: PemSource<KeyPair> | null;
   readonly auth: WebhookAuth;
 }
 
@@ -130,16 +127,10 @@ function authConfig(chosen: Section["auth"], open: OpenSecret): WebhookAuth {
   return { kind: "none" };
 }
 
-export const webhookConfig = (section: Section, open: OpenSecret): WebhookConfig => ({
+export const webhookConfig = (section: Section, open: OpenSecret, openPem: OpenPem): WebhookConfig => ({
   listen: section.listen,
   path: section.path,
   trustProxy: section.trustProxy,
-  tls:
-    section.tls === undefined
-      ? null
-      : {
-          cert: open(section.tls.cert, ["webhook", "tls", "cert"]),
-          key: open(section.tls.key, ["webhook", "tls", "key"]),
-        },
+  tls: section.tls === undefined ? null : openPem.keyPair(section.tls, ["webhook", "tls"]),
   auth: authConfig(section.auth, open),
 });

@@ -25,11 +25,12 @@ export function readsAsJson(contentType: string): boolean {
   );
 }
 
-/** False for anything compressed: a small body could then unpack to any size (F38). */
-export function isPlain(headers: HeaderFields): boolean {
-  const encoding = headers["content-encoding"];
-  return encoding === undefined || (typeof encoding === "string" && encoding.toLowerCase() === "identity");
-}
+/** False for anything compressed, as a whole or on its way: a small body could then unpack to any size (F38). */
+export const isPlain = (headers: HeaderFields): boolean =>
+  isAbsentOr(headers["content-encoding"], "identity") && isAbsentOr(headers["transfer-encoding"], "chunked");
+
+const isAbsentOr = (value: HeaderFields[string], only: string): boolean =>
+  value === undefined || (typeof value === "string" && value.toLowerCase() === only);
 
 const httpDate = (text: string | null): Instant | null => {
   if (text === null) return null;

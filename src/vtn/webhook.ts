@@ -1,5 +1,5 @@
 import { type RequestListener, type Server, createServer } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -7,6 +7,8 @@ import Fastify, {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
+import type { KeyPair } from "../config/pem.ts";
+import { limitConnections } from "./crowd.ts";
 import { type HeaderFields, headerText, isPlain, readsAsJson } from "./headers.ts";
 import { type Pace, bucket, bucketPerAddress } from "./rate.ts";
 import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
@@ -18,8 +20,8 @@ export interface WebhookOptions extends ReceptionOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly path: string;
-  /** PEM texts; null: plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** Null: plain HTTP. */
+  readonly tls: KeyPair | null;
   /** Behind a reverse proxy: the address of the sender is in `X-Forwarded-For`. */
   readonly trustProxy: boolean;
   readonly log: Logger;
@@ -61,6 +63,18 @@ export class WebhookListener implements AsyncDisposable {
     );
   }
 
+  /** New connections get this certificate; those that are there keep theirs. A text says why it cannot be used: the one before stays. */
+  renew(tls: KeyPair): string | null {
+    const { server } = this.#app;
+    if (!(server instanceof TlsServer)) return "this listener has no TLS";
+    try {
+      server.setSecureContext(tls);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   /** Answers what is under way, takes nothing new; whoever dawdles does not hold up a stop. */
   async [Symbol.asyncDispose](): Promise<void> {
     const enough = setTimeout(() => this.#app.server.closeAllConnections(), CLOSING_MS);
@@ -92,7 +106,14 @@ function listenerApp(options: WebhookOptions): FastifyInstance {
     bodyLimit: MAX_BODY,
     trustProxy: options.trustProxy,
     exposeHeadRoutes: false,
-    serverFactory: (handler) => serverFor(options.tls, handler),
+    serverFactory: (handler) => {
+      const server = serverFor(options.tls, handler);
+      limitConnections(server, MAX_CONNECTIONS, (from) => {
+        if (mayLog())
+          log.warn({ from, open: MAX_CONNECTIONS }, "webhook connection closed to let another in");
+      });
+      return server;
+    },
     frameworkErrors: (_error, request, reply) => {
       refuse(request, reply, { status: 404, error: "not found" });
     },
@@ -164,11 +185,7 @@ function answer(reply: FastifyReply, received: Reception): FastifyReply {
   }
 }
 
-function serverFor(tls: WebhookOptions["tls"], handler: RequestListener): Server {
-  const server =
-    tls === null
-      ? createServer(TIMEOUTS, handler)
-      : createTlsServer({ ...TIMEOUTS, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT }, handler);
-  server.maxConnections = MAX_CONNECTIONS;
-  return server;
-}
+const serverFor = (tls: KeyPair | null, handler: RequestListener): Server =>
+  tls === null
+    ? createServer(TIMEOUTS, handler)
+    : createTlsServer({ ...TIMEOUTS, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT }, handler);

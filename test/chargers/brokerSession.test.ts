@@ -329,6 +329,6 @@ test("a web server that knows no websockets is told as what it is", async () => 
 test("a url or a certificate that cannot be used is told, and stops in order", async () => {
   await using wrong = aSession("http://127.0.0.1:1");
   await waitFor(() => wrong.lines.some(({ reason }) => reason?.includes("not mqtt")));
-  await using pem = aSession("mqtts://127.0.0.1:1", { tls: { cert: "no", key: "pem" } });
+  await using pem = aSession("mqtts://127.0.0.1:1", { tls: () => ({ cert: "no", key: "pem" }) });
   await waitFor(() => pem.lines.some(({ level }) => level === 40));
 });

@@ -48,8 +48,9 @@ test("an IPv6 address loses its brackets where a socket is opened", () => {
   expect(told({ url: "ws://[::1]:1/mqtt?a=b" })).toMatchObject({ host: "[::1]", path: "/mqtt?a=b" });
 });
 
+const tls = () => ({ cert: "c", key: "k" });
+
 test("a certificate given for an open connection does not quietly turn it into another one", () => {
-  const tls = { cert: "c", key: "k" };
   expect(told({ tls })).toMatchObject({ protocol: "mqtt" });
   expect(told({ tls }).cert).toBeUndefined();
 });
@@ -59,6 +60,13 @@ test("the password is asked for at every attempt", () => {
   const password = () => `word-${(asked += 1)}`;
   expect(told({ username: "depot", password }).password).toBe("word-1");
   expect(told({ username: "depot", password }).password).toBe("word-2");
+});
+
+test("certificates are read at every attempt (F72)", () => {
+  let asked = 0;
+  const renewed = () => ({ ca: `authority ${(asked += 1)}` });
+  const broker = { url: "mqtts://127.0.0.1:1", tls: renewed };
+  expect([told(broker).ca, told(broker).ca]).toEqual(["authority 1", "authority 2"]);
 });
 
 test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is no broker", (url) => {

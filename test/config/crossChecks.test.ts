@@ -1,7 +1,12 @@
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
+import { Authority } from "../support/certificates.ts";
 
 const secret = { env: "SECRET" };
+const authority = new Authority();
+afterAll(() => authority[Symbol.dispose]());
+const ca = { file: authority.ca };
+const { cert } = authority.issue("gateway");
 
 test("a webhook authenticates in exactly one way", () => {
   expect(mistakesIn({ webhook: { auth: { bearer: { secret } } } })).toEqual([]);
@@ -22,15 +27,13 @@ test("a password needs a user, a certificate its key, and both an encrypted addr
   expect(mistakesIn({ mqtt: { password: secret } })).toEqual([
     "mqtt.password: a password without a username",
   ]);
-  expect(mistakesIn({ mqtt: { url: "mqtts://b", tls: { cert: secret } } })).toEqual([
+  expect(mistakesIn({ mqtt: { url: "mqtts://b", tls: { cert } } })).toEqual([
     "mqtt.tls: only one of cert and key",
   ]);
-  expect(mistakesIn({ mqtt: { tls: { ca: secret } } })).toEqual([
+  expect(mistakesIn({ mqtt: { tls: { ca } } })).toEqual([
     "mqtt.tls: tls with mqtt://127.0.0.1:1883, which is not encrypted",
   ]);
-  expect(
-    mistakesIn({ mqtt: { url: "wss://b", username: "u", password: secret, tls: { ca: secret } } }),
-  ).toEqual([]);
+  expect(mistakesIn({ mqtt: { url: "wss://b", username: "u", password: secret, tls: { ca } } })).toEqual([]);
 });
 
 test("two listeners do not share a port, unless both take any free one", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { configured, mistakesIn } from "../support/aConfiguration.ts";
+import { Authority } from "../support/certificates.ts";
 
 test("a broker needs only its address", () => {
   expect(configured({}).mqtt).toEqual({
@@ -18,18 +19,18 @@ test("the embedded broker is on this machine unless it says otherwise", () => {
   });
 });
 
-test("password and certificates are read when they are needed (F83)", () => {
-  const secret = { env: "SECRET" };
+test("password and certificates are read when they are needed (F72, F83)", () => {
+  using authority = new Authority();
+  const { cert, key } = authority.issue("gateway");
+  const tls = { ca: { file: authority.ca }, cert: { file: cert }, key: { file: key } };
   const { mqtt } = configured({
-    mqtt: {
-      url: "mqtts://b",
-      username: "u",
-      password: secret,
-      tls: { ca: secret, cert: secret, key: secret },
-    },
+    mqtt: { url: "mqtts://b", username: "u", password: { env: "SECRET" }, tls },
   });
   expect(mqtt.password?.()).toBe("s");
-  expect([mqtt.tls?.ca?.(), mqtt.tls?.cert?.(), mqtt.tls?.key?.()]).toEqual(["s", "s", "s"]);
+  expect(mqtt.tls?.ca?.current()).toBe(authority.caText.trimEnd());
+  const before = mqtt.tls?.own?.current();
+  authority.issue("gateway");
+  expect(mqtt.tls?.own?.current().key).not.toBe(before?.key);
 });
 
 test("further brokers are found by the name that a charger has", () => {

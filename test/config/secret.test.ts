@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Finding } from "../../src/config/mistakes.ts";
-import { openAll, openFirst, pem, secretOpener, secrets, statePath } from "../../src/config/secret.ts";
+import { openAll, openFirst, pem, secretOpener, secrets } from "../../src/config/secret.ts";
 import { theMistake } from "../support/aConfiguration.ts";
 
 let directory = "";
@@ -94,11 +94,4 @@ test("a certificate is named by its path, not pasted", () => {
   expect(pem.parse("tls/ca.crt")).toEqual({ kind: "file", path: "tls/ca.crt" });
   expect(pem.parse({ env: "CA" })).toEqual({ kind: "env", name: "CA" });
   expect(pem.safeParse("-----BEGIN CERTIFICATE-----").success).toBe(false);
-});
-
-test("the state is in systemd's state directory, else beside the configuration, else where it says", () => {
-  expect(statePath("./state", { env: {}, directory: "/etc/setpointd" })).toBe("/etc/setpointd/state");
-  const env = { STATE_DIRECTORY: "/var/lib/setpointd:/var/lib/other" };
-  expect(statePath("./state", { env, directory: "/etc" })).toBe("/var/lib/setpointd/state");
-  expect(statePath("/srv/state", { env, directory: "/etc" })).toBe("/srv/state");
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { configured, mistakesIn } from "../support/aConfiguration.ts";
+import { Authority } from "../support/certificates.ts";
 
 test("a site without a webhook has no listener", () => {
   expect(configured({}).webhook).toBeNull();
@@ -33,11 +34,15 @@ test.each(["standardWebhooks", "bearer"])("%s has its secret", (kind) => {
   expect(auth !== undefined && auth.kind !== "none" && auth.secrets()).toEqual(["s"]);
 });
 
-test("TLS needs certificate and key, and reads them anew each time", () => {
-  const tls = { cert: { env: "CERT" }, key: { env: "KEY" } };
-  const { webhook } = configured({ webhook: { tls } }, { CERT: "c", KEY: "k" });
-  expect([webhook?.tls?.cert(), webhook?.tls?.key()]).toEqual(["c", "k"]);
-  expect(mistakesIn({ webhook: { tls: { cert: { env: "SECRET" } } } })).toEqual(["webhook.tls.key: nothing"]);
+test("TLS needs certificate and key, and a certificate that is none is explained", () => {
+  using authority = new Authority();
+  const { cert, key } = authority.issue("gateway");
+  const { webhook } = configured({ webhook: { tls: { cert, key } } });
+  expect(webhook?.tls?.current().cert).toMatch(/^-----BEGIN CERTIFICATE-----/);
+  expect(mistakesIn({ webhook: { tls: { cert } } })).toEqual(["webhook.tls.key: nothing"]);
+  expect(mistakesIn({ webhook: { tls: { cert: { env: "SECRET" }, key } } })).toEqual([
+    "webhook.tls.cert: $SECRET, which holds no certificate that can be read",
+  ]);
 });
 
 test.each([

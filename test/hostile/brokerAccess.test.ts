@@ -7,7 +7,7 @@ import { aSite, anEvent } from "../support/aSite.ts";
 import { Gate } from "../support/aGate.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
-import { Authority } from "./certificates.ts";
+import { Authority } from "../support/certificates.ts";
 
 const MINUTE = 60_000;
 const PATIENCE = { timeoutMs: 30_000 };

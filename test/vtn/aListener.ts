@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import type { KeyPair } from "../../src/config/pem.ts";
 import type { Delivery } from "../../src/core/delivery.ts";
 import { type EventId, instant } from "../../src/core/units.ts";
 import type { TakeAnswer } from "../../src/vtn/reception.ts";
@@ -74,6 +75,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
   return {
     url,
     port: listener.port,
+    renew: (pair: KeyPair) => listener.renew(pair),
     post,
     deliver: (body: string | Buffer, headers: Record<string, string> = {}) =>
       post(body, { "x-payload-signature": signature(body), ...headers }),

@@ -36,6 +36,8 @@ test("F38: a compressed body is never unpacked", () => {
   expect(isPlain({})).toBe(true);
   expect(isPlain({ "content-encoding": "identity" })).toBe(true);
   expect(isPlain({ "content-encoding": "gzip" })).toBe(false);
+  expect(isPlain({ "transfer-encoding": "Chunked" })).toBe(true);
+  expect(isPlain({ "transfer-encoding": "gzip, chunked" })).toBe(false);
 });
 
 test("the partner's Date shows how far our clock is ahead", () => {

@@ -29,8 +29,8 @@ export class Authority implements Disposable {
     );
   }
 
-  /** For `localhost` and 127.0.0.1, good for a client as well. */
-  issue(name: string): Certificate {
+  /** For `localhost` and 127.0.0.1, good for a client as well; a second one of a name takes the place of the first. */
+  issue(name: string, days = 2): Certificate {
     const { cert, key, request, extensions } = {
       cert: this.#path(`${name}.pem`),
       key: this.#path(`${name}-key.pem`),
@@ -47,7 +47,7 @@ export class Authority implements Disposable {
       request,
       ...signedBy,
       "-days",
-      "2",
+      String(days),
       "-extfile",
       extensions,
       "-out",

@@ -1,0 +1,126 @@
+import { copyFileSync, writeFileSync } from "node:fs";
+import { Agent, type AgentOptions, get } from "node:https";
+import type { TLSSocket } from "node:tls";
+import { describe, expect, test } from "vitest";
+
+import type { Daemon } from "../support/aDaemon.ts";
+import { aSite } from "../support/aSite.ts";
+import { Authority } from "../support/certificates.ts";
+import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+/** Someone who talks HTTPS to the webhook of a daemon, and looks at its certificate. */
+class Visitor implements Disposable {
+  readonly #agent: Agent;
+  readonly #port: number;
+
+  constructor(daemon: Daemon, ca: string, options: AgentOptions = {}) {
+    this.#agent = new Agent({ ca, maxCachedSessions: 0, ...options });
+    this.#port = Number(new URL(daemon.webhookUrl).port);
+  }
+
+  /** The serial number of the certificate on the connection over which the echo came back. */
+  async echo(): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const path = "/webhooks/events?echo=hello";
+    get({ agent: this.#agent, host: "localhost", port: this.#port, path }, (response) => {
+      const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
+      response.resume().on("end", () => resolve(serialNumber));
+    }).on("error", reject);
+    return promise;
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+}
+
+const told = (daemon: Daemon, words: string) =>
+  daemon.lines.filter(({ msg }) => msg.includes(words)).map(({ level, msg }) => ({ level, msg }));
+
+describe.skipIf(!mosquittoAvailable)("SIGHUP", () => {
+  test("F72: a renewed certificate is served to new connections, the open ones go on; a broken one changes nothing and is an alarm", async () => {
+    using authority = new Authority();
+    const tls = authority.issue("gateway", 20);
+    await using site = await aSite({ over: { webhook: { listen: "127.0.0.1:0", auth: "none", tls } } });
+    await using daemon = await site.run();
+    const warning = await waitFor(() => daemon.line("certificate webhook.tls.cert (CN=gateway) expires in"));
+    expect(warning.level).toBe(40);
+    const checked = await setpointd(["check", "-c", site.config]);
+    expect([checked.code, checked.stderr]).toEqual([
+      0,
+      expect.stringContaining("webhook.tls.cert (CN=gateway) expires in"),
+    ]);
+
+    using open = new Visitor(daemon, authority.caText, { keepAlive: true, maxSockets: 1 });
+    using passing = new Visitor(daemon, authority.caText);
+    const first = await open.echo();
+    expect(await passing.echo()).toBe(first);
+    authority.issue("gateway", 90);
+    daemon.signal("SIGHUP");
+    await waitFor(() => told(daemon, "was read again").length === 1);
+    const renewed = await passing.echo();
+    expect(renewed).not.toBe(first);
+    expect(await open.echo()).toBe(first);
+    const ends = Math.round(Date.now() / 1000) + 90 * 86_400;
+    expect(await daemon.view("/api/v1/status")).toMatchObject({
+      certificates: [{ certificate: "webhook.tls.cert", subject: "CN=gateway", alarm: null }],
+    });
+    const metric =
+      /^setpointd_certificate_expiry_timestamp_seconds\{certificate="webhook.tls.cert"\} (\d+)$/m;
+    const [, shown] = metric.exec((await daemon.get("/metrics")).text) ?? [];
+    expect(Math.abs(Number(shown) - ends)).toBeLessThan(3600);
+
+    writeFileSync(tls.cert, "-----BEGIN CERTIFICATE-----\nhalf of it");
+    daemon.signal("SIGHUP");
+    await waitFor(() => told(daemon, "was not replaced").length === 1);
+    expect(told(daemon, "was not replaced")).toEqual([
+      {
+        level: 50,
+        msg: `certificate webhook.tls.cert was not replaced, the one before stays in use: ${tls.cert}, which holds no certificate that can be read`,
+      },
+    ]);
+    expect(await passing.echo()).toBe(renewed);
+    const rows = await daemon.view<{ kind: string; words: string }[]>("/api/v1/audit");
+    expect(rows.filter(({ words }) => words.includes("webhook.tls.cert"))).toHaveLength(3);
+    const again = await setpointd(["check", "-c", site.config]);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain(`webhook.tls.cert\n  found     ${tls.cert}, which holds no certificate`);
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
+  test("F72: a broker is met with renewed certificates at the next connection, without a restart", async () => {
+    using authority = new Authority();
+    const [server, gateway] = [authority.issue("broker"), authority.issue("gateway")];
+    const lines = [`cafile ${authority.ca}`, `certfile ${server.cert}`, `keyfile ${server.key}`];
+    await using broker = await Mosquitto.start({ extra: [...lines, "require_certificate true"] });
+    const mqtt = { url: `mqtts://localhost:${broker.port}`, tls: { ca: authority.ca, ...gateway } };
+    await using site = await aSite({ over: { mqtt } });
+    await using daemon = await site.run();
+
+    // Everything anew, down to the authority: neither side believes the other with what it had before.
+    using other = new Authority();
+    for (const [name, { cert, key }] of Object.entries({ broker: server, gateway })) {
+      const fresh = other.issue(name);
+      copyFileSync(fresh.cert, cert);
+      copyFileSync(fresh.key, key);
+    }
+    copyFileSync(other.ca, authority.ca);
+    daemon.signal("SIGHUP");
+    await waitFor(() => told(daemon, "the next connection to the broker uses it").length === 2);
+    expect(await daemon.hasBroker()).toBe(true);
+    await broker.kill();
+    await broker.start();
+    await waitFor(() => told(daemon, "broker connected").length === 2, { timeoutMs: 30_000 });
+  });
+
+  test("without certificates it says so, and the daemon goes on", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    daemon.signal("SIGHUP");
+    await waitFor(() => daemon.line("SIGHUP: no certificate is configured"));
+    expect((await daemon.get("/readyz")).status).toBe(200);
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+});
