@@ -5,6 +5,7 @@ import { instant, iso, millis, seconds, type Instant, type Millis } from "../cor
 import type { WireEvent } from "./events.ts";
 import { PartnerFaults } from "./partnerFaults.ts";
 import { partnerRoutes } from "./partnerRoutes.ts";
+import { ReportTray } from "./reports.ts";
 import { Tokens } from "./tokens.ts";
 import { sendSigned, type Delivered, type WebhookTarget } from "./webhook.ts";
 
@@ -39,6 +40,8 @@ export class SimulatedPartner implements AsyncDisposable {
   readonly #withdrawn = new Map<string, WireEvent>();
   readonly #stop = new AbortController();
   #webhook: WebhookTarget | null;
+  /** What was reported to it. */
+  readonly reports = new ReportTray();
   /** Failures, latency, and the counters of requests. */
   readonly faults = new PartnerFaults();
 
@@ -50,6 +53,7 @@ export class SimulatedPartner implements AsyncDisposable {
     partnerRoutes(this.#server, {
       tokens: this.#tokens,
       events: this.#events,
+      reports: this.reports,
       faults: this.faults,
       envelope: options.envelope ?? "array",
       now: options.now,

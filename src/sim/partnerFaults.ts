@@ -1,7 +1,7 @@
 import { millis } from "../core/units.ts";
 
 /** What a partner is asked over HTTP. */
-export type Endpoint = "token" | "list" | "event" | "prices";
+export type Endpoint = "token" | "list" | "event" | "prices" | "report";
 
 interface Failure {
   readonly status: number;
@@ -13,12 +13,17 @@ interface Failure {
 export class PartnerFaults {
   /** Every answer waits this long. */
   latency = millis(0);
-  readonly requests: Record<Endpoint, number> = { token: 0, list: 0, event: 0, prices: 0 };
+  readonly requests: Record<Endpoint, number> = { token: 0, list: 0, event: 0, prices: 0, report: 0 };
   readonly #failures: Failure[] = [];
 
   /** The next `times` requests (to one endpoint, or to any) answer `status`. */
   failNext(status: number, times = 1, endpoint: Endpoint | null = null): void {
     this.#failures.push({ status, endpoint, left: times });
+  }
+
+  /** No failure is planned any more. */
+  forgive(): void {
+    this.#failures.length = 0;
   }
 
   /** Counts a request; the status it must fail with, or null. */

@@ -3,20 +3,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Instant } from "../core/units.ts";
 import type { WireEvent } from "./events.ts";
 import type { Endpoint, PartnerFaults } from "./partnerFaults.ts";
-import { spotPrices } from "./prices.ts";
+import { priceForecast, spotPrices } from "./prices.ts";
+import { reportAnswer, type ReportTray } from "./reports.ts";
 import type { Tokens } from "./tokens.ts";
 
 /** What the routes answer from. */
 export interface PartnerDesk {
   readonly tokens: Tokens;
   readonly events: ReadonlyMap<string, WireEvent>;
+  readonly reports: ReportTray;
   readonly faults: PartnerFaults;
   /** A bare array is the contract; `{"events":[...]}` came later (openadr3.md 0). */
   readonly envelope: "array" | "events";
   readonly now: () => Instant;
 }
 
+/** Ten thousand vehicles in 15-minute steps, say. */
+const MAX_REPORT = 32 * 1024 * 1024;
+
 type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
+
+const found = (prices: object | null, reply: FastifyReply): FastifyReply =>
+  prices === null ? reply.code(404).send({ error: "unknown region" }) : reply.send(prices);
 
 /** partner-interface 4, on one server: identity, both path families, spot prices. */
 export function partnerRoutes(server: FastifyInstance, desk: PartnerDesk): void {
@@ -71,7 +79,34 @@ export function partnerRoutes(server: FastifyInstance, desk: PartnerDesk): void 
     );
   }
 
+  for (const family of ["energy-coordination", "vtn"]) {
+    const path = `/${family}/v1/reports`;
+    server.post(
+      path,
+      { bodyLimit: MAX_REPORT },
+      authorized("report", ({ body }, reply) => {
+        const taken = desk.reports.take(body, now());
+        return typeof taken === "string"
+          ? reply.code(400).send({ error: taken })
+          : reply.code(201).send(reportAnswer(taken));
+      }),
+    );
+    server.get(
+      path,
+      authorized("report", (_request, reply) => reply.send(desk.reports.taken.map(reportAnswer))),
+    );
+  }
+
   server.get<{ Params: { region: string } }>("/smart/v1/prices/actual/:region", (request, reply) =>
-    authorized("prices", () => reply.send(spotPrices(request.params.region, now())))(request, reply),
+    authorized("prices", () => found(spotPrices(request.params.region, now()), reply))(request, reply),
+  );
+  server.get<{ Params: { region: string }; Querystring: { segmentSize?: string } }>(
+    "/smart/v1/prices/forecast/:region",
+    (request, reply) =>
+      authorized("prices", () => {
+        const { params, query } = request;
+        const hours = /^[1-9]\d?$/.test(query.segmentSize ?? "") ? Number(query.segmentSize) : 1;
+        return found(priceForecast(params.region, now(), hours), reply);
+      })(request, reply),
   );
 }

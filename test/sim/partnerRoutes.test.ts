@@ -92,11 +92,15 @@ test("a partner whose clock is wrong shows it in the Date header", async () => {
   expect(headers["date"]).toBe("Thu, 01 Jan 1970 00:00:00 GMT");
 });
 
-test("spot prices are a map from hour to price", async () => {
+test("spot prices and forecasts are served by region, and 404 for a region that is none", async () => {
   await using partner = await SimulatedPartner.start(START);
-  const { answer } = await get(partner, "/smart/v1/prices/actual/NO1", await tokenOf(partner));
-  const { prices } = answer as { prices: Record<string, number> };
-  expect(Object.keys(prices)).toHaveLength(24);
+  const token = await tokenOf(partner);
+  const asked = async (path: string) => get(partner, `/smart/v1/prices/${path}`, token);
+  expect((await asked("actual/NO1")).answer).toMatchObject({ priceArea: "NO1", prices: expect.any(Object) });
+  const { answer } = await asked("forecast/NO1?segmentSize=6");
+  expect(answer).toMatchObject({ forecastSegments: { length: 28 } });
+  expect((await asked("actual/XX9")).statusCode).toBe(404);
+  expect((await asked("forecast/XX9")).statusCode).toBe(404);
 });
 
 test("planned failures come as often as planned, and only where planned", async () => {

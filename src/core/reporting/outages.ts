@@ -1,4 +1,4 @@
-import type { AuditEntry, Json } from "../audit.ts";
+import { type AuditEntry, factOf } from "../audit.ts";
 import { instant, type Millis, type VehicleId, type Window } from "../units.ts";
 import { firstWhere } from "./bisect.ts";
 import type { Outage } from "./cause.ts";
@@ -14,13 +14,17 @@ export class RecordedOutages {
 
   take({ at, kind, vehicle, facts }: Pick<AuditEntry, "at" | "kind" | "vehicle" | "facts">): void {
     if (vehicle === null) return;
-    const progress = member(facts, "progress");
+    const progress = factOf(facts, "progress");
     if (kind === "decision") {
       this.#close(vehicle, at);
-      if (member(facts, "cause") === "operator") this.#open.set(vehicle, { cause: "opted out by the site", from: at });
+      if (factOf(facts, "cause") === "operator")
+        this.#open.set(vehicle, { cause: "opted out by the site", from: at });
     } else if (kind === "outcome" && (progress === "notFollowed" || progress === "refused")) {
       if (!this.#open.has(vehicle)) this.#open.set(vehicle, { cause: "setpoint not followed", from: at });
-    } else if (kind === "outcome" && progress === "followed") this.#close(vehicle, at);
+    } else if (kind === "outcome" && progress === "followed") {
+      // A release that is followed does not bring a vehicle back that a person has taken out.
+      if (this.#open.get(vehicle)?.cause === "setpoint not followed") this.#close(vehicle, at);
+    }
   }
 
   /** Of one vehicle, the one that still goes on included. */
@@ -41,11 +45,6 @@ export class RecordedOutages {
     else closed.push(outage);
   }
 }
-
-const member = (facts: Json, name: string): Json =>
-  typeof facts === "object" && facts !== null && name in facts
-    ? ((facts as Readonly<Record<string, Json>>)[name] ?? null)
-    : null;
 
 /**
  * When a vehicle was away, by what its chargers said: others were there, or it was unplugged. Where they said nothing

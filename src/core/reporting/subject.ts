@@ -1,7 +1,7 @@
 import type { CoordinationEvent } from "../control/event.ts";
 import type { ControlSettings } from "../control/settings.ts";
 import type { Vehicle } from "../site/vehicle.ts";
-import { after, later, type Millis, millis, vehicleId, type VehicleId, type Window } from "../units.ts";
+import { after, instant, later, type Millis, vehicleId, type VehicleId, type Window } from "../units.ts";
 import { type Calendar, comparableDays } from "./baseline.ts";
 import type { ReportWindow } from "./plan.ts";
 import { spanOf } from "./report.ts";
@@ -34,12 +34,12 @@ export function evidenceWindows(
 ): readonly Window[] {
   const hasBaseline = quantity === "baseline" || quantity === "deltaUsage";
   const days = hasBaseline ? intervals.flatMap(({ span }) => comparableDays(span, calendar)) : [];
-  const margin = ({ from, until }: Window): Window => ({
-    from: after(from, millis(-maxGap)),
-    until: after(until, maxGap),
-  });
-  return joined([spanOf(intervals), ...days].map(margin));
+  return withMargins([spanOf(intervals), ...days], maxGap);
 }
+
+/** These windows with `maxGap` on both sides, in which a reading still tells of what is inside. */
+export const withMargins = (windows: readonly Window[], maxGap: Millis): readonly Window[] =>
+  joined(windows.map(({ from, until }) => ({ from: instant(from - maxGap), until: after(until, maxGap) })));
 
 /** Those that touch or overlap become one, so that nothing is read twice. */
 function joined(windows: readonly Window[]): readonly Window[] {

@@ -1,0 +1,228 @@
+import type { KnownEvent, Revision } from "../control/known.ts";
+import { DueQueue } from "../dueQueue.ts";
+import type { EventId, Instant, Window } from "../units.ts";
+import { dutyKey, type ReportDuty, type ReportRecord } from "./outbox.ts";
+import { afterWithdrawal, MOST_DESCRIPTORS, reportPlan, type ReportWindow } from "./plan.ts";
+import type { ReportSettings } from "./settings.ts";
+
+/** One report that is due some day, of the revision that asks for it. */
+export interface Upcoming {
+  readonly window: ReportWindow;
+  readonly revision: Revision;
+}
+
+/** What is owed to the partner: derived from what is stored, and kept up to date by the flow of reporting. */
+export interface ReportDesk {
+  /** As each event was when it was looked at last. */
+  readonly seen: Map<EventId, KnownEvent>;
+  /** By `dutyKey`, as all that follow. */
+  readonly duties: Map<string, ReportDuty>;
+  /** The next report of each open duty. */
+  readonly upcoming: Map<string, Upcoming>;
+  readonly due: DueQueue<string>;
+  /** By name: those with a next try. */
+  readonly outbox: Map<string, ReportRecord>;
+}
+
+/** What is stored of it; everything else is found by looking at the events. */
+export const reportDesk = (): ReportDesk => ({
+  seen: new Map(),
+  duties: new Map(),
+  upcoming: new Map(),
+  due: new DueQueue(),
+  outbox: new Map(),
+});
+
+/** Why a descriptor is flagged where reports are switched off: reason enough to look again once they are not. */
+const SWITCHED_OFF = "reports are switched off";
+
+/** Starts over from what is stored. */
+export function restoreDesk(
+  desk: ReportDesk,
+  stored: { readonly duties: readonly ReportDuty[]; readonly outbox: readonly ReportRecord[] },
+  enabled: boolean,
+): void {
+  for (const part of [desk.seen, desk.duties, desk.upcoming, desk.outbox]) part.clear();
+  for (const duty of stored.duties)
+    if (!(enabled && duty.reason === SWITCHED_OFF)) desk.duties.set(dutyKey(duty), duty);
+  for (const record of stored.outbox) desk.outbox.set(record.name, record);
+}
+
+/** What one look at an event changes. */
+export interface DeskContext {
+  readonly settings: ReportSettings;
+  readonly enabled: boolean;
+  /** Whether any of its targets is ours. */
+  readonly concernsUs: (revision: Revision) => boolean;
+}
+
+/**
+ * Takes in how events are now; answers the duties that ended or have to be remembered because of it. An event that is
+ * as it was costs nothing.
+ */
+export function lookAtEvents(
+  desk: ReportDesk,
+  events: ReadonlyMap<EventId, KnownEvent>,
+  context: DeskContext,
+): readonly ReportDuty[] {
+  const changed: ReportDuty[] = [];
+  for (const known of events.values()) {
+    const before = desk.seen.get(known.id);
+    if (before === known) continue;
+    desk.seen.set(known.id, known);
+    const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
+    for (const duty of after) changed.push(...takeUp(desk, duty, known, context));
+    if (known.kind === "live") changed.push(...dropped(desk, known));
+  }
+  if (desk.seen.size > events.size) forget(desk, events);
+  return changed;
+}
+
+/** One duty for each descriptor; those beyond the most that are answered share one. */
+const asked = (known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
+  known.revision.event.reports.slice(0, MOST_DESCRIPTORS + 1).map((_, descriptor) => ({
+    event: known.id,
+    descriptor,
+    receivedAt: known.receivedAt,
+    issued: null,
+    withdrawn: null,
+    state: "open",
+    reason: null,
+  }));
+
+/** The open duties of an event that is no more, with what it was. */
+function withdrawn(
+  desk: ReportDesk,
+  known: KnownEvent & { kind: "withdrawn" },
+  before: KnownEvent | undefined,
+): readonly ReportDuty[] {
+  const at = known.receivedAt;
+  const revision =
+    before?.kind === "live" ? before.revision : known.endings.find((ending) => ending.at === at)?.revision;
+  const ending = revision === undefined ? null : { revision, at };
+  return dutiesOf(desk, known.id)
+    .filter(({ state }) => state === "open")
+    .map((duty) => ({ ...duty, withdrawn: duty.withdrawn ?? ending }));
+}
+
+/** All duties of an event, whatever their state. */
+function dutiesOf(desk: ReportDesk, event: EventId): readonly ReportDuty[] {
+  const duties: ReportDuty[] = [];
+  for (let descriptor = 0; descriptor <= MOST_DESCRIPTORS; descriptor += 1) {
+    const duty = desk.duties.get(dutyKey({ event, descriptor }));
+    if (duty !== undefined) duties.push(duty);
+  }
+  return duties;
+}
+
+function takeUp(
+  desk: ReportDesk,
+  duty: ReportDuty,
+  known: KnownEvent,
+  context: DeskContext,
+): readonly ReportDuty[] {
+  const key = dutyKey(duty);
+  const before = desk.duties.get(key);
+  const isSame = before?.receivedAt === duty.receivedAt && known.kind === "live";
+  if (isSame && before.state !== "open") return [];
+  const next = isSame ? before : { ...duty, issued: before?.issued ?? null };
+  const flag = (reason: string): readonly ReportDuty[] => [close(desk, next, "flagged", reason)];
+  const revision = known.kind === "live" ? known.revision : next.withdrawn?.revision;
+  if (revision === undefined) return flag("the event was withdrawn");
+  if (!context.enabled) return flag(SWITCHED_OFF);
+  const beyond = revision.event.reports.length - MOST_DESCRIPTORS;
+  if (next.descriptor >= MOST_DESCRIPTORS) return flag(`${beyond} report descriptors too many`);
+  if (!context.concernsUs(revision)) return flag("none of its targets is a vehicle of this site");
+  desk.duties.set(key, next);
+  const ended = planNext(desk, next, revision, context.settings);
+  // A withdrawn event is not to be had any more: what is left of it is remembered with the duty.
+  return ended === null ? (next.withdrawn === null ? [] : [next]) : [ended];
+}
+
+/** Descriptors that the event had before, and has no more. */
+const dropped = (desk: ReportDesk, known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
+  dutiesOf(desk, known.id)
+    .filter(({ state, descriptor }) => state === "open" && descriptor >= known.revision.event.reports.length)
+    .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
+
+/** Events that are not kept any more take their duties with them. */
+function forget(desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>): void {
+  for (const id of [...desk.seen.keys()].filter((id) => !events.has(id))) {
+    desk.seen.delete(id);
+    for (const duty of dutiesOf(desk, id)) {
+      desk.duties.delete(dutyKey(duty));
+      desk.upcoming.delete(dutyKey(duty));
+    }
+  }
+}
+
+/** Finds the next report of an open duty; answers the duty where there is none any more. */
+function planNext(
+  desk: ReportDesk,
+  duty: ReportDuty,
+  revision: Revision,
+  settings: ReportSettings,
+): ReportDuty | null {
+  const { descriptor, receivedAt, issued, withdrawn, reason } = duty;
+  const { event, start } = revision;
+  const plan = reportPlan({ event, start, receivedAt, descriptor, issued }, settings);
+  const windows = withdrawn === null ? plan.windows : afterWithdrawal(plan.windows, withdrawn.at, settings);
+  // What was cut short is reported as far as it came, and that once.
+  const window = windows.find(({ moment }) => issued === null || moment > issued.moment);
+  if (window !== undefined) {
+    desk.upcoming.set(dutyKey(duty), { window, revision });
+    desk.due.push(window.due, dutyKey(duty));
+    return null;
+  }
+  const why = reason ?? (withdrawn !== null ? "the event was withdrawn" : null);
+  if (why !== null) return close(desk, duty, "flagged", why);
+  if (issued !== null) return close(desk, duty, "done", null);
+  return close(desk, duty, "flagged", plan.flags.join("; ") || "there is nothing to report");
+}
+
+function close(
+  desk: ReportDesk,
+  duty: ReportDuty,
+  state: "done" | "flagged",
+  reason: string | null,
+): ReportDuty {
+  const closed = { ...duty, state, reason };
+  desk.duties.set(dutyKey(duty), closed);
+  desk.upcoming.delete(dutyKey(duty));
+  return closed;
+}
+
+/** The duties with a report whose time has come. They are not named again until their next report is planned. */
+export const takeDue = (desk: ReportDesk, now: Instant): readonly string[] =>
+  // Entries of schedules that were replaced mean nothing any more.
+  [...desk.due.due(now)].filter((key) => (desk.upcoming.get(key)?.window.due ?? Infinity) <= now);
+
+/** Where intervals of the reports to come begin and end: there it matters how a register stood. In order. */
+export const edgesWithin = ({ upcoming }: ReportDesk, { from, until }: Window): readonly Instant[] =>
+  [
+    ...new Set(
+      [...upcoming.values()]
+        .flatMap(({ window }) => window.intervals.flatMap(({ span }) => [span.from, span.until]))
+        .filter((edge) => from <= edge && edge < until),
+    ),
+  ].toSorted((a, b) => a - b);
+
+/**
+ * The report of this duty was handed over, or for `reason` never will be; the next one is found. Answers the duty as
+ * it is to be remembered.
+ */
+export function issue(
+  desk: ReportDesk,
+  key: string,
+  { window, revision }: Upcoming,
+  reason: string | null,
+  settings: ReportSettings,
+): ReportDuty | null {
+  const duty = desk.duties.get(key);
+  if (duty === undefined) return null;
+  const { k, moment } = window;
+  const next: ReportDuty = { ...duty, issued: { k, moment }, reason: reason ?? duty.reason };
+  desk.duties.set(key, next);
+  desk.upcoming.delete(key);
+  return planNext(desk, next, revision, settings) ?? next;
+}

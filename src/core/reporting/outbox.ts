@@ -1,0 +1,150 @@
+import { backoff } from "../backoff.ts";
+import type { Ending } from "../control/known.ts";
+import {
+  after,
+  type EventId,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+  type Window,
+} from "../units.ts";
+import type { Issued } from "./plan.ts";
+
+/**
+ * What one descriptor of an event obliges us to, and how far that is. Stored once there is something to remember:
+ * until then it follows from the event alone.
+ */
+export interface ReportDuty {
+  readonly event: EventId;
+  /** Index in `reportDescriptors`. */
+  readonly descriptor: number;
+  /** When the revision came that it stands in. */
+  readonly receivedAt: Instant;
+  /** The last report that was handed over; null: none yet. */
+  readonly issued: Issued | null;
+  /** What the event was when it was withdrawn, and when; null: it was not. */
+  readonly withdrawn: Ending | null;
+  /** `done`: every report was handed over. `flagged`: no further report will come, for `reason`. */
+  readonly state: "open" | "done" | "flagged";
+  readonly reason: string | null;
+}
+
+/** A report that was composed, and what became of it. Its body is stored beside it, and never changes. */
+export interface ReportRecord {
+  /** `<eventID>/<descriptor#>/<k>` */
+  readonly name: string;
+  readonly event: EventId;
+  readonly descriptor: number;
+  readonly k: number;
+  readonly payloadType: string;
+  readonly span: Window;
+  /** For people: `3 vehicles, 4.2 kWh`. */
+  readonly summary: string;
+  /** What is odd about the ask and about this answer. */
+  readonly flags: readonly string[];
+  readonly composedAt: Instant;
+  /** Where the time counts from after which it is given up: composed, or sent again by hand. */
+  readonly since: Instant;
+  /** `flagged`: not delivered, for `reason`; while there is a next try it may still be. */
+  readonly state: "waiting" | "sent" | "flagged";
+  /** Null: none. */
+  readonly nextTry: Instant | null;
+  readonly attempts: number;
+  /** Of the last answer; null: there was none. */
+  readonly status: number | null;
+  /** Why it was not delivered: ours, or the partner's words. */
+  readonly reason: string | null;
+  /** What the partner answered when it took it, capped. */
+  readonly receipt: string | null;
+  readonly sentAt: Instant | null;
+}
+
+/** What tells one duty from another, in the store too. An id may hold a "/", a descriptor does not. */
+export const dutyKey = ({ event, descriptor }: Pick<ReportDuty, "event" | "descriptor">): string =>
+  `${event}/${descriptor}`;
+
+/** What came of handing one report over. */
+export type PostAnswer =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      /** What the partner said, capped, in one line. */
+      readonly words: string;
+      readonly retryAfter: Millis | null;
+    }
+  /** It was not asked, or did not answer. */
+  | { readonly kind: "silent"; readonly reason: string; readonly retryAfter: Millis | null };
+
+const FIRST_RETRY = seconds(2);
+const LONGEST_RETRY = minutes(15);
+/** Rights and credentials do not mend by asking often, and each try may cost the events their token (F34). */
+const CREDENTIALS_WAIT = minutes(15);
+/** A path that is not there today may be there tomorrow. */
+const DAILY = minutes(24 * 60);
+
+/**
+ * The record after one try (2xx and 409 done; 400, 413, 422 set aside with the partner's words; 404, 405 and
+ * 410 flagged and tried daily; the rest tried again with back-off) until it has been tried for `giveUpAfter` (F43).
+ * `fraction` in [0, 1) spreads the retries.
+ */
+export function afterPost(
+  record: ReportRecord,
+  answer: PostAnswer,
+  giveUpAfter: Millis,
+  now: Instant,
+  fraction: number,
+): ReportRecord {
+  const status = answer.kind === "answered" ? answer.status : null;
+  const tried = { ...record, attempts: record.attempts + 1, status };
+  if (answer.kind === "answered" && isTaken(answer.status))
+    return { ...tried, state: "sent", nextTry: null, reason: null, receipt: answer.words, sentAt: now };
+  const reason = reasonOf(answer);
+  if (status !== null && REFUSALS.includes(status))
+    return { ...tried, state: "flagged", nextTry: null, reason };
+  const isUnknown = status !== null && NOWHERE.includes(status);
+  const pause = isUnknown ? DAILY : pauseAfter(answer, record.attempts, fraction);
+  const nextTry = after(now, pause);
+  if (nextTry > after(record.since, giveUpAfter))
+    return { ...tried, state: "flagged", nextTry: null, reason: `given up: ${reason}` };
+  return { ...tried, state: isUnknown ? "flagged" : record.state, nextTry, reason };
+}
+
+/** 409: an identical report is there already (openadr3 2). */
+const isTaken = (status: number): boolean => (status >= 200 && status < 300) || status === 409;
+/** Of the report itself: the next try would be answered the same. */
+const REFUSALS: readonly number[] = [400, 413, 422];
+const NOWHERE: readonly number[] = [404, 405, 410];
+
+/** Whether the trouble is not of this report alone: then the others need not be tried now. */
+export const isCommonTrouble = (answer: PostAnswer): boolean =>
+  answer.kind === "silent" ||
+  !(isTaken(answer.status) || REFUSALS.includes(answer.status) || NOWHERE.includes(answer.status));
+
+/** How long to wait after this many failures before this one. */
+export function pauseAfter(answer: PostAnswer, failures: number, fraction: number): Millis {
+  const refused = answer.kind === "answered" && (answer.status === 401 || answer.status === 403);
+  const least = Math.max(answer.retryAfter ?? 0, refused ? CREDENTIALS_WAIT : 0);
+  return millis(Math.max(least, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
+}
+
+function reasonOf(answer: PostAnswer): string {
+  if (answer.kind === "silent") return answer.reason;
+  const { status, words } = answer;
+  const said = words === "" ? "" : `: ${words}`;
+  if (NOWHERE.includes(status)) return `endpoint unknown (HTTP ${status})${said}`;
+  if (status === 401 || status === 403)
+    return `the partner does not let us send reports (HTTP ${status})${said}`;
+  return `HTTP ${status}${said}`;
+}
+
+/** The same body once more, as if it had just been composed. */
+export const resent = (record: ReportRecord, now: Instant): ReportRecord => ({
+  ...record,
+  state: "waiting",
+  nextTry: now,
+  since: now,
+  attempts: 0,
+  reason: null,
+});

@@ -1,0 +1,58 @@
+import type { AuditEntry } from "../core/audit.ts";
+import type { Change, Committed, Remembered } from "../core/ledger.ts";
+import type { Calendar } from "../core/reporting/baseline.ts";
+import type { PostAnswer } from "../core/reporting/outbox.ts";
+import type { Reading } from "../core/reporting/reading.ts";
+import type { Report } from "../core/reporting/report.ts";
+import type { ReportSettings } from "../core/reporting/settings.ts";
+import type { WallClock } from "../core/reason.ts";
+import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../core/units.ts";
+
+/** The knobs of the flow; those of the reports themselves are in `settings`. */
+export interface ReportRules {
+  readonly settings: ReportSettings;
+  /** False: each descriptor is flagged, and readings are kept all the same. */
+  readonly enabled: boolean;
+  /** Tried for this long, then given up. */
+  readonly giveUpAfter: Millis;
+  readonly keepReadings: Millis;
+}
+
+/** `composed`, `sent`, `retried`, or `flagged`. */
+export type ReportOutcome = "composed" | "sent" | "retried" | "flagged";
+
+/** A row of the record with its number, which the next page goes on from. */
+type NumberedRow = AuditEntry & { readonly seq: number };
+
+/** The edges as the pipeline of reporting sees them. */
+export interface ReportPorts {
+  readonly now: () => Instant;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => Millis;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly wallClock: WallClock;
+  readonly calendar: Calendar;
+  /** Stages changes; they reach the disk with the next `durable`. */
+  readonly write: (changes: readonly Change[]) => void;
+  readonly durable: () => Promise<Committed>;
+  /** What is stored, for starting over after a failed commit. */
+  readonly remembered: () => Pick<Remembered, "duties" | "outbox">;
+  /** On disk within ten seconds. */
+  readonly keep: (readings: readonly Reading[]) => void;
+  /** Forgets a few readings that are too old. */
+  readonly prune: (keep: Millis) => void;
+  /** Of these chargers in [from, until). */
+  readonly readings: (chargers: Iterable<ChargerId>, from: Instant, until: Instant) => readonly Reading[];
+  /** The chargers that a vehicle was on, and a few more. */
+  readonly seats: (vehicle: VehicleId, from: Instant, until: Instant) => readonly ChargerId[];
+  /** A page of the record on one event, oldest first. */
+  readonly record: (event: EventId, after: number) => readonly NumberedRow[];
+  /** The body as it goes to the partner. */
+  readonly spell: (report: Report) => string;
+  /** Null: it is not there any more, or was changed on the disk. */
+  readonly body: (name: string) => string | null;
+  /** One request with its deadline; never throws. */
+  readonly post: (body: string) => Promise<PostAnswer>;
+  readonly counted: (outcome: ReportOutcome) => void;
+}

@@ -1,0 +1,213 @@
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import {
+  type DeskContext,
+  edgesWithin,
+  issue,
+  lookAtEvents,
+  type ReportDesk,
+  restoreDesk,
+  takeDue,
+  type Upcoming,
+} from "../core/reporting/desk.ts";
+import { targeting } from "../core/control/targeting.ts";
+import {
+  afterPost,
+  isCommonTrouble,
+  pauseAfter,
+  type PostAnswer,
+  type ReportDuty,
+  type ReportRecord,
+  resent,
+} from "../core/reporting/outbox.ts";
+import { after, type Instant, instant, later, minutes, seconds } from "../core/units.ts";
+import { compose, type Composed } from "./compose.ts";
+import type { ReportOutcome, ReportPorts, ReportRules } from "./reportPorts.ts";
+import { composedRow, dutyRows, resentRow, triedRow } from "./reportRows.ts";
+
+/** Chargers may tell a little late; and the next look is a minute away at most. */
+const EDGES_BACK = minutes(10);
+const EDGES_AHEAD = minutes(2);
+/** After a failed commit it is tried again so much later. */
+const COMMIT_RETRY = seconds(5);
+const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
+const LONG_AGO = instant(-Infinity);
+
+/** The stages of reporting, bound to the desk that they change: each does its part and writes it down. */
+export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules, ports: ReportPorts) {
+  const { settings, giveUpAfter, enabled } = rules;
+  /** Nothing is composed before it: a commit has failed. */
+  let pausedUntil = LONG_AGO;
+  /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
+  let closedUntil = LONG_AGO;
+  let failures = 0;
+  let edges: readonly Instant[] = [];
+
+  const context: DeskContext = {
+    settings,
+    enabled,
+    concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
+  };
+
+  const remember = (duties: readonly ReportDuty[], now: Instant): readonly Change[] =>
+    duties.flatMap((duty) => {
+      if (duty.state === "flagged") ports.counted("flagged");
+      return [{ kind: "duty", duty } as const, ...dutyRows(duty, now)];
+    });
+
+  /** Events as they are now: a level, so that nothing is lost where a signal is. */
+  const takeIn = (): void => {
+    const now = ports.now();
+    ports.write(remember(lookAtEvents(desk, depot.known, context), now));
+    edges = edgesWithin(desk, { from: instant(now - EDGES_BACK), until: after(now, EDGES_AHEAD) });
+  };
+
+  const fill = async (upcoming: Upcoming): Promise<Composed | string> => {
+    try {
+      return await compose(depot, upcoming, settings, ports);
+    } catch (error) {
+      // A bug, or a disk that cannot be read: it costs this report, not those that follow.
+      return `it could not be composed: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  };
+
+  /** False: it could not be stored, and everything starts over. */
+  const composeOne = async (key: string): Promise<boolean> => {
+    const upcoming = desk.upcoming.get(key);
+    if (upcoming === undefined || upcoming.window.due > ports.now()) return true;
+    const isTooLate = after(upcoming.window.due, giveUpAfter) < ports.now();
+    const composed = isTooLate ? TOO_LATE : await fill(upcoming);
+    takeIn();
+    // A newer revision, or a withdrawal, came in the meantime.
+    if (desk.upcoming.get(key) !== upcoming) return true;
+    const now = ports.now();
+    const failed = typeof composed === "string" ? composed : null;
+    const record = typeof composed === "string" ? null : recordOf(upcoming, composed, now);
+    const duty = issue(desk, key, upcoming, failed, settings);
+    if (typeof composed !== "string" && record !== null) {
+      const body = ports.spell(composed.report);
+      ports.write([{ kind: "report", record, body }, composedRow(record, now, ports.wallClock)]);
+    }
+    ports.write(remember(duty === null ? [] : [duty], now));
+    const { ok } = await ports.durable();
+    if (!ok) {
+      restoreDesk(desk, ports.remembered(), enabled);
+      pausedUntil = after(ports.now(), COMMIT_RETRY);
+      return false;
+    }
+    if (record === null) return true;
+    desk.outbox.set(record.name, record);
+    ports.counted("composed");
+    return true;
+  };
+
+  const nextToSend = (): ReportRecord | undefined => {
+    const now = ports.now();
+    if (now < closedUntil) return undefined;
+    return firstBy(desk.outbox.values(), triedAt, now);
+  };
+
+  const settle = (name: string, answer: PostAnswer): void => {
+    const record = desk.outbox.get(name);
+    if (record === undefined) return;
+    const now = ports.now();
+    const next = afterPost(record, answer, giveUpAfter, now, ports.random());
+    if (next.nextTry === null) desk.outbox.delete(name);
+    else desk.outbox.set(name, next);
+    failures = isCommonTrouble(answer) ? failures + 1 : 0;
+    closedUntil = failures > 0 ? after(now, pauseAfter(answer, failures, ports.random())) : LONG_AGO;
+    ports.write([{ kind: "report", record: next, body: null }, ...triedRow(record, next, now)]);
+    ports.counted(outcomeOf(next));
+  };
+
+  return {
+    /** Of the intervals to be reported, those near now. */
+    edges: (): readonly Instant[] => edges,
+
+    /** When there is something to compose. */
+    nextReport: (): Instant | undefined => {
+      const due = desk.due.next();
+      return due === undefined ? undefined : later(due, pausedUntil);
+    },
+
+    /** When there is something to send. */
+    nextTry: (): Instant | undefined => {
+      const first = firstBy(desk.outbox.values(), triedAt, instant(Infinity));
+      return first === undefined ? undefined : later(triedAt(first), closedUntil);
+    },
+
+    /** Composes one report after another whose time has come, each committed before it may be sent. */
+    async compose(): Promise<void> {
+      if (ports.now() < pausedUntil) return;
+      takeIn();
+      for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
+        for (const key of due) if (!(await composeOne(key))) return;
+    },
+
+    /** Sends one report after another, until none is due or the endpoint is in trouble. */
+    async send(): Promise<void> {
+      for (let record = nextToSend(); record !== undefined; record = nextToSend()) {
+        const body = ports.body(record.name);
+        settle(record.name, body === null ? LOST : await ports.post(body));
+      }
+    },
+
+    /** A person wants this one sent, now. */
+    resend(record: ReportRecord): void {
+      const now = ports.now();
+      const again = resent(record, now);
+      desk.outbox.set(again.name, again);
+      [closedUntil, failures] = [LONG_AGO, 0];
+      ports.write([{ kind: "report", record: again, body: null }, resentRow(again, now)]);
+    },
+  };
+}
+
+const LOST: PostAnswer = {
+  kind: "answered",
+  status: 400,
+  words: "the stored body is gone, or was changed on the disk",
+  retryAfter: null,
+};
+
+const triedAt = ({ nextTry }: ReportRecord): Instant => nextTry ?? instant(Infinity);
+
+/** The record whose next try is the earliest, if that has come by `now`. */
+function firstBy(
+  records: Iterable<ReportRecord>,
+  at: (record: ReportRecord) => Instant,
+  now: Instant,
+): ReportRecord | undefined {
+  let first: ReportRecord | undefined;
+  for (const record of records)
+    if (at(record) <= now && (first === undefined || at(record) < at(first))) first = record;
+  return first;
+}
+
+function outcomeOf({ state, nextTry }: ReportRecord): ReportOutcome {
+  if (state === "sent") return "sent";
+  return nextTry === null ? "flagged" : "retried";
+}
+
+function recordOf({ window }: Upcoming, { report, summary }: Composed, now: Instant): ReportRecord {
+  const { name, event, descriptor, k, span, flags } = report;
+  return {
+    name,
+    event,
+    descriptor,
+    k,
+    payloadType: window.wanted.payloadType,
+    span,
+    summary,
+    flags,
+    composedAt: now,
+    since: now,
+    state: "waiting",
+    nextTry: now,
+    attempts: 0,
+    status: null,
+    reason: null,
+    receipt: null,
+    sentAt: null,
+  };
+}

@@ -1,0 +1,67 @@
+import { exhaustMap, interval, merge, type Observable, of, Subject, tap } from "rxjs";
+
+import type { Command } from "../core/control/command.ts";
+import type { Depot } from "../core/depot.ts";
+import type { ReportDesk } from "../core/reporting/desk.ts";
+import type { ReportRecord } from "../core/reporting/outbox.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import { alarm } from "./alarm.ts";
+import { collector } from "./collect.ts";
+import type { ReportPorts, ReportRules } from "./reportPorts.ts";
+import { reportStages } from "./reportStages.ts";
+import { inTurns } from "./turn.ts";
+
+export interface ReportSources {
+  /** After control has taken them in: who is on a charger is settled by then. */
+  readonly charger$: Observable<ChargerMessage>;
+  /** Commands that went out, refreshes included. */
+  readonly told$: Observable<Command>;
+  /** Something was committed that may have changed an event. */
+  readonly changed$: Observable<unknown>;
+  /** Reports that a person wants sent again. */
+  readonly resend$: Observable<ReportRecord>;
+}
+
+/** Readings that are too old go in small steps. */
+const PRUNE_EVERY = 60_000;
+
+/**
+ * The whole of reporting: what chargers say is kept; a report whose time has come is composed from it and committed,
+ * then sent until the partner has it. Apart from control, which it cannot hold up.
+ */
+export function reporting(
+  desk: ReportDesk,
+  depot: Depot,
+  sources: ReportSources,
+  rules: ReportRules,
+  ports: ReportPorts,
+): Observable<unknown> {
+  const stages = reportStages(desk, depot, rules, ports);
+  const collect = collector(depot, stages.edges);
+  const composed$ = new Subject<void>();
+  const sent$ = new Subject<void>();
+
+  const heard$ = sources.charger$.pipe(
+    inTurns(),
+    tap((messages) => ports.keep(messages.flatMap((message) => collect.heard(message, ports.now())))),
+  );
+  const told$ = sources.told$.pipe(tap((command) => ports.keep(collect.told(command, ports.now()))));
+  const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));
+
+  // What an overlap skips, the look that is under way finds, or the alarm that follows it.
+  const composing$ = merge(
+    of("the start"),
+    sources.changed$,
+    alarm(composed$, stages.nextReport, ports.now),
+  ).pipe(
+    exhaustMap(() => stages.compose()), // windows due -> fill -> commit
+    tap(() => composed$.next()),
+  );
+  const sending$ = merge(composed$, resend$, alarm(sent$, stages.nextTry, ports.now)).pipe(
+    exhaustMap(() => stages.send()), // one at a time -> outcome
+    tap(() => sent$.next()),
+  );
+  const pruning$ = interval(PRUNE_EVERY).pipe(tap(() => ports.prune(rules.keepReadings)));
+
+  return merge(heard$, told$, sending$, composing$, pruning$);
+}

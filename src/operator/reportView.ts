@@ -1,0 +1,103 @@
+import type { Json } from "../core/audit.ts";
+import type { ReportDesk } from "../core/reporting/desk.ts";
+import { dutyKey, type ReportRecord } from "../core/reporting/outbox.ts";
+import { reportName } from "../core/reporting/plan.ts";
+import { spanOf } from "../core/reporting/report.ts";
+import { type Instant, iso } from "../core/units.ts";
+
+/** One report as `/api/v1/reports`, the control socket and `setpointd reports --json` show it; times are ISO. */
+export interface ReportRow {
+  /** `<eventID>/<descriptor#>/<k>`; without the last part where no report came of a descriptor. */
+  readonly name: string;
+  readonly event: string;
+  readonly descriptor: number;
+  /** What is asked for; null: not known any more. */
+  readonly payloadType: string | null;
+  /** `planned`: not due yet; `flagged`: not delivered, for `reason`. */
+  readonly state: "planned" | "waiting" | "sent" | "flagged";
+  readonly from: string | null;
+  readonly until: string | null;
+  /** When it is made; null: it is, or never will be. */
+  readonly due: string | null;
+  readonly summary: string | null;
+  readonly flags: readonly string[];
+  readonly composedAt: string | null;
+  readonly sentAt: string | null;
+  readonly nextTry: string | null;
+  readonly attempts: number;
+  readonly status: number | null;
+  readonly reason: string | null;
+  readonly receipt: string | null;
+  readonly [member: string]: Json;
+}
+
+const isoOrNull = (at: Instant | null): string | null => (at === null ? null : iso(at));
+
+const NOTHING_YET = {
+  from: null,
+  until: null,
+  due: null,
+  summary: null,
+  flags: [],
+  composedAt: null,
+  sentAt: null,
+  nextTry: null,
+  attempts: 0,
+  status: null,
+  reason: null,
+  receipt: null,
+} as const;
+
+/** Every descriptor in its state: the next report of each, those that end without one, then reports, newest first. */
+export const reportsView = (desk: ReportDesk, records: readonly ReportRecord[]): readonly ReportRow[] => [
+  ...plannedRows(desk),
+  ...flaggedRows(desk),
+  ...records.map(reportRow),
+];
+
+/** One report that was composed. */
+export function reportRow(record: ReportRecord): ReportRow {
+  const { span, composedAt, sentAt, nextTry, k: _, since: __, ...rest } = record;
+  return {
+    ...rest,
+    from: iso(span.from),
+    until: iso(span.until),
+    due: null,
+    composedAt: iso(composedAt),
+    sentAt: isoOrNull(sentAt),
+    nextTry: isoOrNull(nextTry),
+  };
+}
+
+const plannedRows = ({ upcoming }: ReportDesk): readonly ReportRow[] =>
+  [...upcoming.values()]
+    .toSorted((a, b) => b.window.due - a.window.due)
+    .map(({ window }) => {
+      const { from, until } = spanOf(window.intervals);
+      return {
+        ...NOTHING_YET,
+        name: reportName(window),
+        event: window.event,
+        descriptor: window.descriptor,
+        state: "planned",
+        payloadType: window.wanted.payloadType,
+        from: iso(from),
+        until: iso(until),
+        due: iso(window.due),
+        flags: window.flags,
+      };
+    });
+
+const flaggedRows = ({ duties }: ReportDesk): readonly ReportRow[] =>
+  [...duties.values()]
+    .filter(({ state }) => state === "flagged")
+    .toSorted((a, b) => b.receivedAt - a.receivedAt)
+    .map((duty) => ({
+      ...NOTHING_YET,
+      name: dutyKey(duty),
+      event: duty.event,
+      descriptor: duty.descriptor,
+      state: "flagged",
+      payloadType: null,
+      reason: duty.reason,
+    }));

@@ -1,0 +1,123 @@
+import type { Logger } from "pino";
+
+import { siteCalendar } from "./calendar.ts";
+import type { Config } from "./config/schema.ts";
+import type { Depot } from "./core/depot.ts";
+import type { Remembered } from "./core/ledger.ts";
+import { lookAtEvents, type ReportDesk, reportDesk, restoreDesk } from "./core/reporting/desk.ts";
+import type { ReportRecord } from "./core/reporting/outbox.ts";
+import { targeting } from "./core/control/targeting.ts";
+import type { WallClock } from "./core/reason.ts";
+import { type Instant, millis } from "./core/units.ts";
+import { type ReportSources, reporting } from "./flow/reporting.ts";
+import type { Metrics } from "./operator/metrics.ts";
+import { type ReportRow, reportRow, reportsView } from "./operator/reportView.ts";
+import type { Store } from "./store/store.ts";
+import type { VtnClient } from "./vtn/client.ts";
+import { ReportClient } from "./vtn/reports.ts";
+import type { TokenSource } from "./vtn/token.ts";
+import { writeReport } from "./vtn/wire/report.ts";
+
+/** The parts of the daemon that reports share with the rest. */
+export interface ReportSurroundings {
+  readonly tokens: TokenSource;
+  readonly client: VtnClient;
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly now: () => Instant;
+  readonly monotonic: () => number;
+  readonly random: () => number;
+  /** The site's. */
+  readonly clock: WallClock;
+  readonly log: Logger;
+}
+
+/** Rows of the record, or reports, read at a time. */
+const PAGE = 1000;
+
+/** What is owed to the partner, as it is stored. */
+export function storedDesk({ report }: Config, remembered: Remembered): ReportDesk {
+  const desk = reportDesk();
+  restoreDesk(desk, remembered, report.enabled);
+  return desk;
+}
+
+/** The same with what follows from the stored events, for where nothing runs: for showing, never for acting. */
+export function plannedDesk(config: Config, remembered: Remembered): ReportDesk {
+  const desk = storedDesk(config, remembered);
+  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+  lookAtEvents(desk, new Map(remembered.events.map((known) => [known.id, known])), {
+    settings: config.report,
+    enabled: config.report.enabled,
+    concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,
+  });
+  return desk;
+}
+
+/** Every report that is stored or to come. */
+export const shownReports = (desk: ReportDesk, store: Store): readonly ReportRow[] =>
+  reportsView(desk, store.reports({ limit: PAGE }));
+
+/** One report with its body; null: there is none of this name. */
+export function shownReport(
+  store: Store,
+  name: string,
+): { readonly report: ReportRow; readonly body: string | null } | null {
+  const found = store.report(name);
+  return found === null ? null : { report: reportRow(found.record), body: found.body };
+}
+
+/** The pipeline that keeps readings and sends reports, the client it sends with, and what may be sent again. */
+export function partnerReports(
+  desk: ReportDesk,
+  depot: Depot,
+  { report: rules, vtn, site }: Config,
+  sources: ReportSources,
+  { tokens, client, store, metrics, now, monotonic, random, clock }: ReportSurroundings,
+): {
+  readonly client: ReportClient;
+  readonly report$: ReturnType<typeof reporting>;
+  /** The report of this name, ready to be sent again; a text says why it cannot be. */
+  readonly sendable: (name: string) => ReportRecord | string;
+} {
+  const { path, format, clientName, notes, location } = rules;
+  const { baseUrl } = vtn;
+  const posting = new ReportClient({ baseUrl, path, tokens, now, monotonic, mayAsk: client.mayAskMore });
+  const report$ = reporting(
+    desk,
+    depot,
+    sources,
+    { settings: rules, ...rules },
+    {
+      now,
+      monotonic: () => millis(monotonic()),
+      random,
+      wallClock: clock,
+      calendar: siteCalendar(site.timezone),
+      write: (changes) => store.write(changes),
+      durable: () => store.durable(),
+      remembered: () => store.remembered(),
+      keep: (readings) => store.keep(readings),
+      prune: (keep) => store.pruneReadings(now(), keep),
+      readings: (chargers, from, until) => store.readings(chargers, from, until),
+      seats: (vehicle, from, until) => store.seats(vehicle, from, until),
+      record: (event, after) => store.audit({ event, after, limit: PAGE }),
+      spell: (report) => JSON.stringify(writeReport(report, format, { clientName, notes, location })),
+      body: (name) => store.report(name)?.body ?? null,
+      post: (body) => posting.post(body),
+      counted: (outcome) => metrics.reported(outcome),
+    },
+  );
+  return {
+    client: posting,
+    report$,
+    sendable: (name) => {
+      const found = store.report(name);
+      if (!rules.enabled) return "reports are switched off: report.enabled";
+      if (found === null) return `there is no report ${name}: setpointd reports lists them`;
+      return found.body === null
+        ? `the body of report ${name} is not kept any more: it cannot be sent`
+        : found.record;
+    },
+  };
+}

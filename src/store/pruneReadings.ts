@@ -1,0 +1,59 @@
+import type { Connection } from "./connection.ts";
+import { minuteOf } from "./readings.ts";
+import type { Instant, Millis } from "../core/units.ts";
+import { minutes } from "../core/units.ts";
+
+/** Charger readings may come a week late; older ones only serve baselines, which need one in a minute. */
+const FINE = minutes(8 * 24 * 60);
+/** Some 70 bytes each, so 700 MB at most. Past it the oldest go first (F95). */
+const MOST_READINGS = 10_000_000;
+/** The loop stands still meanwhile, ms. */
+const STEP_MS = 20;
+
+/**
+ * One small step of tidying: readings older than `keep` go, and of those older than eight days all but the last of
+ * each minute. To be called again and again, within a transaction. Throws SQLite errors.
+ */
+export function pruneReadings(
+  connection: Connection,
+  now: Instant,
+  keep: Millis,
+  most: number = MOST_READINGS,
+): void {
+  const { database } = connection;
+  const oldest = database.prepare("SELECT min(minute) AS minute FROM reading");
+  const next = database.prepare("SELECT min(minute) AS minute FROM reading WHERE minute >= ?");
+  const drop = database.prepare("DELETE FROM reading WHERE minute = ?");
+  const thin = database.prepare(
+    `DELETE FROM reading WHERE minute = ? AND told IS NULL AND EXISTS (
+       SELECT 1 FROM reading AS later
+       WHERE later.minute = reading.minute AND later.charger = reading.charger AND later.at > reading.at
+       AND later.vehicle IS reading.vehicle AND (later.energy IS NOT NULL OR reading.energy IS NULL))`,
+  );
+  const [tooOld, coarse] = [minuteOf(now - keep), minuteOf(now - FINE)];
+  let count = numberIn(connection, "readings");
+  let thinned = numberIn(connection, "readingsThinned");
+  const began = performance.now();
+  while (performance.now() - began < STEP_MS) {
+    const first = oldest.get()?.["minute"];
+    if (typeof first === "number" && (first < tooOld || count > most)) {
+      count -= Number(drop.run(first).changes);
+      continue;
+    }
+    const minute = next.get(thinned)?.["minute"];
+    if (typeof minute !== "number" || minute >= coarse) break;
+    count -= Number(thin.run(minute).changes);
+    thinned = minute + 1;
+  }
+  database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
+  connection.putMeta.run("readings", String(count));
+  connection.putMeta.run("readingsThinned", String(thinned));
+}
+
+/** Counting millions of rows takes seconds: the number is kept. */
+export function countReadings(connection: Connection, added: number): void {
+  connection.putMeta.run("readings", String(numberIn(connection, "readings") + added));
+}
+
+const numberIn = ({ getMeta }: Connection, name: "readings" | "readingsThinned"): number =>
+  Number(getMeta.get(name)?.["value"] ?? 0);

@@ -1,0 +1,139 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { Measured, MeasuredKind, Reading, Stated, Told } from "../core/reporting/reading.ts";
+import type { ChargerState } from "../core/site/telemetry.ts";
+import {
+  chargerId,
+  type ChargerId,
+  type Instant,
+  instant,
+  vehicleId,
+  type VehicleId,
+} from "../core/units.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** Part of the key of the readings: those of one minute lie together. */
+export const minuteOf = (at: number): number => Math.floor(at / MINUTE);
+const dayOf = (at: number): number => Math.floor(at / DAY);
+
+const MEASURED: readonly MeasuredKind[] = ["power", "energy", "current", "voltage", "soc", "limit"];
+/** Bits of the column `marks`; one for each implausible kind follows. */
+const OWN_CLOCK = 1;
+const implausible = (kind: MeasuredKind): number => 2 << MEASURED.indexOf(kind);
+
+/** More rows of one charger than this are not read at once: a month of one in ten seconds. */
+const MOST_ROWS = 250_000;
+
+/** Readings of one message share a row, as most of its bytes are where and when. Throws SQLite errors. */
+export function putReadings(database: DatabaseSync, readings: readonly Reading[]): number {
+  const put = database.prepare(
+    `INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET marks = marks | excluded.marks,
+     ${[...MEASURED.map(columnOf), "state", "told"].map((name) => `${name} = coalesce(excluded.${name}, ${name})`).join()}`,
+  );
+  const putSeat = database.prepare("INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
+  const groups = Map.groupBy(readings, ({ charger, at, receivedAt }) => `${at} ${receivedAt} ${charger}`);
+  for (const group of groups.values()) {
+    const [first] = group;
+    if (first === undefined) continue;
+    const { charger, vehicle, at, receivedAt } = first;
+    const state = group.find(({ kind }) => kind === "state")?.value;
+    const told = group.find((reading) => reading.kind === "setpoint");
+    const marks = group.reduce((bits, reading) => bits | markOf(reading), 0);
+    const values = MEASURED.map((wanted) => {
+      const value = group.find(({ kind }) => kind === wanted)?.value;
+      return typeof value === "number" ? value : null;
+    });
+    const toldText = told === undefined ? null : JSON.stringify([told.value, told.until, told.event]);
+    put.run(
+      minuteOf(at),
+      text(charger),
+      at,
+      receivedAt - at,
+      vehicle === null ? null : text(vehicle),
+      marks,
+      ...values,
+      typeof state === "string" ? state : null,
+      toldText,
+    );
+    if (vehicle !== null) putSeat.run(dayOf(at), text(vehicle), text(charger));
+  }
+  return groups.size;
+}
+
+/** SQLite stores no lone surrogate: what is read back must be what is asked for. */
+const text = (id: string): string => id.toWellFormed();
+
+/** `limit` is a word of SQL. */
+const columnOf = (kind: MeasuredKind): string => (kind === "limit" ? "level" : kind);
+
+function markOf(reading: Reading): number {
+  if (reading.quality === "received") return OWN_CLOCK;
+  const { kind } = reading;
+  if (reading.quality === "good" || kind === "state" || kind === "setpoint") return 0;
+  return implausible(kind);
+}
+
+/** What these chargers said and were told in [from, until), each in its order of time. */
+export function queryReadings(
+  database: DatabaseSync,
+  chargers: Iterable<ChargerId>,
+  from: Instant,
+  until: Instant,
+): readonly Reading[] {
+  const oldest = database.prepare("SELECT min(minute) AS minute FROM reading").get()?.["minute"];
+  if (typeof oldest !== "number" || from >= until) return [];
+  // By the minute: the rows of a minute lie together, whosever they are, so that a commit touches few pages.
+  const rows = database.prepare(
+    `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
+     SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
+     WHERE reading.at >= ? AND reading.at < ? LIMIT ${MOST_ROWS}`,
+  );
+  const first = Math.max(minuteOf(from), oldest);
+  return [...chargers].flatMap((charger) =>
+    [...rows.iterate(first, minuteOf(until), text(charger), from, until)].flatMap((row) =>
+      readingsIn(charger, row),
+    ),
+  );
+}
+
+function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
+  const at = instant(Number(row["at"]));
+  const vehicle = row["vehicle"] === null ? null : vehicleId(String(row["vehicle"]));
+  const receivedAt = instant(at + Number(row["delay"]));
+  const stamp = { charger, vehicle, at, receivedAt };
+  const marks = Number(row["marks"]);
+  const quality = (marks & OWN_CLOCK) === 0 ? "good" : "received";
+  const measured = MEASURED.flatMap((kind): Measured[] => {
+    const value = row[columnOf(kind)];
+    if (typeof value !== "number") return [];
+    const doubt = (marks & implausible(kind)) === 0 ? quality : "implausible";
+    return [{ ...stamp, kind, value, source: kind === "soc" ? "vehicle" : "charger", quality: doubt }];
+  });
+  const { state, told } = row;
+  // Only what a Stated held was written there.
+  const value = state as ChargerState;
+  const stated: Stated = { ...stamp, kind: "state", value, source: "charger", quality };
+  return [
+    ...measured,
+    ...(state === null ? [] : [stated]),
+    ...(typeof told === "string" ? [toldIn(told, stamp)] : []),
+  ];
+}
+
+function toldIn(told: string, stamp: Pick<Told, "charger" | "vehicle" | "at" | "receivedAt">): Told {
+  const [value, until, event]: [Told["value"], Told["until"], Told["event"]] = JSON.parse(told);
+  return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
+}
+
+/** The chargers that a vehicle was on, on the days that [from, until) touches. */
+export const querySeats = (
+  database: DatabaseSync,
+  vehicle: VehicleId,
+  from: Instant,
+  until: Instant,
+): readonly ChargerId[] =>
+  database
+    .prepare("SELECT DISTINCT charger FROM seat WHERE vehicle = ? AND day BETWEEN ? AND ? ORDER BY charger")
+    .all(text(vehicle), dayOf(from), dayOf(until))
+    .map(({ charger }) => chargerId(String(charger)));

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+
+import { lookAtEvents, reportDesk } from "../../src/core/reporting/desk.ts";
+import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
+import { eventId } from "../../src/core/units.ts";
+import { reportsView } from "../../src/operator/reportView.ts";
+import { at, live } from "../support/anEvent.ts";
+import { aReportedEvent, reportSettings } from "../support/aReport.ts";
+
+const sent: ReportRecord = {
+  name: "EV-1/0/0",
+  event: eventId("EV-1"),
+  descriptor: 0,
+  k: 0,
+  payloadType: "USAGE",
+  span: { from: at("10:00"), until: at("11:00") },
+  summary: "1 vehicle, 4.2 kWh",
+  flags: [],
+  composedAt: at("11:00:30"),
+  since: at("11:00:30"),
+  state: "sent",
+  nextTry: null,
+  attempts: 1,
+  status: 201,
+  reason: null,
+  receipt: "R-1",
+  sentAt: at("11:00:31"),
+};
+
+test("every descriptor shows: what is to come and when, what never will and why, then what was made", () => {
+  const desk = reportDesk();
+  const foreign = live(aReportedEvent(), { id: eventId("EV-9") });
+  const known = [live(aReportedEvent()), foreign].map((event) => [event.id, event] as const);
+  lookAtEvents(desk, new Map(known), {
+    settings: reportSettings(),
+    enabled: true,
+    concernsUs: ({ event }) => event !== foreign.revision.event,
+  });
+  const rows = reportsView(desk, [sent]);
+  expect(rows).toMatchObject([
+    {
+      name: "EV-7731/0/0",
+      state: "planned",
+      payloadType: "USAGE",
+      from: "2026-11-21T12:00:00.000Z",
+      until: "2026-11-21T13:00:00.000Z",
+      due: "2026-11-21T13:00:30.000Z",
+    },
+    { name: "EV-9/0", state: "flagged", reason: "none of its targets is a vehicle of this site", due: null },
+    {
+      name: "EV-1/0/0",
+      state: "sent",
+      due: null,
+      composedAt: "2026-11-21T11:00:30.000Z",
+      sentAt: "2026-11-21T11:00:31.000Z",
+      receipt: "R-1",
+    },
+  ]);
+  const [first, ...others] = rows.map((row) => Object.keys(row).toSorted());
+  for (const keys of others) expect(keys).toEqual(first);
+});

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import type { Report } from "../../src/core/reporting/report.ts";
+import { amperes, eventId, instant } from "../../src/core/units.ts";
+import { reportAnswer, ReportTray } from "../../src/sim/reports.ts";
+import { type ReportFormat, writeReport } from "../../src/vtn/wire/report.ts";
+
+const START = instant(Date.parse("2026-11-21T12:00:00Z"));
+const span = { from: START, until: instant(START + 3_600_000) };
+
+const report: Report = {
+  event: eventId("EV-1"),
+  program: "PRG-1",
+  descriptor: 0,
+  k: 0,
+  name: "EV-1/0/0",
+  span,
+  payloadDescriptors: [{ payloadType: "USAGE", readingType: "DIRECT_READ", units: "KWH" }],
+  resources: [
+    {
+      name: "veh-1",
+      quality: "OK",
+      causes: [],
+      snapshot: {
+        energy: 4.2,
+        current: 16,
+        power: 11,
+        soc: 71,
+        told: { kind: "current", amperes: amperes(16) },
+      },
+      intervals: [
+        {
+          id: 0,
+          span,
+          payloads: [
+            { type: "USAGE", values: [4.2] },
+            { type: "DATA_QUALITY", values: ["OK"] },
+          ],
+          notes: [],
+        },
+      ],
+    },
+  ],
+  flags: [],
+};
+const written = (format: ReportFormat): unknown =>
+  writeReport(report, format, {
+    clientName: "depot",
+    notes: true,
+    location: { latitude: 60, longitude: 11 },
+  });
+
+test.each(["openadr30", "openadr31", "vehicleChargeAction"] as const)(
+  "a report as %s is taken as that",
+  (format) => {
+    const tray = new ReportTray();
+    const taken = tray.take(written(format), START);
+    expect(taken).toMatchObject({ id: "R-1", format, event: "EV-1" });
+    expect(tray.taken).toEqual([taken]);
+    if (typeof taken !== "string")
+      expect(reportAnswer(taken)).toMatchObject({ id: "R-1", createdDateTime: "2026-11-21T12:00:00.000Z" });
+  },
+);
+
+test.each<readonly [string, unknown]>([
+  ["nothing", null],
+  ["another event's fields", { event: "EV-1" }],
+  ["no program", { ...(written("openadr30") as object), programID: "" }],
+  ["a field of our own", { ...(written("openadr31") as object), flags: [] }],
+  ["a payload without a value", JSON.parse(JSON.stringify(written("openadr30")).replace("[4.2]", "[]"))],
+])("%s is refused, and it says why", (_what, body) => {
+  const tray = new ReportTray();
+  expect(tray.take(body, START)).toMatch(/^no report: openadr30: .+; openadr31: .+; vehicleChargeAction: .+/);
+  expect(tray.taken).toEqual([]);
+});

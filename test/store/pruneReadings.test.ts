@@ -1,0 +1,26 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { readingsOf } from "../../src/core/reporting/reading.ts";
+import { after, chargerId, instant, millis, minutes } from "../../src/core/units.ts";
+import { connection } from "../../src/store/connection.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { countReadings, pruneReadings } from "../../src/store/pruneReadings.ts";
+import { putReadings } from "../../src/store/readings.ts";
+import { NOON } from "./words.ts";
+
+test("past their number the oldest readings go first, however young they are (F95)", () => {
+  const database = new DatabaseSync(":memory:");
+  migrate(database);
+  const open = connection(database);
+  const readings = Array.from({ length: 100 }, (_, n) => after(NOON, millis(n * 1000))).flatMap((at) =>
+    readingsOf({ charger: chargerId("bay-01"), vehicle: null }, { at, powerW: at }, at, null),
+  );
+  countReadings(open, putReadings(database, readings));
+  pruneReadings(open, after(NOON, minutes(5)), minutes(60), 50);
+  const left = database.prepare("SELECT count(*) AS rows, min(at) AS oldest FROM reading").get();
+  // Whole minutes go: the first of the two.
+  expect(left).toEqual({ rows: 40, oldest: after(NOON, minutes(1)) });
+  expect(open.getMeta.get("readings")).toEqual({ value: "40" });
+  pruneReadings(open, instant(NOON + 5), minutes(60), 50);
+  expect(database.prepare("SELECT count(*) AS rows FROM reading").get()).toEqual({ rows: 40 });
+});
