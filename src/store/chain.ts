@@ -1,4 +1,4 @@
-import { createHmac, hash } from "node:crypto";
+import { chainHash, headSeal } from "../core/chain.ts";
 
 /** A row without its facts and its hash, in the order in which it is hashed and stored. */
 export type Cells = readonly [
@@ -28,15 +28,16 @@ export interface Head {
 /** Before the first row. */
 export const GENESIS: Head = { seq: 0, hash: "0".repeat(64) };
 
-/** SHA-256, hex, of the previous hash, a newline, and the JSON array of the cells and the facts. */
-export function rowHash(previous: string, cells: Cells, facts: string): string {
-  return hash("sha256", `${previous}\n${JSON.stringify(cells).slice(0, -1)},${facts}]`);
-}
+/** What of a row is hashed: the JSON array of its cells and its facts. */
+export const rowText = (cells: Cells, facts: string): string =>
+  `${JSON.stringify(cells).slice(0, -1)},${facts}]`;
 
-/** Shows that a head was written by the holder of the site key: without it, cutting rows off would not show. */
-export function seal(siteKey: Buffer, head: Head): string {
-  return createHmac("sha256", siteKey).update(`audit head\n${head.seq}\n${head.hash}`).digest("hex");
-}
+/** Of the previous hash and the row's text. */
+export const rowHash = (previous: string, cells: Cells, facts: string): string =>
+  chainHash(previous, rowText(cells, facts));
+
+/** Only the holder of the site key can make it. */
+export const seal = (siteKey: Buffer, head: Head): string => headSeal(siteKey, head.seq, head.hash);
 
 export type Checked =
   | { readonly ok: true; readonly rows: number; readonly head: Head }

@@ -29,11 +29,13 @@ export class Witness implements Disposable {
     this.#siteKey = siteKey;
   }
 
-  saw(head: Head): void {
+  /** False: the file system takes no writes. The rows are safe without; a witness that stays behind is none against them. */
+  saw(head: Head): boolean {
     try {
       writeSync(this.#descriptor, sealed(this.#siteKey, head), 0, "latin1");
+      return true;
     } catch {
-      // The rows are safe without it; a witness that stays behind is no witness against them.
+      return false;
     }
   }
 

@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Broken, type ShownRow, verifyProof } from "../core/proof/verify.ts";
+import { readSiteKey } from "../store/siteKey.ts";
+import { configFile, configuration } from "./configuration.ts";
+import { askDaemon } from "./daemon.ts";
+import { complain, type ExitCode, say } from "./outcome.ts";
+import { withState } from "./storedState.ts";
+
+/** Broken lines that are named; the rest is counted. */
+const MOST_NAMED = 20;
+/** Rows asked for at a time. */
+const PAGE = 10_000;
+
+/** `proof verify FILE`: as far as key and state are at hand, and it says how far that was. */
+export async function proofVerify(
+  file: string,
+  named: string | undefined,
+  keyFile: string | undefined,
+): Promise<ExitCode> {
+  if (named !== undefined && keyFile !== undefined) {
+    complain("-c FILE or --key FILE: the configuration names a key of its own");
+    return 2;
+  }
+  const text = textOf(file);
+  if (text === null) return 1;
+  const isConfigured = keyFile === undefined && configFile(named) !== undefined;
+  const config = isConfigured ? configuration(named) : undefined;
+  if (config === null) return 2;
+  const state = config?.state ?? null;
+  const siteKey = keyOf(keyFile ?? (state === null ? null : join(state, "site.key")));
+  if (siteKey === "unreadable") return 1;
+  const { broken, lines, rows } = verifyProof(text, siteKey);
+  const compared = state === null ? null : await compare(rows, state);
+  const wrong = [...broken, ...(compared?.strange ?? [])];
+  if (wrong.length > 0) {
+    for (const { line, reason } of wrong.slice(0, MOST_NAMED)) complain(`${file}, line ${line}: ${reason}`);
+    if (wrong.length > MOST_NAMED) complain(`and ${wrong.length - MOST_NAMED} more lines`);
+    return 1;
+  }
+  say(`${file} is whole: ${lines} lines, ${rows.length} rows of the record, each with its own hash`);
+  if (siteKey === null)
+    complain(
+      "not checked: its seal, for which the site's key is needed (-c FILE or --key FILE); without it, whoever changed the file could have computed all hashes anew",
+    );
+  else say("its seal, and that of the record's head, were made with this site's key");
+  if (compared === null)
+    complain("not checked: whether its rows are those of the record, as no state is at hand (-c FILE)");
+  else say(compared.words);
+  return 0;
+}
+
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
+}
+
+function keyOf(path: string | null): Buffer | null | "unreadable" {
+  if (path === null) return null;
+  const key = readSiteKey(path);
+  if (key.ok) return key.siteKey;
+  complain(key.reason);
+  return "unreadable";
+}
+
+interface Compared {
+  readonly strange: readonly Broken[];
+  readonly words: string;
+}
+
+/** With the record itself. Null: it cannot be read, which has been told. */
+async function compare(rows: readonly ShownRow[], state: string): Promise<Compared | null> {
+  const strange: Broken[] = [];
+  let kept = 0;
+  for (let from = 0; from < rows.length; from += PAGE) {
+    const page = rows.slice(from, from + PAGE);
+    const hashes = await hashesOf(
+      page.map(({ seq }) => seq),
+      state,
+    );
+    if (typeof hashes === "string") {
+      complain(hashes);
+      return null;
+    }
+    for (const { line, seq, hash } of page) {
+      const known = hashes.get(seq);
+      if (known !== undefined) kept += 1;
+      if (known !== undefined && known !== hash)
+        strange.push({ line, reason: `row ${seq} is not the one of the record` });
+    }
+  }
+  const rest = rows.length - kept;
+  const words = `${kept} of its rows are those of the record${rest === 0 ? "" : `; the other ${rest} are not kept there`}`;
+  return { strange, words };
+}
+
+async function hashesOf(
+  seqs: readonly number[],
+  state: string,
+): Promise<ReadonlyMap<number, string> | string> {
+  const answer = await askDaemon(state, "POST", "/audit/hashes", { seqs });
+  return answer.kind === "answered"
+    ? new Map(answer.body as readonly (readonly [number, string])[])
+    : withState(state, ({ store }) => store.hashes(seqs));
+}

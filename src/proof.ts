@@ -1,0 +1,121 @@
+import { siteCalendar } from "./calendar.ts";
+import type { Config } from "./config/schema.ts";
+import type { KnownEvent } from "./core/control/known.ts";
+import { type ProofInput, proofFacts } from "./core/proof/compose.ts";
+import type { Fact } from "./core/proof/fact.ts";
+import { sealed } from "./core/proof/seal.ts";
+import { type Format, spelled } from "./core/proof/spelling.ts";
+import { comparableDays } from "./core/reporting/baseline.ts";
+import type { FillContext } from "./core/reporting/evidence.ts";
+import type { Reading } from "./core/reporting/reading.ts";
+import { withMargins } from "./core/reporting/subject.ts";
+import { overSince } from "./core/retention.ts";
+import { eventId, type Instant, instant, type VehicleId, type Window } from "./core/units.ts";
+import type { Store } from "./store/store.ts";
+
+/** What a proof is made from, whoever makes it: the daemon, or a verb on the stored state. */
+export interface ProofSources {
+  readonly config: Config;
+  readonly store: Store;
+  readonly siteKey: Buffer;
+  readonly now: () => Instant;
+  /** What is stored of the event; null: nothing any more. */
+  readonly known: KnownEvent | null;
+}
+
+/** A text that is a proof, or a sentence why there is none. */
+export type Proven =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly reason: string };
+
+/** At once: for a verb, which has nothing else to do. */
+export function proofNow(event: string, format: Format, sources: ProofSources): Proven {
+  const facts = factsOn(event, sources);
+  return typeof facts === "string" ? refused(facts) : written([...facts], format, sources);
+}
+
+/** The loop is given back after this long, ms: chargers do not wait for a proof. */
+const TURN = 10;
+
+/** A little at a time: for the daemon. */
+export async function proofGently(
+  event: string,
+  format: Format,
+  sources: ProofSources & { readonly monotonic: () => number },
+): Promise<Proven> {
+  const { monotonic } = sources;
+  const facts = factsOn(event, sources);
+  if (typeof facts === "string") return refused(facts);
+  const sofar: Fact[] = [];
+  let began = monotonic();
+  for (const fact of facts) {
+    sofar.push(fact);
+    if (monotonic() - began < TURN) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    began = monotonic();
+  }
+  return written(sofar, format, sources);
+}
+
+const refused = (reason: string): Proven => ({ ok: false, reason });
+
+const written = (facts: readonly Fact[], format: Format, { siteKey }: ProofSources): Proven => ({
+  ok: true,
+  text: spelled(sealed(facts, siteKey), format),
+});
+
+/** A text says why there are none. The record is read at once, as it is now; the readings as they are asked for. */
+function factsOn(id: string, sources: ProofSources): Iterable<Fact> | string {
+  const { config, store, siteKey, now, known } = sources;
+  const event = eventId(id);
+  const record = store.eventRows(event, known === null ? instant(0) : overSince(known));
+  if (!record.ok)
+    return `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`;
+  const { rows, checkpoint } = record;
+  if (rows.length === 0 && known === null) {
+    const pruned = checkpoint === null ? "" : "; the oldest rows of the record are no longer kept";
+    return `nothing is known of an event ${event}${pruned}`;
+  }
+  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+  const chargers = new Map(config.chargers.map((charger) => [charger.id, charger]));
+  const context: FillContext = {
+    settings: config.report,
+    chargers,
+    vehicles,
+    calendar: siteCalendar(config.site.timezone),
+  };
+  const input: ProofInput = {
+    event,
+    site: config.site,
+    now: now(),
+    known,
+    record: { rows, checkpoint, head: store.head() },
+    expansion: { siteKey, vehicles, settings: config.control },
+    context,
+    readings: (vehicle, window) => readingsOf(vehicle, window, sources, context),
+    reports: store.reports({ event, limit: MOST_REPORTS }).map((record) => ({
+      record,
+      body: store.report(record.name)?.body ?? null,
+    })),
+  };
+  return proofFacts(input);
+}
+
+/** More reports on one event than this are not meant. */
+const MOST_REPORTS = 10_000;
+
+/** What was said on the chargers that it was on, and on its own. */
+function readingsOf(
+  vehicle: VehicleId,
+  window: Window,
+  { store }: ProofSources,
+  { calendar, settings, vehicles }: FillContext,
+): readonly Reading[] {
+  const home = vehicles.get(vehicle)?.charger ?? null;
+  return withMargins([window, ...comparableDays(window, calendar)], settings.maxGap).flatMap(
+    ({ from, until }) => {
+      const seats = store.seats(vehicle, from, until);
+      return store.readings(new Set(home === null ? seats : [...seats, home]), from, until);
+    },
+  );
+}

@@ -1,0 +1,115 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { factOf, type RecordRow, textOf } from "../core/audit.ts";
+import { chainHash } from "../core/chain.ts";
+import { isOverruled } from "../core/proof/share.ts";
+import { firstIndex } from "../core/reporting/bisect.ts";
+import type { EventId, Instant } from "../core/units.ts";
+import { GENESIS, rowText } from "./chain.ts";
+import { auditRow, chainRow } from "./rows.ts";
+
+/** What the record says of one event. */
+export type EventRows =
+  | {
+      readonly ok: true;
+      readonly rows: readonly RecordRow[];
+      /** What pruning left in the place of the rows before the first; null: nothing was pruned. */
+      readonly checkpoint: RecordRow | null;
+    }
+  /** Row `seq` does not have the hash that it should have: nothing can be proven from this record. */
+  | { readonly ok: false; readonly seq: number };
+
+/**
+ * The rows that concern an event, in order: its own, the decisions in which it was overruled or that took over from it,
+ * and until `until`, when its last window ends, what befell the daemon and the chargers, and what people did. Throws
+ * SQLite errors.
+ */
+export function queryEventRows(database: DatabaseSync, event: EventId, until: Instant): EventRows {
+  const ends = database
+    .prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit WHERE event = ?")
+    .get(event);
+  const checkpoint = newestCheckpoint(database);
+  if (typeof ends?.["first"] !== "number") return { ok: true, rows: [], checkpoint };
+  const start = textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
+  const last = Math.max(Number(ends["last"]), lastBy(database, until));
+  const found = database
+    .prepare(
+      `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
+         OR audit.kind = 'decision' AND instr(audit.facts, ?) > 0) ORDER BY audit.seq`,
+    )
+    .all(ends["first"], last, event, `"event":${JSON.stringify(event)}`)
+    .map((row) => recordRow(row, start));
+  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
+  const concerning = found.filter((row) => concerns(row, event, chargers));
+  const rows = [...concerning, ...successors(database, event, concerning, start)].toSorted(
+    (a, b) => a.seq - b.seq,
+  );
+  const broken = rows.find(({ previous, text, hash }) => chainHash(previous, text) !== hash);
+  return broken === undefined ? { ok: true, checkpoint, rows } : { ok: false, seq: broken.seq };
+}
+
+/** Each row with the hash of the one before it. */
+const ROWS = `SELECT audit.*, before.hash AS previous
+  FROM audit LEFT JOIN audit AS before ON before.seq = audit.seq - 1`;
+
+/** What a person did to a charger concerns those that were on it. */
+function concerns(row: RecordRow, event: EventId, chargers: ReadonlySet<string | null>): boolean {
+  if (row.event === event) return true;
+  return row.kind === "decision"
+    ? isOverruled(event, row)
+    : row.charger === null || chargers.has(row.charger);
+}
+
+/** Where no release ended what the event asked of a vehicle, the decision that did. */
+function successors(
+  database: DatabaseSync,
+  event: EventId,
+  rows: readonly RecordRow[],
+  start: string,
+): readonly RecordRow[] {
+  const next = database.prepare(
+    `${ROWS} WHERE audit.charger = ? AND audit.seq > ? AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1`,
+  );
+  const decisions = rows.filter(({ kind }) => kind === "decision");
+  const last = new Map(decisions.map((row) => [row.charger, row]));
+  return [...last.values()].flatMap(({ charger, vehicle, seq, facts }) => {
+    const isReleased = textOf(factOf(facts, "told"), "kind") === "release";
+    const row = isReleased ? undefined : next.get(charger, seq);
+    const after = row === undefined ? null : recordRow(row, start);
+    return after !== null && after.vehicle === vehicle && after.event !== event ? [after] : [];
+  });
+}
+
+/** `start`: where the first row that is kept continues from. */
+function recordRow(row: Record<string, SQLOutputValue>, start: string): RecordRow {
+  const stored = chainRow(row);
+  const previous = row["previous"] === null ? start : String(row["previous"]);
+  return { ...auditRow(stored), previous, text: rowText(stored.cells, stored.facts) };
+}
+
+/** Rows are written in order of time, but for steps of the clock. */
+function lastBy(database: DatabaseSync, until: Instant): number {
+  const ends = database.prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit").get();
+  const [first, last] = [Number(ends?.["first"] ?? 1), Number(ends?.["last"] ?? 0)];
+  const at = database.prepare("SELECT at FROM audit WHERE seq = ?");
+  return first - 1 + firstIndex(last - first + 1, (index) => Number(at.get(first + index)?.["at"]) > until);
+}
+
+/** Null: the record begins with its first row. */
+function newestCheckpoint(database: DatabaseSync): RecordRow | null {
+  if (database.prepare("SELECT 1 FROM audit WHERE seq = 1").get() !== undefined) return null;
+  const row = database
+    .prepare("SELECT * FROM audit WHERE kind = 'checkpoint' ORDER BY seq DESC LIMIT 1")
+    .get();
+  return row === undefined ? null : recordRow({ ...row, previous: null }, GENESIS.hash);
+}
+
+/** The hashes of those of these rows that are kept. Throws SQLite errors. */
+export function queryHashes(database: DatabaseSync, seqs: readonly number[]): ReadonlyMap<number, string> {
+  const hash = database.prepare("SELECT hash FROM audit WHERE seq = ?");
+  return new Map(
+    seqs.flatMap((seq) => {
+      const row = hash.get(seq);
+      return row === undefined ? [] : [[seq, String(row["hash"])] as const];
+    }),
+  );
+}

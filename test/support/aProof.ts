@@ -1,0 +1,121 @@
+import type { AuditEntry, Json, RecordRow } from "../../src/core/audit.ts";
+import { headSeal } from "../../src/core/chain.ts";
+import { type ProofInput, proofFacts } from "../../src/core/proof/compose.ts";
+import type { Fact } from "../../src/core/proof/fact.ts";
+import type { EventRecord } from "../../src/core/proof/record.ts";
+import { sealed } from "../../src/core/proof/seal.ts";
+import { type Format, spelled } from "../../src/core/proof/spelling.ts";
+import { chargerId, eventId, millis, vehicleId } from "../../src/core/units.ts";
+import { GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
+import { cellsOf } from "../../src/store/rows.ts";
+import { aContext, SITE_KEY } from "./aCharger.ts";
+import { anEvent, at, live } from "./anEvent.ts";
+import { charging, fillContext, from } from "./aReading.ts";
+
+/** An entry on EV-7731; on veh-214 at bay-01 unless told otherwise, and about nobody where that is null. */
+export const anEntry = (
+  time: string,
+  kind: AuditEntry["kind"],
+  words: string,
+  facts: Json = null,
+): AuditEntry => ({
+  at: at(time),
+  kind,
+  charger: kind === "event" || kind === "daemon" ? null : chargerId("bay-01"),
+  vehicle: kind === "event" || kind === "daemon" || kind === "operator" ? null : vehicleId("veh-214"),
+  event: kind === "daemon" || kind === "operator" ? null : eventId("EV-7731"),
+  command: kind === "decision" || kind === "outcome" ? "7-1" : null,
+  words,
+  facts,
+});
+
+export const CLAIM = {
+  event: "EV-7731",
+  priority: 1,
+  asked: "16 A",
+  from: "2026-11-21T05:02:17.000Z",
+  until: "2026-11-21T06:02:17.000Z",
+  offsetMs: 137_000,
+  spreadMs: 600_000,
+  cutAt: null,
+};
+
+/** EV-7731 as it usually goes. */
+export const STORY: readonly AuditEntry[] = [
+  anEntry("04:00", "event", "event EV-7731 is new (webhook): 16 A", {
+    outcome: "new",
+    source: "webhook",
+    revision: "2026-11-21T04:00:00.000Z",
+    start: "2026-11-21T05:00:00.000Z",
+    durationMs: 3_600_000,
+    randomizeStartMs: 600_000,
+    priority: 1,
+    ask: { kind: "current", level: 16 },
+    hash: "ab".repeat(32),
+    targets: { vehicles: 1, foreignVehicles: 2, foreignTypes: [] },
+    odd: [],
+  }),
+  anEntry("04:30", "daemon", "setpointd started"),
+  anEntry("05:02", "decision", "bay-01 (Bus 214) to 16 A", {
+    winner: CLAIM,
+    overruled: [],
+    told: { kind: "current", value: 16, unit: "A" },
+  }),
+  anEntry("05:03", "outcome", "acknowledged by the broker after 12 ms", { progress: "acknowledged", ms: 12 }),
+  anEntry("05:04", "outcome", "accepted by the charger", { progress: "accepted" }),
+  anEntry("05:05", "outcome", "followed: draws 15.8 A", { progress: "followed" }),
+  {
+    ...anEntry("06:02", "decision", "bay-01 released: event EV-7731 has ended", {
+      winner: null,
+      overruled: [],
+      told: { kind: "release", value: null, unit: null },
+    }),
+    command: "7-2",
+  },
+];
+
+/** The entries as the store would keep them. */
+export function rowsOf(entries: readonly AuditEntry[]): readonly RecordRow[] {
+  let previous = GENESIS.hash;
+  return entries.map((entry, index): RecordRow => {
+    const seq = index + 1;
+    const cells = cellsOf(seq, entry);
+    const facts = JSON.stringify(entry.facts);
+    const row = {
+      ...entry,
+      seq,
+      previous,
+      text: rowText(cells, facts),
+      hash: rowHash(previous, cells, facts),
+    };
+    previous = row.hash;
+    return row;
+  });
+}
+
+export function recordOf(rows: readonly RecordRow[]): EventRecord {
+  const { seq, hash } = rows.at(-1) ?? GENESIS;
+  return { rows, head: { seq, hash, seal: headSeal(SITE_KEY, seq, hash) }, checkpoint: null };
+}
+
+/** All that is known of EV-7731 at 07:00. */
+export const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
+  event: eventId("EV-7731"),
+  site: { id: "depot", timezone: "Europe/Oslo" },
+  now: at("07:00"),
+  known: live(anEvent({ randomizeStart: millis(0) })),
+  record: recordOf(rowsOf(STORY)),
+  expansion: aContext(),
+  context: fillContext(),
+  readings: () => charging(from("05:00", "06:00"), 11_000, { every: 60 }),
+  reports: [],
+  ...changes,
+});
+
+export const factsOf = (changes: Partial<ProofInput> = {}): readonly Fact[] => [
+  ...proofFacts(aProofInput(changes)),
+];
+
+/** The file. */
+export const proofText = (format: Format, changes: Partial<ProofInput> = {}): string =>
+  spelled(sealed(factsOf(changes), SITE_KEY), format);
