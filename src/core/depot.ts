@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
@@ -7,17 +7,21 @@ import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
 import type { KnownEvent } from "./control/known.ts";
+import type { Held } from "./control/pace.ts";
+import { Ramp } from "./control/ramp.ts";
 import type { ControlSettings } from "./control/settings.ts";
 import { type Verdict, verdict } from "./control/verdict.ts";
 import { DueQueue } from "./dueQueue.ts";
 import type { Rejected } from "./delivery.ts";
 import type { Remembered } from "./ledger.ts";
-import type { Reason, WallClock } from "./reason.ts";
+import { type Reason, type WallClock, whileHeld } from "./reason.ts";
 import type { Charger } from "./site/charger.ts";
 import { Plugs } from "./site/plug.ts";
+import { Silence } from "./site/silence.ts";
 import type { Telemetry } from "./site/telemetry.ts";
 import type { Vehicle } from "./site/vehicle.ts";
-import { type ChargerId, type EventId, type Instant, minutes, type VehicleId } from "./units.ts";
+import { Writes } from "./site/writes.ts";
+import { type ChargerId, earlier, type EventId, type Instant, minutes, type VehicleId } from "./units.ts";
 
 export interface DepotSetup {
   readonly chargers: readonly Charger[];
@@ -67,8 +71,14 @@ export class Depot {
   readonly commands = new Map<ChargerId, CommandRecord>();
   readonly holds = new Map<ChargerId, Hold>();
   readonly presence = new Map<ChargerId, Presence>();
+  readonly silence = new Silence();
   /** Why each charger was last told what it was told, since the start. */
   readonly why = new Map<ChargerId, Reason>();
+  /** Chargers whose increase has to wait, and for what. */
+  readonly held = new Map<ChargerId, Held>();
+  readonly writes = new Writes();
+  /** Null: the site may rise at once. */
+  readonly ramp: Ramp | null;
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
   /** Dispatches that a look has weighed, won or lost. */
@@ -89,7 +99,8 @@ export class Depot {
   lookedAt: Instant | null = null;
   #missing: ReadonlyMap<EventId, number> = new Map();
   readonly #rubbish = new Set<string>();
-  #listed: ReadonlySet<EventId> = new Set();
+  /** Of the last complete list; null: there was none since the start. */
+  #listed: ReadonlySet<EventId> | null = null;
   readonly #setup: DepotSetup;
   readonly #wakes = new DueQueue<ChargerId>();
   readonly #wakeOf = new Map<ChargerId, Instant>();
@@ -103,6 +114,8 @@ export class Depot {
     this.wallClock = setup.wallClock;
     this.reach = reachOf(setup.chargers);
     this.plugs = new Plugs(setup.vehicles);
+    const { releaseRamp } = setup.settings;
+    this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
     this.unsure = new Set(setup.unsure ? this.chargers.keys() : []);
   }
 
@@ -113,7 +126,8 @@ export class Depot {
     this.holds.clear();
     this.undurable.clear();
     this.agenda = new Agenda();
-    this.lookedAt ??= remembered.lookedAt ?? now;
+    // A clock that was set back since: what it has still ahead of it was not looked at.
+    this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
     for (const known of remembered.events) this.remember(known, this.lookedAt);
     for (const record of remembered.commands) {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";
@@ -124,6 +138,7 @@ export class Depot {
       if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
+    this.ramp?.recall(this.commands.values(), this.chargers);
   }
 
   get expansion(): ExpandContext {
@@ -134,6 +149,13 @@ export class Depot {
   remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
     this.known.set(known.id, known);
     return this.agenda.replace(known.id, expand(known, this.expansion), now);
+  }
+
+  /** Plans everything anew after the clock was set back: what had ended by it may be open again. */
+  replan(now: Instant): void {
+    this.agenda = new Agenda();
+    this.lookedAt = now;
+    for (const known of this.known.values()) this.remember(known, now);
   }
 
   /** Number of the next command. */
@@ -161,13 +183,17 @@ export class Depot {
 
   /** Whether this rubbish was not seen before. */
   isFirstSight({ id, path, reason, raw }: Rejected): boolean {
-    const print = createHash("sha256")
-      .update(JSON.stringify([id, path, reason, raw]))
-      .digest("base64");
+    const print = hash("sha256", JSON.stringify([id, path, reason, raw]), "base64");
     if (this.#rubbish.has(print)) return false;
     if (this.#rubbish.size >= MOST_RUBBISH) this.#rubbish.clear();
     this.#rubbish.add(print);
     return true;
+  }
+
+  /** Why a charger was told what it was told last, and what holds back what is to come; null: not known since the start. */
+  whyOf(charger: Charger): Reason | null {
+    const [why, held] = [this.why.get(charger.id) ?? null, this.held.get(charger.id)];
+    return why === null || held === undefined ? why : whileHeld(why, held, charger, this.wallClock);
   }
 
   presenceOf(charger: ChargerId): Presence {
@@ -185,7 +211,11 @@ export class Depot {
   /** The chargers that asked to be looked at by now. */
   woken(now: Instant): ReadonlySet<ChargerId> {
     const due = this.#wakes.due(now);
-    for (const charger of due) this.#wakeOf.delete(charger);
+    for (const charger of due) {
+      // A later one that an earlier one took the place of wakes nobody: each look asks for more, and they would multiply.
+      if ((this.#wakeOf.get(charger) ?? Infinity) > now) due.delete(charger);
+      else this.#wakeOf.delete(charger);
+    }
     return due;
   }
 
@@ -202,8 +232,20 @@ export class Depot {
    */
   listed(ids: ReadonlySet<EventId> | null, now: Instant): readonly EventId[] {
     this.#listed = ids ?? this.#listed;
+    if (this.#listed === null) return [];
     this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
     return [...this.#missing.keys()].filter((id) => this.isMissing(id));
+  }
+
+  /** The partner's list holds it, or may hold it: there was no complete list yet. */
+  mayBeListed(id: EventId): boolean {
+    return this.#listed === null || this.#listed.has(id);
+  }
+
+  /** It is over, and will not be asked for any more. */
+  forget(id: EventId, now: Instant): void {
+    this.known.delete(id);
+    this.agenda.replace(id, [], now);
   }
 
   isMissing(id: EventId): boolean {

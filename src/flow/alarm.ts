@@ -1,4 +1,4 @@
-import { map, type Observable, startWith, switchMap, timer } from "rxjs";
+import { interval, map, merge, type Observable, startWith, switchMap, timer } from "rxjs";
 
 import { between, type Instant, type Millis, millis, seconds } from "../core/units.ts";
 
@@ -14,9 +14,12 @@ export const alarm = (
   next: () => Instant | undefined,
   now: () => Instant,
 ): Observable<Instant> =>
-  looked$.pipe(
-    startWith(undefined),
-    // A look may have brought something earlier: the old nap is forgotten.
-    switchMap(() => timer(nap(next(), now()))),
-    map(now),
-  );
+  merge(
+    // Looks that come often put the nap off for ever: a clock that was set back must show all the same.
+    interval(LONGEST_NAP),
+    looked$.pipe(
+      startWith(undefined),
+      // A look may have brought something earlier: the old nap is forgotten.
+      switchMap(() => timer(nap(next(), now()))),
+    ),
+  ).pipe(map(now));

@@ -70,6 +70,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
       ports.looked();
     }),
     concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
+    tap(() => looked$.next()), // a commit that failed asks for another look soon
     mergeMap((waiting) => range(0, Math.min(waiting, WINDOW))),
     mergeMap(() => stages.sendWaiting(), WINDOW), // one in flight per charger; what waits is replaced
     tap(() => looked$.next()), // a publish asks for its refresh, or for another try

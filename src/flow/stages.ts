@@ -11,6 +11,7 @@ import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Touch } from "./ports.ts";
 import { startOver, wantsLease } from "./startOver.ts";
+import { fallSilent, heardAgain } from "./silence.ts";
 import { take } from "./take.ts";
 
 const jumped = (jump: Millis, at: Instant): Change => ({
@@ -54,10 +55,11 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     depot.toSend.values().find((charger) => !depot.inFlight.has(charger) && !depot.undurable.has(charger));
 
   const send = async (charger: ChargerId): Promise<void> => {
-    const command = depot.commands.get(charger)?.command;
-    if (command === undefined) return;
+    const known = depot.commands.get(charger);
+    if (known === undefined) return;
+    const { command, replaces } = known;
     const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
-    const came = await ports.send(command, lease);
+    const came = await ports.send(command, lease, replaces);
     ports.write(outcome(depot, command, came, ports.now(), ports.random()));
     const record = depot.commands.get(charger);
     if (came.ok && record !== undefined) sent.set(charger, record);
@@ -88,8 +90,12 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       const before = clock;
       clock = { wall: ports.now(), monotonic: ports.monotonic() };
       const jump = jumpBetween(before, clock);
+      if (jump < 0) depot.replan(clock.wall);
       const { touched, changes, late } = advance(depot, clock.wall);
       ports.write(changes);
+      const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
+      ports.write(fallen.changes);
+      for (const words of fallen.warnings) ports.warn(words);
       if (jump !== 0) {
         ports.write([jumped(jump, clock.wall)]);
         return touchesOf(depot.chargers.keys());
@@ -100,9 +106,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
 
     hear(message: ChargerMessage): readonly Touch[] {
       const { changes, touched, warning } = hear(depot, message, ports.now());
-      ports.write(changes);
+      const again = heardAgain(depot, message, ports.monotonic(), ports.now());
+      ports.write([...again.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
-      return touched;
+      return again.touched.length === 0 ? touched : [...touched, ...again.touched];
     },
 
     everyone(): readonly Touch[] {
@@ -111,9 +118,9 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
 
     /** The broker is there again. What is on its way by now went to it, not to the one before. */
     brokerReturned(broker: string): readonly Touch[] {
-      return [...depot.chargers.values()]
-        .filter((charger) => charger.broker === broker)
-        .map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
+      const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
+      for (const { id } of back) depot.silence.pardon(id, ports.monotonic());
+      return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
     },
 
     allowStarts(): readonly Touch[] {
@@ -171,8 +178,14 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
         const charger = depot.chargers.get(id);
         if (charger === undefined) continue;
         const verdict = depot.verdictOn(charger, ports.now());
-        const why = depot.why.get(id) ?? null;
-        const state = chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why);
+        const why = depot.whyOf(charger);
+        const state = chargerState(
+          verdict,
+          depot.commands.get(id),
+          depot.presenceOf(id),
+          why,
+          depot.silence.has(id),
+        );
         const { ok } = await ports.publishState(id, JSON.stringify(state));
         if (ok) continue;
         depot.dirty.add(id);

@@ -31,5 +31,6 @@ export function wantsLease(depot: Depot, charger: ChargerId, now: Instant): bool
   if (record === undefined || record.sentAt === null) return false;
   const { command, sentAt } = record;
   if (command.desired.kind === "release" || (command.until !== null && command.until <= now)) return false;
-  return after(sentAt, depot.settings.refresh) <= now;
+  const refresh = depot.chargers.get(charger)?.refresh ?? null;
+  return refresh !== null && after(sentAt, refresh) <= now;
 }

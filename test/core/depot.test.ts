@@ -27,6 +27,8 @@ const remembered = (changes: Partial<Remembered> = {}): Remembered => ({
   events: [live(anEvent(noSpread))],
   commands: [],
   holds: [],
+  duties: [],
+  outbox: [],
   lookedAt: null,
   ...changes,
 });
@@ -234,4 +236,32 @@ test("dispatches that were found to be nowhere are said once", () => {
   const dispatch = aDispatch();
   depot.nowhere.add(dispatch);
   expect([depot.nowhere.has(dispatch), depot.nowhere.has(aDispatch())]).toEqual([true, false]);
+});
+
+test("F21: what a clock that was ahead had left behind lies ahead again after a restart", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ lookedAt: at("06:30") }), at("04:30"));
+  expect([depot.lookedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
+});
+
+test("F21: what had ended by a clock that was ahead is planned anew once it is set back", () => {
+  const depot = aPicture();
+  depot.restore(remembered(), at("04:30"));
+  depot.agenda.advance(at("07:00"));
+  depot.replan(at("04:31"));
+  expect([depot.lookedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
+});
+
+test("a wake that an earlier one took the place of wakes nobody", () => {
+  const depot = aPicture();
+  depot.wake(bay, at("05:05"));
+  depot.wake(bay, at("05:01"));
+  expect([...depot.woken(at("05:01"))]).toEqual([bay]);
+  expect([...depot.woken(at("05:05"))]).toEqual([]);
+  depot.wake(bay, at("05:20"));
+  depot.wake(bay, at("05:10"));
+  expect([...depot.woken(at("05:10"))]).toEqual([bay]);
+  depot.wake(bay, at("05:30"));
+  expect([...depot.woken(at("05:20"))]).toEqual([]);
+  expect([...depot.woken(at("05:30"))]).toEqual([bay]);
 });

@@ -75,6 +75,34 @@ test("a clock that is set back ends what holds no longer, and starts nothing twi
   expect(depot.audit("daemon").filter((words) => words.includes("set back by"))).toHaveLength(1);
 });
 
+test("F21: a clock that was ahead for a while has not used up the windows that it passed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("07:00");
+  vi.setSystemTime(Date.parse("2026-11-21T10:00:00Z"));
+  await depot.until("10:02");
+  expect(depot.audit("missed")).toHaveLength(1);
+  vi.setSystemTime(Date.parse("2026-11-21T07:02:00Z"));
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "09:00:00.000 bay-01 release"]);
+});
+
+test("F21: a clock that was set back is noticed within a minute, however often chargers speak", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T07:00:00Z"));
+  for (let seconds = 0; seconds < 80; seconds += 20) {
+    await depot.telemetry("bay-01", { powerW: 5000 });
+    await depot.passes(20_000);
+  }
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
 test("an event 30 days ahead starts on time, not when a timer overflows (F26)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -36,6 +36,37 @@ test("while the disk is full nothing new is sent and what holds keeps its lease;
   expect(depot.standing()).toEqual(["bay-01 14 A until 09:20:00.000", "bay-02 12 A until 09:20:00.000"]);
 });
 
+test("what went out but could not be recorded is refreshed, not repeated with every try (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00");
+  depot.disk.full = true;
+  await depot.until("08:05:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  expect(depot.messages().length).toBeLessThan(10);
+  depot.disk.full = false;
+  await depot.until("08:07");
+  expect(depot.audit("outcome").filter((words) => words.includes("acknowledged by the broker"))).toHaveLength(
+    1,
+  );
+});
+
+test("a start that could not be stored is tried again every few seconds, with nothing else going on (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .pollingEvery("1h")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("07:59:50");
+  depot.disk.full = true;
+  await depot.until("08:00:12");
+  depot.disk.full = false;
+  await depot.until("08:00:18");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
 test("two looks that share a commit that fails are both done again (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

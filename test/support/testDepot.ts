@@ -1,6 +1,8 @@
+import { expect } from "vitest";
+
 import type { AuditKind } from "../../src/core/audit.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
-import { chargerId, instant, iso } from "../../src/core/units.ts";
+import { chargerId, instant, iso, millis } from "../../src/core/units.ts";
 import { standDown } from "../../src/flow/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -8,6 +10,12 @@ import type { ScriptedPartner } from "./scriptedPartner.ts";
 import { advanceTo, settled, virtualNow } from "./virtualTime.ts";
 import { type DepotSetup, SITE_KEY, wired } from "./wiredDepot.ts";
 import { moment, revisionTime, type WireEvent, wireEvent, type Wish } from "./wireEvent.ts";
+
+interface TestSetup extends DepotSetup {
+  readonly partner: ScriptedPartner;
+  /** While full, every commit fails. */
+  readonly disk: { full: boolean };
+}
 
 /**
  * The real core, flow and store, wired as app.ts wires them, in virtual time. Only the other parties are scripted:
@@ -21,12 +29,13 @@ export class TestDepot {
   readonly warnings: string[] = [];
   readonly siteKey = SITE_KEY;
   looks = 0;
-  readonly #setup: DepotSetup;
+  clockAgrees = true;
+  readonly #setup: TestSetup;
   readonly #recorded = new Set<string>();
   readonly #forgotten = new Set<string>();
   #running: ReturnType<typeof wired> | null = null;
 
-  constructor(setup: DepotSetup) {
+  constructor(setup: TestSetup) {
     this.#setup = setup;
     this.partner = setup.partner;
     this.disk = setup.disk;
@@ -38,12 +47,18 @@ export class TestDepot {
 
   start(): void {
     this.#running = wired(this.#setup, {
+      now: virtualNow,
+      monotonic: () => millis(performance.now()),
+      partner: this.partner,
       floor: this.floor,
       looked: () => {
         this.looks += 1;
       },
       warn: (words) => this.warnings.push(words),
-      recorded: (command) => this.#recorded.add(command),
+      clockAgrees: () => this.clockAgrees,
+      recorded: (rows) => {
+        for (const { command } of rows) if (command !== null) this.#recorded.add(command);
+      },
     });
     this.brokerReturns();
   }
@@ -135,6 +150,11 @@ export class TestDepot {
     await this.hears({ kind: "online", charger: chargerId(charger), online, snapshot });
   }
 
+  /** Heard, but no time passes. */
+  says(message: ChargerMessage): void {
+    this.#up.charger$.next(message);
+  }
+
   async hears(message: ChargerMessage): Promise<void> {
     this.#up.charger$.next(message);
     await this.passes(10);
@@ -178,8 +198,33 @@ export class TestDepot {
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
       .map(({ words }) => words);
 
+  /** Ids of the events that are known, in memory and on disk alike. */
+  knownEvents = (): readonly string[] => {
+    const stored = this.#up.store.remembered().events.map(({ id }) => id);
+    expect(new Set(this.#up.depot.known.keys())).toEqual(new Set(stored));
+    return stored;
+  };
+
+  /** Chargers that fell silent. */
+  unreachable = (): readonly string[] =>
+    [...this.#up.depot.chargers.keys()].filter((id) => this.#up.depot.silence.has(id));
+
+  /** Whether the record holds from its first row, or its checkpoint, to its head. */
+  verified = () => this.#up.store.verify();
+
   /** How often the store has committed since the start. */
   commits = (): number => this.#up.store.stats().commits;
+
+  /** What the partner is owed and has got: "sent EV-1/0/0 1 vehicle, 4.2 kWh". */
+  reports = (): readonly string[] =>
+    (this.#up.reports?.view() ?? []).map(({ state, name, summary, reason }) =>
+      [state, name, summary, reason].filter((part) => part !== null).join(" "),
+    );
+
+  async resend(name: string): Promise<void> {
+    this.#up.reports?.resend(name);
+    await this.passes(10);
+  }
 
   /** What each charger that is not its own master stands under: "bay-01 10 A until 09:00:00.000". */
   standing = (): readonly string[] =>

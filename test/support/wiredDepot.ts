@@ -2,22 +2,44 @@ import pino from "pino";
 import { filter, map, merge, Subject } from "rxjs";
 
 import type { ControlConfig } from "../../src/config/control.ts";
+import type { ReportConfig } from "../../src/config/report.ts";
+import type { Command, Sent } from "../../src/core/control/command.ts";
+import type { Delivery } from "../../src/core/delivery.ts";
+import type { PostAnswer } from "../../src/core/reporting/outbox.ts";
 import { Depot } from "../../src/core/depot.ts";
+import type { Retention } from "../../src/core/retention.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { type ChargerId, type Millis, millis } from "../../src/core/units.ts";
-import { control, states } from "../../src/flow/control.ts";
+import type { ChargerId, EventId, Instant, Millis } from "../../src/core/units.ts";
+import { control, type ControlSources, states } from "../../src/flow/control.ts";
 import type { Hint } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
+import { retention } from "../../src/flow/retention.ts";
 import { afterFirstFetch, partnerSources } from "../../src/flow/sources.ts";
-import { openState } from "../../src/store/open.ts";
+import { type Opened, openState } from "../../src/store/open.ts";
+import type { AuditRow } from "../../src/store/rows.ts";
 import type { Fetched as Asked } from "../../src/vtn/fetched.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import { wallClock } from "../../src/wallClock.ts";
-import type { ScriptedFloor } from "./scriptedFloor.ts";
-import type { ScriptedPartner } from "./scriptedPartner.ts";
-import { virtualNow } from "./virtualTime.ts";
+import { wiredReports } from "./wiredReports.ts";
+
+/** The partner's event service, as the daemon reaches it. */
+interface PartnerSide {
+  readonly list: () => Promise<Asked>;
+  readonly event: (id: EventId) => Promise<Asked>;
+  readonly settled: (delivery: Delivery) => void;
+  /** Absent: it takes every report. */
+  readonly post?: (body: string) => Promise<PostAnswer>;
+}
+
+/** The broker with its chargers, as the daemon reaches them. */
+interface FloorSide {
+  readonly send: (command: Command, lease: Millis) => Promise<Sent>;
+  readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
+  /** Absent: always. */
+  readonly isUp?: boolean;
+}
 
 export interface DepotSetup {
   readonly directory: string;
@@ -26,47 +48,51 @@ export interface DepotSetup {
   readonly control: ControlConfig;
   readonly pollEvery: Millis;
   readonly random: () => number;
-  readonly partner: ScriptedPartner;
   readonly publishesStates: boolean;
-  /** While full, every commit fails. */
-  readonly disk: { full: boolean };
+  /** Absent: nothing is reported. */
+  readonly report?: ReportConfig;
+  /** Absent: everything is kept. */
+  readonly retention?: Retention;
 }
 
-/** What a run of the daemon tells the test. */
-interface World {
-  readonly floor: ScriptedFloor;
+/** What surrounds one run of the daemon, and what it tells the test. */
+export interface World {
+  readonly now: () => Instant;
+  readonly monotonic: () => Millis;
+  readonly partner: PartnerSide;
+  readonly floor: FloorSide;
   readonly looked: () => void;
   readonly warn: (words: string) => void;
-  /** A row about this command is committed. */
-  readonly recorded: (command: string) => void;
+  /** These rows are committed. */
+  readonly recorded: (rows: readonly AuditRow[]) => void;
+  /** Between the run and what it reaches, where something is to go wrong. */
+  readonly meddle?: Meddling;
+  /** Whether the partner's clock agrees; absent: it does. */
+  readonly clockAgrees?: () => boolean;
+}
+
+export interface Meddling {
+  readonly opened?: (state: Opened & { ok: true }) => Opened & { ok: true };
+  readonly ports?: (ports: ControlPorts) => ControlPorts;
+  readonly sources?: (sources: ControlSources) => ControlSources;
 }
 
 /** Start offsets are derived from it. */
 export const SITE_KEY = Buffer.alloc(32, 7);
 const log = pino({ level: "silent" });
 
+const TAKEN: PostAnswer = { kind: "answered", status: 201, words: "", retryAfter: null };
+
 const asRead = (answer: Asked): Fetched => (answer.kind === "gone" ? { ...answer, kind: "read" } : answer);
 
 /** As in app.ts, but for the parties that are scripted. */
 export function wired(setup: DepotSetup, world: World) {
-  const {
-    directory,
-    chargers,
-    vehicles,
-    control: settings,
-    pollEvery,
-    random,
-    publishesStates,
-    partner,
-  } = setup;
-  const { floor } = world;
-  const now = virtualNow;
+  const { directory, chargers, vehicles, control: settings, pollEvery, random, publishesStates } = setup;
+  const { floor, partner, now, monotonic, meddle = {} } = world;
   const opened = openState(directory, { now, random: () => SITE_KEY, log });
   if (!opened.ok) throw new Error(opened.reason);
-  const { store, remembered, epoch, siteKey, setAside } = opened;
-  store.onCommitted = (rows) => {
-    for (const { command } of rows) if (command !== null) world.recorded(command);
-  };
+  const { store, remembered, epoch, siteKey, setAside } = meddle.opened?.(opened) ?? opened;
+  store.onCommitted = world.recorded;
 
   const depot = new Depot({
     chargers,
@@ -87,6 +113,12 @@ export function wired(setup: DepotSetup, world: World) {
   const hint$ = new Subject<Hint>();
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
+  const told$ = new Subject<Command>();
+  const changed$ = new Subject<void>();
+  const settled = (delivery: Delivery): void => {
+    partner.settled(delivery);
+    changed$.next();
+  };
   const { fetched$, polled$ } = partnerSources(
     depot,
     {
@@ -95,36 +127,64 @@ export function wired(setup: DepotSetup, world: World) {
       list: async () => asRead(await partner.list()),
       event: async (id) => asRead(await partner.event(id)),
       ask: (ids) => hint$.next(ids),
-      settled: (delivery, { ok }) => (ok ? partner.settled(delivery) : undefined),
+      settled: (delivery, { ok }) => (ok ? settled(delivery) : undefined),
     },
     hint$,
     pollEvery,
   );
-  const ports: ControlPorts = {
+  const honest: ControlPorts = {
     now,
     random,
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
     remembered: () => store.remembered(),
-    send: (command, lease) => floor.send(command, lease),
+    send: async (command, lease) => {
+      const sent = await floor.send(command, lease);
+      if (sent.ok) told$.next(command);
+      return sent;
+    },
     publishState: (charger, payload) => floor.publishState(charger, payload),
+    isLinked: () => floor.isUp ?? true,
     ask: (ids) => hint$.next(ids),
-    monotonic: () => millis(performance.now()),
+    monotonic,
     started: () => {},
     looked: world.looked,
     warn: world.warn,
   };
+  const ports = meddle.ports?.(honest) ?? honest;
   const startsAllowed$ = afterFirstFetch(fetched$);
   const brokerUp$ = broker$.pipe(
     filter(Boolean),
     map(() => ""),
   );
-  const controlled$ = control(
-    depot,
-    { webhook$, polled$, charger$, brokerUp$, startsAllowed$, freed$ },
-    ports,
-  );
-  const flow = merge(controlled$, publishesStates ? states(depot, ports) : []).subscribe();
+  const sources: ControlSources = { webhook$, polled$, charger$, brokerUp$, startsAllowed$, freed$ };
+  const controlled$ = control(depot, meddle.sources?.(sources) ?? sources, ports);
+  const pruned$ =
+    setup.retention === undefined
+      ? []
+      : retention(depot, setup.retention, {
+          ...ports,
+          clockAgrees: () => world.clockAgrees?.() ?? true,
+          oldRows: (query) => store.oldRows(query),
+          oldReports: (before, most) => store.oldReports(before, most),
+          reportedOn: () => store.reportedOn(),
+        });
+  const reports =
+    setup.report === undefined
+      ? null
+      : wiredReports(
+          setup.report,
+          { depot, store, remembered },
+          { charger$, told$, changed$ },
+          ports,
+          async (body) => (await partner.post?.(body)) ?? TAKEN,
+        );
+  const flow = merge(
+    controlled$,
+    publishesStates ? states(depot, ports) : [],
+    pruned$,
+    reports?.report$ ?? [],
+  ).subscribe();
   const receiveBody = receive({
     scheme: { kind: "bearer", secrets: () => ["s"] },
     now,
@@ -135,12 +195,12 @@ export function wired(setup: DepotSetup, world: World) {
       webhook$.next({
         delivery,
         settle: (answer) => {
-          if (answer.ok) partner.settled(delivery);
+          if (answer.ok) settled(delivery);
           resolve(answer);
         },
       });
       return promise;
     },
   });
-  return { store, depot, ports, flow, charger$, broker$, freed$, hint$, receive: receiveBody };
+  return { store, depot, ports, flow, reports, charger$, broker$, freed$, hint$, receive: receiveBody };
 }

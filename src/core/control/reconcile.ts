@@ -1,6 +1,7 @@
-import { after, earlier, type EventId, type Instant, type Millis, type VehicleId } from "../units.ts";
+import { after, earlier, type EventId, type Instant, type VehicleId } from "../units.ts";
 import type { Cause, Command, CommandRecord } from "./command.ts";
 import { limit, wattsPerAmpere } from "./limits.ts";
+import { type Held, heldBy, type Pace } from "./pace.ts";
 import type { Desired } from "./setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -16,19 +17,19 @@ export interface Decision {
 export type Step =
   /** `lookAt`: when the standing command wants to be looked at again, if it does. */
   | { readonly kind: "nothing"; readonly lookAt: Instant | null }
-  | { readonly kind: "decide"; readonly decision: Decision }
+  /** `held`: the standing command would end before what is to take its place may go out, so it is made longer. */
+  | { readonly kind: "decide"; readonly decision: Decision; readonly held: Held | null }
   /**
    * The standing command goes out once more with the same id: it renews the lease and adds no audit row.
    * `lookAt`: when a newer one, which has to wait, may take its place.
    */
-  | { readonly kind: "again"; readonly lookAt: Instant | null }
-  /** An increase that has to wait for the charger's minimum interval, or for the gate. */
-  | { readonly kind: "wait"; readonly lookAt: Instant | null };
+  | { readonly kind: "again"; readonly lookAt: Instant | null; readonly held: Held | null }
+  /** An increase that has to wait: for the gate, or for what holds it back. */
+  | { readonly kind: "wait"; readonly lookAt: Instant | null; readonly held: Held | null };
 
-export interface Situation {
+export interface Situation extends Pace {
   readonly now: Instant;
   readonly last: CommandRecord | undefined;
-  readonly refresh: Millis;
   /** The charger or the broker came back: what holds now is sent, changed or not. */
   readonly reassert: boolean;
   /** What it was told before was lost with the state: assert it once, release included (DESIGN 5.7). */
@@ -45,7 +46,7 @@ const UNSURE: Decision = {
   cause: "ended",
 };
 
-const AGAIN = { kind: "again", lookAt: null } as const;
+const AGAIN = { kind: "again", lookAt: null, held: null } as const;
 
 /** How often a release that is not seen to be followed is sent again before we let it rest. */
 const RELEASE_REFRESHES = 3;
@@ -56,24 +57,41 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   const isUnsure = last === undefined && situation.unsure && situation.startsAllowed;
   const wanted = wantedOf(verdict, last) ?? (isUnsure ? UNSURE : null);
   if (wanted === null)
-    return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, situation);
+    return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, verdict, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
   if (last !== undefined && (isSame(decision, last) || isCutShort(verdict, decision, last))) {
-    return standing(last, situation);
+    return standing(last, verdict, situation);
   }
-  if (decision.cause === "event" && !situation.startsAllowed) return waiting(null, situation);
-  const free = last === undefined ? now : freeAt(last, decision, verdict, now);
-  return free > now ? waiting(free, situation) : { kind: "decide", decision };
+  if (decision.cause === "event" && !situation.startsAllowed) {
+    // Who was away for long may find its last command over, and a pause carries no end of its own that would say so.
+    return isOver(verdict, decision, last)
+      ? { kind: "wait", lookAt: null, held: null }
+      : waiting(null, verdict, situation);
+  }
+  const held = last === undefined ? null : heldBy(last, decision.desired, verdict, situation, now);
+  if (held === null || last === undefined) return { kind: "decide", decision, held: null };
+  const { desired, until, vehicle, event } = last.command;
+  if (until === null || until > now) return waiting(held, verdict, situation);
+  return { kind: "decide", decision: { desired, until: held.until, vehicle, event, cause: "held" }, held };
 }
 
 /** Until a newer command may go out, the standing one keeps its lease, and is tried again where it did not arrive. */
-function waiting(free: Instant | null, situation: Situation): Step {
+function waiting(held: Held | null, verdict: Verdict, situation: Situation): Step {
   const { last } = situation;
-  if (last === undefined) return { kind: "wait", lookAt: free };
-  const meanwhile = standing(last, situation);
-  if (meanwhile.kind === "again") return { kind: "again", lookAt: free };
-  return { kind: "wait", lookAt: sooner(free, meanwhile.lookAt) };
+  const free = held?.until ?? null;
+  if (last === undefined) return { kind: "wait", lookAt: free, held };
+  const meanwhile = standing(last, verdict, situation);
+  // What would end before it is looked at the next time is looked at when it ends.
+  const ends = held === null ? null : last.command.until;
+  const lookAt = sooner(free, sooner(meanwhile.lookAt, ends));
+  return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, held };
 }
+
+/** What it was told for an event that does not hold any more. */
+const isOver = ({ overruled }: Verdict, next: Decision, last: CommandRecord | undefined): boolean =>
+  last?.command.cause === "event" &&
+  last.command.event !== next.event &&
+  !overruled.some(({ event }) => event.id === last.command.event);
 
 const sooner = (a: Instant | null, b: Instant | null): Instant | null =>
   a === null || b === null ? (a ?? b) : earlier(a, b);
@@ -106,7 +124,8 @@ const isAtRest = ({ cause }: Command): boolean => cause === "ended" || cause ===
 /** The command that stands: sent again when it never arrived, when someone came back, or when its lease wants renewing. */
 function standing(
   last: CommandRecord,
-  { now, refresh, reassert }: Situation,
+  { charger: { refresh } }: Verdict,
+  { now, reassert }: Situation,
 ): Step & { kind: "again" | "nothing" } {
   const { command, progress, sentAt, sends } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
@@ -115,8 +134,11 @@ function standing(
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
   // Nothing holds any more: who has taken its release need not hear of it at once because someone came back.
   const missed = reassert && !(isRelease && progress === "accepted");
-  if (missed || progress === "planned" || sentAt === null) return AGAIN;
+  // Sent but still planned: its outcome could not be recorded, which is no reason to repeat it at once.
+  if (missed || sentAt === null) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
+  // Every write wears it: what it was told stands without being repeated.
+  if (refresh === null) return { kind: "nothing", lookAt: null };
   const due = after(sentAt, refresh);
   // Sent in the future: the clock was set back, and the lease does not wait for it.
   return due <= now || sentAt > now ? AGAIN : { kind: "nothing", lookAt: due };
@@ -162,20 +184,3 @@ function withDeadband(decision: Decision, { command }: CommandRecord, verdict: V
 }
 
 const rises = (from: number, to: number, lessThan: number): boolean => to > from && to - from < lessThan;
-
-/** When the hardware may be written to again; a reduction need not wait, and no command waits past its own end. */
-function freeAt({ command }: CommandRecord, decision: Decision, { charger }: Verdict, now: Instant): Instant {
-  const wasSetBack = now < command.decidedAt;
-  if (wasSetBack || isReduction(command.desired, decision.desired)) return now;
-  const rested = after(command.decidedAt, charger.minInterval);
-  return command.until === null ? rested : earlier(rested, command.until);
-}
-
-/** Unless both can be compared and the level rises, it counts as a reduction: protection of hardware never delays one. */
-function isReduction(from: Desired, to: Desired): boolean {
-  if (to.kind === "release") return false;
-  if (from.kind === "pause") return to.kind === "pause";
-  if (from.kind === "current" && to.kind === "current") return to.amperes < from.amperes;
-  if (from.kind === "power" && to.kind === "power") return to.watts < from.watts;
-  return true;
-}

@@ -77,7 +77,8 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
   reconcile(verdict, {
     now: at("05:10:30"),
     last,
-    refresh: seconds(60),
+    writableAt: at("00:00"),
+    rampAt: at("00:00"),
     reassert: false,
     unsure: false,
     startsAllowed: true,
@@ -124,7 +125,7 @@ test("a pause carries no end, and names the event", () => {
 test("what was told already is only sent again when its refresh is due, with the same id", () => {
   const [verdict, last] = [should([event(16)]), told(A(16))];
   expect(look(verdict, last)).toEqual({ kind: "nothing", lookAt: at("05:11") });
-  expect(look(verdict, last, { now: at("05:11") })).toEqual({ kind: "again", lookAt: null });
+  expect(look(verdict, last, { now: at("05:11") })).toMatchObject({ kind: "again", lookAt: null });
 });
 
 test("a pause is refreshed like any level", () => {
@@ -288,7 +289,10 @@ test("within the dead band another event still gets a command of its own, at the
 
 test("F59: an increase waits for the charger's minimum interval", () => {
   const charger = { minInterval: seconds(45) };
-  expect(look(should([event(20)], charger), told(A(16)))).toEqual({ kind: "wait", lookAt: at("05:10:45") });
+  expect(look(should([event(20)], charger), told(A(16)))).toMatchObject({
+    kind: "wait",
+    lookAt: at("05:10:45"),
+  });
   expect(look(should([event(20)], charger), told(A(16)), { now: at("05:10:45") }).kind).toBe("decide");
   const power = should([aDispatch({ setpoint: W(12_000) })], charger);
   expect(look(power, told(W(11_000))).kind).toBe("wait");
@@ -304,8 +308,8 @@ test("a release waits as well, but never past the end of what was told before", 
 test("what waits does not let the standing command's lease run out", () => {
   const charger = { minInterval: minutes(30) };
   const wait = (now: Instant) => look(should([event(20)], charger), told(A(16)), { now });
-  expect(wait(at("05:10:30"))).toEqual({ kind: "wait", lookAt: at("05:11") });
-  expect(wait(at("05:11"))).toEqual({ kind: "again", lookAt: at("05:40") });
+  expect(wait(at("05:10:30"))).toMatchObject({ kind: "wait", lookAt: at("05:11") });
+  expect(wait(at("05:11"))).toMatchObject({ kind: "again", lookAt: at("05:40") });
 });
 
 test("a reduction that did not arrive is tried again while an increase waits", () => {
@@ -319,18 +323,29 @@ test("a reduction that did not arrive is tried again while an increase waits", (
 
 test("new starts wait until the partner was asked once, what was told before goes on", () => {
   const closed = { startsAllowed: false };
-  expect(look(should([event(16)]), undefined, closed)).toEqual({ kind: "wait", lookAt: null });
-  expect(look(should([event(10)]), told(A(16)), closed)).toEqual({ kind: "wait", lookAt: at("05:11") });
-  expect(look(should([event(10)]), told(A(16)), { ...closed, reassert: true })).toEqual({
+  expect(look(should([event(16)]), undefined, closed)).toMatchObject({ kind: "wait", lookAt: null });
+  expect(look(should([event(10)]), told(A(16)), closed)).toMatchObject({ kind: "wait", lookAt: at("05:11") });
+  expect(look(should([event(10)]), told(A(16)), { ...closed, reassert: true })).toMatchObject({
     kind: "again",
     lookAt: null,
   });
   expect(look(should(), told(A(16)), closed).kind).toBe("decide");
 });
 
+test("F01: a pause of an event that ended while nobody was there is not said again, whatever waits to start", () => {
+  const closed = { startsAllowed: false, reassert: true };
+  const paused = told(PAUSE);
+  const next = event(10, "EV-2");
+  expect(look(should([next]), paused, closed)).toMatchObject({ kind: "wait", lookAt: null });
+  expect(look(should([next]), undefined, closed).kind).toBe("wait");
+  const both = [aDispatch({ setpoint: A(10) }, { id: "EV-2", priority: 0 }), event(0)];
+  expect(look(should(both), paused, closed).kind).toBe("again");
+  expect(look(should([event(10)]), paused, closed).kind).toBe("again");
+});
+
 test("F93: nothing is sent again past its own end", () => {
   const over = told(A(16), { until: at("05:10:20") }, { progress: "planned", sentAt: null });
-  expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toEqual({
+  expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toMatchObject({
     kind: "wait",
     lookAt: null,
   });

@@ -1,0 +1,65 @@
+import { amperes, type ChargerId, chargerId, type Instant } from "../../src/core/units.ts";
+import { type PluggedVehicle, type SimulatedCharger, switchedOn } from "../../src/sim/charger.ts";
+import type { PlannedCharger } from "./plan.ts";
+import { type Standing, standingUnder } from "./oracle.ts";
+
+/** One outlet, and what is wrong with it. Moments are true time; what is past is over. */
+export interface Bay {
+  readonly plan: PlannedCharger;
+  readonly id: ChargerId;
+  model: SimulatedCharger;
+  /** Null: nobody; what is not one of ours is a stranger. */
+  guest: string | null;
+  /** What the gateway heard last of who is there; undefined: nothing since it started. */
+  heard: string | null | undefined;
+  connected: boolean;
+  /** What the broker keeps of its `online`. */
+  online: boolean;
+  offUntil: number;
+  deafUntil: number;
+  lyingUntil: number;
+  muteUntil: number;
+}
+
+const VOLTAGE = 230;
+
+export function bay(plan: PlannedCharger, guest: string | null, now: Instant): Bay {
+  const id = chargerId(plan.id);
+  const most = amperes(plan.maxCurrent);
+  const traits = {
+    id,
+    phases: plan.phases,
+    voltage: VOLTAGE,
+    minCurrent: amperes(6),
+    maxCurrent: most,
+    ownDefault: most,
+    ramp: 4,
+  };
+  return {
+    plan,
+    id,
+    model: switchedOn(traits, physical(guest, plan), now),
+    guest,
+    heard: undefined,
+    connected: true,
+    online: true,
+    offUntil: 0,
+    deafUntil: 0,
+    lyingUntil: 0,
+    muteUntil: 0,
+  };
+}
+
+/** A vehicle with a battery that no day fills. */
+export const physical = (guest: string | null, { maxCurrent }: PlannedCharger): PluggedVehicle | null =>
+  guest === null
+    ? null
+    : { id: guest, identity: null, maxCurrent: amperes(maxCurrent), capacityWh: 1e7, soc: 10 };
+
+/** What it says of who is there. */
+export const toldBy = ({ plan, guest }: Bay): string | null => (plan.tells ? guest : null);
+
+/** What it does now. */
+export function standingOf({ model: { order } }: Bay, now: Instant): Standing {
+  return order === null || order.expires <= now ? { kind: "free" } : standingUnder(order.desired);
+}

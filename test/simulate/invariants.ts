@@ -1,0 +1,253 @@
+import type { Json } from "../../src/core/audit.ts";
+import { type Command, commandId } from "../../src/core/control/command.ts";
+import type { ChargerId, Millis } from "../../src/core/units.ts";
+import type { AuditRow } from "../../src/store/rows.ts";
+import { allowed, isSame, type Share, shareOf, type Site, standingUnder, type TrueEvent } from "./oracle.ts";
+import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
+
+/** One message on its way to a charger. */
+export interface Publish {
+  readonly command: Command;
+  readonly lease: Millis;
+  /** By the gateway's clock. */
+  readonly at: number;
+  /** Monotonic, ms. */
+  readonly elapsed: number;
+  /** The gateway's clock is behind: it may live through what is over once more. */
+  readonly isBehind: boolean;
+  /** Another publish to the same charger is not settled yet. */
+  readonly isBusy: boolean;
+}
+
+/** What was seen on the wire and on disk since midnight, over all runs of the daemon. */
+export class Seen {
+  /** The newest command of each charger. */
+  readonly newest = new Map<ChargerId, Command>();
+  readonly byId = new Map<string, Command>();
+  readonly decisions = new Map<string, AuditRow>();
+  /** Chargers for which a level or a pause was ever decided. */
+  readonly limited = new Set<ChargerId>();
+  /** Where a level's window was found to start, by event, vehicle, start and spread. */
+  readonly offsets = new Map<string, number>();
+  /** The oldest revision that the newest command of a charger can stand on, by charger and event. */
+  readonly revisions = new Map<string, number>();
+  /** When each charger was last sent to, the newest last. */
+  readonly recent = new Map<ChargerId, number[]>();
+  readonly site: Site;
+  readonly history: ReadonlyMap<string, readonly TrueEvent[]>;
+  readonly #rowsAfter: (seq: number) => readonly AuditRow[];
+  readonly #shares = new WeakMap<TrueEvent, Map<string, Share | null>>();
+  #lastSeq = 0;
+
+  constructor(
+    site: Site,
+    history: ReadonlyMap<string, readonly TrueEvent[]>,
+    rowsAfter: (seq: number) => readonly AuditRow[],
+  ) {
+    this.site = site;
+    this.history = history;
+    this.#rowsAfter = rowsAfter;
+  }
+
+  /** The row of a decision, if it is on disk by now. */
+  decisionOf(command: Command): AuditRow | undefined {
+    const id = commandId(command);
+    if (!this.decisions.has(id)) this.#read();
+    return this.decisions.get(id);
+  }
+
+  /** As `shareOf`, worked out once. */
+  readonly shareOf = (event: TrueEvent, vehicle: string): Share | null => {
+    const known = this.#shares.get(event) ?? new Map<string, Share | null>();
+    this.#shares.set(event, known);
+    const share = known.get(vehicle);
+    if (share !== undefined) return share;
+    const fresh = shareOf(event, vehicle, this.site);
+    known.set(vehicle, fresh);
+    return fresh;
+  };
+
+  #read(): void {
+    for (const row of this.#rowsAfter(this.#lastSeq)) {
+      this.#lastSeq = row.seq;
+      if (row.kind !== "decision" || row.command === null || row.charger === null) continue;
+      this.decisions.set(row.command, row);
+      if (winnerOf(row.facts) !== null) this.limited.add(row.charger);
+    }
+  }
+}
+
+/** Null: it holds; else what is wrong, in words. */
+type Rule = (publish: Publish, seen: Seen) => string | null;
+
+/** S1: every command on the wire has its row on disk, for the same charger and event. */
+function isRecorded({ command }: Publish, seen: Seen): string | null {
+  const row = seen.decisionOf(command);
+  if (row === undefined) return "it is not in the record";
+  const isIt = row.charger === command.charger && row.event === command.event;
+  return isIt ? null : "its row speaks of another charger or event";
+}
+
+/** S1, S2, S4: a level or a pause stands on a revision that the partner issued, in its window, within the limits. */
+function isAskedFor({ command, at }: Publish, seen: Seen): string | null {
+  if (command.desired.kind === "release") return null;
+  if (groundsOf(command, seen).length === 0) return "no revision of its event ever asked for that";
+  return command.until !== null && command.until <= at ? "its window is over" : null;
+}
+
+/** S4: a number, above zero, and no more than the charger can do. */
+function isWithinLimits({ command }: Publish, { site }: Seen): string | null {
+  const { desired } = command;
+  if (desired.kind === "pause" || desired.kind === "release") return null;
+  const charger = site.chargers.find(({ id }) => id === command.charger);
+  if (charger === undefined) return "there is no such charger";
+  const most = desired.kind === "current" ? charger.maxCurrent : charger.maxCurrent * charger.phases * 230;
+  const level = desired.kind === "current" ? desired.amperes : desired.watts;
+  return Number.isFinite(level) && level > 0 && level <= most ? null : "it is beyond the limits";
+}
+
+/** S3: the offset of an event and a vehicle is within its spread, and the same for ever. */
+function keepsItsOffset({ command }: Publish, seen: Seen): string | null {
+  const winner = winnerOf(seen.decisionOf(command)?.facts);
+  // Where windows are clipped the spread is at most the duration: an edit of that moves the offset too.
+  if (winner === null || seen.site.knobs.randomizedEnd === "clip") return null;
+  const { offset, spread, start } = winner;
+  if (!(offset >= 0 && offset <= spread)) return `its offset is ${offset} ms of ${spread} ms`;
+  const key = JSON.stringify([command.event, command.vehicle, start, spread]);
+  const before = seen.offsets.get(key) ?? offset;
+  seen.offsets.set(key, before);
+  return before === offset ? null : `its offset was ${before} ms and is ${offset} ms`;
+}
+
+interface Drawn {
+  readonly offset: number;
+  readonly spread: number;
+  readonly start: number;
+}
+
+/** The part of a decision's reason that tells how its window came about; null: it has no winner. */
+function winnerOf(facts: Json | undefined): Drawn | null {
+  const winner = memberOf(facts, "winner");
+  const [offset, spread] = [memberOf(winner, "offsetMs"), memberOf(winner, "spreadMs")].map(Number);
+  const from = memberOf(winner, "from");
+  if (offset === undefined || spread === undefined || typeof from !== "string") return null;
+  return { offset, spread, start: Date.parse(from) - offset };
+}
+
+const memberOf = (json: Json | undefined, name: string): Json | undefined =>
+  typeof json === "object" && json !== null
+    ? Object.entries(json).find(([key]) => key === name)?.[1]
+    : undefined;
+
+/** S5: what a charger is told of an event never goes back to an older revision. */
+function keepsToNewerRevisions({ command, isBehind }: Publish, seen: Seen): string | null {
+  if (command.desired.kind === "release" || isBehind) return null;
+  const grounds = groundsOf(command, seen);
+  const key = `${command.charger} ${command.event}`;
+  const before = seen.revisions.get(key) ?? 0;
+  const [oldest, newest] = [Math.min(...grounds), Math.max(...grounds)];
+  if (newest < before) return `it stands on revision ${newest + 1}, after one that stood on ${before + 1}`;
+  seen.revisions.set(key, Math.max(before, oldest));
+  return null;
+}
+
+/** S6: epoch and number of a charger's commands never go back. */
+function neverGoesBack({ command }: Publish, { newest }: Seen): string | null {
+  const before = newest.get(command.charger);
+  if (before === undefined) return null;
+  const isOlder =
+    command.epoch < before.epoch || (command.epoch === before.epoch && command.seq < before.seq);
+  return isOlder ? `it is older than ${commandId(before)}` : null;
+}
+
+/** S9: nothing is sent past its end, however long it waited. */
+const isInTime = ({ command: { until }, at }: Publish): string | null =>
+  until !== null && until <= at ? "its time has passed" : null;
+
+/** One publish in flight per charger. */
+const isAlone = ({ isBusy }: Publish): string | null => (isBusy ? "another is under way" : null);
+
+/** A refresh is the same command under the same id; a lease lasts three refreshes. */
+function isTheSameAgain({ command, lease }: Publish, { byId }: Seen): string | null {
+  if (lease !== 180_000) return `its lease is ${lease} ms`;
+  const before = byId.get(commandId(command));
+  return before === undefined || JSON.stringify(before) === JSON.stringify(command)
+    ? null
+    : "its id was another command";
+}
+
+/** Who was never limited is never released: a start leaves everyone alone whom no event ever touched. */
+const wasLimited = ({ command }: Publish, { limited }: Seen): string | null =>
+  command.desired.kind !== "release" || limited.has(command.charger) ? null : "it was never limited";
+
+const MOST_A_MINUTE = 30;
+
+/** F59: whatever fails, a charger is not flooded. */
+function isNotFlooded({ command: { charger }, elapsed }: Publish, { recent }: Seen): string | null {
+  const times = [...(recent.get(charger) ?? []), elapsed].slice(-MOST_A_MINUTE - 1);
+  recent.set(charger, times);
+  const first = times.length > MOST_A_MINUTE ? times[0] : undefined;
+  return first !== undefined && elapsed < first + 60_000 ? `message ${times.length} in a minute` : null;
+}
+
+/** What must hold of everything on the wire, by the sentence that a breach is told with. */
+const RULES: readonly (readonly [sentence: string, rule: Rule])[] = [
+  ["S1 a command is recorded before it is sent", isRecorded],
+  ["S1 S2 a command stands on what the partner asked, in its window", isAskedFor],
+  ["S3 an offset is drawn once", keepsItsOffset],
+  ["S4 a level is within the limits", isWithinLimits],
+  ["S5 a charger never goes back to an older revision", keepsToNewerRevisions],
+  ["S6 a charger's commands never go back", neverGoesBack],
+  ["S9 nothing is sent past its end", isInTime],
+  ["one publish in flight per charger", isAlone],
+  ["a refresh carries the same command under the same id", isTheSameAgain],
+  ["F59 a charger is not flooded", isNotFlooded],
+  ["nobody is released who was never limited", wasLimited],
+];
+
+export interface Breach {
+  readonly invariant: string;
+  readonly words: string;
+}
+
+/** Holds a message against every rule, and remembers it. */
+export function breachOf(publish: Publish, seen: Seen): Breach | null {
+  const { command } = publish;
+  let breach: Breach | null = null;
+  for (const [invariant, rule] of RULES) {
+    const wrong: string | null = breach === null ? rule(publish, seen) : null;
+    if (wrong !== null) breach = { invariant, words: `${spelled(command)}: ${wrong}` };
+  }
+  seen.newest.set(command.charger, command);
+  seen.byId.set(commandId(command), command);
+  return breach;
+}
+
+const spelled = (command: Command): string => {
+  const { kind } = command.desired;
+  const until = command.until === null ? "" : ` until ${new Date(command.until).toISOString().slice(11, 23)}`;
+  return `${command.charger} ${commandId(command)} ${kind}${until} for ${command.event}`;
+};
+
+/** Numbers of the revisions of its event that a level or a pause can stand on; a release can come at any time before the end. */
+function groundsOf(command: Command, seen: Seen): readonly number[] {
+  const charger = seen.site.chargers.find(({ id }) => id === command.charger);
+  const vehicle = seen.site.vehicles.find(({ id }) => id === command.vehicle);
+  if (charger === undefined || vehicle === undefined || command.event === null) return [];
+  return (seen.history.get(command.event) ?? []).flatMap((revision, number) =>
+    isGround(command, revision, charger, vehicle, seen) ? [number] : [],
+  );
+}
+
+function isGround(
+  { desired, until, decidedAt }: Command,
+  revision: TrueEvent,
+  charger: PlannedCharger,
+  vehicle: PlannedVehicle,
+  seen: Seen,
+): boolean {
+  const share = seen.shareOf(revision, vehicle.id);
+  if (share === null || decidedAt < share.from || decidedAt >= share.until) return false;
+  if (until !== null && until > share.until) return false;
+  return isSame(allowed(revision.plan.ask, charger, vehicle), standingUnder(desired));
+}

@@ -1,0 +1,120 @@
+import { MINUTE } from "./plan.ts";
+import { isSame, type Standing } from "./oracle.ts";
+
+const SECOND = 1_000;
+/** L1: undisturbed, nobody is wrong for longer than this; the start or the end of an event is no disturbance. */
+const SETTLE = 30 * SECOND;
+/** After a start, nothing new begins before the partner was asked, or for so long (DESIGN 5.7). */
+export const GATE = 11 * SECOND;
+/** A charger that was deaf or refused learns from the next refresh (5.6). */
+export const REFRESH = 60 * SECOND;
+/** A clock that was set is noticed at the end of a nap (5.7). */
+const NAP = 60 * SECOND;
+/** The partner is asked again after a failure within the longest back-off (5.7). */
+export const BACKOFF = 5 * MINUTE;
+/** An unplanned end releases within so much (5.2). */
+const TAIL = 10 * MINUTE;
+/** A change that only lists can tell of may still be on its way for so long. */
+const NEWS_LASTS = 30 * MINUTE;
+/** A request, with the jitter of the polling aside. */
+const REQUEST = 15 * SECOND;
+
+/**
+ * L1 for every charger. It does what the oracle says, or has not for at most 30 s; or one of these excuses it:
+ * - a fault that it suffers, until 30 s after its end; plus 11 s after a crash, a refresh after deafness, a nap after
+ *   the clock was set;
+ * - a change at the partner that concerns its vehicle, until 30 s after the first webhook with it was taken, plus the
+ *   10 min over which an unplanned end may be spread;
+ * - where no webhook brings it, until 30 s (and 10 min) after the next list could; after the second for an absence,
+ *   or for old news that came late; counted from when the partner, the disk and the gateway could work again, back-off
+ *   included;
+ * - where only telemetry can tell who is where, until 30 s after it did.
+ */
+export class Patience {
+  readonly #now: () => number;
+  /** The longest from one list to the next. */
+  readonly #list: number;
+  /** By charger, by vehicle, "*" for all. */
+  readonly #until = new Map<string, number>();
+  readonly #wrongSince = new Map<string, number>();
+  /** What changed at the partner lately: whom it concerns, and when. */
+  readonly #news: { readonly whom: readonly string[]; readonly at: number }[] = [];
+  /** Until then nothing may be heard of, or kept. */
+  #troubledUntil = 0;
+  /** Until then what was stored may carry a wrong moment. */
+  #wrongMomentsUntil = 0;
+
+  constructor(now: () => number, pollEvery: number) {
+    this.#now = now;
+    this.#list = 1.1 * pollEvery + REQUEST;
+  }
+
+  /** A fault: it takes so long, and 30 s. */
+  disturbed(whom: string, takes: number): void {
+    this.#excuse([whom], takes + SETTLE);
+  }
+
+  /** Something changed at the partner. `webhook`: when it is told; null: so many lists will tell. */
+  changed(whom: readonly string[], webhook: number | null, lists: number): void {
+    this.#news.push({ whom, at: this.#now() });
+    if (webhook === null) this.listsWillTell(whom, lists);
+    else this.#excuse(whom, webhook + SETTLE + TAIL);
+    this.heard(whom);
+  }
+
+  /** Only so many complete lists in a row can set this right. */
+  listsWillTell(whom: readonly string[], lists: number): void {
+    const trouble = Math.max(0, this.#troubledUntil - this.#now());
+    this.#excuse(whom, trouble + lists * this.#list + SETTLE + TAIL);
+  }
+
+  /** A change is stored now, with the moment that the gateway's clock shows. */
+  heard(whom: readonly string[]): void {
+    this.#excuse(whom, this.#wrongMomentsUntil - this.#now());
+  }
+
+  /** For so long nothing can be heard of, or kept. */
+  newsDelayed(takes: number): void {
+    this.#troubledUntil = Math.max(this.#troubledUntil, this.#now() + takes);
+    for (const whom of this.#recent()) this.listsWillTell(whom, 2);
+  }
+
+  /** The gateway's clock is wrong for so long. */
+  clockSet(by: number, lasts: number): void {
+    this.disturbed("*", lasts + NAP);
+    const until = this.#now() + lasts + Math.abs(by) + TAIL + SETTLE;
+    this.#wrongMomentsUntil = Math.max(this.#wrongMomentsUntil, until);
+    for (const whom of this.#recent()) this.heard(whom);
+  }
+
+  /** Whether this charger has been wrong for too long. */
+  isOver(charger: string, vehicle: string | null, does: Standing, should: Standing): boolean {
+    const now = this.#now();
+    if (isSame(does, should)) {
+      this.#wrongSince.delete(charger);
+      return false;
+    }
+    const since = this.#wrongSince.get(charger) ?? now;
+    this.#wrongSince.set(charger, since);
+    return now - since > SETTLE && !this.isExcused(charger, vehicle);
+  }
+
+  isExcused(charger: string, vehicle: string | null): boolean {
+    const until = ["*", charger, vehicle ?? "*"].map((whom) => this.#until.get(whom) ?? 0);
+    return this.#now() <= Math.max(...until);
+  }
+
+  /** Whether anybody is excused. */
+  get isNeeded(): boolean {
+    return [...this.#until.values()].some((until) => until > this.#now());
+  }
+
+  #recent(): readonly (readonly string[])[] {
+    return this.#news.filter(({ at }) => at > this.#now() - NEWS_LASTS).map(({ whom }) => whom);
+  }
+
+  #excuse(whom: readonly string[], forMs: number): void {
+    const until = this.#now() + forMs;
+    for (const one of whom) this.#until.set(one, Math.max(this.#until.get(one) ?? 0, until));
+  }
+}

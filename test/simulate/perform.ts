@@ -1,0 +1,130 @@
+import type { Courier, Message } from "./courier.ts";
+import type { FaultyDisk } from "./faultyDisk.ts";
+import { BACKOFF, type Patience, REFRESH } from "./patience.ts";
+import { type Action, MINUTE } from "./plan.ts";
+import type { SimFloor } from "./simFloor.ts";
+import type { SimGateway } from "./simGateway.ts";
+import type { SimPartner } from "./simPartner.ts";
+import type { VirtualClock } from "./virtualClock.ts";
+
+/** Everyone who takes part in a day. */
+export interface Cast {
+  readonly clock: VirtualClock;
+  readonly disk: FaultyDisk;
+  readonly gateway: SimGateway;
+  readonly partner: SimPartner;
+  readonly floor: SimFloor;
+  readonly courier: Courier;
+  readonly patience: Patience;
+}
+
+/** Who lost the broker is back within so much of its return. */
+export const RECONNECT = 3_000;
+/** After a failed commit everything is tried again so much later. */
+const COMMIT_RETRY = 6_000;
+/** A crash that nothing led to by then is called off. */
+const DISARMED_AFTER = 10 * MINUTE;
+
+/** Lets one thing happen, and excuses whom it disturbs. */
+export function perform(action: Action, cast: Cast): void {
+  const { gateway, floor, patience } = cast;
+  switch (action.kind) {
+    case "put":
+      return put(action, cast);
+    case "withdraw":
+      return withdraw(action, cast);
+    case "crash":
+      gateway.crashAt(action.point, action.downFor);
+      setTimeout(() => gateway.disarm(), DISARMED_AFTER);
+      return;
+    case "brokerGone":
+      floor.brokerGoes(action.lasts);
+      return patience.disturbed("*", action.lasts + RECONNECT);
+    case "linkLost":
+      floor.linkBreaks(action.lasts);
+      return patience.disturbed("*", action.lasts + RECONNECT);
+    // A slow broker and unruly messages excuse nobody: both are quicker than L1 asks.
+    case "brokerSlow":
+      return floor.isSlow(action.lasts);
+    case "unruly":
+      return floor.isUnruly(action.lasts);
+    case "partner":
+      return misanswer(action, cast);
+    case "reboot":
+      floor.reboots(action.charger, action.lasts);
+      return patience.disturbed(action.charger, action.lasts);
+    case "deaf":
+      floor.isDeaf(action.charger, action.lasts);
+      return patience.disturbed(action.charger, action.lasts + REFRESH);
+    case "lies":
+      floor.lies(action.charger, action.lasts);
+      return patience.disturbed(action.charger, action.lasts + REFRESH);
+    case "mute":
+      return floor.isMute(action.charger, action.lasts);
+    case "plug":
+      floor.plug(action.charger, action.vehicle);
+      return patience.disturbed("*", 0);
+    case "clock":
+      return setClock(action, cast);
+    case "disk":
+      return failDisk(action, cast);
+  }
+}
+
+type Of<Kind extends Action["kind"]> = Action & { readonly kind: Kind };
+
+function put({ event, sameTime, deliveries }: Of<"put">, cast: Cast): void {
+  const { partner, patience } = cast;
+  const before = partner.events.get(event.id)?.plan;
+  const whom = [...event.vehicles, ...(before?.vehicles ?? [])];
+  const body = partner.put(event, sameTime);
+  const revised = partner.events.get(event.id)?.revised ?? null;
+  // With a modification time that is known already a webhook is not believed: the list decides.
+  patience.changed(whom, sameTime ? null : first(deliveries), 1);
+  tell({ id: event.id, body, whom, revised }, deliveries, cast);
+}
+
+function withdraw({ id, deliveries }: Of<"withdraw">, cast: Cast): void {
+  const { partner, patience } = cast;
+  const whom = partner.events.get(id)?.plan.vehicles ?? [];
+  const body = partner.withdraw(id);
+  if (body === null) return;
+  patience.changed(whom, first(deliveries), 2);
+  tell({ id, body, whom, revised: null }, deliveries, cast);
+}
+
+const first = (deliveries: readonly number[]): number | null =>
+  deliveries.length === 0 ? null : Math.min(...deliveries);
+
+function tell(message: Message, deliveries: readonly number[], { courier }: Cast): void {
+  for (const delay of deliveries) setTimeout(() => void courier.deliver(message), delay);
+}
+
+function setClock({ by, lasts }: Of<"clock">, { clock, patience }: Cast): void {
+  clock.aheadBy += by;
+  setTimeout(() => {
+    clock.aheadBy -= by;
+  }, lasts);
+  patience.clockSet(by, lasts);
+}
+
+function misanswer({ how, lasts }: Of<"partner">, { partner, patience }: Cast): void {
+  partner.answers = how;
+  setTimeout(() => {
+    if (partner.answers === how) partner.answers = undefined;
+  }, lasts);
+  patience.newsDelayed(lasts + BACKOFF);
+}
+
+function failDisk({ how, lasts }: Of<"disk">, { clock, disk, gateway, patience }: Cast): void {
+  if (how === "slow") {
+    gateway.slowUntil = clock.monotonic() + lasts;
+    return patience.disturbed("*", lasts);
+  }
+  disk.state = how;
+  setTimeout(() => {
+    if (disk.state === how) disk.state = "sound";
+  }, lasts);
+  patience.disturbed("*", lasts + COMMIT_RETRY);
+  patience.newsDelayed(lasts + COMMIT_RETRY);
+}

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+
+import { dayFrom } from "./generate.ts";
+import { lostRelease, missedWakeUp, offsetsRedrawn, replayed, staleWins } from "./plants.ts";
+import { type Failure, playDay } from "./playDay.ts";
+import { shrunk } from "./shrink.ts";
+import type { Plant } from "./simGateway.ts";
+import { dayInWords } from "./words.ts";
+
+const CHARGERS = 2;
+const MOST_DAYS = 30;
+
+/** The first day that finds what is planted. */
+async function found(plant: Plant): Promise<{ readonly seed: number; readonly failure: Failure }> {
+  for (let seed = 1; seed <= MOST_DAYS; seed += 1) {
+    const { failure } = await playDay(dayFrom(seed, CHARGERS), { plant });
+    if (failure !== null) return { seed, failure };
+  }
+  throw new Error(`${MOST_DAYS} days did not find it`);
+}
+
+test.each([
+  ["a release that gets lost", lostRelease, /^L1/],
+  ["offsets that are drawn anew at each start", offsetsRedrawn, /^S[123]/],
+  ["commands that are replayed after a reconnection", replayed, /^S6|^S9|^F59|^one publish/],
+  ["an old revision that wins over a newer one", staleWins, /^L1|^S5/],
+  ["a start after which nobody wakes up", missedWakeUp, /^L1/],
+] as const)("the simulation finds %s", { timeout: 60_000 }, async (_, plant, invariant) => {
+  const { failure } = await found(plant);
+  expect(failure.invariant).toMatch(invariant);
+});
+
+test("a breach is cut down to a few lines that a person can follow", { timeout: 120_000 }, async () => {
+  const plant = missedWakeUp;
+  const { seed, failure } = await found(plant);
+  const day = dayFrom(seed, CHARGERS);
+  const least = await shrunk(day, failure, async (smaller) => (await playDay(smaller, { plant })).failure);
+  expect(least.failure.invariant).toBe(failure.invariant);
+  expect(least.day.actions.length).toBeLessThanOrEqual(4);
+  const lines = dayInWords(least.day).join("\n");
+  expect(lines).toMatch(/the gateway dies .*, back after/);
+  expect(lines).toMatch(/partner has E\d+: .* for .*v\d/);
+});

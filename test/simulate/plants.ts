@@ -1,0 +1,53 @@
+import { NEVER } from "rxjs";
+
+import type { ControlPorts } from "../../src/flow/ports.ts";
+import type { Plant } from "./simGateway.ts";
+
+/** Bugs that a day must find, laid between a run of the daemon and what it reaches. */
+
+/** A release is said to have gone out, and never does. */
+export const lostRelease: Plant = () => ({
+  ports: (ports) => ({
+    ...ports,
+    send: async (...sending) =>
+      sending[0].desired.kind === "release" ? { ok: true } : ports.send(...sending),
+  }),
+});
+
+/** Each start has another site key. */
+export const offsetsRedrawn: Plant = (run) => ({
+  opened: (state) => ({ ...state, siteKey: Buffer.alloc(32, 6 + run) }),
+});
+
+/** What could not be sent is kept, and goes out once something can be: what an MQTT library does unless it is kept from it. */
+export const replayed: Plant = () => {
+  const kept: Parameters<ControlPorts["send"]>[] = [];
+  return {
+    ports: (ports) => ({
+      ...ports,
+      send: async (...sending) => {
+        const sent = await ports.send(...sending);
+        if (!sent.ok) kept.push(sending);
+        else for (const old of kept.splice(0)) await ports.send(...old);
+        return sent;
+      },
+    }),
+  };
+};
+
+/** A webhook counts as newer than all before it, whatever its modification time. */
+export const staleWins: Plant = (run) => {
+  let news = run * 1_000_000;
+  return {
+    post: (body) => {
+      if (typeof body !== "object" || body === null || !("modificationDateTime" in body)) return body;
+      news += 1;
+      return { ...body, modificationDateTime: new Date(Date.UTC(2027, 0, 1) + news).toISOString() };
+    },
+  };
+};
+
+/** After a restart nobody says that new starts may happen. */
+export const missedWakeUp: Plant = (run) => ({
+  sources: (sources) => (run === 1 ? sources : { ...sources, startsAllowed$: NEVER }),
+});

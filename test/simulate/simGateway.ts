@@ -1,0 +1,214 @@
+import type { Charger } from "../../src/core/site/charger.ts";
+import type { Vehicle } from "../../src/core/site/vehicle.ts";
+import type { Instant, Millis } from "../../src/core/units.ts";
+import type { ControlConfig } from "../../src/config/control.ts";
+import type { ControlPorts } from "../../src/flow/ports.ts";
+import type { Opened } from "../../src/store/open.ts";
+import type { AuditRow } from "../../src/store/rows.ts";
+import type { Reception } from "../../src/vtn/reception.ts";
+import { type Meddling, wired } from "../support/wiredDepot.ts";
+import { FaultyDisk } from "./faultyDisk.ts";
+import type { CrashPoint } from "./plan.ts";
+import type { SimFloor } from "./simFloor.ts";
+import type { SimPartner } from "./simPartner.ts";
+
+/** What is planted in a run, for the simulation to find; `run` counts from 1. */
+export type Plant = (run: number) => Meddling & {
+  /** What becomes of a webhook body before it is read. */
+  readonly post?: (body: unknown) => unknown;
+};
+
+interface GatewayOptions {
+  readonly directory: string;
+  readonly chargers: readonly Charger[];
+  readonly vehicles: readonly Vehicle[];
+  readonly control: ControlConfig;
+  readonly pollEvery: Millis;
+  readonly random: () => number;
+  readonly now: () => Instant;
+  readonly monotonic: () => Millis;
+  readonly partner: SimPartner;
+  readonly floor: SimFloor;
+  readonly disk: FaultyDisk;
+  readonly plant: Plant;
+  /** What a new run finds in its state. */
+  readonly onOpened: (state: Opened & { ok: true }) => void;
+  readonly onCrash: (downFor: number) => void;
+  readonly stall: (ms: number) => void;
+}
+
+interface Run {
+  readonly wiring: ReturnType<typeof wired>;
+  readonly life: { over: boolean };
+  readonly spoil: (body: unknown) => unknown;
+  /** Hang up on those who wait for an answer. */
+  readonly callers: Set<() => void>;
+}
+
+const NEVER = new Promise<never>(() => {});
+
+/** The daemon as a process: the real core, flow and store, which can end at any await and be started again. */
+export class SimGateway {
+  crashes = 0;
+  /** Until then (monotonic ms) each commit holds everything up. */
+  slowUntil = 0;
+  readonly #options: GatewayOptions;
+  #runs = 0;
+  #run: Run | null = null;
+  #armed: { readonly point: CrashPoint; readonly downFor: number; turns: number } | null = null;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    options.disk.beforeCommit = () => {
+      this.#passes("before a commit");
+      if (this.#run?.life.over === true) throw FaultyDisk.gone();
+    };
+    options.disk.afterCommit = () => {
+      if (options.monotonic() < this.slowUntil) options.stall(Math.round(3_000 * options.random()));
+      this.#passes("after a commit");
+    };
+  }
+
+  get isUp(): boolean {
+    return this.#run !== null && !this.#run.life.over;
+  }
+
+  start(): void {
+    const { partner, floor, random, now, monotonic, plant, onOpened, ...setup } = this.#options;
+    const life = { over: false };
+    const alive = async <T>(answer: Promise<T>): Promise<T> => {
+      const value = await answer;
+      return life.over ? NEVER : value;
+    };
+    this.#runs += 1;
+    const planted = plant(this.#runs);
+    partner.newClient();
+    // It waits for a disk that can be opened, as whoever starts it again would.
+    const { state } = setup.disk;
+    setup.disk.state = "sound";
+    const wiring = wired(
+      // No `report` yet: reports want a partner here that takes them, and L3 beside the other invariants.
+      { ...setup, random, publishesStates: false },
+      {
+        now,
+        monotonic,
+        partner: {
+          list: () => alive(partner.list()),
+          event: (id) => alive(partner.event(id)),
+          settled: (delivery) => partner.settled(delivery),
+        },
+        floor,
+        looked: () => {},
+        warn: () => {},
+        recorded: () => {},
+        meddle: {
+          opened: (opened) => {
+            onOpened(opened);
+            return planted.opened?.(opened) ?? opened;
+          },
+          ports: (honest) => this.#mortal(planted.ports?.(honest) ?? honest, life, alive),
+          ...(planted.sources === undefined ? {} : { sources: planted.sources }),
+        },
+      },
+    );
+    setup.disk.state = state;
+    this.#run = { wiring, life, spoil: planted.post ?? ((body) => body), callers: new Set() };
+    floor.attach({
+      hear: (message) => wiring.charger$.next(message),
+      brokerUp: () => wiring.broker$.next(true),
+    });
+  }
+
+  /** A webhook request; null: nobody answers. */
+  async post(body: unknown): Promise<Reception | null> {
+    const run = this.#run;
+    if (run === null || run.life.over) return null;
+    const bytes = Buffer.from(JSON.stringify(run.spoil(body)));
+    const { promise, resolve } = Promise.withResolvers<Reception | null>();
+    const hangUp = (): void => resolve(null);
+    run.callers.add(hangUp);
+    void run.wiring.receive({ authorization: "Bearer s" }, bytes, this.#options.now()).then(resolve);
+    const answer = await promise;
+    run.callers.delete(hangUp);
+    return answer;
+  }
+
+  /** Rows of the record after one, as they are on disk. */
+  rowsAfter(seq: number): readonly AuditRow[] {
+    return this.#run?.wiring.store.audit({ after: seq, limit: 1_000_000 }) ?? [];
+  }
+
+  /** Follows the hash chain; null: it holds. */
+  chainFault(): string | null {
+    const verified = this.#run?.wiring.store.verify();
+    return verified === undefined || verified.ok ? null : verified.reason;
+  }
+
+  /** The process ends when it gets to that point. */
+  crashAt(point: CrashPoint, downFor: number): void {
+    const turns = typeof point === "object" ? point.turns : Infinity;
+    this.#armed = { point, downFor, turns };
+    this.#passes("at once");
+  }
+
+  disarm(): void {
+    this.#armed = null;
+  }
+
+  /** After each turn of the loop: one that has ended leaves nothing behind but what it committed. */
+  afterTurn(): void {
+    if (this.#armed !== null && (this.#armed.turns -= 1) <= 0) this.#die(this.#armed.downFor);
+    if (this.#run?.life.over === true) this.#bury(this.#run);
+  }
+
+  stop(): void {
+    if (this.#run === null) return;
+    this.#run.life.over = true;
+    this.#bury(this.#run);
+  }
+
+  #mortal(
+    ports: ControlPorts,
+    life: { readonly over: boolean },
+    alive: <T>(answer: Promise<T>) => Promise<T>,
+  ): ControlPorts {
+    return {
+      ...ports,
+      durable: () => alive(ports.durable()),
+      send: async (...sending) => {
+        this.#passes("before a publish");
+        if (life.over) return NEVER;
+        const sent = ports.send(...sending);
+        this.#passes("after a publish");
+        return alive(sent);
+      },
+    };
+  }
+
+  #passes(point: CrashPoint): void {
+    if (this.#armed !== null && this.#armed.point === point && this.isUp) this.#die(this.#armed.downFor);
+  }
+
+  #die(downFor: number): void {
+    this.#armed = null;
+    if (this.#run === null || this.#run.life.over) return;
+    this.#run.life.over = true;
+    this.crashes += 1;
+    this.#options.onCrash(downFor);
+    setTimeout(() => this.start(), downFor + 500);
+  }
+
+  #bury({ wiring, callers }: Run): void {
+    this.#run = null;
+    for (const hangUp of callers) hangUp();
+    this.#options.floor.detach();
+    wiring.flow.unsubscribe();
+    const { disk } = this.#options;
+    const { beforeCommit } = disk;
+    disk.beforeCommit = () => {
+      throw FaultyDisk.gone();
+    };
+    wiring.store[Symbol.dispose]();
+    disk.beforeCommit = beforeCommit;
+  }
+}

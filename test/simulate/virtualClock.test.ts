@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+
+import { instant } from "../../src/core/units.ts";
+import { VirtualClock } from "./virtualClock.ts";
+
+const never = (): boolean => false;
+
+test("timers ring in the order of their moments, and of equals as they were set", async () => {
+  using clock = new VirtualClock(instant(0));
+  const rung: string[] = [];
+  for (const [name, delay] of [["c", 30] as const, ["a", 10] as const, ["b", 10] as const])
+    setTimeout(() => rung.push(`${name} ${clock.monotonic()}`), delay);
+  const every = setInterval(() => rung.push(`tick ${clock.monotonic()}`), 20);
+  clearTimeout(setTimeout(() => rung.push("never"), 15));
+  await clock.advanceTo(45, never);
+  clearInterval(every);
+  await clock.advanceTo(100, never);
+  expect(rung).toEqual(["a 10", "b 10", "tick 20", "c 30", "tick 40"]);
+});
+
+test("what needs no time has happened before the next timer rings", async () => {
+  using clock = new VirtualClock(instant(0));
+  const seen: string[] = [];
+  setTimeout(() => {
+    setImmediate(() => {
+      seen.push("immediate");
+      void Promise.resolve().then(() => seen.push("its promise"));
+    });
+  }, 1);
+  setTimeout(() => seen.push("next"), 2);
+  await clock.advanceTo(2, never);
+  expect(seen).toEqual(["immediate", "its promise", "next"]);
+});
+
+test("the gateway's clock can be set while nothing else jumps", async () => {
+  using clock = new VirtualClock(instant(1000));
+  await clock.advanceTo(50, never);
+  clock.aheadBy = -500;
+  expect([clock.gateway(), clock.truth(), clock.monotonic()]).toEqual([550, 1050, 50]);
+});
+
+test("a process that stood still finds its timers late", async () => {
+  using clock = new VirtualClock(instant(0));
+  let rung = 0;
+  setTimeout(() => clock.stall(500), 10);
+  setTimeout(() => (rung = clock.monotonic()), 20);
+  await clock.advanceTo(1000, never);
+  expect(rung).toBe(510);
+});
+
+test("a delay that no 32-bit number holds fires at once, as it does in Node (F26)", async () => {
+  using clock = new VirtualClock(instant(0));
+  let rung = 0;
+  setTimeout(() => (rung = clock.monotonic()), 2 ** 31);
+  await clock.advanceTo(10, never);
+  expect(rung).toBe(1);
+});
