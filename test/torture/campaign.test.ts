@@ -1,0 +1,21 @@
+import { describe, expect, test } from "vitest";
+
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { campaign, percentile } from "./campaign.ts";
+
+const KILLS = 60;
+const SEED = 20_261_121;
+
+describe.skipIf(!mosquittoAvailable)("a daemon that is killed", () => {
+  test("F01 S1 S2 S3 S5 S6 S7 S8 S9 L1: killed 60 times at random and around every commit, publish and acknowledge, chargers see what they see without", async () => {
+    const outcome = await campaign({ kills: KILLS, seed: SEED, depots: 3, killsEach: 10 });
+    expect(outcome.violations, `npm run torture -- --seed ${SEED}`).toEqual([]);
+    const kills = [...outcome.kills.values()].reduce((sum, count) => sum + count, 0);
+    expect(kills).toBeGreaterThanOrEqual(KILLS);
+    // Not only from outside: the points in the middle of its work were met as well.
+    expect(kills - (outcome.kills.get("outside") ?? 0)).toBeGreaterThan(KILLS / 10);
+    expect(outcome.restarts.length).toBeGreaterThan(0);
+    const [p50, p99] = [50, 99].map((percent) => percentile(outcome.restarts, percent));
+    process.stdout.write(`${kills} kills; restart to first correct publish: p50 ${p50} ms, p99 ${p99} ms\n`);
+  }, 300_000);
+});

@@ -1,0 +1,192 @@
+import { expect, test } from "vitest";
+
+import type { Json } from "../../src/core/audit.ts";
+import { chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
+import type { AuditRow } from "../../src/store/rows.ts";
+import type { SetPayload } from "../support/aFloor.ts";
+import { violations } from "./rules.ts";
+import type { Story, Told } from "./story.ts";
+
+const MINUTE = 60_000;
+const START = Date.parse("2026-11-21T08:00:00Z");
+const REVISED = START - MINUTE;
+
+const aRow = (kind: AuditRow["kind"], at: number, command: string | null, facts: Json): AuditRow => ({
+  // One row a millisecond at most: the order of time is the order of the record.
+  seq: at,
+  hash: "",
+  at: instant(at),
+  kind,
+  charger: chargerId("bay-01"),
+  vehicle: vehicleId("veh-1"),
+  event: eventId("EV-1"),
+  command,
+  words: "",
+  facts,
+});
+
+const command = (
+  seq: number,
+  kind: "current" | "release",
+  at: number,
+  more: Partial<SetPayload> = {},
+): Told => ({
+  at,
+  set: {
+    v: 1,
+    id: `7-${seq}`,
+    epoch: 7,
+    seq,
+    kind,
+    value: kind === "current" ? 16 : null,
+    unit: kind === "current" ? "A" : null,
+    until: kind === "current" ? new Date(START + MINUTE).toISOString() : null,
+    lease: 180,
+    vehicle: "veh-1",
+    event: "EV-1",
+    ...more,
+  },
+});
+
+const [asked, again, freed] = [
+  command(1, "current", START + 10),
+  command(1, "current", START + 32_010),
+  command(2, "release", START + MINUTE + 10),
+];
+
+/** One charger, one event of a minute, and a kill in the middle: told, told again, released. */
+const good: Story = {
+  site: {
+    chargers: [{ id: "bay-01", maxCurrent: 32, belowMinimum: "pause", phases: 3, tells: false }],
+    vehicles: [{ id: "veh-1", charger: "bay-01", maxCurrent: null }],
+    knobs: {
+      priority: "lower",
+      priorityZero: "highest",
+      ties: "newest",
+      randomizedEnd: "shift",
+      pollEvery: 1000,
+    },
+    siteKey: Buffer.alloc(32),
+    midnight: START,
+  },
+  history: new Map([
+    [
+      "EV-1",
+      [
+        {
+          plan: {
+            id: "EV-1",
+            start: 0,
+            duration: MINUTE,
+            spread: 0,
+            priority: 1,
+            ask: { kind: "current", amperes: 16 },
+            vehicles: ["veh-1"],
+          },
+          revised: REVISED,
+          created: REVISED,
+        },
+      ],
+    ],
+  ]),
+  lives: [
+    { startedAt: START - MINUTE, readyAt: START - 50_000, endedAt: START + 30_000, crashed: null },
+    { startedAt: START + 30_000, readyAt: START + 32_000, endedAt: START + 5 * MINUTE, crashed: null },
+  ],
+  told: new Map([["bay-01", [asked, again, freed]]]),
+  refusals: [],
+  promised: [{ event: "EV-1", step: 0, at: START - 40_000 }],
+  rows: [
+    aRow("event", START - 40_001, null, { outcome: "new", revision: new Date(REVISED).toISOString() }),
+    aRow("decision", START + 1, "7-1", null),
+    aRow("decision", START + MINUTE + 1, "7-2", null),
+  ],
+  damage: null,
+  lag: 0,
+};
+
+const telling = (...told: readonly Told[]): Partial<Story> => ({ told: new Map([["bay-01", told]]) });
+const without = (command: string | null): Partial<Story> => ({
+  rows: good.rows.filter((row) => row.command !== command),
+});
+
+test("a story in which all is well breaks no rule", () => {
+  expect(violations(good)).toEqual([]);
+});
+
+test.each<readonly [string, string, Partial<Story>]>([
+  ["a command that is not on record", "a command is on record", without("7-1")],
+  ["an event that was promised and is not there", "what was answered with 2xx", without(null)],
+  ["a start that is lost", "what could be done was done", telling()],
+  ["a release that is lost", "what could be done was done", telling(asked, again)],
+  ["a start before its time", "within its own window", telling(command(1, "current", START - 10), freed)],
+  [
+    "a command after its window",
+    "within its own window",
+    telling(asked, command(1, "current", START + 2 * MINUTE)),
+  ],
+  [
+    "another offset",
+    "within its own window",
+    telling(command(1, "current", START + 10, { until: new Date(START + MINUTE + 1).toISOString() }), freed),
+  ],
+  [
+    "another level",
+    "within its own window",
+    telling(command(1, "current", START + 10, { value: 20 }), freed),
+  ],
+  [
+    "a lower epoch",
+    "never go back",
+    telling(asked, command(2, "release", START + MINUTE + 10, { epoch: 6 })),
+  ],
+  ["a number that goes back", "never go back", telling(asked, command(0, "release", START + MINUTE + 10))],
+  [
+    "three re-assertions after one restart",
+    "at most one extra message",
+    telling(asked, again, again, again, freed),
+  ],
+  [
+    "a re-assertion without a restart",
+    "at most one extra message",
+    telling(asked, command(1, "current", START + 20), freed),
+  ],
+  ["a damaged record", "the record is whole", { damage: "row 2 was changed" }],
+  [
+    "a charger that had to protect itself",
+    "took something newer",
+    { refusals: [{ topic: "a/ack", text: '{"reason":"older than 7-2"}', qos: 1, retain: false, at: START }] },
+  ],
+  [
+    "a process that fell over",
+    "no process ends by itself",
+    { lives: [{ ...good.lives[0]!, crashed: "ended with 1" }] },
+  ],
+  [
+    "something said twice under two numbers",
+    "at most one extra message",
+    {
+      ...telling(asked, command(2, "current", START + 20), command(3, "release", START + MINUTE + 10)),
+      rows: [
+        ...good.rows.slice(0, 2),
+        aRow("decision", START + 15, "7-2", null),
+        aRow("decision", START + MINUTE + 1, "7-3", null),
+      ],
+    },
+  ],
+  [
+    "a window that was missed while someone was there",
+    "missed is what nobody",
+    {
+      rows: [
+        ...good.rows,
+        aRow("missed", START + MINUTE, null, {
+          from: new Date(START).toISOString(),
+          until: new Date(START + 10_000).toISOString(),
+        }),
+      ],
+    },
+  ],
+])("%s is found", (_name, sentence, change) => {
+  expect(violations({ ...good, ...change }).join("\n")).toContain(sentence);
+});

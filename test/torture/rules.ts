@@ -1,0 +1,225 @@
+import type { AuditRow } from "../../src/store/rows.ts";
+import { allowed, isSame, standingInWords, type Standing, type TrueEvent } from "../simulate/oracle.ts";
+import { Expected, momentIn, standingOf } from "./expected.ts";
+import type { Span, Story, Told } from "./story.ts";
+
+/** Whoever was ready for this long has done what there was to do, ms. */
+const PATIENCE = 1_500;
+/** A message may be heard this long after the end of its window, if it was sent before, ms. */
+const ON_THE_WAY = 500;
+
+/** A story with what is worked out from it once. */
+interface Case extends Story {
+  readonly expected: Expected;
+  readonly decisions: ReadonlyMap<string, AuditRow>;
+}
+
+type Rule = (story: Case) => readonly string[];
+
+const each = (story: Case, rule: (charger: string, told: Told, before: readonly Told[]) => string | null) =>
+  [...story.told].flatMap(([charger, all]) =>
+    all.flatMap((told, index) => {
+      const wrong = rule(charger, told, all.slice(0, index));
+      return wrong === null ? [] : [`${spelled(charger, told)}: ${wrong}`];
+    }),
+  );
+
+const spelled = (charger: string, { at, set }: Told): string =>
+  `${clock(at)} ${charger} ${set.id} ${set.value ?? set.kind} of ${set.event}`;
+const clock = (at: number): string => new Date(at).toISOString().slice(11, 23);
+
+/** S1. */
+const recorded: Rule = (story) =>
+  each(story, (charger, { set }) => {
+    const row = story.decisions.get(set.id);
+    if (row === undefined) return "not in the record";
+    return row.charger === charger && row.event === set.event ? null : "its row speaks of something else";
+  });
+
+/** Every revision has a level of its own: the number of the one that a command stands on; -1: none asked for that. */
+function groundOf(story: Case, charger: string, { set }: Told): number {
+  const planned = story.site.chargers.find(({ id }) => id === charger);
+  const vehicle = story.site.vehicles.find(({ id }) => id === set.vehicle);
+  if (planned === undefined || vehicle === undefined) return -1;
+  const standing = standingOf({ ...set, until: null }, 0);
+  const steps = story.history.get(set.event ?? "") ?? [];
+  return steps.findLastIndex(
+    (step) => step !== null && isSame(allowed(step.plan.ask, planned, vehicle), standing),
+  );
+}
+
+/** S1, S2, S3, S9: it stands on what was known, from its own offset on, and not for longer. */
+const inItsWindow: Rule = (story) =>
+  each(story, (charger, told) => {
+    const { set, at } = told;
+    if (set.kind === "release") return null;
+    const event = story.history.get(set.event ?? "")?.[groundOf(story, charger, told)];
+    if (event === undefined || event === null) return "no revision of its event asked for that";
+    const share = story.expected.share(event, set.vehicle ?? "");
+    const row = story.decisions.get(set.id);
+    const decidedAt = row?.at ?? at;
+    if (share === null || Math.min(decidedAt, at) < share.from) return "before its start";
+    const until = set.until === null ? share.until : Date.parse(set.until);
+    if (at >= until + ON_THE_WAY + story.lag) return `its window ended at ${clock(until)}`;
+    const known = knowledge(story, event, set.vehicle ?? "", row);
+    if (known === "now")
+      return until === share.until ? null : `until ${clock(until)}, not ${clock(share.until)}`;
+    return known === "lately" && until <= share.until ? null : "what it stands on was not known then";
+  });
+
+/** Whether a depot stood on this revision when it decided, or on what was left of it. */
+function knowledge(
+  { expected }: Case,
+  event: TrueEvent,
+  vehicle: string,
+  decision: AuditRow | undefined,
+): "now" | "lately" | "no" {
+  if (decision === undefined) return "no";
+  const past = expected.learned.filter((known) => known.event === event.plan.id && known.seq < decision.seq);
+  if (past.at(-1)?.now === event) return "now";
+  const isLeft = past.some((change) => {
+    const tail = change.before === event ? expected.tailOf(change, vehicle) : null;
+    return tail !== null && decision.at <= tail;
+  });
+  return isLeft ? "lately" : "no";
+}
+
+/** S5. */
+const neverAnOlderRevision: Rule = (story) =>
+  each(story, (charger, told, before) => {
+    if (told.set.kind === "release") return null;
+    const earlier = before.findLast(({ set }) => set.event === told.set.event && set.kind !== "release");
+    if (earlier === undefined) return null;
+    return groundOf(story, charger, told) < groundOf(story, charger, earlier)
+      ? "older than what it heard before"
+      : null;
+  });
+
+/** S6. */
+const neverBack: Rule = (story) =>
+  each(story, (_charger, { set }, before) => {
+    const last = before.at(-1)?.set;
+    if (last === undefined) return null;
+    if (set.id === last.id)
+      return JSON.stringify(set) === JSON.stringify(last) ? null : "the same id was another command";
+    const isNewer = set.epoch > last.epoch || (set.epoch === last.epoch && set.seq > last.seq);
+    return isNewer ? null : `after ${last.id}`;
+  });
+
+/** What comes a moment too late is refused as well: how late it may be is the rule of its window. */
+const nothingOldArrived: Rule = ({ refusals }) =>
+  refusals.flatMap(({ topic, text }) => (text.includes("older than") ? [`${topic}: ${text}`] : []));
+
+const content = ({ set: { kind, value, until, vehicle, event } }: Told): string =>
+  JSON.stringify([kind, value, until, vehicle, event]);
+
+/** The re-assertion after a start is one message for each charger, and there is no other repetition. */
+const oneExtraPerRestart: Rule = (story) =>
+  [...story.told].flatMap(([charger, all]) =>
+    story.lives.flatMap(({ startedAt }, life) => {
+      const until = story.lives[life + 1]?.startedAt ?? Number.POSITIVE_INFINITY;
+      const extra = all.filter(
+        (told, index) => told.at >= startedAt && told.at < until && isExtra(story, told, all[index - 1]),
+      );
+      const wrong = extra.length > Math.min(life, 1);
+      return wrong ? [`${charger} heard ${extra.length} things twice in run ${life}`] : [];
+    }),
+  );
+
+/** What says the same as the one before is news all the same where something else, that never went out, was decided between them. */
+function isExtra(story: Case, told: Told, before: Told | undefined): boolean {
+  if (before === undefined || content(told) !== content(before)) return false;
+  if (told.set.id === before.set.id) return true;
+  const own = [...story.decisions.values()].filter(
+    ({ charger }) => charger === story.decisions.get(told.set.id)?.charger,
+  );
+  return own[own.findIndex(({ command }) => command === told.set.id) - 1]?.command === before.set.id;
+}
+
+/** L1: at any boundary, and when a process ends, whoever had its patience to do it has done what held until then: starts, changes, releases. */
+const whoHadTimeDidIt: Rule = (story) =>
+  [...story.told].flatMap(([charger, all]) => {
+    const boundaries = story.expected.boundaries(charger);
+    const looks = [...boundaries, ...story.lives.map(({ endedAt }) => endedAt)];
+    const patience = PATIENCE + story.lag;
+    return looks.flatMap((boundary) => {
+      const since = boundary - patience;
+      if (!story.lives.some((life) => wasUp(life, since, boundary))) return [];
+      const within = [since, ...boundaries.filter((other) => other > since && other < boundary)];
+      const wanted = story.expected.at(charger, since);
+      if (wanted === null || !within.every((moment) => isWanted(story, charger, moment, wanted))) return [];
+      const last = all.findLast(({ at }) => at < boundary)?.set;
+      const wrong = missing(last, wanted, boundary - 1);
+      return wrong === null ? [] : [`${clock(boundary)} ${charger}: ${wrong}`];
+    });
+  });
+
+const wasUp = ({ readyAt, endedAt }: Span, from: number, until: number): boolean =>
+  readyAt <= from && until <= endedAt;
+
+function isWanted({ expected }: Case, charger: string, moment: number, wanted: Standing): boolean {
+  const then = expected.at(charger, moment);
+  return then !== null && isSame(then, wanted);
+}
+
+function missing(last: Told["set"] | undefined, wanted: Standing, moment: number): string | null {
+  const standing = standingOf(last, moment);
+  if (!isSame(standing, wanted))
+    return `stood at ${standingInWords(standing)} instead of ${standingInWords(wanted)}`;
+  const wasLetGo = wanted.kind !== "free" || last === undefined || last.kind === "release";
+  return wasLetGo ? null : "was never released";
+}
+
+/** S7: 2xx means that it is there, and was by then. */
+const promisesKept: Rule = ({ promised, expected }) =>
+  promised.flatMap(({ event, step, at }) => {
+    const kept = expected.learned.some(
+      (known) => known.event === event && known.at <= at && known.step !== undefined && known.step >= step,
+    );
+    return kept
+      ? []
+      : [`${clock(at)} word ${step} on ${event} was answered with 2xx and is not in the record`];
+  });
+
+const onlyWhatThePartnerSaid: Rule = ({ expected }) =>
+  expected.learned.flatMap(({ at, event, step }) =>
+    step === undefined ? [`${clock(at)} ${event}: the partner never said that`] : [],
+  );
+
+/** A window counts as missed only where nobody was there to act in it (DESIGN 5.7). */
+const missedOnlyWhenAway: Rule = ({ rows, lives }) =>
+  rows.flatMap(({ kind, words, facts }) => {
+    const [from, until] = [momentIn(facts, "from"), momentIn(facts, "until")];
+    const wasThere = until - from > PATIENCE && lives.some((life) => wasUp(life, from, until));
+    return kind === "missed" && wasThere ? [words] : [];
+  });
+
+const whole: Rule = ({ damage }) => (damage === null ? [] : [damage]);
+const nobodyFell: Rule = ({ lives }) => lives.flatMap(({ crashed }) => (crashed === null ? [] : [crashed]));
+
+/** What must hold of a depot whatever it was done to, by the sentence that a violation is told with. */
+const RULES: readonly (readonly [sentence: string, rule: Rule])[] = [
+  ["a command is on record before it is sent", recorded],
+  ["a command stands on what was asked and known, within its own window", inItsWindow],
+  ["no charger hears an older revision after a newer", neverAnOlderRevision],
+  ["epochs and numbers never go back", neverBack],
+  ["no charger refuses anything because it took something newer", nothingOldArrived],
+  ["at most one extra message for each charger and restart", oneExtraPerRestart],
+  ["what could be done was done: starts, changes, releases", whoHadTimeDidIt],
+  ["what was answered with 2xx is there", promisesKept],
+  ["nothing is known that was never said", onlyWhatThePartnerSaid],
+  ["missed is what nobody could act on", missedOnlyWhenAway],
+  ["the record is whole", whole],
+  ["no process ends by itself", nobodyFell],
+];
+
+/** What of a story breaks the rules, in words. */
+export function violations(story: Story): readonly string[] {
+  const decisions = new Map(
+    story.rows.flatMap((row) =>
+      row.kind === "decision" && row.command !== null ? [[row.command, row] as const] : [],
+    ),
+  );
+  const seen: Case = { ...story, expected: new Expected(story), decisions };
+  return RULES.flatMap(([sentence, rule]) => rule(seen).map((words) => `${sentence}: ${words}`));
+}
