@@ -16,6 +16,12 @@ export type AuditKind =
   | "outcome"
   /** A window that passed while nobody could act on it, or a vehicle that was at no charger. */
   | "missed"
+  /** A charger under a command of ours fell silent, or is heard again. */
+  | "silence"
+  /** Prices came, or stopped coming. */
+  | "prices"
+  /** A report was composed, sent, or will not be. */
+  | "report"
   /** Something a person did. */
   | "operator"
   /** Left by pruning: carries the chain on. */
@@ -33,3 +39,29 @@ export interface AuditEntry {
   readonly words: string;
   readonly facts: Json;
 }
+
+/** An entry as it stands in the record, with what it takes to compute its hash anew (`chainHash`). */
+export interface RecordRow extends AuditEntry {
+  readonly seq: number;
+  readonly hash: string;
+  /** Hash of the row before it. */
+  readonly previous: string;
+  /** What of it is hashed, byte for byte. */
+  readonly text: string;
+}
+
+/** One member of the facts; null where there is none. */
+export const factOf = (facts: Json, name: string): Json =>
+  typeof facts === "object" && facts !== null && !Array.isArray(facts)
+    ? ((facts as Readonly<Record<string, Json>>)[name] ?? null)
+    : null;
+
+export const textOf = (facts: Json, name: string): string | null => {
+  const value = factOf(facts, name);
+  return typeof value === "string" ? value : null;
+};
+
+export const numberOf = (facts: Json, name: string): number | null => {
+  const value = factOf(facts, name);
+  return typeof value === "number" ? value : null;
+};

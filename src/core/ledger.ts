@@ -3,14 +3,24 @@ import type { CommandRecord } from "./control/command.ts";
 import type { Hold } from "./control/hold.ts";
 import type { KnownEvent } from "./control/known.ts";
 import type { Rejected } from "./delivery.ts";
-import type { ChargerId, Instant } from "./units.ts";
+import type { PriceSeries } from "./prices.ts";
+import type { ReportDuty, ReportRecord } from "./reporting/outbox.ts";
+import type { ChargerId, EventId, Instant } from "./units.ts";
 
 /** One thing to be remembered. All changes written in one turn of the loop are committed together, in order. */
 export type Change =
   | { readonly kind: "event"; readonly known: KnownEvent }
+  /** Over for so long that it need not be known any more; what it obliged us to report goes with it. */
+  | { readonly kind: "eventForgotten"; readonly id: EventId }
   | { readonly kind: "command"; readonly record: CommandRecord }
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdEnded"; readonly charger: ChargerId }
+  /** In the place of what was known of this series. */
+  | { readonly kind: "prices"; readonly series: PriceSeries }
+  | { readonly kind: "duty"; readonly duty: ReportDuty }
+  /** `body`: as it goes to the partner, with the first of its records; null: as it was. */
+  | { readonly kind: "report"; readonly record: ReportRecord; readonly body: string | null }
+  | { readonly kind: "reportForgotten"; readonly name: string }
   | {
       readonly kind: "quarantine";
       readonly rejected: Rejected;
@@ -19,7 +29,9 @@ export type Change =
     }
   /** Everything that was due by then was looked at, whether or not anything came of it. */
   | { readonly kind: "looked"; readonly at: Instant }
-  | { readonly kind: "audit"; readonly entry: AuditEntry };
+  | { readonly kind: "audit"; readonly entry: AuditEntry }
+  /** Rows of the record up to this one go; written together with the `checkpoint` row that carries the chain on. */
+  | { readonly kind: "auditPruned"; readonly through: number };
 
 export type Committed = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -28,6 +40,9 @@ export interface Remembered {
   readonly events: readonly KnownEvent[];
   readonly commands: readonly CommandRecord[];
   readonly holds: readonly Hold[];
+  readonly duties: readonly ReportDuty[];
+  /** Those with a next try, the oldest first. */
+  readonly outbox: readonly ReportRecord[];
   /** The last moment at which somebody certainly looked; null: never. */
   readonly lookedAt: Instant | null;
 }

@@ -1,4 +1,4 @@
-import { map, merge, mergeMap, type Observable, share, take, tap, timer } from "rxjs";
+import { filter, map, merge, mergeMap, type Observable, share, switchMap, take, tap, timer } from "rxjs";
 
 import type { Delivery } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
@@ -40,10 +40,33 @@ export function partnerSources(
   return { fetched$, polled$ };
 }
 
+export interface Doubt {
+  readonly isDoubted: () => boolean;
+  /** The clock of this machine has fallen behind what is on record. */
+  readonly doubted$: Observable<unknown>;
+  /** The partner's clock agrees with it. */
+  readonly agrees$: Observable<unknown>;
+  /** It is believed again, because the partner's agrees or because nobody knows better. */
+  readonly believe: () => void;
+}
+
+/** Each time new starts may happen from now on: after the start, and after each doubt of the clock. */
+export const startsAllowed = (
+  fetched$: Observable<unknown>,
+  { isDoubted, doubted$, agrees$, believe }: Doubt,
+): Observable<unknown> =>
+  merge(
+    afterFirstFetch(fetched$).pipe(filter(() => !isDoubted())),
+    doubted$.pipe(
+      switchMap(() => afterClockAgrees(agrees$)),
+      tap(believe),
+    ),
+  );
+
 /** When new starts may happen after an ordinary start: once the partner was asked, whatever it answered. */
 export const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
   merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1));
 
 /** The same where our clock is behind our own record: once the partner's clock agrees with it. */
-export const afterClockAgrees = (agrees$: Observable<unknown>): Observable<unknown> =>
+const afterClockAgrees = (agrees$: Observable<unknown>): Observable<unknown> =>
   merge(agrees$, timer(BEHIND_PATIENCE)).pipe(take(1));

@@ -10,6 +10,7 @@ import { checkSynchronous, DATABASE, quickCheck, settle } from "./database.ts";
 import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, unsealed, witnessed } from "./head.ts";
 import { remember } from "./remember.ts";
+import { keepLog, keepOrphanedLog } from "./setAside.ts";
 import { verifyTail } from "./verify.ts";
 
 /** What an opening of the database needs. */
@@ -29,17 +30,23 @@ export function withDatabase<T extends object>(
   let database: DatabaseSync | null = null;
   try {
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
+    else keepOrphanedLog(place.directory);
     database = new DatabaseSync(path);
     const outcome = settle(database, place.maxPages) ?? use(connection(database));
-    if (isFault(outcome)) database.close();
+    if (isFault(outcome)) giveUp(database, outcome, place.directory);
     return outcome;
   } catch (error) {
-    database?.close();
-    if (isBusy(error)) return refused(`another program is using ${path}: stop it first`);
-    return database === null && error instanceof Error && "syscall" in error
-      ? fileFault(error)
-      : faultOf(error);
+    if (database === null && error instanceof Error && "syscall" in error) return fileFault(error);
+    const fault = isBusy(error) ? refused(`another program is using ${path}: stop it first`) : faultOf(error);
+    if (database !== null) giveUp(database, fault, place.directory);
+    return fault;
   }
+}
+
+function giveUp(database: DatabaseSync, { kind }: Fault, directory: string): void {
+  // Closing writes what it believes of the log into the database, and deletes the rest of it.
+  if (kind === "damaged") keepLog(directory);
+  database.close();
 }
 
 export const isFault = (outcome: object): outcome is Fault => "kind" in outcome && "reason" in outcome;

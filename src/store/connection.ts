@@ -4,10 +4,19 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 export interface Connection {
   readonly database: DatabaseSync;
   readonly putEvent: StatementSync;
+  readonly forgetEvent: StatementSync;
+  readonly forgetDuties: StatementSync;
+  readonly forgetReport: StatementSync;
+  readonly forgetReportBody: StatementSync;
   readonly putCommand: StatementSync;
   readonly putHold: StatementSync;
   readonly endHold: StatementSync;
+  readonly putPrices: StatementSync;
+  readonly putDuty: StatementSync;
+  readonly putReport: StatementSync;
+  readonly putReportBody: StatementSync;
   readonly putAudit: StatementSync;
+  readonly pruneAudit: StatementSync;
   readonly putQuarantine: StatementSync;
   readonly trimQuarantine: StatementSync;
   readonly putMeta: StatementSync;
@@ -26,10 +35,25 @@ export function connection(database: DatabaseSync): Connection {
       `INSERT INTO event (id, kind, body, sum) VALUES (?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body, sum = excluded.sum`,
     ),
+    forgetEvent: database.prepare("DELETE FROM event WHERE id = ?"),
+    // `<event>/<descriptor>`; "0" is what follows "/", and another event's id may begin with this one's and a "/".
+    forgetDuties: database.prepare(
+      "DELETE FROM duty WHERE id > ?1 || '/' AND id < ?1 || '0' AND rtrim(id, '0123456789') = ?1 || '/'",
+    ),
+    forgetReport: database.prepare("DELETE FROM report WHERE id = ?"),
+    forgetReportBody: database.prepare("DELETE FROM report_body WHERE id = ?"),
     putCommand: put("command"),
     putHold: put("hold"),
     endHold: database.prepare("DELETE FROM hold WHERE id = ?"),
+    putPrices: put("prices"),
+    putDuty: put("duty"),
+    putReport: database.prepare(
+      `INSERT INTO report (id, event, open, body, sum) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body, sum = excluded.sum`,
+    ),
+    putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?)"),
     putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    pruneAudit: database.prepare("DELETE FROM audit WHERE seq <= ?"),
     putQuarantine: database.prepare("INSERT INTO quarantine VALUES (NULL, ?, ?, ?, ?, ?, ?)"),
     trimQuarantine: database.prepare(
       "DELETE FROM quarantine WHERE seq <= (SELECT max(seq) FROM quarantine) - ?",

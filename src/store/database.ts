@@ -8,11 +8,14 @@ export const DATABASE = "setpointd.db";
 /** Older ones can corrupt a write-ahead log (reference: SQLite 3.51.3 release notes, "WAL-reset"). */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
+/** The write-ahead log is written into the database when it has that many pages. */
+export const CHECKPOINT_PAGES = 1000;
+
 const PRAGMAS = `
   PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA wal_autocheckpoint = 1000;
+  PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
   PRAGMA journal_size_limit = 4194304;
   PRAGMA foreign_keys = ON;
   PRAGMA trusted_schema = OFF;
@@ -33,7 +36,7 @@ export function settle(database: DatabaseSync, maxPages: number): Fault | null {
 }
 
 /** Small tables: a swapped page in them is a wrong command, and quick_check does not see it. */
-const ACTED_ON = ["event", "command", "hold"];
+const ACTED_ON = ["event", "command", "hold", "duty", "report"];
 
 /** Called after a write: some builds of SQLite fall back to NORMAL once a write-ahead log is in use. */
 export function checkSynchronous(database: DatabaseSync): Fault | null {

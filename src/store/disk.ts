@@ -3,15 +3,21 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { Change } from "../core/ledger.ts";
-import type { Instant } from "../core/units.ts";
+import type { Reading } from "../core/reporting/reading.ts";
+import type { Instant, Millis } from "../core/units.ts";
 import { isFault, withDatabase, type Booted, type Place } from "./boot.ts";
 import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
-import { DATABASE } from "./database.ts";
-import { faultOf, type Fault } from "./fault.ts";
+import { CHECKPOINT_PAGES, DATABASE } from "./database.ts";
+import { faultOf, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, Witness } from "./head.ts";
+import { countReadings, pruneReadings } from "./pruneReadings.ts";
+import { putReadings } from "./readings.ts";
 import { commitTurn, type Turn } from "./turn.ts";
 import { verifyTail } from "./verify.ts";
+
+/** The log grows while a copy is made: a forgotten one must not fill the disk, ms. */
+const LONGEST_COPY = 10 * 60_000;
 
 /** The open state on disk: the one connection, the lock that guards it, and the witness beside it. */
 export class Disk implements Disposable {
@@ -21,6 +27,10 @@ export class Disk implements Disposable {
   readonly #log: Logger;
   #connection: Connection | null;
   #head: Head;
+  /** A commit failed for another reason than room. */
+  #isSuspect = false;
+  /** Set while the files are being copied. */
+  #still: NodeJS.Timeout | null = null;
 
   constructor(place: Place, lock: DatabaseSync, booted: Booted, log: Logger) {
     this.#place = place;
@@ -47,24 +57,75 @@ export class Disk implements Disposable {
     return isFault(beaten) ? beaten : null;
   }
 
+  /**
+   * From now on the database file stays as it is and only its log grows, so that both can be copied by anyone while
+   * commits go on. Ends with `copied`, or by itself. False: another copy is being made.
+   */
+  keepStill(): boolean {
+    if (this.#still !== null) return false;
+    this.connection.database.exec("PRAGMA wal_autocheckpoint = 0");
+    this.#still = setTimeout(() => this.copied(), LONGEST_COPY).unref();
+    return true;
+  }
+
+  /** False: the file did not stay as it was, the copy is worth nothing. */
+  copied(): boolean {
+    if (this.#still === null) return false;
+    clearTimeout(this.#still);
+    this.#still = null;
+    this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    return true;
+  }
+
+  /** In a commit of their own, so that a decision neither waits for readings nor is lost with them. Null: they are kept. */
+  keepReadings(readings: readonly Reading[]): Fault | null {
+    return this.#apart((connection) => {
+      countReadings(connection, putReadings(connection.database, readings));
+    });
+  }
+
+  /** One small step of tidying. Null: done. */
+  pruneReadings(now: Instant, keep: Millis): Fault | null {
+    return this.#apart((connection) => pruneReadings(connection, now, keep));
+  }
+
+  #apart(write: (connection: Connection) => void): Fault | null {
+    const written = this.#write((connection) => inTransaction(connection.database, () => write(connection)));
+    return isFault(written) ? written : null;
+  }
+
   #write<T extends object>(write: (connection: Connection) => T): T | Fault {
-    const connection = this.#connection ?? this.#reopen();
+    const connection = this.#sound();
     if (isFault(connection)) return connection;
     try {
       return write(connection);
     } catch (error) {
       const fault = faultOf(error);
-      // After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07).
-      if (fault.kind !== "full") this.#close();
+      if (fault.kind !== "full") this.#isSuspect = true;
       return fault;
     }
   }
 
+  /** After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07). */
+  #sound(): Connection | Fault {
+    if (this.#connection === null || !this.#isSuspect) return this.#connection ?? this.#reopen();
+    // A file system that has turned read-only could not be opened again, not even for reading (F06).
+    if (!this.#witness.saw(this.#head)) return refused("the file system takes no writes");
+    this.#close();
+    return this.#reopen();
+  }
+
+  /** Of the last commit that added to the record. */
+  get head(): Head {
+    return this.#head;
+  }
+
   /** For reading. Throws where the disk cannot be read. */
   get connection(): Connection {
-    const connection = this.#connection ?? this.#reopen();
-    if (isFault(connection)) throw new Error(connection.reason);
-    return connection;
+    const connection = this.#sound();
+    if (!isFault(connection)) return connection;
+    if (this.#connection === null) throw new Error(connection.reason);
+    return this.#connection;
   }
 
   /** Of the database with its write-ahead log. By name, not by opening it: closing a second descriptor drops the lock. */
@@ -82,12 +143,16 @@ export class Disk implements Disposable {
     if (isFault(found)) return found;
     this.#log.warn({ row: found.head.seq }, "database opened again after a fault");
     this.#connection = found.connection;
+    this.#isSuspect = false;
     // A commit whose sync failed may be there after all: whole, like any other.
     this.#head = found.head;
     return found.connection;
   }
 
   #close(): void {
+    // Closing writes the log into the file: what was copied until now does not fit together.
+    if (this.#still !== null) clearTimeout(this.#still);
+    this.#still = null;
     this.#connection?.database.close();
     this.#connection = null;
   }
@@ -96,6 +161,18 @@ export class Disk implements Disposable {
     this.#close();
     this.#witness[Symbol.dispose]();
     this.#lock.close();
+  }
+}
+
+function inTransaction(database: DatabaseSync, write: () => void): object {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    write();
+    database.exec("COMMIT");
+    return {};
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
   }
 }
 

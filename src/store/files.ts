@@ -15,8 +15,11 @@ import { dirname, resolve } from "node:path";
 import { fileFault, type Fault } from "./fault.ts";
 
 /** Only then does a new name in the directory survive a power cut. */
-export function syncDirectory(directory: string): void {
-  const descriptor = openSync(directory, "r");
+export const syncDirectory = (directory: string): void => syncFile(directory);
+
+/** What was written to it survives a power cut. */
+export function syncFile(path: string): void {
+  const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);
   } finally {
@@ -39,7 +42,7 @@ export function prepareDirectory(directory: string): Fault | null {
 }
 
 /** Whole or not at all, and for good: on return it survives a power cut. Throws file system errors. */
-export function replaceFile(path: string, content: string): void {
+export function replaceFile(path: string, content: string | Buffer): void {
   const draft = writeDraft(path, Buffer.from(content));
   renameSync(draft, path);
   syncDirectory(dirname(path));

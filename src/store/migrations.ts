@@ -5,7 +5,7 @@ import { damaged, faultOf, refused, type Fault } from "./fault.ts";
  * Forward only; a released one never changes. `user_version` counts those that ran. `sum` is the CRC-32 of table,
  * key and body: SQLite itself finds about one flipped bit in twenty (F03).
  */
-const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE event (id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL) STRICT;
@@ -22,6 +22,29 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX audit_event ON audit (event) WHERE event IS NOT NULL;
   CREATE INDEX audit_charger ON audit (charger) WHERE charger IS NOT NULL;
+  `,
+  `CREATE TABLE prices (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) STRICT`,
+  // Readings lie by the minute: a commit touches few pages (finding 15), and the oldest go together.
+  `
+  CREATE TABLE reading (
+    minute INTEGER NOT NULL, charger TEXT NOT NULL, at INTEGER NOT NULL, delay INTEGER NOT NULL,
+    vehicle TEXT, marks INTEGER NOT NULL,
+    power REAL, energy REAL, current REAL, voltage REAL, soc REAL, level REAL, state TEXT, told TEXT,
+    PRIMARY KEY (minute, charger, at, delay)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE seat (
+    day INTEGER NOT NULL, vehicle TEXT NOT NULL, charger TEXT NOT NULL, PRIMARY KEY (vehicle, day, charger)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE duty (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE report (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, open INTEGER NOT NULL,
+    body TEXT NOT NULL, sum INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX report_event ON report (event);
+  CREATE INDEX report_open ON report (seq) WHERE open = 1;
+  CREATE TABLE report_body (
+    id TEXT PRIMARY KEY, size INTEGER NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL
+  ) STRICT;
   `,
 ];
 

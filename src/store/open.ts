@@ -37,7 +37,8 @@ export interface OpenOptions {
   readonly damaged?: "setAside" | "refuse";
 }
 
-const MAX_PAGES = 4_194_304;
+/** 16 GiB. */
+export const MAX_PAGES = 4_194_304;
 
 /** Takes the state directory for this process: checked, or fresh, or refused with the reason (DESIGN 5.7). */
 export function openState(directory: string, options: OpenOptions): Opened {

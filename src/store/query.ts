@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { instant, type Instant } from "../core/units.ts";
-import { auditRow, chainRow, type AuditRow } from "./rows.ts";
+import type { PriceSeries } from "../core/prices.ts";
+import { auditRow, chainRow, sumOf, type AuditRow } from "./rows.ts";
 
 /** Absent: not asked for. `after` is a `seq`; `limit` is 1,000 unless told. */
 export interface AuditQuery {
@@ -53,4 +54,13 @@ export function queryQuarantine(database: DatabaseSync, limit: number): readonly
       reason: String(row["reason"]),
       raw: String(row["raw"]),
     }));
+}
+
+/** The last series of each kind and region. One that was changed on the disk is left out: the partner has it. */
+export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
+  return database
+    .prepare("SELECT * FROM prices")
+    .all()
+    .filter(({ id, body, sum }) => sumOf("prices", String(id), String(body)) === sum)
+    .map(({ body }): PriceSeries => JSON.parse(String(body)));
 }

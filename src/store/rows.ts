@@ -85,7 +85,7 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
 }
 
 /** The tables that no chain guards. */
-export type BodyTable = "event" | "command" | "hold";
+export type BodyTable = "event" | "command" | "hold" | "prices" | "duty" | "report" | "report_body";
 
 /** CRC-32 over table, key and body: a page that turns up in another table of the same shape must not pass either. */
 export const sumOf = (table: BodyTable, id: string, body: string): number =>

@@ -23,6 +23,15 @@ export function readOrMakeSiteKey(directory: string, random: (bytes: number) => 
       }
       placeFile(path, random(LENGTH));
     }
+    return readSiteKey(path);
+  } catch (error) {
+    return { ok: false, reason: fileFault(error).reason };
+  }
+}
+
+/** A key that is there already, wherever it is. */
+export function readSiteKey(path: string): SiteKey {
+  try {
     const siteKey = readFileSync(path);
     if (siteKey.length === LENGTH) return { ok: true, siteKey };
     return {

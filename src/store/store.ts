@@ -1,10 +1,19 @@
 import type { Logger } from "pino";
 import type { Change, Committed, Remembered } from "../core/ledger.ts";
-import type { Instant } from "../core/units.ts";
+import type { PriceSeries } from "../core/prices.ts";
+import type { OldRows, OldRowsQuery } from "../core/retention.ts";
+import type { ReportRecord } from "../core/reporting/outbox.ts";
+import type { Reading } from "../core/reporting/reading.ts";
+import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../core/units.ts";
 import { isFault } from "./boot.ts";
+import { seal, type Head } from "./chain.ts";
 import type { Disk } from "./disk.ts";
-import { queryAudit, queryQuarantine, type AuditQuery, type Quarantined } from "./query.ts";
+import { queryAudit, queryPrices, queryQuarantine, type AuditQuery, type Quarantined } from "./query.ts";
+import { type EventRows, queryEventRows, queryHashes } from "./eventRecord.ts";
+import { queryOldReports, queryOldRows, queryReportedOn } from "./oldest.ts";
+import { ReadingBuffer } from "./readingBuffer.ts";
 import { remember } from "./remember.ts";
+import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
 import { verifyAll, type Verified } from "./verify.ts";
 
@@ -32,6 +41,7 @@ export class Store implements Disposable {
   readonly #disk: Disk;
   readonly #siteKey: Buffer;
   readonly #log: Logger;
+  readonly #readings: ReadingBuffer;
   #staged: Change[] = [];
   #turn: PromiseWithResolvers<Committed> | null = null;
   #later: NodeJS.Timeout | undefined;
@@ -43,6 +53,7 @@ export class Store implements Disposable {
     this.#disk = disk;
     this.#siteKey = siteKey;
     this.#log = log;
+    this.#readings = new ReadingBuffer(disk, log);
   }
 
   /** Staged in order. Committed with the next turn that somebody waits for, or soon by itself. */
@@ -87,9 +98,85 @@ export class Store implements Disposable {
     return verifyAll(this.#disk.connection, this.#siteKey);
   }
 
+  /** What the record says of an event whose last window ends at `until`. */
+  eventRows(event: EventId, until: Instant): EventRows {
+    return queryEventRows(this.#disk.connection.database, event, until);
+  }
+
+  /** The hashes of those of these rows that are kept. */
+  hashes(seqs: readonly number[]): ReadonlyMap<number, string> {
+    return queryHashes(this.#disk.connection.database, seqs);
+  }
+
+  /** What of the record may be pruned next. */
+  oldRows(query: OldRowsQuery): OldRows | null {
+    return queryOldRows(this.#disk.connection.database, query);
+  }
+
+  /** Names of reports that were composed before then and are closed. */
+  oldReports(before: Instant, most: number): readonly string[] {
+    return queryOldReports(this.#disk.connection.database, before, most);
+  }
+
+  /** The events that a report is still to come of. */
+  reportedOn(): ReadonlySet<string> {
+    return queryReportedOn(this.#disk.connection.database);
+  }
+
+  /** See `Disk.keepStill`. */
+  keepStill(): boolean {
+    return this.#disk.keepStill();
+  }
+
+  /** See `Disk.copied`. */
+  copied(): boolean {
+    return this.#disk.copied();
+  }
+
+  /** The end of the record with its seal: kept elsewhere, in the log say, it shows that later nothing was cut off. */
+  head(): Head & { readonly seal: string } {
+    const { head } = this.#disk;
+    return { ...head, seal: seal(this.#siteKey, head) };
+  }
+
   /** Input that could not be read, newest first. */
   quarantine(limit: number): readonly Quarantined[] {
     return queryQuarantine(this.#disk.connection.database, limit);
+  }
+
+  /** The last prices that could be read. Nothing is decided by them. */
+  prices(): readonly PriceSeries[] {
+    return queryPrices(this.#disk.connection.database);
+  }
+
+  /** Kept within ten seconds: a crash may lose that much, and nothing else. */
+  keep(readings: readonly Reading[]): void {
+    this.#readings.add(readings);
+  }
+
+  /** What these chargers said and were told in [from, until), each in its order of time, the latest included. */
+  readings(chargers: Iterable<ChargerId>, from: Instant, until: Instant): readonly Reading[] {
+    return this.#readings.of([...chargers], from, until);
+  }
+
+  /** The chargers that a vehicle was on, on the days that [from, until) touches. */
+  seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
+    return this.#readings.seats(vehicle, from, until);
+  }
+
+  /** One small step of forgetting readings older than `keep`. To be called every minute or so. */
+  pruneReadings(now: Instant, keep: Millis): void {
+    this.#readings.prune(now, keep);
+  }
+
+  /** Reports that were composed, the newest first. */
+  reports(query: ReportQuery): readonly ReportRecord[] {
+    return queryReports(this.#disk.connection.database, query);
+  }
+
+  /** One report with its body as it goes to the partner; null: there is none of this name. */
+  report(name: string): ReturnType<typeof queryReport> {
+    return queryReport(this.#disk.connection.database, name);
   }
 
   stats(): StoreStats {
@@ -134,6 +221,7 @@ export class Store implements Disposable {
     if (this.#disposed) return;
     this.#disposed = true;
     this.#commit();
+    this.#readings[Symbol.dispose]();
     this.#disk[Symbol.dispose]();
   }
 }

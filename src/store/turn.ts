@@ -1,8 +1,11 @@
 import type { AuditEntry } from "../core/audit.ts";
 import type { Change } from "../core/ledger.ts";
+import { priceKey } from "../core/priceBoard.ts";
+import { dutyKey } from "../core/reporting/outbox.ts";
 import { rowHash, type Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
 import { sealed } from "./head.ts";
+import { putReport } from "./reports.ts";
 import { cellsOf, numbered, sumOf, type AuditRow } from "./rows.ts";
 
 /** Rejected input that is kept to be looked at: the newest ones. */
@@ -35,6 +38,10 @@ export function commitTurn(
           connection.putEvent.run(known.id, known.kind, body, sumOf("event", known.id, body));
           break;
         }
+        case "eventForgotten":
+          connection.forgetEvent.run(change.id);
+          connection.forgetDuties.run(change.id);
+          break;
         case "command": {
           const { charger } = change.record.command;
           const body = JSON.stringify(change.record);
@@ -50,6 +57,25 @@ export function commitTurn(
         case "holdEnded":
           connection.endHold.run(change.charger);
           break;
+        case "prices": {
+          const key = priceKey(change.series);
+          const body = JSON.stringify(change.series);
+          connection.putPrices.run(key, body, sumOf("prices", key, body));
+          break;
+        }
+        case "duty": {
+          const key = dutyKey(change.duty);
+          const body = JSON.stringify(change.duty);
+          connection.putDuty.run(key, body, sumOf("duty", key, body));
+          break;
+        }
+        case "report":
+          putReport(connection, change.record, change.body);
+          break;
+        case "reportForgotten":
+          connection.forgetReport.run(change.name);
+          connection.forgetReportBody.run(change.name);
+          break;
         case "looked":
           connection.putMeta.run("looked", String(change.at));
           break;
@@ -62,6 +88,9 @@ export function commitTurn(
         case "audit":
           head = append(connection, head, change.entry);
           rows.push(numbered(change.entry, head.seq, head.hash));
+          break;
+        case "auditPruned":
+          connection.pruneAudit.run(change.through);
           break;
       }
     }

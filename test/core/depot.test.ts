@@ -265,3 +265,22 @@ test("a wake that an earlier one took the place of wakes nobody", () => {
   expect([...depot.woken(at("05:20"))]).toEqual([]);
   expect([...depot.woken(at("05:30"))]).toEqual([bay]);
 });
+
+test("until there was a complete list every event may be on it, and none is missing; then the list tells", () => {
+  const depot = aPicture();
+  const event = live(anEvent());
+  depot.remember(event, at("04:00"));
+  expect([depot.mayBeListed(event.id), depot.listed(null, at("04:00"))]).toEqual([true, []]);
+  depot.listed(new Set(), at("04:01"));
+  expect(depot.mayBeListed(event.id)).toBe(false);
+  depot.listed(new Set([event.id]), at("04:02"));
+  expect(depot.mayBeListed(event.id)).toBe(true);
+});
+
+test("a forgotten event leaves nothing behind", () => {
+  const depot = aPicture();
+  const event = live(anEvent());
+  depot.remember(event, at("04:00"));
+  depot.forget(event.id, at("04:00"));
+  expect([depot.known.size, depot.agenda.size]).toEqual([0, 0]);
+});

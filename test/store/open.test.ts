@@ -139,7 +139,14 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   expect(existsSync(join(setAside ?? "", "head"))).toBe(true);
   expect(siteKey).toEqual(key);
   expect(epoch).toBe(epochBefore + 1);
-  expect(remembered).toEqual({ events: [], commands: [], holds: [], lookedAt: NOON });
+  expect(remembered).toEqual({
+    events: [],
+    commands: [],
+    holds: [],
+    duties: [],
+    outbox: [],
+    lookedAt: NOON,
+  });
   expect(store.audit({})).toMatchObject([{ seq: 1, kind: "daemon", at: NOON }]);
   expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
   store[Symbol.dispose]();

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readOrMakeSiteKey } from "../../src/store/siteKey.ts";
+import { readOrMakeSiteKey, readSiteKey } from "../../src/store/siteKey.ts";
 import { aDirectory, open, opened } from "./state.ts";
 
 test("the site key is made once, as 32 raw bytes that only the owner can read, and kept", () => {
@@ -35,6 +35,18 @@ test("a key that went missing is not replaced while there is a state that it was
   opened(directory).store[Symbol.dispose]();
   rmSync(join(directory, "site.key"));
   expect(open(directory)).toMatchObject({ ok: false, reason: expect.stringContaining("is missing") });
+  expect(readdirSync(directory)).not.toContain("site.key");
+});
+
+test("a key is read where it is, and nothing is made where none is", () => {
+  const directory = aDirectory();
+  opened(directory).store[Symbol.dispose]();
+  const path = join(directory, "site.key");
+  expect(readSiteKey(path)).toEqual({ ok: true, siteKey: readFileSync(path) });
+  writeFileSync(path, "short");
+  expect(readSiteKey(path)).toMatchObject({ ok: false, reason: expect.stringContaining("32 raw bytes") });
+  rmSync(path);
+  expect(readSiteKey(path)).toMatchObject({ ok: false, reason: expect.stringContaining("ENOENT") });
   expect(readdirSync(directory)).not.toContain("site.key");
 });
 

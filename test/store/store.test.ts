@@ -1,7 +1,10 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/ledger.ts";
+import type { PriceSeries } from "../../src/core/prices.ts";
 import { chargerId, eventId, vehicleId } from "../../src/core/units.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import { aDirectory, opened } from "./state.ts";
@@ -34,8 +37,34 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     events: [tombstone("EV-1")],
     commands: [commandRecord("bay-01", 2)],
     holds: [hold],
+    duties: [],
+    outbox: [],
     lookedAt: NOON,
   });
+});
+
+const series = (region: string, raw: string): PriceSeries => ({
+  region,
+  kind: "actual",
+  fetchedAt: NOON,
+  prices: [],
+  doubts: [],
+  raw,
+});
+
+test("the last prices of each series are there after a restart; one that was changed on the disk is left out", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  for (const one of [series("NO1", "a"), series("NO2", "b"), series("NO1", "c")])
+    first.store.write([{ kind: "prices", series: one }]);
+  first.store[Symbol.dispose]();
+  const again = opened(directory);
+  expect(again.store.prices()).toEqual([series("NO1", "c"), series("NO2", "b")]);
+  again.store[Symbol.dispose]();
+  const database = new DatabaseSync(join(directory, "setpointd.db"));
+  database.exec("UPDATE prices SET body = replace(body, 'actual', 'actuel') WHERE id = 'actual/NO1'");
+  database.close();
+  expect(opened(directory).store.prices()).toEqual([series("NO2", "b")]);
 });
 
 test("all who write in one turn of the loop share one commit", async () => {

@@ -2,6 +2,7 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import type { Change } from "../../src/core/ledger.ts";
+import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
 import { amperes, chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
 
 export const NOON = instant(Date.parse("2026-11-21T12:00:00Z"));
@@ -50,4 +51,25 @@ export const tombstone = (id: string): KnownEvent => ({
   watermark: NOON,
   receivedAt: NOON,
   endings: [],
+});
+
+export const reportRecord = (name: string, more: Partial<ReportRecord> = {}): ReportRecord => ({
+  name,
+  event: eventId(name.split("/")[0] ?? ""),
+  descriptor: 0,
+  k: 0,
+  payloadType: "USAGE",
+  span: { from: NOON, until: NOON },
+  summary: "1 vehicle, 4.2 kWh",
+  flags: [],
+  composedAt: NOON,
+  since: NOON,
+  state: "waiting",
+  nextTry: NOON,
+  attempts: 0,
+  status: null,
+  reason: null,
+  receipt: null,
+  sentAt: null,
+  ...more,
 });

@@ -3,24 +3,25 @@
  * command until it is killed, and says each turn on stdout once it is durable. A refusal is said, and ends it.
  */
 import { randomBytes } from "node:crypto";
-import { writeSync } from "node:fs";
 import { pino } from "pino";
+import { say } from "../../src/cli/outcome.ts";
 import { openState } from "../../src/store/open.ts";
 import { commandRecord, NOON, row } from "./words.ts";
 
 const [, , directory = "", rows = "1"] = process.argv;
-const say = (answer: object): number => writeSync(1, `${JSON.stringify(answer)}\n`);
+// Waits where the pipe is full: whoever reads may be busy with what it has.
+const tell = (answer: object): void => say(JSON.stringify(answer));
 
 const state = openState(directory, { now: () => NOON, random: randomBytes, log: pino({ level: "silent" }) });
 if (state.ok) {
-  say({ open: true });
+  tell({ open: true });
   for (let turn = state.store.audit({ newest: true, limit: 1 })[0]?.seq ?? 0; ; turn += Number(rows)) {
     const facts = { turn };
     state.store.write([{ kind: "command", record: commandRecord("bay-01", turn) }]);
     state.store.write(Array.from({ length: Number(rows) }, (_, n) => row(`row ${turn + n + 1}`, { facts })));
-    say({ turn, ...(await state.store.durable()) });
+    tell({ turn, ...(await state.store.durable()) });
   }
 } else {
-  say({ open: false, reason: state.reason });
+  tell({ open: false, reason: state.reason });
   process.exitCode = 1;
 }

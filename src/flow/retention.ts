@@ -1,0 +1,65 @@
+import { defer, delay, exhaustMap, type Observable, repeat, takeWhile, timer } from "rxjs";
+
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import { forgettable, type OldRows, type Retention } from "../core/retention.ts";
+import { type Instant, instant, iso, minutes, seconds } from "../core/units.ts";
+import { daily } from "./daily.ts";
+import type { RetentionPorts } from "./ports.ts";
+
+/** The start has more urgent things to do. */
+const FIRST = minutes(1);
+/** A commit of so many deletions takes milliseconds: nobody waits for it longer than for any other. */
+const STEP_ROWS = 500;
+const STEP_EVENTS = 100;
+const STEP_REPORTS = 100;
+/** Between two steps, so that pruning years takes an hour but never the loop or the flash. */
+const PAUSE = seconds(1);
+
+/** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
+export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
+  daily(ports.now).pipe(
+    delay(FIRST),
+    exhaustMap(() =>
+      defer(() => step(depot, keep, ports)).pipe(repeat({ delay: () => timer(PAUSE) }), takeWhile(Boolean)),
+    ),
+  );
+
+/** False: nothing is left to be pruned today, or the disk refuses. */
+async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promise<boolean> {
+  const now = ports.now();
+  // A clock that is wrong by years would make everything old: ages count only while the partner's agrees.
+  const agesCount = ports.clockAgrees();
+  const reportedOn = ports.reportedOn();
+  const events = forgettable(depot.known.values(), keep, {
+    now,
+    agesCount,
+    isNeeded: (id) => depot.mayBeListed(id) || reportedOn.has(id),
+    most: STEP_EVENTS,
+  });
+  const reports = agesCount ? ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];
+  const before = agesCount ? instant(now - keep.audit) : null;
+  const old = ports.oldRows({ before, maxRows: keep.maxAuditRows, most: STEP_ROWS });
+  const changes: readonly Change[] = [
+    ...events.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
+    ...reports.map((name) => ({ kind: "reportForgotten", name }) as const),
+    ...(old === null ? [] : pruned(old, now)),
+  ];
+  if (changes.length === 0) return false;
+  ports.write(changes);
+  const { ok } = await ports.durable();
+  for (const event of ok ? events : []) {
+    // What came in the meantime stays.
+    if (depot.known.get(event.id) === event) depot.forget(event.id, now);
+  }
+  return ok;
+}
+
+function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Change[] {
+  const nobody = { charger: null, vehicle: null, event: null, command: null };
+  const words = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
+  return [
+    { kind: "audit", entry: { at: now, kind: "checkpoint", ...nobody, words, facts: { through, hash } } },
+    { kind: "auditPruned", through },
+  ];
+}

@@ -1,0 +1,66 @@
+import { inWords } from "../core/control/setpoint.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Change } from "../core/ledger.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import type { ChargerId, Instant, Millis } from "../core/units.ts";
+import type { Touch } from "./ports.ts";
+
+export interface Fallen {
+  readonly changes: readonly Change[];
+  /** Of chargers that nothing was asked of: no matter for the record. */
+  readonly warnings: readonly string[];
+}
+
+/** Chargers that were heard before and are not any more, each told once; what they were told last is on record. */
+export function fallSilent(
+  depot: Depot,
+  tick: Millis,
+  now: Instant,
+  isLinked: (charger: ChargerId) => boolean,
+): Fallen {
+  const { silentAfter } = depot.settings;
+  const changes: Change[] = [];
+  const warnings: string[] = [];
+  // Who has said that it is offline is not expected to speak.
+  const couldBeHeard = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
+  for (const id of depot.silence.fallen(tick, silentAfter, couldBeHeard)) {
+    depot.dirty.add(id);
+    const words = `${id} is unreachable: nothing was heard of it for ${silentAfter / 1000} s`;
+    const told = standing(depot, id);
+    if (told === null) warnings.push(words);
+    else changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told }));
+  }
+  return { changes, warnings };
+}
+
+/** Any message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
+export function heardAgain(
+  depot: Depot,
+  message: ChargerMessage,
+  tick: Millis,
+  now: Instant,
+): { readonly changes: readonly Change[]; readonly touched: readonly Touch[] } {
+  const { charger: id } = message;
+  const silentFor = depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
+  if (silentFor === null) return { changes: [], touched: [] };
+  depot.dirty.add(id);
+  const words = `${id} is heard again after ${Math.round(silentFor / 1000)} s`;
+  const changes = standing(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor })];
+  return { changes, touched: [{ charger: id, reassert: true }] };
+}
+
+/** What a charger stands under, in words; null: nothing of ours. */
+function standing(depot: Depot, id: ChargerId): string | null {
+  const command = depot.commands.get(id)?.command;
+  return command === undefined || command.desired.kind === "release" ? null : inWords(command.desired);
+}
+
+const row = (
+  charger: ChargerId,
+  at: Instant,
+  words: string,
+  facts: Readonly<Record<string, string | number>>,
+): Change => ({
+  kind: "audit",
+  entry: { at, kind: "silence", charger, vehicle: null, event: null, command: null, words, facts },
+});

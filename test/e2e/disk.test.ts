@@ -1,0 +1,90 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+
+import { Daemon } from "../support/aDaemon.ts";
+import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const SECOND = 1000;
+
+const canMount = spawnSync("unshare", ["--mount", "true"]).status === 0;
+const canLoop = canMount && spawnSync("mkfs.ext4", ["-V"]).status === 0;
+
+/** A daemon whose state is on a disk of its own, which only it sees; `state` is the way in from here. */
+async function onItsOwnDisk(site: Site, mount: string): Promise<{ daemon: Daemon; state: string }> {
+  mkdirSync(site.state);
+  const script = `${mount} ${site.state} && exec "$@"`;
+  const within = ["unshare", "--mount", "sh", "-c", script, "sh"];
+  const daemon = await Daemon.start(site.config, WEBHOOK_SECRET, {}, within);
+  onTestFinished(() => daemon[Symbol.asyncDispose]());
+  await waitFor(() => daemon.hasBroker(), { timeoutMs: 15_000 });
+  return { daemon, state: `/proc/${daemon.pid}/root${site.state}` };
+}
+
+/** Takes all the room there is. */
+function fill(path: string): void {
+  const block = Buffer.alloc(64 * 1024, 1);
+  for (const size of [block.length, 4096, 512, 1]) {
+    try {
+      for (;;) appendFileSync(path, block.subarray(0, size));
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
+    }
+  }
+}
+
+/** Deliveries until one is refused: what fits into the room that is left is still taken. */
+async function untilRefused(daemon: Daemon): Promise<number> {
+  for (let n = 0; n < 200; n += 1) {
+    const { status } = await daemon.deliver(anEvent(`EV-F${n}`, { startIn: 3600 * SECOND, lastsMs: SECOND }));
+    if (status !== 202) return status;
+  }
+  return 202;
+}
+
+describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
+  test("while it is full deliveries get 503, what runs goes on, and with room again everything works by itself (F05)", async (context) => {
+    if (!canMount) return context.skip("a mount of its own needs root");
+    await using site = await aSite({ over: { control: { refresh: "1s" } } });
+    const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=3m tmpfs");
+    await daemon.deliver(site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND })));
+    await site.floor.nth("bay-01", 1);
+
+    fill(join(state, "ballast"));
+    expect(await untilRefused(daemon)).toBe(503);
+    const before = site.floor.sets("bay-01").length;
+    await waitFor(() => site.floor.sets("bay-01").length >= before + 3, { timeoutMs: 15_000 });
+    expect(new Set(site.floor.told("bay-01"))).toEqual(new Set(["16 A EV-1"]));
+    expect((await daemon.get("/healthz")).status).toBe(200);
+
+    rmSync(join(state, "ballast"));
+    const more = anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] });
+    await waitFor(async () => (await daemon.deliver(more)).status === 202, { timeoutMs: 15_000 });
+    expect((await site.floor.nth("bay-02", 1)).set.event).toBe("EV-2");
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
+  test("when it turns read-only deliveries get 503, standing commands keep their leases, and nobody restarts it for that (F06)", async (context) => {
+    if (!canLoop) return context.skip("a loop device of its own needs root and mkfs.ext4");
+    await using site = await aSite({ over: { control: { refresh: "1s" } } });
+    const image = join(site.directory, "disk.img");
+    writeFileSync(image, "");
+    const made = spawnSync("sh", ["-c", `truncate -s 32M ${image} && mkfs.ext4 -q -F ${image}`]);
+    if (made.status !== 0) return context.skip(`no file system: ${made.stderr.toString()}`);
+    const { daemon } = await onItsOwnDisk(site, `mount -o loop,errors=remount-ro ${image}`);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    await site.floor.nth("bay-01", 1);
+
+    const loop = spawnSync("losetup", ["-j", image, "-n", "-O", "NAME"]).stdout.toString().trim();
+    writeFileSync(`/sys/fs/ext4/${loop.replace("/dev/", "")}/trigger_fs_error`, "1");
+    expect(await untilRefused(daemon)).toBe(503);
+    const before = site.floor.sets("bay-01").length;
+    await waitFor(() => site.floor.sets("bay-01").length >= before + 3, { timeoutMs: 15_000 });
+    expect(new Set(site.floor.told("bay-01"))).toEqual(new Set(["16 A EV-1"]));
+    expect((await daemon.get("/healthz")).status).toBe(200);
+    await daemon.end("SIGKILL");
+  });
+});
