@@ -27,6 +27,8 @@ export interface ConnectionSettings {
   readonly onComplaint: (reason: string) => void;
 }
 
+const FILTERS_PER_PACKET = 500;
+
 const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
 
 /** One MQTT connection from CONNECT to its end; never used again after that. */
@@ -104,12 +106,18 @@ export class Connection {
     this.#opened.resolve(this.#end === undefined);
   }
 
-  #subscribe(filters: readonly string[]): Promise<string | null> {
-    return this.#beforeDeadline("SUBACK", (settle) => {
-      this.#client.subscribe([...filters], { qos: 1 }, (error) => {
-        settle(error === null ? { ok: true } : { ok: false, retry: false, reason: error.message });
+  /** In packets that any broker takes; answers with the first complaint. */
+  async #subscribe(filters: readonly string[]): Promise<string | null> {
+    let complaint: string | null = null;
+    for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
+      const sent = await this.#beforeDeadline("SUBACK", (settle) => {
+        this.#client.subscribe(filters.slice(at, at + FILTERS_PER_PACKET), { qos: 1 }, (error) => {
+          settle(error === null ? { ok: true } : { ok: false, retry: false, reason: error.message });
+        });
       });
-    }).then((sent) => (sent.ok ? null : sent.reason));
+      if (!sent.ok) complaint ??= sent.reason;
+    }
+    return complaint;
   }
 
   #exchange(topic: string, payload: string, { retain, expirySeconds }: PublishOptions): Promise<Sent> {

@@ -1,19 +1,23 @@
 import type { Logger } from "pino";
 import type { Command, Sent } from "../core/control/command.ts";
+import type { Desired } from "../core/control/setpoint.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import type { ChargerId, Instant, Millis } from "../core/units.ts";
 import { BrokerSession } from "./brokerSession.ts";
 import type { BrokerTiming } from "./brokerTiming.ts";
 import type { BrokerAddress } from "./dial.ts";
-import {
-  gatewayOnlineTopic,
-  nativeFilters,
-  nativeTopics,
-  readNative,
-  writeSet,
-  type NativeTopics,
-} from "./native.ts";
+import { floodGate } from "./floodGate.ts";
+import { Heartbeats } from "./heartbeats.ts";
+import type { Line } from "./line.ts";
+import { gatewayOnlineTopic, nativeFilters, nativeTopics, siteTopic } from "./native.ts";
+import { nativeLine } from "./nativeLine.ts";
+import { boundTo } from "./profile/equip.ts";
+import { keepalivesOf } from "./profile/keepalives.ts";
+import type { Bound } from "./profile/bind.ts";
+import type { Profile } from "./profile/schema.ts";
+import { ProfileLine } from "./profileLine.ts";
+import { type Switchboard, switchboard } from "./switchboard.ts";
 
 /** A broker, and what its native topics begin with. */
 export interface FleetBroker {
@@ -24,6 +28,8 @@ export interface FleetBroker {
 export interface FleetOptions {
   readonly site: string;
   readonly chargers: readonly Charger[];
+  /** By the name that `Charger.profile` has. */
+  readonly profiles: ReadonlyMap<string, Profile>;
   /** By the name that `Charger.broker` has; "" is the site's own. */
   readonly brokers: ReadonlyMap<string, FleetBroker>;
   readonly now: () => Instant;
@@ -32,6 +38,8 @@ export interface FleetOptions {
   readonly log: Logger;
   /** Everything a configured charger says, in the order of arrival, rubbish included. */
   readonly onMessage: (message: ChargerMessage) => void;
+  /** A message that was not taken in: it could not be read, or there were too many of them. */
+  readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   /** Up after every (re)connection: what its chargers should be doing now has to be said again (F85). */
   readonly onBroker: (name: string, up: boolean) => void;
   /** Publishes without a PUBACK at a time. */
@@ -39,28 +47,30 @@ export interface FleetOptions {
   readonly timing?: Partial<BrokerTiming>;
 }
 
-/** How one charger is reached. */
-interface Line {
+export type Discarded = "unreadable" | "tooMany";
+
+/** Where one charger is: its line, its state topic, and the gate that its messages come through. */
+interface Outlet {
+  readonly id: ChargerId;
+  /** The broker that it is reached over. */
   readonly broker: string;
-  readonly session: BrokerSession;
-  readonly topics: NativeTopics;
+  readonly line: Line;
+  readonly admits: () => boolean;
+  readonly publishState: (payload: string) => Promise<Sent>;
 }
 
 /** All chargers of the site, over their brokers. Nothing is queued here: what fails, the next look sends again. */
 export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
-  readonly #sessions: ReadonlyMap<string, BrokerSession>;
-  /** Only profile `native` has topics yet; others will bring their own lines. */
-  readonly #lines: ReadonlyMap<ChargerId, Line>;
-  readonly #rubbish = new Map<ChargerId, number>();
+  readonly #sessions = new Map<string, BrokerSession>();
+  readonly #outlets = new Map<ChargerId, Outlet>();
+  readonly #discarded = new Map<ChargerId, number>();
+  readonly #stack = new DisposableStack();
 
   /** Connects at once; `onBroker` says when commands can be sent. */
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#sessions = new Map(
-      [...options.brokers].map(([name, broker]) => [name, this.#connect(name, broker)]),
-    );
-    this.#lines = new Map(options.chargers.flatMap((charger) => this.#line(charger)));
+    for (const [name, broker] of options.brokers) this.#connect(name, broker);
   }
 
   /** Whether all brokers are there. */
@@ -68,91 +78,161 @@ export class Fleet implements AsyncDisposable {
     return [...this.#sessions.values()].every((session) => session.connected);
   }
 
-  /** Messages of this charger that could not be read, since start. */
-  rubbishFrom(charger: ChargerId): number {
-    return this.#rubbish.get(charger) ?? 0;
+  /** Whether the broker that this charger is reached over is there. */
+  isLinked(charger: ChargerId): boolean {
+    const outlet = this.#outlets.get(charger);
+    return outlet !== undefined && (this.#sessions.get(outlet.broker)?.connected ?? false);
+  }
+
+  /** Messages of this charger that were not taken in, since start. */
+  discardedFrom(charger: ChargerId): number {
+    return this.#discarded.get(charger) ?? 0;
   }
 
   /**
-   * Publishes a command for `lease` at most. Ok means that the broker has it, not that the charger does it.
-   * Past its `until` it is refused, at this moment and again when its turn in the window comes (S9).
+   * Publishes a command for `lease` at most, in the words of its make: ok means that the broker has all of it, not that
+   * the charger does it. `before` is what the charger was told before it, null: nothing by us. Past its `until` it is
+   * refused, at this moment and again when its turn in the window comes (S9).
    */
-  async send(command: Command, lease: Millis): Promise<Sent> {
-    const line = this.#lines.get(command.charger);
-    if (line === undefined) return noLine(command.charger);
-    const { now } = this.#options;
-    // Not retained: a charger that reboots next week must not find this setpoint waiting.
-    const expirySeconds = () => secondsLeft(command, lease, now());
-    if (expirySeconds() <= 0) return { ok: false, retry: false, reason: "its time has passed" };
-    return line.session.publish(line.topics.set, writeSet(command, lease), { retain: false, expirySeconds });
+  async send(command: Command, lease: Millis, before: Desired | null = null): Promise<Sent> {
+    return this.#outlets.get(command.charger)?.line.send(command, lease, before) ?? noLine(command.charger);
   }
 
   /** What is asked, allowed and measured, retained for whoever asks later. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
-    const line = this.#lines.get(charger);
-    if (line === undefined) return noLine(charger);
-    return line.session.publish(line.topics.state, payload, { retain: true });
+    return this.#outlets.get(charger)?.publishState(payload) ?? noLine(charger);
+  }
+
+  /** Something about the site, retained at its own broker; `path` comes after `<prefix>/<site>/`. */
+  async publishAboutSite(path: string, payload: string): Promise<Sent> {
+    const { brokers, site } = this.#options;
+    const broker = brokers.get("");
+    return broker === undefined
+      ? { ok: false, retry: false, reason: "no broker" }
+      : this.#retain("", siteTopic(broker.prefix, site, path), payload);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#sessions.values()].map((session) => session[Symbol.asyncDispose]()));
+    this.#stack.dispose();
   }
 
-  #connect(name: string, { address, prefix }: FleetBroker): BrokerSession {
-    const { site, random, log, onBroker, window, timing } = this.#options;
-    return new BrokerSession({
+  #connect(name: string, { address, prefix }: FleetBroker): void {
+    const { site, chargers, now, random, log, onBroker, window, timing } = this.#options;
+    const here = chargers.filter(({ broker }) => broker === name);
+    const bound = new Map(here.flatMap((charger) => this.#bound(charger)));
+    // Lines publish through the session, which is made after them because it has to know their topics.
+    const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
+    const board = switchboard<Outlet>();
+    const outlets = here.flatMap((charger) =>
+      this.#outlet(name, prefix, charger, bound.get(charger.id), publish),
+    );
+    for (const outlet of outlets) {
+      this.#outlets.set(outlet.id, outlet);
+      for (const topic of outlet.line.topics) board.connect(topic, outlet);
+      this.#stack.use(outlet.line);
+    }
+    const heartbeats = this.#stack.use(
+      new Heartbeats(
+        [...bound.values()].flatMap(keepalivesOf),
+        ({ topic, payload }) => publish(topic, payload, { retain: false }),
+        now,
+      ),
+    );
+    const filters = here
+      .filter((charger) => !isNative(charger))
+      .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);
+    const session = new BrokerSession({
       address,
       clientId: `setpointd-${site}`,
       presenceTopic: gatewayOnlineTopic(prefix, site),
-      filters: nativeFilters(prefix, site),
+      filters: [
+        ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
+        ...new Set(filters),
+      ],
       random,
       log: name === "" ? log : log.child({ broker: name }),
-      onUp: () => onBroker(name, true),
-      onDown: () => onBroker(name, false),
-      onMessage: (topic, payload, retained) => this.#hear(name, prefix, topic, payload, retained),
+      onUp: () => {
+        for (const { line } of outlets) line.brokerUp();
+        heartbeats.start();
+        onBroker(name, true);
+      },
+      onDown: () => {
+        heartbeats.stop();
+        for (const { line } of outlets) line.brokerDown();
+        onBroker(name, false);
+      },
+      onMessage: (topic, payload, retained) => this.#hear(board, topic, payload, retained),
       ...(window === undefined ? {} : { window }),
       ...(timing === undefined ? {} : { timing }),
     });
+    this.#sessions.set(name, session);
   }
 
-  #line({ id, profile, broker: name }: Charger): readonly [ChargerId, Line][] {
-    const { brokers, site } = this.#options;
-    const [broker, session] = [brokers.get(name), this.#sessions.get(name)];
-    if (profile !== "native" || broker === undefined || session === undefined) return [];
-    const topics = nativeTopics(broker.prefix, site, id);
-    return topics === null ? [] : [[id, { broker: name, session, topics }]];
+  #bound(charger: Charger): readonly [ChargerId, Bound][] {
+    const profile = this.#options.profiles.get(charger.profile);
+    if (profile === undefined || profile.nativePayloads) return [];
+    const binding = boundTo(charger, profile);
+    // What cannot be bound is explained by the check of the configuration, and refused as without a line.
+    return binding.ok ? [[charger.id, binding.bound]] : [];
   }
 
-  #hear(broker: string, prefix: string, topic: string, payload: Buffer, retained: boolean): void {
-    const { site, now, log, onMessage } = this.#options;
-    const message = readNative(prefix, site, topic, payload, now(), retained);
-    if (message === undefined) return;
-    // Who is reached over one broker is not believed over another.
-    if (this.#lines.get(message.charger)?.broker !== broker) {
-      log.debug({ charger: message.charger }, "a charger that is not configured speaks");
-      return;
+  #outlet(
+    name: string,
+    prefix: string,
+    { id, profile }: Charger,
+    bound: Bound | undefined,
+    publish: BrokerSession["publish"],
+  ): readonly Outlet[] {
+    const { site, brokers, now } = this.#options;
+    const say = (message: ChargerMessage): void => this.#say(message);
+    const ports = { now, publish, say };
+    const native = isNative({ profile });
+    // A broker that is a charger is no place for what other programs read.
+    const [home, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
+    const topics = nativeTopics(root, site, id);
+    if (topics === null || (!native && bound === undefined)) return [];
+    const line =
+      bound === undefined ? nativeLine(topics, [prefix, site], ports) : new ProfileLine(id, bound, ports);
+    const publishState = (payload: string) => this.#retain(home, topics.state, payload);
+    return [{ id, broker: name, line, admits: floodGate(now), publishState }];
+  }
+
+  async #retain(broker: string, topic: string, payload: string): Promise<Sent> {
+    const session = this.#sessions.get(broker);
+    return session === undefined
+      ? { ok: false, retry: false, reason: "no broker" }
+      : session.publish(topic, payload, { retain: true });
+  }
+
+  /** Who is reached over one broker is not believed over another: each has its own board. */
+  #hear(board: Switchboard<Outlet>, topic: string, payload: Buffer, retained: boolean): void {
+    const listeners = board.listeners(topic);
+    if (listeners.size === 0) this.#options.log.debug({ topic }, "a charger that is not configured speaks");
+    for (const { id, line, admits } of listeners) {
+      if (admits()) line.hear(topic, payload, retained);
+      else this.#discard(id, "tooMany", "too many messages in a second");
     }
-    if (message.kind === "rubbish") this.#countRubbish(message.charger, message.reason);
-    onMessage(message);
   }
 
-  #countRubbish(charger: ChargerId, reason: string): void {
-    const before = this.rubbishFrom(charger);
-    this.#rubbish.set(charger, before + 1);
-    if (before === 0) {
-      this.#options.log.warn(
-        { charger, reason },
-        "charger message not readable; further ones are only counted",
-      );
-    }
+  #say(message: ChargerMessage): void {
+    if (message.kind === "rubbish") this.#discard(message.charger, "unreadable", message.reason);
+    this.#options.onMessage(message);
+  }
+
+  #discard(charger: ChargerId, why: Discarded, reason: string): void {
+    const before = this.discardedFrom(charger);
+    this.#discarded.set(charger, before + 1);
+    this.#options.onDiscard(charger, why);
+    if (before > 0) return;
+    this.#options.log.warn(
+      { charger, reason },
+      "charger message not taken in; further ones are only counted",
+    );
   }
 }
 
-/** Whole seconds until the command must not be obeyed any more: its own end or its lease, whichever is first. */
-function secondsLeft(command: Command, lease: Millis, now: Instant): number {
-  const left = command.until === null ? lease : Math.min(command.until - now, lease);
-  return Math.ceil(left / 1000);
-}
+const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 
 const noLine = (charger: ChargerId): Sent => ({
   ok: false,

@@ -30,9 +30,12 @@ export function nativeTopics(prefix: string, site: string, charger: string): Nat
   };
 }
 
+/** What is about the site as a whole. */
+export const siteTopic = (prefix: string, site: string, path: string): string => `${prefix}/${site}/${path}`;
+
 /** Where setpointd says `true` or `false` about itself, retained, last will included. */
 export const gatewayOnlineTopic = (prefix: string, site: string): string =>
-  `${prefix}/${site}/gateway/online`;
+  siteTopic(prefix, site, "gateway/online");
 
 /** Everything that the chargers of a site say. */
 export const nativeFilters = (prefix: string, site: string): readonly string[] =>

@@ -94,12 +94,16 @@ export const fleetChecks = (file: ConfigFile): readonly Finding[] => [
     "an id of its own",
   ),
   ...repeated(
-    file.vehicles.flatMap(({ identities }, index) =>
-      identities.map(({ kind, value }, at) => ({
-        path: ["vehicles", index, "identities", at],
-        name: identityKey(kind, value),
-      })),
-    ),
+    file.vehicles.flatMap(({ identities }, index) => {
+      const own = new Set<string>();
+      return identities.flatMap(({ kind, value }, at): readonly Named[] => {
+        const name = identityKey(kind, value);
+        // One vehicle may be known by its MAC and by its EVCC id, which are the same.
+        if (own.has(name) && kind === "evccid") return [];
+        own.add(name);
+        return [{ path: ["vehicles", index, "identities", at], name }];
+      });
+    }),
     "an identity that names one vehicle only",
   ),
   ...limitChecks(file),

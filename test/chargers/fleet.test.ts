@@ -9,6 +9,7 @@ import { amperes, chargerId, eventId, instant, minutes, seconds, vehicleId } fro
 import { aCharger } from "../support/aCharger.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
+import { builtIn } from "./profile/aTrial.ts";
 import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
@@ -43,6 +44,8 @@ async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<
   const fleet = new Fleet({
     site: "depot",
     chargers: [charger("bay-01"), charger("bay-02")],
+    profiles: new Map(),
+    onDiscard: () => {},
     brokers: new Map([["", reached(url)]]),
     now: () => NOON,
     random: () => 1,
@@ -215,8 +218,8 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     await floor.client.publishAsync("setpointd/depot/chargers/stranger/telemetry", "?", { qos: 1 });
     await floor.client.publishAsync(telemetry, '{"powerW":7}', { qos: 1 });
     await waitFor(() => depot.messages.some(({ kind }) => kind === "telemetry"));
-    expect(depot.fleet.rubbishFrom(BAY)).toBe(4);
-    expect(depot.fleet.rubbishFrom(chargerId("bay-02"))).toBe(0);
+    expect(depot.fleet.discardedFrom(BAY)).toBe(4);
+    expect(depot.fleet.discardedFrom(chargerId("bay-02"))).toBe(0);
     expect(depot.messages.map(({ kind }) => kind)).toEqual([
       "rubbish",
       "rubbish",
@@ -225,6 +228,67 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
       "telemetry",
     ]);
     expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  });
+
+  test("F95: one charger that floods costs a count and one warning, while another is heard and gets its setpoint", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    const discarded: string[] = [];
+    const chargers = [
+      aCharger({ id: "bay-01", profile: "go-e-v2", params: { serial: "1" } }),
+      aCharger({ id: "bay-02", profile: "warp", params: { prefix: "warp/a" } }),
+    ];
+    await using depot = await aFleet(broker.url, {
+      chargers,
+      profiles: builtIn,
+      now: () => instant(Date.now()),
+      onDiscard: (id, why) => discarded.push(`${id} ${why}`),
+    });
+    for (let n = 0; n < 3000; n += 1)
+      floor.client.publish("go-eCharger/1/nrg", n % 2 === 0 ? "NaN{" : Buffer.alloc(5000, 0xff), { qos: 0 });
+    const until = instant(Date.now() + minutes(10));
+    const told = command({ charger: chargerId("bay-02"), until });
+    expect(await depot.fleet.send(told, seconds(180))).toEqual({ ok: true });
+    await floor.client.publishAsync("warp/a/evse/external_current", '{"current":16000}', { qos: 1 });
+    await waitFor(() => depot.messages.some(({ kind }) => kind === "ack"));
+    await waitFor(() => discarded.length === 3000);
+    expect(new Set(discarded)).toEqual(new Set(["bay-01 unreadable", "bay-01 tooMany"]));
+    expect(depot.messages.filter(({ charger: id }) => id === BAY).length).toBeLessThan(1000);
+    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  });
+
+  test("a make on a broker of its own gets its orders and keepalives there, and its state is told at the site's", async () => {
+    await using site = await Mosquitto.start();
+    await using box = await Mosquitto.start();
+    await using onSite = await anObserver(site.url);
+    await using onBox = await anObserver(box.url);
+    await using depot = await aFleet(site.url, {
+      chargers: [
+        aCharger({
+          id: "bay-01",
+          profile: "openwb-secondary",
+          params: { parentIp: "192.0.2.1" },
+          broker: "box",
+        }),
+      ],
+      profiles: builtIn,
+      brokers: new Map([
+        ["", reached(site.url)],
+        ["box", reached(box.url)],
+      ]),
+    });
+    expect(depot.fleet.isLinked(BAY)).toBe(true);
+    await waitFor(() =>
+      onBox.seen.some((line) => line.startsWith("openWB/set/internal_chargepoint/global_data ")),
+    );
+    expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+    await depot.fleet.publishState(BAY, "{}");
+    await waitFor(() => onBox.seen.includes("openWB/set/internal_chargepoint/0/data/set_current 16"));
+    await waitFor(() => onSite.seen.includes("setpointd/depot/chargers/bay-01/state {}"));
+    await onSite.client.publishAsync("openWB/internal_chargepoint/0/get/power", "1", { qos: 1 });
+    await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/power", "2", { qos: 1 });
+    await waitFor(() => depot.messages.length > 0);
+    expect(depot.messages).toMatchObject([{ kind: "telemetry", telemetry: { powerW: 2 } }]);
   });
 
   test("a charger on another broker or with another profile is not spoken to in native words", async () => {

@@ -24,7 +24,8 @@ export interface Bound {
 
 export type Binding =
   | { readonly ok: true; readonly bound: Bound }
-  | { readonly ok: false; readonly reason: string };
+  /** `parameter`: the one that is wrong. */
+  | { readonly ok: false; readonly reason: string; readonly parameter: string };
 
 /** As DESIGN 6.1 has them where a configuration says nothing. */
 const DEFAULT_PHASES = 3;
@@ -39,29 +40,33 @@ const FORBIDDEN = /[+#\p{Cc}]|^\$/u;
 /** Holds the parameters of one charger against its profile. The reason names the first that is wrong. */
 export function bind(profile: Profile, params: Params): Binding {
   const values = new Map<string, string | number>();
-  const fail = (reason: string): Binding => ({ ok: false, reason: `${profile.profile}: ${reason}` });
+  const fail = (parameter: string, reason: string): Binding => ({
+    ok: false,
+    reason: `${profile.profile}: ${reason}`,
+    parameter,
+  });
   const declared = new Map(Object.entries(profile.params));
   for (const name of Object.keys(params)) {
     if (declared.has(name) || OWN.includes(name)) continue;
-    return fail(`unknown parameter ${shown(name)}; it has ${[...declared.keys(), ...OWN].join(", ")}`);
+    return fail(name, `unknown parameter ${shown(name)}; it has ${[...declared.keys(), ...OWN].join(", ")}`);
   }
   for (const [name, parameter] of declared) {
     const given = Object.hasOwn(params, name) ? params[name] : parameter.default;
-    if (given === undefined) return fail(`the parameter ${name} is missing: ${parameter.about}`);
+    if (given === undefined) return fail(name, `the parameter ${name} is missing: ${parameter.about}`);
     const read = readParameter(parameter, given);
     if (read === null)
-      return fail(`the parameter ${name} is ${shown(given)}; it has to be ${expected(parameter)}`);
+      return fail(name, `the parameter ${name} is ${shown(given)}; it has to be ${expected(parameter)}`);
     values.set(name, read);
   }
   for (const [name, { of, is }] of Object.entries(profile.names)) {
     const chosen = new Map(Object.entries(is)).get(String(values.get(of)));
     if (chosen === undefined)
-      return fail(`the parameter ${of} has to be one of: ${Object.keys(is).join(", ")}`);
+      return fail(of, `the parameter ${of} has to be one of: ${Object.keys(is).join(", ")}`);
     values.set(name, chosen);
   }
   const electrics = readElectrics(params);
   return typeof electrics === "string"
-    ? fail(electrics)
+    ? fail(electrics.slice(0, electrics.indexOf(" ")), electrics)
     : { ok: true, bound: { profile, values, electrics } };
 }
 

@@ -9,6 +9,8 @@ import type { Profile } from "./schema.ts";
 export interface Ear {
   /** The ways to learn something from a topic. */
   readonly byTopic: ReadonlyMap<string, readonly Source[]>;
+  /** The ways to learn who is there, in order of preference. */
+  readonly identities: readonly Source[];
   /** A message here says that it is there; null: it has a last will. */
   readonly alive: string | null;
   readonly results: Profile["results"];
@@ -30,7 +32,8 @@ export function earOf({ profile, values }: Bound): Ear {
   const results = filled(profile.results, values);
   const told = [...byTopic.keys(), ...(alive === null ? [] : [alive]), ...results.map(({ topic }) => topic)];
   const filters = profile.nativePayloads ? NATIVE_FILTERS : [...new Set(told)];
-  return { byTopic, alive, results, native: profile.nativePayloads, filters };
+  const identities = sources.filter(({ signal }) => signal === "vehicleId");
+  return { byTopic, identities, alive, results, native: profile.nativePayloads, filters };
 }
 
 /** Parts of a profile are JSON, and keep their shape. */

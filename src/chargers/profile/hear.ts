@@ -31,6 +31,27 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
   return { means: { ...impliedBy(told.state), ...told }, answer: answerIn(ear, topic, payload) };
 }
 
+/**
+ * Who is there by all that the charger said so far: of several ways the first that names somebody, so that an empty
+ * card reader does not wipe what the vehicle itself told. A vehicle that leaves takes what was said of it along.
+ */
+export function identified({ identities }: Ear, memory: Memory, means: Means): Means {
+  if (means.plugged === false) {
+    // A list of cards is no word of who is there; which of them was held to the reader is.
+    for (const { topic, index } of identities.flatMap(({ readings }) => readings))
+      memory.delete(index?.topic ?? topic);
+    return means;
+  }
+  if (means.vehicleId === undefined) return means;
+  for (const { signal, composed } of identities) {
+    const told = composedValue(signal, composed, memory);
+    if (typeof told?.value !== "string") continue;
+    const kind = told.kind === null ? {} : { vehicleIdKind: told.kind };
+    return { ...means, vehicleId: told.value, ...kind };
+  }
+  return means;
+}
+
 function answerIn({ results }: Ear, topic: string, payload: string): Answer | null {
   const result = results.find((one) => matches(one.topic, topic));
   if (result === undefined || payload === "") return null;

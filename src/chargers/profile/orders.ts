@@ -20,7 +20,8 @@ export type Orders =
 
 /**
  * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
- * before a pause ends, and a pause ends before control is given back where the make needs that.
+ * before a pause ends, and a pause ends before control is given back where the make needs that. A limit that would stay
+ * after a release is raised.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
   const step = stepOf(desired, bound);
@@ -78,7 +79,13 @@ function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
     case "pause":
       return [step];
     case "release":
-      return [...(bound.profile.releaseEndsPause ? [] : resume(maxCurrent(bound))), step];
+      return [
+        ...(bound.profile.releaseEndsPause ? [] : resume(maxCurrent(bound))),
+        step,
+        ...(bound.profile.releaseKeepsLimit
+          ? [{ kind: "setCurrent", currentA: maxCurrent(bound) } as const]
+          : []),
+      ];
   }
 }
 

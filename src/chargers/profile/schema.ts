@@ -77,6 +77,12 @@ const fields = z.strictObject({
     .boolean()
     .prefault(true)
     .describe("Whether release also ends a pause; else resume is sent before it. Default true."),
+  releaseKeepsLimit: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether the last limit stays after a release: then it is raised to the charger's maximum behind it. Default false.",
+    ),
   keepalive: z.array(keepalive).prefault([]).describe("What has to be repeated. Default []."),
   refresh: z
     .strictObject({

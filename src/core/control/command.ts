@@ -16,8 +16,11 @@ export interface Command {
   readonly decidedAt: Instant;
 }
 
-/** What a command stands on: an event that holds, what was configured for its end, a person, or our own stop. */
-export type Cause = "event" | "ended" | "operator" | "stop";
+/**
+ * What a command stands on: an event that holds, what was configured for its end, a person, our own stop, or that
+ * what is to come has to wait.
+ */
+export type Cause = "event" | "ended" | "operator" | "stop" | "held";
 
 /** `epoch-seq`: a charger accepts what is not lower than its last. */
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>

@@ -12,6 +12,7 @@ export interface Limit {
     | "held at minimum"
     | "zero"
     | "cannot discharge"
+    | "takes amperes"
     | "discharge maximum";
   readonly asked: string;
   readonly allowed: string;
@@ -32,11 +33,15 @@ type Electrics = Pick<
   | "phases"
   | "voltage"
   | "belowMinimum"
+  | "takesWatts"
+  | "currentStep"
 >;
 type Drawn = Pick<Vehicle, "maxCurrent" | "maxPower" | "phases">;
 
 /** How far a measured voltage may be from the declared one before it is not believed (DESIGN 5.4). */
 const VOLTAGE_TOLERANCE = 0.1;
+/** A; nothing is asked more finely. */
+const FINEST_STEP = 0.1;
 /** Measured volts are rounded to this, so that a wandering mains does not become a stream of new setpoints. */
 const VOLTAGE_STEP = 5;
 
@@ -59,8 +64,8 @@ export function wattsPerAmpere(
 }
 
 /**
- * What of a setpoint the charger and the vehicle allow: capped by their maxima in A and W, rounded down to 0.1 A or
- * 1 W; zero or less is pause, and so, or the minimum, is what lies below the charger's minimum (DESIGN 5.4).
+ * What of a setpoint the charger and the vehicle allow: in amperes where it takes no watts, capped by their maxima in A
+ * and W, rounded down to the charger's steps (0.1 A at best) or 1 W; zero or less is pause, and so, or the minimum, is what lies below the charger's minimum (DESIGN 5.4).
  */
 export function limit(
   asked: Setpoint,
@@ -70,6 +75,13 @@ export function limit(
   measuredPhases: number | null = null,
 ): Limited {
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
+  if (asked.kind === "power" && asked.watts > 0 && !charger.takesWatts) {
+    const current: Setpoint = { kind: "current", amperes: amperes(asked.watts / ratio) };
+    const { desired, limits } = limit(current, charger, vehicle, measuredVoltage, measuredPhases);
+    const allowed = `${roundedDown("current", current.amperes, FINEST_STEP)} A`;
+    return { desired, limits: [{ by: "takes amperes", asked: inWords(asked), allowed }, ...limits] };
+  }
+  const withLevel = (value: number): Setpoint => levelled(asked, value, charger.currentStep);
   const [perAmpere, perWatt] = asked.kind === "current" ? [1, 1 / ratio] : [ratio, 1];
   const most = (current: Amperes | null | undefined, power: Watts | null | undefined): number =>
     Math.min((current ?? Infinity) * perAmpere, (power ?? Infinity) * perWatt);
@@ -82,20 +94,21 @@ export function limit(
   const limits: Limit[] = [];
   const cap = (value: number, most: number, by: Limit["by"]): number => {
     if (value <= most) return value;
-    limits.push({ by, asked: inWords(withLevel(asked, value)), allowed: inWords(withLevel(asked, most)) });
+    limits.push({ by, asked: inWords(withLevel(value)), allowed: inWords(withLevel(most)) });
     return most;
   };
   const capped = cap(cap(level, chargerMost, "charger maximum"), vehicleMost, "vehicle maximum");
-  const allowed = withLevel(asked, capped);
+  const allowed = withLevel(capped);
 
   // Rounded up: rounding must not lead below the minimum either.
   const least = roundedUp(
     asked.kind,
     Math.max((charger.minCurrent ?? 0) * perAmpere, (charger.minPower ?? 0) * perWatt),
+    charger.currentStep,
   );
   if (levelOf(allowed) > 0 && levelOf(allowed) >= least) return { desired: allowed, limits };
   if (charger.belowMinimum === "hold" && least > 0 && least <= Math.min(chargerMost, vehicleMost)) {
-    const minimum = withLevel(asked, least);
+    const minimum = withLevel(least);
     limits.push({ by: "held at minimum", asked: inWords(allowed), allowed: inWords(minimum) });
     return { desired: minimum, limits };
   }
@@ -115,7 +128,7 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
   if (asked.kind === "current" || maxDischarge === null) return pause("cannot discharge");
   const back = Math.abs(asked.watts);
   const most = Math.min(maxDischarge, vehicleMost);
-  const fed = roundedDown("power", Math.min(back, most));
+  const fed = roundedDown("power", Math.min(back, most), FINEST_STEP);
   if (fed === 0) return pause("zero");
   const desired: Setpoint = { kind: "power", watts: watts(-fed) };
   const by = maxDischarge <= vehicleMost ? "discharge maximum" : "vehicle maximum";
@@ -125,13 +138,17 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
 const levelOf = (setpoint: Setpoint): number =>
   setpoint.kind === "current" ? setpoint.amperes : setpoint.watts;
 
-/** Rounded down, so that rounding never allows more than was asked; 1e-6 forgives binary fractions. */
-const roundedDown = (kind: Setpoint["kind"], value: number): number =>
-  kind === "current" ? Math.floor(value * 10 + 1e-6) / 10 : Math.floor(value + 1e-6);
+/**
+ * Rounded down, so that rounding never allows more than was asked; 1e-6 forgives binary fractions. Divided, and not
+ * multiplied, by the step: 137 x 0.1 is 13.700000000000001.
+ */
+const roundedDown = (kind: Setpoint["kind"], value: number, step: number): number =>
+  kind === "current" ? Math.floor(value / step + 1e-6) / (1 / step) : Math.floor(value + 1e-6);
 
-const withLevel = ({ kind }: Setpoint, value: number): Setpoint =>
+const levelled = ({ kind }: Setpoint, value: number, step: number): Setpoint =>
   kind === "current"
-    ? { kind, amperes: amperes(roundedDown(kind, value)) }
-    : { kind, watts: watts(roundedDown(kind, value)) };
+    ? { kind, amperes: amperes(roundedDown(kind, value, step)) }
+    : { kind, watts: watts(roundedDown(kind, value, step)) };
 
-const roundedUp = (kind: Setpoint["kind"], value: number): number => -roundedDown(kind, -value);
+const roundedUp = (kind: Setpoint["kind"], value: number, step: number): number =>
+  -roundedDown(kind, -value, step);

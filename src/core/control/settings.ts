@@ -1,5 +1,6 @@
 import type { Millis } from "../units.ts";
 import type { JudgeSettings } from "./compliance.ts";
+import type { RampSettings } from "./ramp.ts";
 
 /** The knobs of DESIGN 5.3 to 5.7 that decide what a charger is told. */
 export interface ControlSettings {
@@ -15,5 +16,9 @@ export interface ControlSettings {
   readonly vehicleTargetTypes: readonly string[];
   /** How often a standing command is sent again; its lease is three times this. */
   readonly refresh: Millis;
+  /** A charger that was not heard of for so long counts as unreachable. */
+  readonly silentAfter: Millis;
   readonly verdict: JudgeSettings;
+  /** How fast the levels of the site may rise together; null: at once. */
+  readonly releaseRamp: RampSettings | null;
 }

@@ -25,7 +25,17 @@ export interface Charger {
   readonly voltage: number;
   readonly belowMinimum: "pause" | "hold";
   readonly atEnd: AtEnd;
+  /** Whether it can be told watts; else powers become currents. */
+  readonly takesWatts: boolean;
+  /** A current is told in multiples of this. */
+  readonly currentStep: Amperes;
   readonly minInterval: Millis;
+  /** Least time between a pause and what ends it. */
+  readonly minOff: Millis;
+  /** Most commands in an hour; null: any number. */
+  readonly writesPerHour: number | null;
+  /** How often a standing command is sent again; null: only with a reason, since every write wears it. */
+  readonly refresh: Millis | null;
   /** Smallest increase worth a message: A for currents, times phases and voltage for powers. */
   readonly deadband: Amperes;
 }

@@ -15,7 +15,8 @@ export function chargerState(
   record: CommandRecord | undefined,
   presence: Presence,
   why: Reason | null,
-): Json {
+  isSilent: boolean,
+): Readonly<Record<string, Json>> {
   const { winner, until, vehicle, occupant } = verdict;
   const telemetry = presence.telemetry;
   return {
@@ -39,9 +40,17 @@ export function chargerState(
             limitA: telemetry.limitA ?? null,
           },
     online: presence.online,
+    reachable: reachable(presence, isSilent),
+    heardAt: presence.heardAt === null ? null : iso(presence.heardAt),
     verdict: record?.progress ?? "none",
     command: record === undefined ? null : commandId(record.command),
     reason: why,
     until: until === null ? null : iso(until),
   };
+}
+
+/** Null: it never said anything, which some never do. */
+function reachable({ online, heardAt }: Presence, isSilent: boolean): boolean | null {
+  if (isSilent || online === false) return false;
+  return heardAt === null ? null : true;
 }

@@ -137,6 +137,9 @@ export class Plugs {
   }
 }
 
+/** An EVCC id is the MAC address of the vehicle's modem: makes call it by either name. */
+const comparedAs = (kind: string): string => (kind === "evccid" ? "mac" : kind);
+
 /** Identities are compared without regard to case or separators: chargers spell the same MAC in many ways. */
 export const identityKey = (kind: string, value: string): string =>
-  `${kind.toLowerCase()} ${value.toLowerCase().replaceAll(/[\s:-]/g, "")}`;
+  `${comparedAs(kind.toLowerCase())} ${value.toLowerCase().replaceAll(/[\s:-]/g, "")}`;

@@ -31,7 +31,13 @@ export interface Telemetry {
 
 /** Everything that can come up from a charger. */
 export type ChargerMessage =
-  | { readonly kind: "telemetry"; readonly charger: ChargerId; readonly telemetry: Telemetry }
+  /** `picture`: all that stands of what it told, from a make that tells one thing at a time; absent: `telemetry`. */
+  | {
+      readonly kind: "telemetry";
+      readonly charger: ChargerId;
+      readonly telemetry: Telemetry;
+      readonly picture?: Telemetry;
+    }
   | {
       readonly kind: "ack";
       readonly charger: ChargerId;
@@ -47,5 +53,7 @@ export type ChargerMessage =
       readonly online: boolean;
       readonly snapshot: boolean;
     }
+  /** It was there all the time, and has lost what it was told. */
+  | { readonly kind: "forgot"; readonly charger: ChargerId }
   /** Not readable; counted, warned once, never anything else. */
   | { readonly kind: "rubbish"; readonly charger: ChargerId; readonly reason: string };

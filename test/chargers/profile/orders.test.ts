@@ -85,8 +85,17 @@ test("a release ends the pause first where it does not do so by itself", () => {
     'StartStop {"value":1}',
     'Mode {"value":1}',
   ]);
-  expect(said("go-e-v2", goE, FREE, { paused: true })).toEqual(["set 0"]);
-  expect(said("go-e-v2", goE, FREE, { acquired: false })).toEqual(["set 0"]);
+  expect(said("go-e-v2", goE, FREE, { paused: true })).toEqual(["set 0", "set 32"]);
+});
+
+test("a limit that would stay after a release is raised behind it", () => {
+  const orders = ordersFor(FREE, { acquired: false, paused: false }, boundTo("go-e-v2", goE), NOON);
+  expect(orders).toMatchObject({
+    publishes: [
+      { topic: "go-eCharger/000001/frc/set", payload: "0" },
+      { topic: "go-eCharger/000001/amp/set", payload: "32" },
+    ],
+  });
 });
 
 test("watts after a pause are not replaced by amperes", () => {

@@ -32,6 +32,24 @@ test("levels are rounded down to 0.1 A and 1 W", () => {
   ]);
 });
 
+test("a charger that takes no watts is told amperes, by the phases of its vehicle", () => {
+  const charger = { takesWatts: false };
+  expect(said(W(7400), charger)).toBe("10.7 A: 7400 W asked, takes amperes");
+  expect(said(W(3680), charger, { phases: 1 })).toBe("16 A: 3680 W asked, takes amperes");
+  expect(said(W(30_000), charger)).toBe("32 A: 30000 W asked, takes amperes: 43.4 A asked, charger maximum");
+  expect(said(W(2000), charger)).toBe("pause: 2000 W asked, takes amperes: 2.8 A asked, charger minimum");
+  expect([said(W(0), charger), said(W(-5000), charger)]).toEqual([
+    "pause: 0 W asked, zero",
+    "pause: -5000 W asked, cannot discharge",
+  ]);
+});
+
+test("a current is a multiple of what the charger can be told, never above what was asked", () => {
+  const charger = { currentStep: amperes(1) };
+  expect([said(A(13.9), charger), said(A(6), charger)]).toEqual(["13 A", "6 A"]);
+  expect(said(A(9.9), { currentStep: amperes(0.5) })).toBe("9.5 A");
+});
+
 test("charger and vehicle maxima cap, and each one that bit is named", () => {
   expect(said(A(40))).toBe("32 A: 40 A asked, charger maximum");
   expect(said(A(40), {}, { maxCurrent: amperes(20) })).toBe(

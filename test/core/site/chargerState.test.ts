@@ -39,7 +39,7 @@ const record: CommandRecord = {
 };
 
 test("a charger that nobody asks anything of, and that never spoke, says just that", () => {
-  expect(chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null)).toEqual({
+  expect(chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false)).toEqual({
     charger: "bay-01",
     vehicle: null,
     occupant: "nobody",
@@ -47,6 +47,8 @@ test("a charger that nobody asks anything of, and that never spoke, says just th
     allowed: null,
     measured: null,
     online: null,
+    reachable: null,
+    heardAt: null,
     verdict: "none",
     command: null,
     reason: null,
@@ -77,6 +79,7 @@ test("what is asked, what is allowed and what is measured are three different nu
       record,
       { online: true, heardAt: at("05:01"), voltagesAt: null, currentsAt: null, telemetry },
       null,
+      false,
     ),
   ).toMatchObject({
     vehicle: "veh-214",
@@ -103,6 +106,21 @@ test("what a charger does not measure is null", () => {
     record,
     { ...SILENT, telemetry: { at: at("05:01") } },
     null,
+    false,
   );
   expect(state).toMatchObject({ measured: { state: null, powerW: null, currentsA: null, limitA: null } });
+});
+
+test("who was heard is reachable, who said that it is offline or fell silent is not", () => {
+  const idle = verdict(circumstances, settingsWith());
+  const heard = { ...SILENT, heardAt: at("05:01") };
+  for (const [presence, isSilent, reachable] of [
+    [heard, false, true],
+    [heard, true, false],
+    [{ ...heard, online: false }, false, false],
+  ] as const)
+    expect(chargerState(idle, undefined, presence, null, isSilent)).toMatchObject({
+      reachable,
+      heardAt: "2026-11-21T05:01:00.000Z",
+    });
 });

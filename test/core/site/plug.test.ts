@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { Plugs } from "../../../src/core/site/plug.ts";
+import { identityKey, Plugs } from "../../../src/core/site/plug.ts";
 import type { Telemetry } from "../../../src/core/site/telemetry.ts";
 import { chargerId, type Instant, instant, vehicleId } from "../../../src/core/units.ts";
 import { aVehicle } from "../../support/aCharger.ts";
@@ -201,4 +201,9 @@ test("a restart recalls nothing that the fixed binding says, that was heard alre
   expect(site.where(free)).toBe(bay3);
   site.recall(bay2, vehicleId("sold"), at("05:00"));
   expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
+});
+
+test("a MAC address is the same vehicle whether a make calls it mac or evccid", () => {
+  expect(identityKey("evccid", "02AABB000001")).toBe(identityKey("mac", "02:AA:BB:00:00:01"));
+  expect(identityKey("rfid", "02AABB000001")).not.toBe(identityKey("mac", "02AABB000001"));
 });

@@ -1,0 +1,60 @@
+import type { Charger } from "../../core/site/charger.ts";
+import { amperes, millis, type Watts, watts } from "../../core/units.ts";
+import { bind, type Binding } from "./bind.ts";
+import type { Profile } from "./schema.ts";
+
+/** Currents are decided to a tenth of an ampere at best (DESIGN 5.4). */
+const FINEST_STEP = 0.1;
+
+/** Writes an hour that a make bears which wears with each, where neither it nor the configuration says: 300 a day. */
+const WEARING_WRITES_PER_HOUR = 12;
+
+/** A configured charger as its profile has to know it. A current in its params is capped by the configured one. */
+export function boundTo({ params, maxCurrent, phases, voltage }: Charger, profile: Profile): Binding {
+  if (profile.nativePayloads) return bind(profile, {});
+  const own = typeof params["maxCurrentA"] === "number" ? params["maxCurrentA"] : Infinity;
+  const most = Math.min(own, maxCurrent ?? Infinity);
+  return bind(profile, {
+    phases,
+    nominalV: voltage,
+    ...params,
+    ...(Number.isFinite(most) ? { maxCurrentA: most } : {}),
+  });
+}
+
+/** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
+export function equipped(
+  charger: Charger,
+  { limits, rate, refresh, actions, nativePayloads }: Profile,
+): Charger {
+  if (nativePayloads) return charger;
+  const { min, max, ceiling = max, step, allOrNothing } = limits.current;
+  const takesWatts = actions.setPower !== undefined;
+  const most =
+    charger.maxCurrent === null
+      ? takesWatts
+        ? null
+        : amperes(max)
+      : amperes(Math.min(charger.maxCurrent, ceiling));
+  const wears = rate.wear !== "none";
+  return {
+    ...charger,
+    takesWatts,
+    currentStep: amperes(Math.max(step, FINEST_STEP)),
+    // A relay cannot do less than all.
+    minCurrent: allOrNothing && most !== null ? most : amperes(Math.max(charger.minCurrent ?? 0, min)),
+    maxCurrent: most,
+    belowMinimum: allOrNothing ? "pause" : charger.belowMinimum,
+    maxPower: lesser(charger.maxPower, limits.power?.max),
+    maxDischarge:
+      charger.maxDischarge === null || limits.power?.discharge === undefined
+        ? null
+        : lesser(charger.maxDischarge, limits.power.discharge),
+    minInterval: millis(Math.max(charger.minInterval, rate.minInterval)),
+    refresh: wears || charger.refresh === null ? null : millis(Math.min(charger.refresh, refresh.every)),
+    writesPerHour: charger.writesPerHour ?? rate.writesPerHour ?? (wears ? WEARING_WRITES_PER_HOUR : null),
+  };
+}
+
+const lesser = (configured: Watts | null, most: number | undefined): Watts | null =>
+  configured === null || most === undefined ? configured : watts(Math.min(configured, most));

@@ -1,0 +1,70 @@
+import type { Desired } from "../../core/control/setpoint.ts";
+import type { Telemetry } from "../../core/site/telemetry.ts";
+import type { Instant } from "../../core/units.ts";
+import type { Bound } from "./bind.ts";
+import { telemetryOf } from "./chargerTelemetry.ts";
+import { allowedCurrent, maxCurrent } from "./level.ts";
+import type { Means } from "./means.ts";
+import { placeholdersIn } from "./render.ts";
+
+/** What a charger was told last. */
+export interface Told {
+  readonly desired: Desired;
+  /** What it was told before that; null: nothing by us. */
+  readonly before: Desired | null;
+}
+
+const MEASURED = ["powerW", "energyWh", "sessionEnergyWh", "currentA", "currentsA", "voltagesV"] as const;
+
+/** Without what is measured: what waited at a broker, or was drawn before a command, says nothing of now. */
+export const withoutMeasurements = (means: Means): Means =>
+  Object.fromEntries(Object.entries(means).filter(([signal]) => !MEASURED.some((name) => name === signal)));
+
+/**
+ * All that stands of what a charger told, for holding it against what it was told. A limit that a charger only repeats
+ * counts where it tells no other. Released, many makes limit themselves: then a limit shows only that it is free.
+ */
+export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: Instant): Telemetry {
+  const { limitA = null, ...all } = telemetryOf(standing, {}, bound.electrics.phases, at);
+  const limit = limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);
+  const shows =
+    limit !== null && (told?.desired.kind !== "release" || showsRelease(limit, told.before, bound));
+  return shows ? { ...all, limitA: limit } : all;
+}
+
+const isLevel = (desired: Desired | undefined): boolean =>
+  desired?.kind === "current" || desired?.kind === "power";
+
+function showsRelease(limit: number, before: Desired | null, bound: Bound): boolean {
+  const setsMaximum = placeholdersIn(bound.profile.actions.release).includes("maxCurrent");
+  if (setsMaximum) return true;
+  const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
+  return limit > held;
+}
+
+/**
+ * Whether a charger shows that it took a command, by the signal that its profile names. Null: it would not show, or
+ * not yet.
+ */
+export function confirmation(desired: Desired, standing: Means, bound: Bound): true | null {
+  const { confirmedBy } = bound.profile;
+  if (confirmedBy === undefined) return null;
+  const { signal, tolerance } = confirmedBy;
+  const seen = standing[signal];
+  switch (desired.kind) {
+    case "current": {
+      const asked = allowedCurrent(desired.amperes, bound);
+      const same = asked !== null && typeof seen === "number" && Math.abs(seen - asked) <= tolerance + 1e-6;
+      return same ? true : null;
+    }
+    case "power":
+      // Told in watts, it repeats no amperes that one could expect.
+      return null;
+    case "pause":
+      return standing.paused === true || seen === 0 ? true : null;
+    case "release":
+      return seen === null || (typeof seen === "number" && seen >= maxCurrent(bound) - tolerance - 1e-6)
+        ? true
+        : null;
+  }
+}

@@ -1,0 +1,224 @@
+import { type Command, commandId, type Sent } from "../core/control/command.ts";
+import { type Desired, valueOf } from "../core/control/setpoint.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import type { ChargerId, Millis } from "../core/units.ts";
+import { type Line, type LinePorts, PAST, secondsLeft } from "./line.ts";
+import { Presence } from "./presence.ts";
+import type { Bound } from "./profile/bind.ts";
+import { folded, telemetryOf } from "./profile/chargerTelemetry.ts";
+import { type Ear, earOf } from "./profile/ear.ts";
+import { hear, identified } from "./profile/hear.ts";
+import type { Answer, Means } from "./profile/means.ts";
+import { ordersFor } from "./profile/orders.ts";
+import { confirmation, pictureOf, type Told, withoutMeasurements } from "./profile/picture.ts";
+import type { Publish } from "./profile/publishes.ts";
+import { isReadable } from "./profile/readable.ts";
+import type { Memory } from "./profile/signal.ts";
+
+/** Nothing a charger has to say is longer. */
+const LARGEST_PAYLOAD_BYTES = 64 * 1024;
+
+/** The command that a charger was told last, and how it took it. */
+interface Order extends Told {
+  readonly id: string;
+  /** Everything that was published for it, as one text. */
+  readonly wire: string;
+  /** All of it is at the broker. */
+  arrived: boolean;
+  answered: boolean;
+}
+
+/** A charger that is spoken with as its profile says. It remembers what the charger told and was told, since each message says a part. */
+export class ProfileLine implements Line {
+  readonly topics: readonly string[];
+  readonly #charger: ChargerId;
+  readonly #bound: Bound;
+  readonly #ports: LinePorts;
+  readonly #ear: Ear;
+  readonly #memory: Memory = new Map();
+  readonly #presence: Presence;
+  #standing: Means = {};
+  #order: Order | null = null;
+  #acquired = false;
+  /** Null: not known, since we have told it nothing since the start. */
+  #paused: boolean | null = null;
+  /** Counts its returns: what left before one may be lost. */
+  #returns = 0;
+  #bell: NodeJS.Timeout | undefined;
+
+  constructor(charger: ChargerId, bound: Bound, ports: LinePorts) {
+    this.#charger = charger;
+    this.#bound = bound;
+    this.#ports = ports;
+    this.#ear = earOf(bound);
+    this.topics = this.#ear.filters;
+    this.#presence = new Presence({
+      silentAfter: bound.profile.alive?.silentAfter ?? null,
+      willIsRetained: bound.profile.retained,
+      now: ports.now,
+      say: (online, snapshot) => {
+        this.#forget();
+        ports.say({ kind: "online", charger, online, snapshot });
+      },
+    });
+  }
+
+  async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+    const { now, publish } = this.#ports;
+    const expirySeconds = () => secondsLeft(command, lease, now());
+    if (expirySeconds() <= 0) return PAST;
+    const { desired } = command;
+    const standing = { acquired: this.#acquired, paused: this.#paused ?? before?.kind === "pause" };
+    const orders = ordersFor(desired, standing, this.#bound, now());
+    if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
+    const { order, needless } = this.#take(command, before, orders.publishes);
+    const returns = this.#returns;
+    // A pause that is not acknowledged may have arrived all the same.
+    if (desired.kind === "pause") this.#paused = true;
+    for (const { topic, payload } of needless ? [] : orders.publishes) {
+      const sent = await publish(topic, payload, { retain: false, expirySeconds });
+      if (!sent.ok) return sent;
+    }
+    if (returns === this.#returns) this.#acquired = orders.standing.acquired;
+    this.#paused = orders.standing.paused;
+    this.#arrived(order);
+    return { ok: true };
+  }
+
+  hear(topic: string, payload: Buffer, retained: boolean): void {
+    const text = payload.length > LARGEST_PAYLOAD_BYTES ? undefined : decoded(payload);
+    if (text === undefined || !isReadable(this.#ear, topic, text)) {
+      const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
+      this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
+      return;
+    }
+    const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
+    const means = identified(this.#ear, this.#memory, said);
+    this.#hearPresence(topic, means, retained);
+    this.#hearMeans(means, retained);
+    if (answer !== null && !retained) this.#hearAnswer(answer);
+    this.#confirm();
+  }
+
+  brokerUp(): void {
+    this.#forget();
+    this.#presence.brokerUp();
+  }
+
+  brokerDown(): void {
+    clearTimeout(this.#bell);
+    this.#presence.brokerDown();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#bell);
+    this.#presence[Symbol.dispose]();
+  }
+
+  /** `needless`: the charger stands under exactly this already, and each write wears it. */
+  #take(
+    command: Command,
+    before: Desired | null,
+    publishes: readonly Publish[],
+  ): { order: Order; needless: boolean } {
+    const [id, last] = [commandId(command), this.#order];
+    if (last !== null && last.id === id) return { order: last, needless: false };
+    const wire = JSON.stringify(publishes);
+    const wears = this.#bound.profile.rate.wear !== "none";
+    const needless = wears && this.#acquired && last !== null && last.arrived && last.wire === wire;
+    const order = { id, desired: command.desired, before, wire, arrived: false, answered: false };
+    this.#order = order;
+    // What it drew before is not held against what it is told now.
+    if (!needless) this.#standing = withoutMeasurements(this.#standing);
+    return { order, needless };
+  }
+
+  #arrived(order: Order): void {
+    const isFirst = !order.arrived;
+    order.arrived = true;
+    if (order !== this.#order) return;
+    this.#confirm();
+    const { confirmedBy } = this.#bound.profile;
+    if (!isFirst || order.answered || confirmedBy === undefined || order.desired.kind !== "current") return;
+    clearTimeout(this.#bell);
+    this.#bell = setTimeout(() => {
+      const seen = this.#standing[confirmedBy.signal];
+      const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
+      if (order === this.#order && !order.answered)
+        this.#answer({
+          accepted: false,
+          reason: `not confirmed within ${confirmedBy.within / 1000} s, ${words}`,
+        });
+    }, confirmedBy.within);
+  }
+
+  #hearPresence(topic: string, { online }: Means, retained: boolean): void {
+    const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
+    if (isWill && typeof online === "boolean") this.#presence.willSays(online, retained);
+    if (topic === this.#ear.alive && !retained) this.#presence.gaveSign();
+  }
+
+  #hearMeans(means: Means, retained: boolean): void {
+    const { now, say } = this.#ports;
+    const charger = this.#charger;
+    const before = this.#standing;
+    const told = retained ? withoutMeasurements(means) : means;
+    this.#standing = folded(before, told);
+    const telemetry = telemetryOf(told, before, this.#bound.electrics.phases, now());
+    const { requestedA } = means;
+    // Some have no other word for their limit.
+    if (Object.keys(telemetry).length > 1 || requestedA !== undefined)
+      say({
+        kind: "telemetry",
+        charger,
+        telemetry,
+        picture: pictureOf(this.#standing, this.#order, this.#bound, now()),
+      });
+    const isPlugIn = !retained && before.plugged === false && this.#standing.plugged === true;
+    if (isPlugIn && this.#bound.profile.refresh.onPlugIn) {
+      this.#forget();
+      say({ kind: "forgot", charger });
+    }
+  }
+
+  /** A yes counts only where the charger does not show by itself what it took. */
+  #hearAnswer(answer: Answer): void {
+    if (!answer.accepted || this.#bound.profile.confirmedBy === undefined) this.#answer(answer);
+  }
+
+  #confirm(): void {
+    const order = this.#order;
+    if (order === null || !order.arrived || order.answered) return;
+    if (confirmation(order.desired, this.#standing, this.#bound) === true)
+      this.#answer({ accepted: true, reason: null });
+  }
+
+  #answer({ accepted, reason }: Answer): void {
+    const order = this.#order;
+    if (order === null) return;
+    if (accepted) order.answered = true;
+    const { value } = valueOf(order.desired);
+    this.#ports.say({
+      kind: "ack",
+      charger: this.#charger,
+      id: order.id,
+      accepted,
+      value,
+      reason,
+    } satisfies ChargerMessage);
+  }
+
+  /** It came back, or lost what it was told: control has to be taken anew. */
+  #forget(): void {
+    this.#acquired = false;
+    this.#returns += 1;
+  }
+}
+
+function decoded(payload: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(payload);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+/** Who listens to a topic of one broker. */
+export interface Switchboard<Listener> {
+  readonly connect: (filter: string, listener: Listener) => void;
+  readonly listeners: (topic: string) => ReadonlySet<Listener>;
+}
+
+/** Exact topics are found at once; the few filters with + are tried one by one. */
+export function switchboard<Listener>(): Switchboard<Listener> {
+  const exact = new Map<string, Set<Listener>>();
+  const wild: { readonly levels: readonly string[]; readonly listener: Listener }[] = [];
+  return {
+    connect(filter, listener) {
+      if (filter.includes("+")) wild.push({ levels: filter.split("/"), listener });
+      else exact.set(filter, (exact.get(filter) ?? new Set()).add(listener));
+    },
+    listeners(topic) {
+      const there = new Set(exact.get(topic));
+      if (wild.length === 0) return there;
+      const given = topic.split("/");
+      for (const { levels, listener } of wild) {
+        if (
+          levels.length === given.length &&
+          levels.every((level, at) => level === "+" || level === given[at])
+        )
+          there.add(listener);
+      }
+      return there;
+    },
+  };
+}

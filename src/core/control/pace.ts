@@ -1,0 +1,79 @@
+import { after, earlier, type Instant } from "../units.ts";
+import type { CommandRecord } from "./command.ts";
+import { riseOf } from "./ramp.ts";
+import type { Desired } from "./setpoint.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** What holds an increase back, and until when. */
+export interface Held {
+  readonly by: "minimum interval" | "minimum off time" | "writes per hour" | "release ramp";
+  readonly until: Instant;
+}
+
+/** When an increase may go out, whatever else holds it back. */
+export interface Pace {
+  /** The writes of the last hour leave room for another. */
+  readonly writableAt: Instant;
+  /** The site's ramp lets it through. */
+  readonly rampAt: Instant;
+}
+
+/** Why an increase has to wait; null: it need not. A reduction never does: no protection of hardware delays one. */
+export function heldBy(
+  { command }: CommandRecord,
+  desired: Desired,
+  verdict: Verdict,
+  { writableAt, rampAt }: Pace,
+  now: Instant,
+): Held | null {
+  const { charger } = verdict;
+  const wasSetBack = now < command.decidedAt;
+  if (wasSetBack || isReduction(command.desired, desired)) return null;
+  const rested = after(command.decidedAt, charger.minInterval);
+  // What is over has not to be kept for the sake of an interval.
+  const interval = command.until === null ? rested : earlier(rested, command.until);
+  const off = command.desired.kind === "pause" ? after(command.decidedAt, charger.minOff) : now;
+  const brakes: readonly Held[] = [
+    { by: "minimum interval", until: interval },
+    { by: "minimum off time", until: off },
+    { by: "writes per hour", until: writableAt },
+    { by: "release ramp", until: isRise(command.desired, desired, verdict) ? rampAt : now },
+  ];
+  const held = brakes.reduce((longest, brake) => (brake.until > longest.until ? brake : longest));
+  return held.until > now ? held : null;
+}
+
+/** In watts or in amperes, a rise is a rise; a charger without a vehicle draws nothing more. */
+const isRise = (from: Desired, to: Desired, verdict: Verdict): boolean =>
+  siteRise(from, to, verdict, "W") > 0;
+
+/** By how much a charger's vehicle may draw more, in the unit of the ramp. */
+export const siteRise = (
+  from: Desired,
+  to: Desired,
+  { charger, vehicle, occupant }: Verdict,
+  unit: "A" | "W",
+): number => (occupant.kind === "nobody" ? 0 : riseOf(from, to, charger, vehicle, unit));
+
+/** Unless both can be compared and the level rises, it counts as a reduction: protection of hardware never delays one. */
+function isReduction(from: Desired, to: Desired): boolean {
+  if (to.kind === "release") return false;
+  if (from.kind === "pause") return to.kind === "pause";
+  if (from.kind === "current" && to.kind === "current") return to.amperes < from.amperes;
+  if (from.kind === "power" && to.kind === "power") return to.watts < from.watts;
+  return true;
+}
+
+/** For people. */
+export function heldInWords({ by }: Held, writesPerHour: number | null): string {
+  switch (by) {
+    case "minimum interval":
+      return "it was told something just now (minimum interval)";
+    case "minimum off time":
+      return "it was paused just now (minimum off time)";
+    case "writes per hour":
+      return `it bears ${writesPerHour ?? 0} writes an hour`;
+    case "release ramp":
+      return "others rise first (release ramp)";
+  }
+}

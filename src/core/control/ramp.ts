@@ -1,0 +1,99 @@
+import type { Charger } from "../site/charger.ts";
+import type { Vehicle } from "../site/vehicle.ts";
+import { after, type ChargerId, type Instant, later, type Millis, millis, minutes } from "../units.ts";
+import type { CommandRecord } from "./command.ts";
+import { wattsPerAmpere } from "./limits.ts";
+import type { Desired } from "./setpoint.ts";
+
+/** How fast the levels of the site may rise together: A per phase or W, a minute. */
+export interface RampSettings {
+  readonly unit: "A" | "W";
+  readonly perMinute: number;
+}
+
+/** How far a charger may go up, in the unit of the ramp; 0: it does not. A released one may take all it has. */
+export function riseOf(
+  from: Desired,
+  to: Desired,
+  charger: Charger,
+  vehicle: Vehicle | null,
+  unit: RampSettings["unit"],
+): number {
+  const ratio = wattsPerAmpere(charger, vehicle, null);
+  const level = (desired: Desired): number => {
+    switch (desired.kind) {
+      case "current":
+        return desired.amperes * ratio;
+      case "power":
+        return desired.watts;
+      case "pause":
+        return 0;
+      case "release":
+        return Math.min((charger.maxCurrent ?? Infinity) * ratio, charger.maxPower ?? Infinity);
+    }
+  };
+  const watts = Math.max(0, level(to) - level(from));
+  return unit === "W" ? watts : watts / ratio;
+}
+
+/**
+ * Lets rises through one after another, the longest waiting first: each takes its size divided by the rate, and the
+ * next one comes after that. How far it is taken follows from the commands that went before; only who waits since when
+ * is remembered.
+ */
+export class Ramp {
+  readonly #settings: RampSettings;
+  /** Size of the rise, longest waiting first. */
+  readonly #waiting = new Map<ChargerId, number>();
+  #freeAt: Instant | null = null;
+
+  constructor(settings: RampSettings) {
+    this.#settings = settings;
+  }
+
+  get unit(): RampSettings["unit"] {
+    return this.#settings.unit;
+  }
+
+  /** When a charger's rise has its turn: now, or when those before it are through. */
+  turnOf(charger: ChargerId, now: Instant): Instant {
+    let turn = later(this.#freeAt ?? now, now);
+    for (const [other, rise] of this.#waiting) {
+      if (other === charger) break;
+      turn = after(turn, this.#spanOf(rise));
+    }
+    return turn;
+  }
+
+  /** It waits in line; who waits already keeps the place. */
+  wait(charger: ChargerId, rise: number): void {
+    this.#waiting.set(charger, rise);
+  }
+
+  /** It rises, or does not want to any more; answers who is the next in line. */
+  leave(charger: ChargerId): ChargerId | null {
+    return this.#waiting.delete(charger) ? (this.#waiting.keys().next().value ?? null) : null;
+  }
+
+  /** A rise that was let through at a moment. */
+  passed(rise: number, at: Instant): void {
+    this.#freeAt = after(later(this.#freeAt ?? at, at), this.#spanOf(rise));
+  }
+
+  /** Takes up where the commands of before a restart have left it. */
+  recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>): void {
+    this.#waiting.clear();
+    this.#freeAt = null;
+    for (const { command, replaces } of [...records].toSorted(
+      (a, b) => a.command.decidedAt - b.command.decidedAt,
+    )) {
+      const charger = chargers.get(command.charger);
+      if (charger === undefined || replaces === null) continue;
+      this.passed(riseOf(replaces, command.desired, charger, null, this.unit), command.decidedAt);
+    }
+  }
+
+  #spanOf(rise: number): Millis {
+    return millis(Math.ceil((rise / this.#settings.perMinute) * minutes(1)));
+  }
+}

@@ -1,0 +1,51 @@
+import { type Held, type Pace, siteRise } from "../core/control/pace.ts";
+import type { Step } from "../core/control/reconcile.ts";
+import type { Verdict } from "../core/control/verdict.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Charger } from "../core/site/charger.ts";
+import { type ChargerId, type Instant, later } from "../core/units.ts";
+
+/** When an increase of a charger may go out, by what it was written to and by who waits before it. */
+export const paceOf = ({ writes, ramp }: Depot, { id, writesPerHour }: Charger, now: Instant): Pace => ({
+  writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
+  rampAt: ramp?.turnOf(id, now) ?? now,
+});
+
+/** Keeps who is held back, and the line before the site's ramp. Before the decision takes the place of the last. */
+export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instant): void {
+  const { id } = verdict.charger;
+  const held = step.kind === "nothing" ? null : step.held;
+  if (held === null) depot.held.delete(id);
+  else hold(depot, id, held);
+  const { ramp } = depot;
+  if (ramp === null) return;
+  const before = depot.commands.get(id)?.command.desired;
+  const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
+  if (held?.by === "release ramp") {
+    ramp.wait(id, rise);
+    return;
+  }
+  if (step.kind === "decide" && before !== undefined)
+    ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
+  const next = ramp.leave(id);
+  if (next !== null) depot.wake(next, later(ramp.turnOf(next, now), now));
+}
+
+function hold(depot: Depot, id: ChargerId, held: Held): void {
+  depot.held.set(id, held);
+  depot.wake(id, held.until);
+}
+
+/** Who is held back goes first, the longest waiting at the head: after a restart nobody else knows the line. */
+export function inTurn(
+  depot: Depot,
+  touched: ReadonlyMap<ChargerId, boolean>,
+  now: Instant,
+): Iterable<readonly [ChargerId, boolean]> {
+  if (depot.ramp === null) return touched;
+  const since = (id: ChargerId): number => {
+    const command = depot.commands.get(id)?.command;
+    return command?.cause === "held" ? command.decidedAt : now;
+  };
+  return [...touched].toSorted(([a], [b]) => since(a) - since(b));
+}

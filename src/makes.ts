@@ -1,0 +1,162 @@
+import { boundTo, equipped } from "./chargers/profile/equip.ts";
+import type { Bound } from "./chargers/profile/bind.ts";
+import { publishesFor } from "./chargers/profile/publishes.ts";
+import type { Profile } from "./chargers/profile/schema.ts";
+import { type Makes, unknownProfiles } from "./config/makes.ts";
+import { type Finding, type Path, pathText } from "./config/mistakes.ts";
+import type { ConfigFile } from "./config/schema.ts";
+import { chargerOf } from "./config/site.ts";
+import type { Charger } from "./core/site/charger.ts";
+import { instant } from "./core/units.ts";
+import type { LoadedProfiles } from "./loadProfiles.ts";
+
+/** One configured charger with its make. */
+interface Made {
+  readonly index: number;
+  readonly entry: ConfigFile["chargers"][number];
+  readonly charger: Charger;
+  readonly profile: Profile;
+}
+
+/** What the profiles say of a configuration (DESIGN 6.1): every mistake with its path and what would be right. */
+export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
+  const causes = new Map(
+    broken.map(({ file, mistakes: [first] }) => [
+      nameIn(file),
+      `${file}${first?.line == null ? "" : `:${first.line}`}: ${first?.path} ${first?.expected ?? "a profile"}`,
+    ]),
+  );
+  return {
+    mistakes: (file) => [
+      ...unknownProfiles(file, [...profiles.keys()], causes),
+      ...madeIn(file, profiles).flatMap((made) => [...parameterMistakes(made), ...limitMistakes(made)]),
+      ...collisions(madeIn(file, profiles)),
+    ],
+    warnings: (file) => [
+      ...uncertainties(madeIn(file, profiles)),
+      ...[...causes].map(([name, why]) => ({
+        path: [],
+        found: `the profile ${name} cannot be used`,
+        expected: why,
+      })),
+    ],
+    equip: (charger) => {
+      const profile = profiles.get(charger.profile);
+      return profile === undefined ? charger : equipped(charger, profile);
+    },
+  };
+}
+
+const nameIn = (file: string): string => file.replace(/^.*[/\\]/, "").replace(/\.yaml$/, "");
+
+const madeIn = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Made[] =>
+  file.chargers.flatMap((entry, index) => {
+    const profile = profiles.get(entry.profile);
+    return profile === undefined || profile.nativePayloads
+      ? []
+      : [{ index, entry, profile, charger: chargerOf(entry, file.control) }];
+  });
+
+function parameterMistakes({ index, entry, profile, charger }: Made): readonly Finding[] {
+  const binding = boundTo(charger, profile);
+  if (binding.ok) return [];
+  const { parameter, reason } = binding;
+  const isMissing = !Object.hasOwn(entry.params, parameter);
+  return [
+    {
+      path: ["chargers", index, "params", ...(isMissing ? [] : [parameter])],
+      found: isMissing ? `no ${parameter}` : JSON.stringify(entry.params[parameter]).slice(0, 80),
+      expected: reason,
+    },
+  ];
+}
+
+/** What the configuration says that a make cannot do, and would be silently refused or cut. */
+function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
+  const { current, power } = profile.limits;
+  const at = (...path: Path): Path => ["chargers", index, ...path];
+  const all: Finding[] = [];
+  const ceiling = current.ceiling ?? current.max;
+  if (entry.current !== undefined && entry.current.max > ceiling)
+    all.push({
+      path: at("current", "max"),
+      found: `${entry.current.max} A`,
+      expected: `at most ${ceiling} A: ${profile.profile} is never told more`,
+    });
+  if (entry.current !== undefined && entry.current.min < current.min)
+    all.push({
+      path: at("current", "min"),
+      found: `${entry.current.min} A`,
+      expected: `at least ${current.min} A: ${profile.profile} charges with no less`,
+    });
+  if (entry.discharge !== undefined && power?.discharge === undefined)
+    all.push({
+      path: at("discharge"),
+      found: `discharge with ${profile.profile}, which cannot feed back`,
+      expected: "no discharge, or a profile that can, such as everest-api-v1",
+    });
+  return [...all, ...timeoutMistakes(profile, at("profile"))];
+}
+
+/** A make that falls back by itself has to be spoken to three times before it does. */
+function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
+  const { deviceTimeout, keepalive, refresh, rate } = profile;
+  if (deviceTimeout === undefined) return [];
+  const heard = [...(rate.wear === "none" ? [refresh.every] : []), ...keepalive.map(({ every }) => every)];
+  if (heard.some((every) => every * 3 <= deviceTimeout.after)) return [];
+  return [
+    {
+      path,
+      found: `${profile.profile}, which falls back after ${deviceTimeout.after / 1000} s without us`,
+      expected: "a profile with a keepalive, or a refresh, of at most a third of that",
+    },
+  ];
+}
+
+/** Two chargers that would be told the same thing at the same place. */
+function collisions(all: readonly Made[]): readonly Finding[] {
+  const first = new Map<string, number>();
+  return all.flatMap(({ index, profile, charger }): readonly Finding[] => {
+    const binding = boundTo(charger, profile);
+    const target = binding.ok ? targetOf(binding.bound, charger) : null;
+    if (target === null) return [];
+    const earlier = first.get(target);
+    if (earlier === undefined) {
+      first.set(target, index);
+      return [];
+    }
+    return [
+      {
+        path: ["chargers", index, "params"],
+        found: `the same topics as ${pathText(["chargers", earlier])}`,
+        expected: "params of its own: both would be told the same",
+      },
+    ];
+  });
+}
+
+/** Where one and the same level goes: the same only for the same charger. */
+function targetOf(bound: Bound, { broker }: Charger): string | null {
+  const electrics = { maxCurrentA: null, phases: 3, nominalV: 230 };
+  const level = { kind: "setCurrent", currentA: bound.profile.limits.current.max } as const;
+  const said = publishesFor(level, { ...bound, electrics }, instant(0));
+  return said.ok ? JSON.stringify([broker, said.publishes]) : null;
+}
+
+/** Once for each profile that is in use and that nobody has confirmed in all points. */
+function uncertainties(all: readonly Made[]): readonly Finding[] {
+  const said = new Set<string>();
+  return all.flatMap(({ index, profile }): readonly Finding[] => {
+    const { profile: name, experimental, uncertain } = profile;
+    if (said.has(name) || (!experimental && uncertain.length === 0)) return [];
+    said.add(name);
+    const doubts = uncertain.length === 0 ? "" : `; not confirmed: ${uncertain.join(" ")}`;
+    return [
+      {
+        path: ["chargers", index, "profile"],
+        found: `${name}${experimental ? ", which is experimental" : ""}${doubts}`,
+        expected: "one such charger tried and watched before the others",
+      },
+    ];
+  });
+}

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+
+import { type Ear, earOf } from "../../../src/chargers/profile/ear.ts";
+import { hear, identified } from "../../../src/chargers/profile/hear.ts";
+import { type Memory } from "../../../src/chargers/profile/signal.ts";
+import { boundTo } from "./aTrial.ts";
+
+/** Who is there after each of the messages, as far as the last one tells. */
+function whoAfter(ear: Ear, messages: readonly (readonly [topic: string, payload: string])[]): unknown {
+  const memory: Memory = new Map();
+  const told = messages.map(([topic, payload]) =>
+    identified(ear, memory, hear(ear, memory, topic, payload).means),
+  );
+  return told.at(-1)?.vehicleId;
+}
+
+const secondary = earOf(boundTo("openwb-secondary", { parentIp: "10.0.0.1" }));
+const get = "openWB/internal_chargepoint/0/get";
+
+test("an empty card reader does not wipe the identity that the vehicle told", () => {
+  const messages = [
+    [`${get}/vehicle_id`, '"02:AA:BB:00:00:01"'],
+    [`${get}/rfid`, "null"],
+  ] as const;
+  expect(whoAfter(secondary, messages)).toBe("02:AA:BB:00:00:01");
+});
+
+test("nobody is nobody where no way names somebody", () => {
+  expect(whoAfter(secondary, [[`${get}/rfid`, "null"]])).toBeNull();
+});
+
+test("a vehicle that leaves takes its identity along: the next one may have none", () => {
+  const messages = [
+    [`${get}/vehicle_id`, '"02:AA:BB:00:00:01"'],
+    [`${get}/plug_state`, "false"],
+    [`${get}/plug_state`, "true"],
+    [`${get}/rfid`, "null"],
+  ] as const;
+  expect(whoAfter(secondary, messages)).toBeNull();
+});
+
+test("card names outlive the vehicle: only which card was held to the reader is forgotten", () => {
+  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const key = "go-eCharger/000001";
+  const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
+  const before = [cards, [`${key}/trx`, "2"], [`${key}/car`, "1"]] as const;
+  expect(whoAfter(goe, [...before, [`${key}/trx`, "null"]])).toBeNull();
+  expect(whoAfter(goe, [...before, [`${key}/trx`, "2"]])).toBe("Ben");
+});

@@ -1,0 +1,343 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import type { LinePorts } from "../../src/chargers/line.ts";
+import type { Params } from "../../src/chargers/profile/bind.ts";
+import { ProfileLine } from "../../src/chargers/profileLine.ts";
+import { type Command, commandId, type Sent } from "../../src/core/control/command.ts";
+import type { Desired } from "../../src/core/control/setpoint.ts";
+import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
+import { amperes, chargerId, instant, minutes, seconds, watts } from "../../src/core/units.ts";
+import { boundTo } from "./profile/aTrial.ts";
+
+const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
+const PAUSE: Desired = { kind: "pause" };
+const RELEASE: Desired = { kind: "release" };
+const BAY = chargerId("bay-01");
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 21) }));
+afterEach(() => void vi.useRealTimers());
+
+const now = () => instant(Date.now());
+
+/** As go-e lists what it measures. */
+const nrg = (drawn: number) => [230, 230, 230, 0, drawn, drawn, drawn, 0, 0, 0, 0, drawn * 690, 0, 0, 0, 0];
+
+function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) {
+  const published: string[] = [];
+  const messages: ChargerMessage[] = [];
+  let seq = 0;
+  const line = new ProfileLine(BAY, boundTo(profile, params), {
+    now,
+    publish:
+      publish ??
+      (async (topic, payload, { retain }) => {
+        published.push(`${topic.split("/").slice(-2).join("/")} ${payload}${retain ? " retained" : ""}`);
+        return { ok: true };
+      }),
+    say: (message) => messages.push(message),
+  });
+  const command = (desired: Desired): Command => ({
+    charger: BAY,
+    epoch: 1,
+    seq,
+    desired,
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: now(),
+  });
+  return {
+    line,
+    published,
+    messages,
+    /** A new command; answers what was published for it. */
+    async told(desired: Desired, before: Desired | null = null): Promise<readonly string[]> {
+      seq += 1;
+      return this.again(desired, before);
+    },
+    async again(desired: Desired, before: Desired | null = null): Promise<readonly string[]> {
+      const from = published.length;
+      expect(await line.send(command(desired), seconds(180), before)).toEqual({ ok: true });
+      return published.slice(from);
+    },
+    hears(topic: string, payload: unknown, retained = false): void {
+      const text = typeof payload === "string" ? payload : JSON.stringify(payload);
+      line.hear(topic, Buffer.from(text), retained);
+    },
+    acks: () =>
+      messages.flatMap((message) =>
+        message.kind === "ack" ? [`${message.accepted} ${message.reason}`] : [],
+      ),
+    picture: (): Telemetry | undefined =>
+      messages.findLast((message) => message.kind === "telemetry")?.picture,
+  };
+}
+
+const goE = () => aLine("go-e-v2", { serial: "1" });
+const smartevse = () => aLine("smartevse", { prefix: "S" });
+const victron = () => aLine("victron-evcs", { portalId: "gx" });
+
+test("control is taken before the first command, and again when charger or broker came back", async () => {
+  const station = victron();
+  const set = '40/SetCurrent {"value":16}';
+  expect(await station.told(A(16))).toEqual(['40/Mode {"value":0}', set]);
+  expect(await station.again(A(16))).toEqual([set]);
+  station.line.brokerUp();
+  expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
+  station.hears("N/gx/heartbeat", { value: 1 });
+  vi.advanceTimersByTime(15_000);
+  station.hears("N/gx/heartbeat", { value: 1 });
+  expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
+});
+
+test("after a release control is taken anew", async () => {
+  const station = victron();
+  await station.told(A(16));
+  expect(await station.told(RELEASE)).toEqual(['40/Mode {"value":1}']);
+  expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
+});
+
+test("a pause ends as the make wants it, also one that was told before a restart", async () => {
+  const charger = goE();
+  expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
+  expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
+  expect(await charger.told(A(10))).toEqual(["amp/set 10"]);
+  expect(await goE().told(A(16), PAUSE)).toEqual(["amp/set 16", "frc/set 2"]);
+  expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
+});
+
+test("a pause that nobody acknowledged counts, since it may have arrived", async () => {
+  const answers: Sent[] = [{ ok: false, retry: true, reason: "no PUBACK" }];
+  const published: string[] = [];
+  const { line } = aLine("go-e-v2", { serial: "1" }, async (topic, payload) => {
+    published.push(`${topic} ${payload}`);
+    return answers.pop() ?? { ok: true };
+  });
+  const command = {
+    charger: BAY,
+    epoch: 1,
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+  } as const;
+  const at = { decidedAt: instant(0) };
+  expect(await line.send({ ...command, ...at, seq: 1, desired: PAUSE }, minutes(3), null)).toMatchObject({
+    ok: false,
+  });
+  await line.send({ ...command, ...at, seq: 2, desired: A(16) }, minutes(3), PAUSE);
+  expect(published.at(-1)).toBe("go-eCharger/1/frc/set 2");
+});
+
+test("an order that fails in the middle has failed, and the rest of it is not sent", async () => {
+  const published: string[] = [];
+  const { line } = aLine("smartevse", { prefix: "S" }, async (topic) => {
+    published.push(topic);
+    return { ok: false, retry: true, reason: "no PUBACK" };
+  });
+  const command: Command = {
+    charger: BAY,
+    epoch: 1,
+    seq: 1,
+    desired: A(10),
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: instant(0),
+  };
+  expect(await line.send(command, minutes(3), null)).toEqual({ ok: false, retry: true, reason: "no PUBACK" });
+  expect(published).toEqual(["S/Set/Mode"]);
+});
+
+test("nothing past its end is sent, and what a make cannot do fails with its reason", async () => {
+  const { line } = goE();
+  const past: Command = {
+    charger: BAY,
+    epoch: 1,
+    seq: 1,
+    desired: A(10),
+    until: instant(Date.now()),
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: instant(0),
+  };
+  expect(await line.send(past, minutes(3), null)).toMatchObject({ ok: false, reason: "its time has passed" });
+  const reader = aLine("twcmanager", { prefix: "t", twc: "1" });
+  const pause = { ...past, until: null, desired: PAUSE };
+  expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
+});
+
+test("where each write wears it, the same level is not written again for another event, but is for a charger that came back", async () => {
+  const charger = goE();
+  await charger.told(A(16));
+  expect(await charger.told(A(16))).toEqual([]);
+  expect(await charger.again(A(16))).toEqual(["amp/set 16"]);
+  charger.line.brokerUp();
+  expect(await charger.told(A(16))).toEqual(["amp/set 16"]);
+});
+
+test("a charger that repeats what it was told has accepted it", async () => {
+  const charger = goE();
+  await charger.told(A(13.7));
+  charger.hears("go-eCharger/1/amp", 16);
+  expect(charger.acks()).toEqual([]);
+  charger.hears("go-eCharger/1/amp", 13);
+  charger.hears("go-eCharger/1/amp", 13);
+  expect(charger.acks()).toEqual(["true null"]);
+  expect(charger.messages).toContainEqual({
+    kind: "ack",
+    charger: BAY,
+    id: commandId({ epoch: 1, seq: 1 }),
+    accepted: true,
+    value: 13.7,
+    reason: null,
+  });
+  await charger.told(PAUSE);
+  charger.hears("go-eCharger/1/frc", 1);
+  await charger.told(RELEASE);
+  charger.hears("go-eCharger/1/amp", 32);
+  expect(charger.acks()).toEqual(["true null", "true null", "true null"]);
+});
+
+test("one that does not repeat it in time has not taken it, which is said once; later it still may", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/amp", 32);
+  await charger.told(A(10));
+  vi.advanceTimersByTime(5_000);
+  await charger.again(A(10));
+  vi.advanceTimersByTime(60_000);
+  expect(charger.acks()).toEqual(["false not confirmed within 5 s, it repeats 32 A"]);
+  charger.hears("go-eCharger/1/amp", 10);
+  expect(charger.acks().at(-1)).toBe("true null");
+});
+
+test("a charger cannot confirm while its broker is away", async () => {
+  const charger = goE();
+  await charger.told(A(10));
+  charger.line.brokerDown();
+  vi.advanceTimersByTime(60_000);
+  expect(charger.acks()).toEqual([]);
+});
+
+test("a no is a refusal in the charger's own words; a yes counts where it shows nothing else; a retained one is old", async () => {
+  const charger = goE();
+  await charger.told(A(10));
+  charger.hears("go-eCharger/1/amp/result", "success");
+  charger.hears("go-eCharger/1/amp/result", "read only", true);
+  charger.hears("go-eCharger/1/amp/result", "value not allowed");
+  expect(charger.acks()).toEqual(["false value not allowed"]);
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/cmd_result/status", "Accepted");
+  await bridge.told(A(10));
+  bridge.hears("o/cmd_result/status", "Accepted");
+  expect(bridge.acks()).toEqual(["true null"]);
+});
+
+test("telemetry is one thing at a time, and the picture is all of it", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/car", 2);
+  charger.hears("go-eCharger/1/acu", 16);
+  const at = instant(Date.now());
+  expect(charger.messages).toEqual([
+    {
+      kind: "telemetry",
+      charger: BAY,
+      telemetry: { at, state: "charging" },
+      picture: { at, state: "charging" },
+    },
+    {
+      kind: "telemetry",
+      charger: BAY,
+      telemetry: { at, limitA: 16 },
+      picture: { at, state: "charging", limitA: 16 },
+    },
+  ]);
+});
+
+test("what it drew before a command is not held against it", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/nrg", nrg(20));
+  expect(charger.picture()?.powerW).toBe(13_800);
+  await charger.told(A(10));
+  charger.hears("go-eCharger/1/acu", 10);
+  expect(charger.picture()).not.toHaveProperty("powerW");
+  charger.hears("go-eCharger/1/nrg", nrg(10));
+  expect(charger.picture()).toMatchObject({ powerW: 6900, limitA: 10 });
+});
+
+test("a limit that is only repeated counts as its limit while a level holds, not after", async () => {
+  const station = victron();
+  const repeats = (value: number) => station.hears("N/gx/evcharger/40/SetCurrent", { value });
+  repeats(32);
+  expect(station.picture()).not.toHaveProperty("limitA");
+  await station.told(A(10));
+  repeats(32);
+  expect(station.picture()?.limitA).toBe(32);
+  await station.told(RELEASE);
+  repeats(10);
+  expect(station.picture()).not.toHaveProperty("limitA");
+});
+
+test("released, a make that limits itself shows by its limit only that it is free", async () => {
+  const charger = smartevse();
+  await charger.told(A(10));
+  await charger.told(RELEASE, A(10));
+  charger.hears("S/ChargeCurrent", "80");
+  expect(charger.picture()).not.toHaveProperty("limitA");
+  charger.hears("S/ChargeCurrent", "160");
+  expect(charger.picture()?.limitA).toBe(16);
+  const box = aLine("openwb-secondary", { parentIp: "192.0.2.1" });
+  await box.told(RELEASE, A(10));
+  box.hears("openWB/internal_chargepoint/0/get/evse_current", 10);
+  expect(box.picture()?.limitA).toBe(10);
+});
+
+test("what waited at the broker tells how things stand, but measures nothing", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/eto", 123_456, true);
+  charger.hears("go-eCharger/1/car", 3, true);
+  charger.hears("go-eCharger/1/rbt", 1, true);
+  expect(charger.messages).toMatchObject([{ kind: "telemetry", telemetry: { state: "connected" } }]);
+});
+
+test("a charger that forgets at the plug says so when a vehicle comes", () => {
+  const charger = aLine("openevse-override", { base: "o" });
+  charger.hears("o/vehicle", "0", true);
+  charger.hears("o/vehicle", "1", true);
+  charger.hears("o/vehicle", "0");
+  charger.hears("o/vehicle", "1");
+  charger.hears("o/vehicle", "1");
+  expect(charger.messages.filter(({ kind }) => kind === "forgot")).toHaveLength(1);
+});
+
+test.each([
+  ["go-eCharger/1/nrg", "not json"],
+  ["go-eCharger/1/amp", '"many"'],
+  ["go-eCharger/1/amp", "{}"],
+  ["go-eCharger/1/eto", '{"a":1}'],
+  ["go-eCharger/1/amp", Buffer.from([0xff, 0xfe, 0x00])],
+  ["go-eCharger/1/nrg", Buffer.alloc(65 * 1024, "1")],
+])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
+  const charger = goE();
+  charger.line.hear(topic, Buffer.from(payload), false);
+  expect(charger.messages.map(({ kind }) => kind)).toEqual(["rubbish"]);
+});
+
+test("what a make declares unknown, leaves out or takes away is no rubbish", () => {
+  const charger = goE();
+  for (const payload of ["null", '"NaN"', "", "[]"]) charger.hears("go-eCharger/1/acu", payload);
+  charger.hears("go-eCharger/1/car", 99);
+  charger.hears("go-eCharger/1/frc", 7);
+  charger.hears("go-eCharger/1/amp/result", "no");
+  expect(charger.messages.filter(({ kind }) => kind === "rubbish")).toEqual([]);
+});
+
+test("power goes as watts where the make takes them", async () => {
+  const evse = aLine("everest-api-legacy", { evse: "e" });
+  expect(await evse.told({ kind: "power", watts: watts(-5000) })).toEqual(["cmd/set_limit_watts -5000"]);
+  evse.hears("everest_api/e/var/limits", { max_current: 0 });
+  expect(evse.acks()).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { stringify } from "yaml";
+import { expect, test } from "vitest";
+
+import { configFrom, type Loaded } from "../src/config/load.ts";
+import { loadProfiles, type LoadedProfiles } from "../src/loadProfiles.ts";
+import { makesOf } from "../src/makes.ts";
+import { aProfile } from "./chargers/profile/aProfile.ts";
+import { least } from "./support/aConfiguration.ts";
+
+const builtIn = loadProfiles(null);
+type Fields = Readonly<Record<string, unknown>>;
+
+const loaded = (chargers: readonly Fields[], known: LoadedProfiles = builtIn): Loaded =>
+  configFrom(
+    stringify({
+      ...least,
+      chargers: chargers.map((fields, n) => ({ id: `bay-${n}`, current: { max: 16 }, ...fields })),
+    }),
+    { env: { SECRET: "s" }, directory: "/etc/setpointd" },
+    makesOf(known),
+  );
+
+const mistakes = (...chargers: readonly Fields[]) => {
+  const result = loaded(chargers);
+  return result.ok
+    ? []
+    : result.mistakes.map(({ path, found, expected }) => `${path}: ${found}; ${expected}`);
+};
+const warnings = (known: LoadedProfiles, ...chargers: readonly Fields[]) => {
+  const result = loaded(chargers, known);
+  return result.ok ? result.warnings.map(({ path, found }) => `${path}: ${found}`) : [JSON.stringify(result)];
+};
+const warp = (prefix: string): Fields => ({ profile: "warp", params: { prefix } });
+const goE = (serial: string): Fields => ({ profile: "go-e-v2", params: { serial } });
+
+const bridge = (connector: number): Fields => ({ profile: "ocpp2mqtt", params: { base: "o", connector } });
+
+test("chargers of known makes with their parameters are fine", () => {
+  expect(mistakes(warp("warp/a"), goE("000001"), {})).toEqual([]);
+});
+
+test("an unknown profile is refused, and the nearest is named", () => {
+  expect(mistakes({ profile: "goe-v2" })).toEqual([
+    expect.stringMatching(
+      /^chargers\[0\]\.profile: "goe-v2", which is no profile; did you mean go-e-v2\? one of: /,
+    ),
+  ]);
+  expect(mistakes({ profile: "something-else-entirely" })[0]).toContain("; one of: ");
+});
+
+test("a missing, an unknown and a wrong parameter are explained where they are", () => {
+  expect(mistakes({ profile: "warp" })).toEqual([
+    expect.stringMatching(/^chargers\[0\]\.params: no prefix; warp: the parameter prefix is missing: /),
+  ]);
+  expect(mistakes(goE("#"))).toEqual([expect.stringMatching(/^chargers\[0\]\.params\.serial: "#"; /)]);
+  expect(mistakes({ profile: "warp", params: { prefix: "w", serial: "1" } })).toEqual([
+    expect.stringMatching(/^chargers\[0\]\.params\.serial: "1"; warp: unknown parameter/),
+  ]);
+});
+
+test("limits beyond what a make can are explained", () => {
+  expect(mistakes({ ...goE("1"), current: { max: 40 } })).toEqual([
+    "chargers[0].current.max: 40 A; at most 32 A: go-e-v2 is never told more",
+  ]);
+  expect(mistakes({ ...goE("1"), current: { min: 4, max: 16 } })).toEqual([
+    "chargers[0].current.min: 4 A; at least 6 A: go-e-v2 charges with no less",
+  ]);
+  expect(mistakes({ ...goE("1"), discharge: { max: 5 } })[0]).toContain("which cannot feed back");
+  expect(mistakes({ profile: "everest-api-legacy", params: { evse: "e" }, discharge: { max: 5 } })).toEqual(
+    [],
+  );
+});
+
+test("two chargers on the same topics are refused; connectors of one station, and the same serial elsewhere, are not", () => {
+  expect(mistakes(warp("warp/a"), goE("1"), { ...warp("warp/a"), current: { max: 10 } })).toEqual([
+    expect.stringMatching(/^chargers\[2\]\.params: the same topics as chargers\[0\]/),
+  ]);
+  expect(mistakes(bridge(1), bridge(2))).toEqual([]);
+});
+
+test("a profile that is experimental or uncertain warns once, with what is uncertain", () => {
+  expect(warnings(builtIn, goE("1"), goE("2"), warp("w"))).toEqual([
+    expect.stringMatching(/^chargers\[0\]\.profile: go-e-v2; not confirmed: The official documents/),
+  ]);
+  expect(warnings(builtIn, { profile: "wbec", params: { lp: "1" } })[0]).toContain(
+    "wbec, which is experimental; not",
+  );
+});
+
+test("a site's own profile that cannot be used is explained, by itself and where it is used", () => {
+  const whole = { path: "limits", line: 3, column: null, found: "nothing", expected: "a section" };
+  const known = { ...builtIn, broken: [{ file: "/site/profiles/mine.yaml", mistakes: [whole] }] };
+  expect(warnings(known, warp("w"))).toEqual([": the profile mine cannot be used"]);
+  expect(loaded([{ profile: "mine" }], known)).toMatchObject({
+    mistakes: [{ path: "chargers[0].profile", expected: "/site/profiles/mine.yaml:3: limits a section" }],
+  });
+});
+
+test("a make that falls back by itself, and that nothing is said to in time, is refused", () => {
+  const profile = aProfile({ rate: { wear: "flash" }, deviceTimeout: { after: "300s", effect: "pause" } });
+  const known = { profiles: new Map([["some-make", profile]]), broken: [] };
+  const result = loaded([{ profile: "some-make", params: { id: "1" } }], known);
+  expect(result).toMatchObject({
+    mistakes: [{ path: "chargers[0].profile", found: "some-make, which falls back after 300 s without us" }],
+  });
+});
