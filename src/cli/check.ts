@@ -1,20 +1,22 @@
-import { loadConfig } from "../config/load.ts";
+import { expiryWarnings } from "../certificates.ts";
 import type { Config } from "../config/schema.ts";
 import { explain } from "../config/mistakes.ts";
 import { configFile, environmentOf } from "./configuration.ts";
 import { inWords } from "../core/control/setpoint.ts";
+import type { Instant } from "../core/units.ts";
 import { askDaemon } from "./daemon.ts";
+import { loadSite } from "../loadSite.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { withState } from "./storedState.ts";
 
 /** `check`: every mistake with its path, what was found and what would be right. */
-export async function check(named: string | undefined): Promise<ExitCode> {
+export async function check(named: string | undefined, now: Instant): Promise<ExitCode> {
   const file = configFile(named);
   if (file === undefined) {
     complain("which configuration? Name it with -c FILE");
     return 2;
   }
-  const loaded = loadConfig(file, environmentOf(file, process.env));
+  const { loaded } = loadSite(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, file));
     complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
@@ -29,6 +31,7 @@ export async function check(named: string | undefined): Promise<ExitCode> {
   say(
     `mode ${control.mode}, state in ${state}, deliveries ${webhook === null ? "by polling only" : `signed by ${webhook.auth.kind}`}`,
   );
+  for (const words of expiryWarnings(loaded.config, now)) complain(words);
   for (const { charger, told } of await leftBehind(loaded.config)) {
     complain(
       `${charger} is not in this configuration, but was told ${told}: put it back, release it, then take it out`,

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
-import { loadConfig } from "../config/load.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
 import { explain } from "../config/mistakes.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
+import { loadSite } from "../loadSite.ts";
 import { complain } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
@@ -24,8 +25,18 @@ export const environmentOf = (file: string, env: Environment): Environment =>
 export const configFile = (named: string | undefined): string | undefined =>
   named ?? process.env["SETPOINTD_CONFIG"] ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
 
+/** A configuration, and the profiles of its chargers. */
+export interface SiteConfiguration {
+  readonly config: Config;
+  readonly profiles: ReadonlyMap<string, Profile>;
+}
+
+/** As `siteConfiguration`, for a verb that speaks to no charger. */
+export const configuration = (named: string | undefined): Config | null =>
+  siteConfiguration(named)?.config ?? null;
+
 /** Loads the configuration of a verb; what is wrong with it has been explained when the answer is null. */
-export function configuration(named: string | undefined): Config | null {
+export function siteConfiguration(named: string | undefined): SiteConfiguration | null {
   const file = configFile(named);
   if (file === undefined) {
     complain(
@@ -33,8 +44,8 @@ export function configuration(named: string | undefined): Config | null {
     );
     return null;
   }
-  const loaded = loadConfig(file, environmentOf(file, process.env));
-  if (loaded.ok) return loaded.config;
+  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
+  if (loaded.ok) return { config: loaded.config, profiles };
   complain(explain(loaded.mistakes, file));
   const count = loaded.mistakes.length;
   complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);

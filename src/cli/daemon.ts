@@ -13,11 +13,12 @@ export async function askDaemon(
   method: "GET" | "POST",
   path: string,
   body: unknown = null,
+  patienceMs = 60_000,
 ): Promise<Answer> {
   const client = new Client("http://localhost", {
     socketPath: join(state, "control.sock"),
-    bodyTimeout: 60_000,
-    headersTimeout: 60_000,
+    bodyTimeout: patienceMs,
+    headersTimeout: patienceMs,
   });
   try {
     const response = await client.request(

@@ -7,9 +7,13 @@ import pino from "pino";
 import { startApp, surroundings } from "../app.ts";
 import { configFrom } from "../config/load.ts";
 import { explain } from "../config/mistakes.ts";
+import type { Config } from "../config/schema.ts";
+import { loadProfiles } from "../loadProfiles.ts";
+import { makesOf } from "../makes.ts";
 import { shipped } from "../shipped.ts";
 import { SimulatedChargers } from "../sim/chargers.ts";
-import { depotOf } from "../sim/depot.ts";
+import { depotOf, mixedDepotOf } from "../sim/depot.ts";
+import { MixedFloor } from "../sim/mixedFloor.ts";
 import { SimulatedPartner } from "../sim/partner.ts";
 import { runScript } from "../sim/runScript.ts";
 import { loadScript } from "../sim/script.ts";
@@ -19,7 +23,7 @@ import { stopSignal } from "./stopSignal.ts";
 
 /** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(): Promise<ExitCode> {
-  const stopped = stopSignal();
+  const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
   const world = surroundings(plainLogger(process.env["LOG_LEVEL"] ?? "info"));
   const { now, randomBytes } = world;
   // The simulated side has its own voice: what it does is told by the script, in sentences.
@@ -47,10 +51,12 @@ export async function demo(): Promise<ExitCode> {
     }),
   );
   const text = readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
-  const loaded = configFrom(text, {
-    directory: state,
-    env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret },
-  });
+  const makes = loadProfiles(null);
+  const loaded = configFrom(
+    text,
+    { directory: state, env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret } },
+    makesOf(makes),
+  );
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, "config/demo.yaml"));
     return 2;
@@ -58,9 +64,9 @@ export async function demo(): Promise<ExitCode> {
   const { config } = loaded;
 
   say(
-    `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers, all in this process. Ctrl-C stops it.`,
+    `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
   );
-  const started = await startApp(config, world);
+  const started = await startApp(config, world, makes.profiles);
   if (!started.ok) {
     complain(started.reason);
     return 1;
@@ -84,7 +90,15 @@ export async function demo(): Promise<ExitCode> {
       log: silent,
     }),
   );
-  await chargers.whenOnline();
+  const others = stack.use(
+    MixedFloor.start({
+      url: `mqtt://127.0.0.1:${app.brokerPort}`,
+      chargers: mixedDepotOf(config.chargers, config.vehicles, makes.profiles),
+      now,
+      log: silent,
+    }),
+  );
+  await Promise.all([chargers.whenOnline(), others.whenOnline()]);
   const stop = new AbortController();
   const playing = runScript(script.script, partner, {
     now,
@@ -97,3 +111,5 @@ export async function demo(): Promise<ExitCode> {
   await playing;
   return 0;
 }
+
+const makesIn = ({ chargers }: Config): number => new Set(chargers.map(({ profile }) => profile)).size;

@@ -1,6 +1,6 @@
 import { releaseOffline } from "../releaseOffline.ts";
 import { surroundings } from "../app.ts";
-import { configuration } from "./configuration.ts";
+import { siteConfiguration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
@@ -15,8 +15,9 @@ export async function release(
     complain("release which charger? Name one, or say --all");
     return 2;
   }
-  const config = configuration(named);
-  if (config === null) return 2;
+  const site = siteConfiguration(named);
+  if (site === null) return 2;
+  const { config } = site;
   if (charger !== undefined && !config.chargers.some(({ id }) => id === charger)) {
     complain(
       `there is no charger ${charger}; the configuration has ${config.chargers.map(({ id }) => id).join(", ")}`,
@@ -27,7 +28,7 @@ export async function release(
   const done =
     answer.kind === "answered"
       ? (answer.body as { readonly ok: boolean; readonly words: string })
-      : await releaseOffline(config, charger ?? null, surroundings(logger(2, "error")));
+      : await releaseOffline(site, charger ?? null, surroundings(logger(2, "error")));
   (done.ok ? say : complain)(done.words);
   return done.ok ? 0 : 1;
 }

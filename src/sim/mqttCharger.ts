@@ -1,4 +1,3 @@
-import { connect, type MqttClient } from "mqtt";
 import type { Logger } from "pino";
 import type { Telemetry } from "../core/site/telemetry.ts";
 import { after, type Instant, type Millis } from "../core/units.ts";
@@ -6,6 +5,7 @@ import { readSet, writeAck, writeTelemetry, type NativeTopics } from "../charger
 import type { SetMessage } from "../chargers/nativePayload.ts";
 import { plugged, rebooted, step, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
 import { telemetryOf } from "./chargerTelemetry.ts";
+import { FloorClient } from "./floorClient.ts";
 import { accept, orderExpires, type Acceptance } from "./orders.ts";
 
 /** How a charger disobeys. Any of these together. */
@@ -45,15 +45,24 @@ export class MqttCharger implements AsyncDisposable {
   /** May be changed at any time. */
   faults: ChargerFaults = {};
   readonly #options: MqttChargerOptions;
-  readonly #firstOnline = Promise.withResolvers<void>();
+  readonly #client: FloorClient;
   #model: SimulatedCharger;
-  #client: MqttClient | null;
   #told: Telemetry | null = null;
 
   constructor(model: SimulatedCharger, options: MqttChargerOptions) {
     this.#model = model;
     this.#options = options;
-    this.#client = this.#connect();
+    const { topics } = options;
+    this.#client = new FloorClient({
+      ...options,
+      filters: [topics.set],
+      will: { topic: topics.online, payload: "false", retain: true },
+      greet: () => {
+        this.#client.say({ topic: topics.online, payload: "true", retain: true }, 1);
+        this.#tell(telemetryOf(this.model));
+      },
+      hear: (_topic, payload, retain) => this.#obey(payload, retain),
+    });
   }
 
   /** The charger as it stands now. */
@@ -64,7 +73,7 @@ export class MqttCharger implements AsyncDisposable {
 
   /** Once it was subscribed and had said `true`, or was disposed of before. */
   whenOnline(): Promise<void> {
-    return this.#firstOnline.promise;
+    return this.#client.whenOnline();
   }
 
   /** Lets time pass; tells what changed, and every `telemetryEvery` how things stand. */
@@ -83,13 +92,11 @@ export class MqttCharger implements AsyncDisposable {
 
   /** The connection is cut with no goodbye: the broker speaks the last will. It goes on charging. */
   async dropOff(): Promise<void> {
-    const client = this.#client;
-    this.#client = null;
-    await client?.endAsync(true);
+    await this.#client.dropOff();
   }
 
   comeBack(): void {
-    this.#client ??= this.#connect();
+    this.#client.comeBack();
   }
 
   /** Off and on again: the order and what it last accepted are forgotten, the meter is not. */
@@ -100,43 +107,7 @@ export class MqttCharger implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.dropOff();
-    this.#firstOnline.resolve();
-  }
-
-  #connect(): MqttClient {
-    const { url, username, password, clientId, topics, reconnectAfter, log } = this.#options;
-    const client = connect(url, {
-      ...(username !== undefined && { username }),
-      ...(password !== undefined && { password }),
-      clientId,
-      // The embedded broker knows no later one.
-      protocolVersion: 4,
-      clean: true,
-      reconnectPeriod: reconnectAfter,
-      resubscribe: false,
-      queueQoSZero: false,
-      will: { topic: topics.online, payload: Buffer.from("false"), qos: 1, retain: true },
-    });
-    client.on("connect", () => {
-      this.#greet(client).catch((error: Error) => {
-        log.debug({ clientId, reason: error.message }, "simulated charger lost its broker while greeting");
-      });
-    });
-    client.on("error", (error) => {
-      log.debug({ clientId, reason: error.message }, "simulated charger cannot reach its broker");
-    });
-    client.on("message", (_topic, payload, { retain }) => this.#obey(payload, retain));
-    return client;
-  }
-
-  async #greet(client: MqttClient): Promise<void> {
-    const { topics } = this.#options;
-    // First the ear, then the mouth: a setpoint may come the moment it says hello.
-    await client.subscribeAsync(topics.set, { qos: 1 });
-    await client.publishAsync(topics.online, "true", { qos: 1, retain: true });
-    this.#tell(telemetryOf(this.model));
-    this.#firstOnline.resolve();
+    await this.#client[Symbol.asyncDispose]();
   }
 
   #obey(payload: Buffer, retained: boolean): void {
@@ -149,9 +120,12 @@ export class MqttCharger implements AsyncDisposable {
     const value = answer.accepted ? answer.value : null;
     const reason = answer.accepted ? null : answer.reason;
     if (this.faults.neverAcks !== true)
-      this.#say(
-        this.#options.topics.ack,
-        writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
+      this.#client.say(
+        {
+          topic: this.#options.topics.ack,
+          payload: writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
+          retain: false,
+        },
         1,
       );
     this.tick();
@@ -163,15 +137,12 @@ export class MqttCharger implements AsyncDisposable {
   }
 
   #tell(telemetry: Telemetry): void {
-    if (this.#say(this.#options.topics.telemetry, writeTelemetry(telemetry), 0)) this.#told = telemetry;
-  }
-
-  /** False: nobody to say it to. Never queued: it would be old when it arrived. */
-  #say(topic: string, payload: string, qos: 0 | 1): boolean {
-    const client = this.#client;
-    if (!client?.connected) return false;
-    client.publish(topic, payload, { qos });
-    return true;
+    const message = {
+      topic: this.#options.topics.telemetry,
+      payload: writeTelemetry(telemetry),
+      retain: false,
+    };
+    if (this.#client.say(message)) this.#told = telemetry;
   }
 }
 

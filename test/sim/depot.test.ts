@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { chargerId, watts } from "../../src/core/units.ts";
-import { depotOf } from "../../src/sim/depot.ts";
+import { loadProfiles } from "../../src/loadProfiles.ts";
+import { depotOf, mixedDepotOf } from "../../src/sim/depot.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 
 const bay = aCharger();
@@ -29,4 +30,17 @@ test("a charger without a vehicle is empty, other makes and other brokers are le
     { ...bay, id: chargerId("far"), broker: "hall" },
   ];
   expect(depotOf([bay, ...others], [])).toMatchObject([{ traits: { id: "bay-01" }, vehicle: null }]);
+});
+
+test("chargers of makes that can be simulated are, with the parameters of the configuration", () => {
+  const wall = { ...bay, id: chargerId("wall"), profile: "warp", params: { prefix: "warp3/AbCd" } };
+  const relay = { ...bay, id: chargerId("relay"), profile: "tasmota-switch", params: { topic: "relay" } };
+  const [made, ...more] = mixedDepotOf(
+    [bay, wall, relay, { ...wall, broker: "hall" }],
+    [],
+    loadProfiles(null).profiles,
+  );
+  expect(more).toEqual([]);
+  expect(made).toMatchObject({ profile: "warp", traits: { id: "wall", maxCurrent: 32 }, vehicle: null });
+  expect(made?.params.get("prefix")).toBe("warp3/AbCd");
 });

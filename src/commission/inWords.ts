@@ -1,0 +1,104 @@
+import type { Json } from "../core/audit.ts";
+import { inWords } from "../core/control/setpoint.ts";
+import type { Millis } from "../core/units.ts";
+import type { Effect } from "./judgement.ts";
+import type { Result, Silence, Step } from "./trial.ts";
+
+const HEADINGS = ["asked", "confirmed", "measured", "followed"];
+
+/** The table and the sentences under it, for people. */
+export function resultInWords(result: Result): string {
+  const rows = [HEADINGS, ...result.steps.map(rowOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return [...lines, ...sentences(result)].join("\n");
+}
+
+/** Whether all that could be seen was as it should be, something was seen, and it was left as it should be. */
+export const isGood = ({ steps, silence, cut, leftFailure }: Result): boolean =>
+  !cut &&
+  leftFailure === null &&
+  steps.length > 0 &&
+  steps.every(
+    ({ failure, refusal, effect }) => failure === null && refusal === null && effect.kind !== "notFollowed",
+  ) &&
+  steps.some(({ confirmedAfter, effect }) => confirmedAfter !== null || effect.kind === "followed") &&
+  (silence === null || silence.seen === "unmeasured" || silence.seen === silence.promised.effect);
+
+/** One line for the record. */
+export function summary(result: Result): string {
+  const steps = result.steps.map((step) => `${inWords(step.level)} ${effectInWords(step.effect)}`);
+  const tried = steps.length === 0 ? "nothing was tried" : steps.join(", ");
+  return [tried, ...sentences(result)].join("; ");
+}
+
+/** The result as a value, for the record. */
+export const resultFacts = ({ steps, silence, cut, left, leftFailure }: Result): Json => ({
+  steps: steps.map(({ level, failure, confirmedAfter, refusal, drawn, effect }) => ({
+    asked: inWords(level),
+    failure,
+    confirmedAfterMs: confirmedAfter,
+    refusal,
+    drawnA: drawn,
+    effect: effect.kind,
+  })),
+  silence:
+    silence === null
+      ? null
+      : {
+          promised: silence.promised.effect,
+          afterMs: silence.promised.after,
+          seen: silence.seen,
+          seenAfterMs: silence.seenAfter,
+        },
+  cut,
+  left: inWords(left),
+  leftFailure,
+});
+
+function rowOf({ level, failure, confirmedAfter, refusal, drawn, effect }: Step): readonly string[] {
+  const confirmed =
+    failure !== null
+      ? `not sent: ${failure}`
+      : refusal !== null
+        ? `refused: ${refusal}`
+        : confirmedAfter === null
+          ? "said nothing"
+          : `after ${inSeconds(confirmedAfter)}`;
+  return [inWords(level), confirmed, drawn === null ? "-" : `${drawn.toFixed(1)} A`, effectInWords(effect)];
+}
+
+function effectInWords(effect: Effect): string {
+  switch (effect.kind) {
+    case "followed":
+      return "yes";
+    case "notFollowed":
+      return "NO";
+    case "unmeasured":
+      return `cannot be measured: ${effect.why}`;
+  }
+}
+
+const sentences = ({ silence, cut, left, leftFailure }: Result): readonly string[] => [
+  ...(silence === null ? [] : [silenceInWords(silence)]),
+  ...(cut ? ["cut short"] : []),
+  leftFailure === null
+    ? `left with: ${inWords(left)}`
+    : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
+];
+
+function silenceInWords({ promised, level, seen, seenAfter }: Silence): string {
+  const after = `after ${inSeconds(promised.after)} of silence`;
+  const expected = `${promised.effect} ${after}`;
+  if (seen === "unmeasured") return `silence: cannot be measured; it should be: ${expected}`;
+  const when = seenAfter === null ? `at ${inWords(level)} to the end` : `after ${inSeconds(seenAfter)}`;
+  const verdict = seen === promised.effect ? "as expected" : `NOT as expected: ${expected}`;
+  return `silence: ${seen} ${when}, ${verdict}`;
+}
+
+const inSeconds = (span: Millis): string => `${(span / 1000).toFixed(span < 10_000 ? 1 : 0)} s`;

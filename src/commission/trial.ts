@@ -1,0 +1,149 @@
+import type { JudgeSettings } from "../core/control/compliance.ts";
+import type { Desired, Setpoint } from "../core/control/setpoint.ts";
+import { inWords } from "../core/control/setpoint.ts";
+import type { Charger } from "../core/site/charger.ts";
+import { between, type Millis, millis, minutes, seconds } from "../core/units.ts";
+import type { Bench } from "./bench.ts";
+import { afterSilence, drawnBy, type Effect, effectOf, hasArrived, type SilenceEffect } from "./judgement.ts";
+import { trialLevels } from "./levels.ts";
+
+/** What became of one level. */
+export interface Step {
+  readonly level: Setpoint;
+  /** Null: the broker took it; else why it did not. */
+  readonly failure: string | null;
+  /** From the order to the charger's own yes; null: it said none. */
+  readonly confirmedAfter: Millis | null;
+  /** The charger's no. */
+  readonly refusal: string | null;
+  /** A per phase; null: it does not tell. */
+  readonly drawn: number | null;
+  readonly effect: Effect;
+}
+
+/** What a charger does by itself when it hears no more of us. */
+export interface SilencePromise {
+  readonly after: Millis;
+  readonly effect: Exclude<SilenceEffect, "unmeasured">;
+}
+
+/** What it did. */
+export interface Silence {
+  readonly promised: SilencePromise;
+  readonly level: Setpoint;
+  readonly seen: SilenceEffect;
+  /** When that was first seen; null: to the end nothing changed. */
+  readonly seenAfter: Millis | null;
+}
+
+export interface Result {
+  readonly steps: readonly Step[];
+  /** Null: not tried. */
+  readonly silence: Silence | null;
+  /** Ctrl-C cut it short. */
+  readonly cut: boolean;
+  /** What it was left with. */
+  readonly left: Desired;
+  /** Null: the broker took that; else why not. */
+  readonly leftFailure: string | null;
+}
+
+export interface Trial {
+  readonly charger: Charger;
+  readonly settings: JudgeSettings;
+  /** Null: silence is not tried. */
+  readonly silence: SilencePromise | null;
+  /** How long the charger may take to answer. */
+  readonly answerWithin: Millis;
+  /** What it is left with. */
+  readonly leave: Desired;
+  readonly progress: (words: string) => void;
+}
+
+/** Longer than any step: a lease must not end within one. */
+const LEASE = minutes(10);
+/** A time-out is watched for so much longer, since chargers look at their watch every few seconds. */
+const GRACE = seconds(15);
+const RESTORING_TRIES = 5;
+const RETRY = seconds(2);
+
+/** Tries one charger, and leaves it as it was asked to whatever happens on the way. */
+export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
+  const steps: Step[] = [];
+  let silence: Silence | null = null;
+  let left: string | null = "not tried";
+  try {
+    for (const level of trialLevels(trial.charger)) {
+      if (bench.isStopped()) break;
+      if (steps.length > 0) await bench.until(() => false, trial.charger.minInterval);
+      steps.push(await oneLevel(level, trial, bench));
+    }
+    const last = steps.at(-1)?.level;
+    if (trial.silence !== null && last !== undefined && !bench.isStopped())
+      silence = await fallSilent(last, trial.silence, trial, bench);
+  } finally {
+    left = await restore(trial, bench);
+  }
+  return { steps, silence, cut: bench.isStopped(), left: trial.leave, leftFailure: left };
+}
+
+async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<Step> {
+  const { charger, settings, answerWithin, progress } = trial;
+  progress(`telling it ${inWords(level)}`);
+  const toldAt = bench.now();
+  const sent = await bench.order(level, LEASE);
+  if (!sent.ok) {
+    const effect = { kind: "unmeasured", why: "the broker did not take it" } as const;
+    return { level, failure: sent.reason, confirmedAfter: null, refusal: null, drawn: null, effect };
+  }
+  await bench.until(() => bench.taken() !== null, answerWithin);
+  progress(`waiting up to ${settings.ramp / 1000} s for what it draws`);
+  const isEmpty = (): boolean => bench.told()?.state === "unplugged";
+  await bench.until(() => isEmpty() || hasArrived(level, bench.told(), charger, settings), settings.ramp);
+  const [taken, told] = [bench.taken(), bench.told()];
+  return {
+    level,
+    failure: null,
+    confirmedAfter: taken?.accepted === true ? between(toldAt, taken.at) : null,
+    refusal: taken?.accepted === false ? (taken.reason ?? "refused") : null,
+    drawn: drawnBy(told, charger),
+    effect: effectOf(level, told, charger, settings),
+  };
+}
+
+async function fallSilent(
+  level: Setpoint,
+  promised: SilencePromise,
+  { charger, settings, progress }: Trial,
+  bench: Bench,
+): Promise<Silence | null> {
+  const sent = await bench.order(level, promised.after);
+  if (!sent.ok) return null;
+  bench.fallSilent();
+  const began = bench.now();
+  const look = (): SilenceEffect => afterSilence(level, bench.told(), charger, settings);
+  const before = look();
+  progress(
+    `silent now, for ${(promised.after + GRACE) / 1000} s at most, after telling it ${inWords(level)}`,
+  );
+  const changed = await bench.until(() => look() !== before, millis(promised.after + GRACE));
+  if (bench.isStopped()) return null;
+  // It goes down or up in steps: what it has come to counts, not what it passed through.
+  if (changed) await bench.rest(seconds(2));
+  // Who paused before the silence began shows nothing by pausing.
+  const seen = before === "holds" ? look() : "unmeasured";
+  return { promised, level, seen, seenAfter: changed ? between(began, bench.now()) : null };
+}
+
+/** The broker may be away for a moment: the charger must not stay as the trial left it. */
+async function restore({ leave, progress }: Trial, bench: Bench): Promise<string | null> {
+  progress(`leaving it with: ${inWords(leave)}`);
+  let failure = "";
+  for (let tries = 0; tries < RESTORING_TRIES; tries += 1) {
+    if (tries > 0) await bench.rest(RETRY);
+    const sent = await bench.order(leave, LEASE);
+    if (sent.ok) return null;
+    failure = sent.reason;
+  }
+  return failure;
+}

@@ -1,0 +1,87 @@
+import { amperes } from "../../core/units.ts";
+import type { ChargerTraits } from "../charger.ts";
+import {
+  type Heard,
+  identityOf,
+  inAmperes,
+  isWithin,
+  kept,
+  type Make,
+  param,
+  type Params,
+  retained,
+  type Told,
+  UNTOLD,
+} from "./make.ts";
+
+const MODES = ["off", "now", "pv", "minpv", "smart"];
+const PHASES = ["0", "1", "3"];
+
+/**
+ * evcc with one loadpoint. A current out of its range is an error and the old one stays; mode and current are kept
+ * through a restart. Only off and now say what it does; with the others it is its own master, up to that current.
+ * It empties every topic that it was told something on.
+ */
+export function evcc(params: Params): Make {
+  const root = param(params, "root");
+  const loadpoint = `${root}/loadpoints/${param(params, "id")}`;
+  return {
+    fresh: { ...UNTOLD, mode: "pv" },
+    filters: [`${loadpoint}/+/set`],
+    will: retained(`${root}/status`, "offline"),
+    hears: (told, heard) => {
+      if (heard.payload === "") return null;
+      return { told: read(told, heard) ?? told, answers: [retained(heard.topic, "")] };
+    },
+    ages: kept,
+    does: ({ mode, level }) => (mode === "off" ? { kind: "pause" } : (level ?? { kind: "release" })),
+    rebooted: kept,
+    unplugged: kept,
+    tells: (view) => {
+      const { native, charger, currents, voltages, level, told, vehicle } = view;
+      const enabled = told.mode !== "off";
+      const topics: Readonly<Record<string, string | number | boolean>> = {
+        chargePower: native.powerW ?? 0,
+        "chargeCurrents/l1": currents[0],
+        "chargeCurrents/l2": currents[1],
+        "chargeCurrents/l3": currents[2],
+        "chargeVoltages/l1": voltages[0],
+        "chargeVoltages/l2": voltages[1],
+        "chargeVoltages/l3": voltages[2],
+        sessionEnergy: native.sessionWh ?? 0,
+        chargeTotalImport: charger.energyWh / 1000,
+        connected: vehicle !== null,
+        charging: charger.drawn > 0,
+        enabled,
+        mode: told.mode,
+        maxCurrent: level,
+        effectiveMaxCurrent: level,
+        offeredCurrent: enabled && vehicle !== null ? level : 0,
+        phasesActive: charger.traits.phases,
+        phasesConfigured: told.phases ?? 0,
+        vehicleName: "",
+        vehicleIdentity: identityOf(view, "mac") ?? identityOf(view, "rfid") ?? "",
+        vehicleSoc: vehicle === null ? "" : Math.round(vehicle.soc),
+      };
+      return [
+        retained(`${root}/status`, "online"),
+        retained(`${root}/updated`, Math.floor(view.at / 1000)),
+        ...Object.entries(topics).map(([key, value]) => retained(`${loadpoint}/${key}`, value)),
+      ];
+    },
+    tellsAlways: false,
+  };
+}
+
+function read(told: Told, { topic, payload, traits }: Heard): Told | null {
+  const key = topic.split("/").at(-2);
+  if (key === "mode") return MODES.includes(payload) ? { ...told, mode: payload } : null;
+  if (key === "phasesConfigured")
+    return PHASES.includes(payload) ? { ...told, phases: Number(payload) || null } : null;
+  return key === "maxCurrent" && isOffered(Number(payload), traits)
+    ? { ...told, level: inAmperes(amperes(Number(payload))) }
+    : null;
+}
+
+const isOffered = (current: number, { minCurrent, maxCurrent }: ChargerTraits): boolean =>
+  isWithin(current, minCurrent, maxCurrent);

@@ -1,0 +1,62 @@
+import type { Bench, Taken } from "../../src/commission/bench.ts";
+import type { Sent } from "../../src/core/control/command.ts";
+import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import { millis, type Millis, seconds } from "../../src/core/units.ts";
+import { Pair, type Pairing } from "../sim/pairing.ts";
+
+const LOOK = seconds(1);
+
+export interface VirtualBench extends Bench {
+  readonly pair: Pair;
+  /** Orders, oldest first. */
+  readonly ordered: string[];
+  /** Ctrl-C. */
+  stop(): void;
+  /** What the broker says to the next orders. */
+  broker: Sent[];
+}
+
+/** A simulated charger on the bench, in virtual time. */
+export function virtualBench(pairing: Pairing): VirtualBench {
+  const pair = new Pair(pairing);
+  pair.pass(seconds(3));
+  let [stopped, orderedAt, signal] = [false, pair.now, 0];
+  const { confirmedBy } = pair.bound.profile;
+  const taken = (): Taken | null => {
+    const [reason] = pair.refusals;
+    if (reason !== undefined) return { accepted: false, reason, at: pair.now };
+    const seen = confirmedBy === undefined ? undefined : pair.means[confirmedBy.signal];
+    return seen === signal ? { accepted: true, reason: null, at: orderedAt } : null;
+  };
+  const bench: VirtualBench = {
+    pair,
+    ordered: [],
+    broker: [],
+    stop: () => void (stopped = true),
+    now: () => pair.now,
+    order: async (desired) => {
+      const sent = bench.broker.shift() ?? { ok: true };
+      if (!sent.ok) return sent;
+      bench.ordered.push(desired.kind === "current" ? String(desired.amperes) : desired.kind);
+      pair.refusals.length = 0;
+      pair.order(desired);
+      signal = desired.kind === "current" ? desired.amperes : 0;
+      orderedAt = pair.now;
+      return sent;
+    },
+    taken,
+    told: (): Telemetry => pair.telemetry,
+    fallSilent: () => void (pair.talking = false),
+    until: async (condition, patience: Millis) => {
+      const deadline = pair.now + patience;
+      while (!condition()) {
+        if (stopped || pair.now >= deadline) return false;
+        pair.pass(millis(Math.min(LOOK, deadline - pair.now)));
+      }
+      return true;
+    },
+    rest: async (span) => pair.pass(span),
+    isStopped: () => stopped,
+  };
+  return bench;
+}

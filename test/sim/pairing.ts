@@ -1,0 +1,164 @@
+import { type Bound, type Params } from "../../src/chargers/profile/bind.ts";
+import { folded, telemetryOf } from "../../src/chargers/profile/chargerTelemetry.ts";
+import { type Ear, earOf } from "../../src/chargers/profile/ear.ts";
+import { hear as hearMessage } from "../../src/chargers/profile/hear.ts";
+import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
+import type { Means } from "../../src/chargers/profile/means.ts";
+import { ordersFor, type Standing } from "../../src/chargers/profile/orders.ts";
+import type { Desired } from "../../src/core/control/setpoint.ts";
+import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import {
+  after,
+  amperes,
+  chargerId,
+  type Instant,
+  instant,
+  type Millis,
+  millis,
+} from "../../src/core/units.ts";
+import { type ChargerTraits, limitOf, type PluggedVehicle, switchedOn } from "../../src/sim/charger.ts";
+import {
+  advance,
+  hear,
+  type MadeCharger,
+  madeCharger,
+  type MakeFaults,
+  tells,
+} from "../../src/sim/madeCharger.ts";
+import { MAKES } from "../../src/sim/makes.ts";
+import type { Message } from "../../src/sim/makes/make.ts";
+import { boundTo } from "../chargers/profile/aTrial.ts";
+
+const START = instant(Date.UTC(2026, 10, 21, 12));
+const SECOND = millis(1000);
+
+/** Parameters that every simulated make can be placed with. */
+export const PLACES: Readonly<Record<string, Params>> = {
+  "go-e-v2": { serial: "000001" },
+  "openevse-override": { base: "openevse-a7d4" },
+  warp: { prefix: "warp3/AbCd" },
+  "openwb-secondary": { parentIp: "192.0.2.1" },
+  evcc: { id: "1" },
+  "everest-api-v1": { limitsModule: "limits", evseModule: "evse" },
+  "everest-api-legacy": { evse: "evse_manager" },
+  smartevse: { prefix: "SmartEVSE/1" },
+  "victron-evcs": { portalId: "c0619ab1" },
+  ocpp2mqtt: { base: "ocpp/charger1" },
+};
+
+export const TRAITS: ChargerTraits = {
+  id: chargerId("bay-01"),
+  phases: 3,
+  voltage: 230,
+  minCurrent: amperes(6),
+  maxCurrent: amperes(32),
+  ownDefault: amperes(32),
+  ramp: 100,
+};
+
+export const BUS: PluggedVehicle = {
+  id: null,
+  identity: null,
+  maxCurrent: amperes(32),
+  capacityWh: 300_000,
+  soc: 40,
+};
+
+export interface Pairing {
+  readonly profile: string;
+  readonly maxCurrent?: number;
+  readonly vehicle?: PluggedVehicle | null;
+  readonly faults?: MakeFaults;
+}
+
+/** The profile engine and a simulated charger of its make, face to face in virtual time, without a broker. */
+export class Pair {
+  readonly bound: Bound;
+  now: Instant = START;
+  made: MadeCharger;
+  standing: Standing = { acquired: false, paused: false };
+  means: Means = {};
+  telemetry: Telemetry = { at: START };
+  /** As long as we are there, keepalives are said. */
+  talking = true;
+  readonly refusals: string[] = [];
+  readonly #ear: Ear;
+  readonly #memory = new Map<string, string>();
+  readonly #said = new Map<string, string>();
+  readonly #kept = new Map<string, Instant>();
+
+  constructor({ profile, maxCurrent = 32, vehicle = BUS, faults = {} }: Pairing) {
+    this.bound = boundTo(profile, { ...PLACES[profile], maxCurrentA: maxCurrent });
+    this.#ear = earOf(this.bound);
+    const make = MAKES.get(profile)?.(this.bound.values);
+    if (make === undefined) throw new Error(`${profile} cannot be simulated`);
+    const most = amperes(maxCurrent);
+    const traits = { ...TRAITS, maxCurrent: most, ownDefault: most };
+    this.made = madeCharger(make, switchedOn(traits, vehicle, START), faults);
+  }
+
+  /** What the outlet lets through, A per phase. */
+  get limit(): number {
+    return limitOf(this.made.charger);
+  }
+
+  get drawn(): number {
+    return this.made.charger.drawn;
+  }
+
+  /** One message to it, and what it answers. */
+  say(topic: string, payload: string): void {
+    const { charger, answers } = hear(this.made, topic, payload, this.now);
+    this.made = charger;
+    this.#listen(answers);
+  }
+
+  order(desired: Desired): void {
+    const orders = ordersFor(desired, this.standing, this.bound, this.now);
+    if (!orders.ok) throw new Error(orders.reason);
+    for (const { topic, payload } of orders.publishes) this.say(topic, payload);
+    this.standing = orders.standing;
+  }
+
+  /** Second by second. */
+  pass(span: Millis, each: () => void = () => {}): void {
+    const until = after(this.now, span);
+    for (; this.now < until; this.now = after(this.now, SECOND)) {
+      this.#tick();
+      each();
+    }
+    this.#tick();
+  }
+
+  #tick(): void {
+    if (this.talking) this.#keepAlive();
+    const { charger, answers } = advance(this.made, this.now);
+    this.made = charger;
+    this.#listen(answers);
+    const news = tells(charger).filter(
+      ({ topic, payload }) => charger.make.tellsAlways || this.#said.get(topic) !== payload,
+    );
+    for (const { topic, payload } of news) this.#said.set(topic, payload);
+    this.#listen(news);
+  }
+
+  #keepAlive(): void {
+    for (const { every, publishAt } of keepalivesOf(this.bound)) {
+      const { topic, payload } = publishAt(this.now, false);
+      const last = this.#kept.get(topic);
+      if (last !== undefined && this.now < after(last, every)) continue;
+      this.#kept.set(topic, this.now);
+      this.say(topic, payload);
+    }
+  }
+
+  #listen(messages: readonly Message[]): void {
+    for (const { topic, payload } of messages) {
+      const { means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
+      if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
+      const told = telemetryOf(means, this.means, this.bound.electrics.phases, this.now);
+      this.means = folded(this.means, means);
+      this.telemetry = { ...this.telemetry, ...told };
+    }
+  }
+}
