@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import type { AuditEntry, Json } from "./core/audit.ts";
+import { type AuditEntry, factOf, type Json } from "./core/audit.ts";
 
 /** The control-action log: every row of the record is a line, once it is committed. */
 export function logRow(
@@ -16,20 +16,15 @@ export function logRow(
   log[level]({ kind, ...Object.fromEntries(named) }, words);
 }
 
-const member = (facts: Json, name: string): Json =>
-  typeof facts === "object" && facts !== null && !Array.isArray(facts)
-    ? ((facts as Readonly<Record<string, Json>>)[name] ?? null)
-    : null;
-
 /** A charger that does not do what it was told, however often it is told (flow/judge.ts). */
-const isAlarm = (facts: Json): boolean => member(facts, "alarm") === true;
+const isAlarm = (facts: Json): boolean => factOf(facts, "alarm") === true;
 
 /** An event that contradicts itself or looks wrong (flow/take.ts), or a command that was refused or not followed. */
 function isOdd(facts: Json): boolean {
-  const odd = member(facts, "odd");
-  const progress = member(facts, "progress");
+  const odd = factOf(facts, "odd");
+  const progress = factOf(facts, "progress");
   return (
-    member(facts, "warning") !== null ||
+    factOf(facts, "warning") !== null ||
     (Array.isArray(odd) && odd.length > 0) ||
     progress === "refused" ||
     progress === "notFollowed" ||

@@ -2,27 +2,44 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import type { Logger } from "pino";
-import { merge, Subject, tap } from "rxjs";
+import { merge, startWith, Subject, tap } from "rxjs";
 
 import { addressOf, credentialsOf } from "./chargers/address.ts";
 import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
 import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
+import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
+import { BelievedClock } from "./core/clock.ts";
 import type { Delivery } from "./core/delivery.ts";
+import type { Command } from "./core/control/command.ts";
 import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
+import type { ReportRecord } from "./core/reporting/outbox.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, instant, iso, millis } from "./core/units.ts";
+import {
+  between,
+  type ChargerId,
+  chargerId,
+  eventId,
+  type Instant,
+  instant,
+  iso,
+  type Millis,
+  millis,
+} from "./core/units.ts";
 import { control, states } from "./flow/control.ts";
+import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
-import { afterClockAgrees, afterFirstFetch, partnerSources } from "./flow/sources.ts";
+import { retention } from "./flow/retention.ts";
+import { partnerSources, startsAllowed } from "./flow/sources.ts";
 import { limited, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
 import { Metrics } from "./operator/metrics.ts";
+import { priceHorizons, pricesView } from "./operator/priceView.ts";
 import { OperatorListener } from "./operator/server.ts";
 import { chargersView, depotGauges, eventsView, statusView, vehiclesView } from "./operator/views.ts";
 import { openState } from "./store/open.ts";
@@ -31,6 +48,10 @@ import type { Fetched as Asked } from "./vtn/fetched.ts";
 import { TokenSource } from "./vtn/token.ts";
 import { WebhookListener } from "./vtn/webhook.ts";
 import { logRow } from "./actionLog.ts";
+import { certificatesInUse } from "./certificates.ts";
+import { partnerReports, shownReport, shownReports, storedDesk } from "./partnerReports.ts";
+import { proofGently } from "./proof.ts";
+import { configuredPrices, spotPrices } from "./spotPrices.ts";
 import { wallClock } from "./wallClock.ts";
 
 /** Where time and chance come from. */
@@ -55,6 +76,8 @@ interface App extends AsyncDisposable {
   readonly operatorPort: number;
   /** Null: the broker is elsewhere. */
   readonly brokerPort: number | null;
+  /** Reads certificates again. */
+  readonly reload: () => void;
   /** Tries whether it is alive: a commit, a fresh look. For the watchdog. */
   readonly health: () => Health;
 }
@@ -69,14 +92,26 @@ export const surroundings = (log: Logger): Surroundings => ({
 });
 
 /** The whole daemon, wired in a straight line; what was started last stops first. */
-export async function startApp(config: Config, world: Surroundings): Promise<Started> {
-  const { now, monotonic, random, log } = world;
+export async function startApp(
+  config: Config,
+  world: Surroundings,
+  profiles: ReadonlyMap<string, Profile> = new Map(),
+): Promise<Started> {
+  const { monotonic, random, log } = world;
   await using stack = new AsyncDisposableStack();
 
-  const opened = openState(config.state, { now, random: world.randomBytes, log });
+  const opened = openState(config.state, { now: world.now, random: world.randomBytes, log });
   if (!opened.ok) return opened;
   const { store, remembered, epoch, siteKey, setAside } = opened;
   stack.use(store);
+  const hint$ = new Subject<Hint>();
+  const doubted$ = new Subject<void>();
+  const time = new BelievedClock(
+    () => ({ wall: world.now(), monotonic: millis(monotonic()) }),
+    remembered.lookedAt,
+    () => doubted$.next(),
+  );
+  const now = (): Instant => time.now();
   const note = (words: string, facts: Json = null): void => store.write([daemonRow(now(), words, facts)]);
 
   const clock = wallClock(config.site.timezone, now);
@@ -89,6 +124,14 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     wallClock: clock,
     unsure: setAside !== null,
   });
+  const board = configuredPrices(config, store);
+  const desk = storedDesk(config, remembered);
+  const certificates = certificatesInUse(config, {
+    now,
+    renew: (pair) => webhook?.renew(pair) ?? null,
+    note: (words, facts) => note(words, facts),
+    log,
+  });
   const metrics = new Metrics({
     ...depotGauges(depot),
     brokerUp: () => fleet.connected,
@@ -99,6 +142,9 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       return age === null ? null : age / 1000;
     },
     stateBytes: () => store.stats().bytes,
+    certificateEnds: certificates.ends,
+    priceHorizons: () => priceHorizons(board, now()),
+    reportsWaiting: () => desk.outbox.size,
   });
   store.onCommitted = (rows) => {
     metrics.committed(store.stats().lastCommitMs / 1000, rows);
@@ -108,14 +154,6 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
   });
-  // Started without a battery-backed clock, say: what the plan means at such a time is anyone's guess.
-  const clockIsBehind = remembered.lookedAt !== null && now() < remembered.lookedAt;
-  if (clockIsBehind) {
-    const words =
-      "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
-    log.error(words);
-    note(words);
-  }
   for (const { command } of remembered.commands) {
     if (!depot.chargers.has(command.charger) && command.desired.kind !== "release") {
       log.warn(
@@ -142,11 +180,13 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     new Fleet({
       site: config.site.id,
       chargers: config.chargers,
+      profiles,
       brokers,
       now,
       random,
       log,
       onMessage: (message) => charger$.next(message),
+      onDiscard: (charger, why) => metrics.discarded(charger, why),
       onBroker: (name, up) => (up ? brokerUp$.next(name) : undefined),
     }),
   );
@@ -156,29 +196,34 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
   let partner = freshHealth(now());
   const clockAgrees$ = new Subject<void>();
+  // Of the clock that is to be believed or not, not of what we go by meanwhile.
+  const wallSkew = (skew: Millis | null): Millis | null =>
+    skew === null ? null : millis(skew - between(world.now(), now()));
   const heard = (answer: Asked): Fetched => {
     const attempt =
       answer.kind === "failed"
         ? ({ ok: false, reason: answer.reason } as const)
-        : ({ ok: true, skew: answer.skew } as const);
+        : ({ ok: true, skew: wallSkew(answer.skew) } as const);
     const { health, say } = attempted(partner, attempt, now(), {
       staleAfter: vtn.staleAfter,
       maxSkew: config.clock.maxSkew,
     });
     partner = health;
     for (const { level, words } of say) log[level](words);
-    if (attempt.ok && attempt.skew !== null && Math.abs(attempt.skew) <= config.clock.maxSkew)
-      clockAgrees$.next();
+    if (isWithin(config.clock.maxSkew, partner.skew) && attempt.ok) clockAgrees$.next();
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
 
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
     if (!answer.ok) return;
     client.settled(delivery);
+    changed$.next();
     metrics.delivered(delivery.source, answer.taken);
   };
 
-  const hint$ = new Subject<Hint>();
+  const changed$ = new Subject<void>();
+  const told$ = new Subject<Command>();
+  const resend$ = new Subject<ReportRecord>();
   const { fetched$, polled$ } = partnerSources(
     depot,
     {
@@ -204,13 +249,15 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
     remembered: () => store.remembered(),
-    send: async (command, lease) => {
+    send: async (command, lease, before) => {
       const began = monotonic();
-      const sent = await fleet.send(command, lease);
-      metrics.published(sent, (monotonic() - began) / 1000);
+      const sent = await fleet.send(command, lease, before);
+      metrics.published(command.charger, sent, (monotonic() - began) / 1000);
+      if (sent.ok) told$.next(command);
       return sent;
     },
     publishState: (charger, payload) => fleet.publishState(charger, payload),
+    isLinked: (charger) => fleet.isLinked(charger),
     ask: (ids) => hint$.next(ids),
     started: (lateBy) => metrics.startedLate(lateBy / 1000),
     looked: () => {
@@ -229,28 +276,87 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
         polled$,
         charger$,
         brokerUp$,
-        startsAllowed$: clockIsBehind
-          ? afterClockAgrees(clockAgrees$).pipe(
-              tap(() => note("the clock of this machine is believed again: new starts may happen")),
-            )
-          : afterFirstFetch(fetched$),
+        startsAllowed$: startsAllowed(fetched$, {
+          isDoubted: () => time.isDoubted,
+          // Started without a battery-backed clock, say.
+          doubted$: (time.isDoubted ? doubted$.pipe(startWith(undefined)) : doubted$).pipe(
+            tap(() => {
+              depot.startsAllowed = false;
+              const words =
+                "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
+              log.error({ clock: iso(world.now()), record: iso(now()) }, words);
+              note(words);
+              hint$.next("list");
+            }),
+          ),
+          agrees$: clockAgrees$,
+          believe: () => {
+            time.believe();
+            note("the clock of this machine is believed again: new starts may happen");
+          },
+        }),
         freed$,
       },
       ports,
     ),
     states(depot, ports),
+    daily(now).pipe(
+      tap(() => {
+        certificates.check();
+        log.info(store.head(), "the record ends here today: with this line elsewhere, a cut shows");
+      }),
+    ),
+    retention(depot, config.retention, {
+      ...ports,
+      clockAgrees: () =>
+        !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew),
+      oldRows: (query) => store.oldRows(query),
+      oldReports: (before, most) => store.oldReports(before, most),
+      reportedOn: () => store.reportedOn(),
+    }),
   ).subscribe({ error: fatal });
   stack.defer(() => flow.unsubscribe());
 
+  const prices = spotPrices(board, config, brokerUp$, {
+    ...world,
+    now,
+    tokens,
+    client,
+    fleet,
+    store,
+    metrics,
+    clock,
+  });
+  stack.use(prices.client);
+  // Apart from control, which must not end with them.
+  const showing = prices.price$.subscribe({
+    error: (error) => log.error({ err: error }, "prices are not fetched any more"),
+  });
+  stack.defer(() => showing.unsubscribe());
+
+  const reports = partnerReports(
+    desk,
+    depot,
+    config,
+    { charger$, told$, changed$, resend$ },
+    { ...world, now, tokens, client, store, metrics, clock },
+  );
+  stack.use(reports.client);
+  // After control, which settles who is on a charger.
+  const reporting = reports.report$.subscribe({
+    error: (error) => log.error({ err: error }, "reports are not made any more"),
+  });
+  stack.defer(() => reporting.unsubscribe());
+
   let webhook: WebhookListener | null = null;
   if (config.webhook !== null) {
-    const { listen, path, trustProxy, tls, auth } = config.webhook;
+    const { listen, path, trustProxy, auth } = config.webhook;
     webhook = stack.use(
       await WebhookListener.start({
         ...listen,
         path,
         trustProxy,
-        tls: tls === null ? null : { cert: tls.cert(), key: tls.key() },
+        tls: certificates.served,
         scheme: auth,
         now,
         monotonic,
@@ -283,6 +389,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
           lookedAt,
           partner,
           broker: fleet.connected,
+          certificates: certificates.view(),
           store: { ...store.stats() },
           quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
         }),
@@ -290,6 +397,8 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       chargers: () => chargersView(depot, now()),
       vehicles: () => vehiclesView(depot, now()),
       audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
+      prices: () => pricesView(board),
+      reports: () => shownReports(desk, store),
       metrics,
     }),
   );
@@ -298,6 +407,22 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
   const socket = await ControlSocket.start(join(config.state, "control.sock"), {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
     verify: () => ({ ...store.verify() }),
+    hashes: (seqs) => [...store.hashes(seqs)],
+    proof: async (event, format) => {
+      const known = depot.known.get(eventId(event)) ?? null;
+      return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
+    },
+    prices: () => pricesView(board),
+    reports: () => shownReports(desk, store),
+    report: (name) => shownReport(store, name),
+    resend: (name) => {
+      const record = reports.sendable(name);
+      if (typeof record === "string") return { ok: false, words: record };
+      resend$.next(record);
+      return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };
+    },
+    keepStill: () => store.keepStill(),
+    copied: () => store.copied(),
     limited: () =>
       limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
     release: async (id) => {
@@ -332,6 +457,7 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
       webhookPort: webhook?.port ?? null,
       operatorPort: operator.port,
       brokerPort,
+      reload: () => certificates.reload(),
       health: () =>
         fitness({
           committed: store.beat(now()),
@@ -342,6 +468,10 @@ export async function startApp(config: Config, world: Surroundings): Promise<Sta
     },
   };
 }
+
+/** Whether our clock and the partner's tell about the same time; a partner that does not tell its time proves nothing. */
+const isWithin = (maxSkew: Millis, skew: Millis | null): boolean =>
+  skew !== null && Math.abs(skew) <= maxSkew;
 
 /** An error in the flow is a bug: the process ends, and a restart is safe by design. */
 function fatal(cause: unknown): never {

@@ -1,6 +1,7 @@
 import type { Surroundings } from "./app.ts";
 import { addressOf } from "./chargers/address.ts";
 import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
+import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import { Depot } from "./core/depot.ts";
 import { millis } from "./core/units.ts";
@@ -15,7 +16,7 @@ const BROKER_PATIENCE_MS = 10_000;
 
 /** Frees chargers while no daemon runs: opens the state, tells the chargers, and writes down that it did. */
 export async function releaseOffline(
-  config: Config,
+  { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
   charger: string | null,
   { now, random, randomBytes, log }: Surroundings,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
@@ -52,11 +53,13 @@ export async function releaseOffline(
   await using fleet = new Fleet({
     site: config.site.id,
     chargers: config.chargers,
+    profiles,
     brokers,
     now,
     random,
     log,
     onMessage: () => {},
+    onDiscard: () => {},
     onBroker: (name, there) => {
       if (there) missing.delete(name);
       if (missing.size === 0) up.resolve();
@@ -98,7 +101,7 @@ export async function releaseOffline(
   for (const { command } of held) {
     const record = depot.commands.get(command.charger);
     if (record === undefined) continue;
-    const sent = await fleet.send(record.command, millis(config.control.refresh * 3));
+    const sent = await fleet.send(record.command, millis(config.control.refresh * 3), record.replaces);
     store.write(outcome(depot, record.command, sent, now(), random()));
     if (!sent.ok) failures.push(`${command.charger}: ${sent.reason}`);
   }

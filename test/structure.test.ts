@@ -34,6 +34,13 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     ].map((verb) => `src/cli/${verb}.ts`),
     "src/releaseOffline.ts",
   ],
+  "test/e2e/proof.test.ts": ["src/proof.ts", "src/cli/proof.ts", "src/cli/proofVerify.ts"],
+  "test/core/proof/compose.test.ts": ["asked", "deeds", "measured", "record", "reported", "share"].map(
+    (part) => `src/core/proof/${part}.ts`,
+  ),
+  "test/core/proof/verify.test.ts": ["src/core/proof/seal.ts", "src/core/proof/fact.ts"],
+  "test/store/chain.test.ts": ["src/core/chain.ts"],
+  "test/actionLog.test.ts": ["src/core/audit.ts"],
   "test/e2e/plan.test.ts": ["src/cli/plan.ts"],
   "test/e2e/restart.test.ts": ["src/cli/run.ts"],
   "test/e2e/demo.test.ts": ["src/cli/demo.ts"],
@@ -41,25 +48,55 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/operator.test.ts": ["src/operator/views.ts"],
   "test/chargers/brokerSession.test.ts": ["src/chargers/connection.ts"],
   "test/chargers/native.test.ts": ["src/chargers/nativePayload.ts"],
-  "test/sim/chargers.test.ts": ["src/sim/mqttCharger.ts"],
-  "test/sim/charger.test.ts": ["src/sim/chargerTelemetry.ts"],
-  "test/sim/partner.test.ts": ["partnerFaults", "prices", "tokens", "webhook"].map(
-    (part) => `src/sim/${part}.ts`,
+  "test/chargers/fleet.test.ts": ["src/chargers/line.ts", "src/chargers/nativeLine.ts"],
+  "test/chargers/profileLine.test.ts": ["picture", "readable"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
   ),
-  "test/store/open.test.ts": [
-    "boot",
-    "disk",
-    "fault",
-    "files",
-    "head",
-    "lock",
-    "migrations",
-    "remember",
-    "setAside",
-  ].map((part) => `src/store/${part}.ts`),
+  "test/makes.test.ts": ["src/config/makes.ts"],
+  "test/config/example.test.ts": ["src/loadSite.ts"],
+  "test/chargers/profile/everyMake.test.ts": ["ear", "publishes"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
+  ),
+  "test/chargers/profile/makes/warp.test.ts": ["hear", "means", "readings", "signal"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
+  ),
+  "test/chargers/profile/makes/native.test.ts": ["src/chargers/profile/nativeHear.ts"],
+  "test/chargers/profile/inWords.test.ts": ["src/chargers/profile/reach.ts"],
+  "test/chargers/profile/schema.test.ts": ["consistency", "publishSchema"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
+  ),
+  "test/e2e/profile.test.ts": ["src/cli/profile.ts"],
+  "test/core/reporting/plan.test.ts": ["src/core/reporting/grid.ts"],
+  "test/core/reporting/fill.test.ts": ["cause", "evidence"].map((part) => `src/core/reporting/${part}.ts`),
+  "test/core/reporting/report.test.ts": ["src/core/reporting/snapshot.ts"],
+  "test/sim/chargers.test.ts": ["src/sim/mqttCharger.ts", "src/sim/floorClient.ts"],
+  "test/sim/mixedFloor.test.ts": ["src/sim/mqttMake.ts"],
+  "test/sim/makes.test.ts": [
+    "src/sim/madeCharger.ts",
+    ...["evcc", "everest", "goE", "make", "ocpp", "openEvse", "openWb", "smartEvse", "victron", "warp"].map(
+      (make) => `src/sim/makes/${make}.ts`,
+    ),
+  ],
+  "test/commission/trial.test.ts": ["inWords", "judgement", "levels"].map(
+    (part) => `src/commission/${part}.ts`,
+  ),
+  "test/e2e/commission.test.ts": ["src/commission/mqttBench.ts", "src/cli/commission.ts"],
+  "test/sim/charger.test.ts": ["src/sim/chargerTelemetry.ts"],
+  "test/sim/partner.test.ts": ["partnerFaults", "tokens", "webhook"].map((part) => `src/sim/${part}.ts`),
+  "test/store/open.test.ts": ["boot", "disk", "fault", "files", "head", "lock", "remember", "setAside"].map(
+    (part) => `src/store/${part}.ts`,
+  ),
   "test/store/store.test.ts": ["connection", "query", "rows", "turn"].map((part) => `src/store/${part}.ts`),
-  "test/flow/polling.test.ts": ["src/flow/sources.ts"],
   "test/vtn/fetched.test.ts": ["src/vtn/failed.ts"],
+  "test/vtn/client.test.ts": ["src/vtn/authorized.ts"],
+  "test/vtn/wire/prices.test.ts": ["priceEntry", "priceIntervals", "priceShapes", "priceUnits"].map(
+    (part) => `src/vtn/wire/${part}.ts`,
+  ),
+  "test/e2e/prices.test.ts": ["src/spotPrices.ts", "src/cli/prices.ts"],
+  "test/e2e/reports.test.ts": ["src/partnerReports.ts", "src/cli/reports.ts"],
+  "test/flow/reporting.test.ts": ["src/flow/reportRows.ts", "src/flow/reportStages.ts"],
+  "test/store/readings.test.ts": ["src/store/readingBuffer.ts"],
+  "test/e2e/backup.test.ts": ["src/cli/backup.ts"],
 };
 
 test("only app.ts subscribes", () => {

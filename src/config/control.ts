@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { ControlSettings } from "../core/control/settings.ts";
+import type { RampSettings } from "../core/control/ramp.ts";
 import type { AtEnd } from "../core/site/charger.ts";
-import { amperes } from "../core/units.ts";
+import { amperes, millis, minutes } from "../core/units.ts";
 import { duration } from "./duration.ts";
 import { kilowatts, quantity } from "./quantities.ts";
 
@@ -19,8 +20,24 @@ export const atEnd = z.union(
   { error: "release, pause, { current: A } or { power: kW }, e.g. { current: 10 }" },
 );
 
+/** A charger that says nothing for less is not worth a word. */
+const LEAST_SILENCE = minutes(5);
+
 export const minInterval = duration("0s", "1h");
 export const deadband = quantity(0, 100, "amperes", 1);
+
+/** How fast the levels of the site may rise together, as written in the file. */
+const releaseRamp = z.union(
+  [
+    z
+      .strictObject({ current: quantity(0.1, 1_000_000, "amperes", 64) })
+      .transform(({ current }): RampSettings => ({ unit: "A", perMinute: current })),
+    z
+      .strictObject({ power: kilowatts(0.1) })
+      .transform(({ power }): RampSettings => ({ unit: "W", perMinute: power })),
+  ],
+  { error: "{ current: A } or { power: kW } a minute, e.g. { power: 100 }" },
+);
 
 export const controlSection = z.strictObject({
   mode: z
@@ -85,6 +102,11 @@ export const controlSection = z.strictObject({
     .describe(
       "When the last event on a charger ends: release it to its own default, pause, or hold a level, e.g. { current: 10 } in A or { power: 22 } in kW. Default release.",
     ),
+  releaseRamp: releaseRamp
+    .optional()
+    .describe(
+      "How fast all chargers together may rise when they are released or let up, a minute: { power: 100 } in kW or { current: 64 } in A per phase. One after another, the longest waiting first; reductions never wait. No protective function. Left out: at once.",
+    ),
   onStop: z
     .enum(["keep", "release", "pause"])
     .prefault("keep")
@@ -95,6 +117,11 @@ export const controlSection = z.strictObject({
     .prefault("60s")
     .describe(
       "How often a standing command is sent again, 1s to 1h; a charger's lease is three times this. Default 60s.",
+    ),
+  silentAfter: duration("10s", "7d")
+    .optional()
+    .describe(
+      "A charger that spoke before and was not heard of for this long is shown as unreachable, and told again what holds when it is heard. Left out: three times refresh, at least 5m.",
     ),
   verdict: z
     .strictObject({
@@ -139,6 +166,8 @@ export const controlConfig = (section: z.infer<typeof controlSection>): ControlC
   untargeted: section.untargeted,
   vehicleTargetTypes: section.vehicleTargetTypes,
   refresh: section.refresh,
+  silentAfter: section.silentAfter ?? millis(Math.max(3 * section.refresh, LEAST_SILENCE)),
   verdict: section.verdict,
+  releaseRamp: section.releaseRamp ?? null,
   onStop: section.onStop,
 });

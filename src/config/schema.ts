@@ -1,14 +1,20 @@
 import * as z from "zod";
+import type { Retention } from "../core/retention.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { Vehicle } from "../core/site/vehicle.ts";
 import type { Millis } from "../core/units.ts";
 import { address, type Address } from "./address.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./control.ts";
 import { duration } from "./duration.ts";
+import type { Finding } from "./mistakes.ts";
 import { brokerConfig, brokerSection, type BrokerConfig } from "./mqtt.ts";
 import { topicName } from "./reads.ts";
-import { statePath, type OpenSecret, type Place } from "./secret.ts";
+import { pemOpener } from "./pem.ts";
+import { reportConfig, reportSection, type ReportConfig } from "./report.ts";
+import { retentionSection } from "./retention.ts";
+import { secretOpener, type Place } from "./secret.ts";
 import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./site.ts";
+import { stateDirectory } from "./state.ts";
 import { vtnConfig, vtnSection, type VtnConfig } from "./vtn.ts";
 import { webhookConfig, webhookSection, type WebhookConfig } from "./webhook.ts";
 
@@ -57,6 +63,12 @@ export const configFile = z.strictObject(
       .prefault({})
       .describe("How far clocks are believed."),
     control: controlSection.prefault({}).describe("How events become setpoints."),
+    report: reportSection
+      .prefault({})
+      .describe("Reports that events ask for. The contract does not say how their counts are meant."),
+    retention: retentionSection
+      .prefault({})
+      .describe("How long what is over is kept. It is pruned once a day."),
     chargers: z
       .array(chargerEntry)
       .max(100_000)
@@ -93,26 +105,34 @@ export interface Config {
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
   readonly clock: { readonly maxSkew: Millis };
   readonly control: ControlConfig;
+  readonly report: ReportConfig;
+  readonly retention: Retention;
   readonly chargers: readonly Charger[];
   readonly vehicles: readonly Vehicle[];
 }
 
-/** `open` reports the secrets that cannot be read; the result is only good when it reported none. */
-export const configOf = (file: ConfigFile, place: Place, open: OpenSecret): Config => ({
-  site: file.site,
-  state: statePath(file.state, place),
-  vtn: vtnConfig(file.vtn, open),
-  webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open),
-  operator: file.operator,
-  mqtt: brokerConfig(file.mqtt, ["mqtt"], open),
-  brokers: new Map(
-    Object.entries(file.brokers).map(([name, section]) => [
-      name,
-      brokerConfig(section, ["brokers", name], open),
-    ]),
-  ),
-  clock: file.clock,
-  control: controlConfig(file.control),
-  chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
-  vehicles: file.vehicles.map(vehicleOf),
-});
+/** Reports what cannot be used as the machine is now: secrets, certificates, the state. The result is only good when it reported nothing. */
+export function configOf(file: ConfigFile, place: Place, report: (finding: Finding) => void): Config {
+  const open = secretOpener(place, report);
+  const openPem = pemOpener(place, report);
+  return {
+    site: file.site,
+    state: stateDirectory(file.state, place, report),
+    vtn: vtnConfig(file.vtn, open),
+    webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),
+    operator: file.operator,
+    mqtt: brokerConfig(file.mqtt, ["mqtt"], open, openPem),
+    brokers: new Map(
+      Object.entries(file.brokers).map(([name, section]) => [
+        name,
+        brokerConfig(section, ["brokers", name], open, openPem),
+      ]),
+    ),
+    clock: file.clock,
+    control: controlConfig(file.control),
+    report: reportConfig(file.report, file.vtn),
+    retention: file.retention,
+    chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
+    vehicles: file.vehicles.map(vehicleOf),
+  };
+}

@@ -4,12 +4,10 @@ import type { Charger } from "../core/site/charger.ts";
 import type { Identity, Vehicle } from "../core/site/vehicle.ts";
 import { amperes, chargerId, vehicleId } from "../core/units.ts";
 import { atEnd, deadband, minInterval, type controlSection } from "./control.ts";
+import { duration } from "./duration.ts";
 import { nearest } from "./nearest.ts";
 import { kilowatts, quantity } from "./quantities.ts";
 import { reads, topicName } from "./reads.ts";
-
-/** Charger makes that setpointd speaks (DESIGN 6.5). */
-const PROFILES = ["native"] as const;
 
 const timezone = reads(
   (text) => (IANAZone.isValidZone(text) ? text : null),
@@ -38,7 +36,13 @@ const current = (most: string) => quantity(1, 1000, "amperes", 32).describe(most
 
 export const chargerEntry = z.strictObject({
   id: topicName.describe("Name of one outlet: part of its topics. Required, unique; keep it for good."),
-  profile: z.enum(PROFILES).prefault("native").describe("How this make speaks MQTT. Default native."),
+  profile: z
+    .string()
+    .min(1)
+    .prefault("native")
+    .describe(
+      "How this make speaks MQTT: a name of setpointd profile list, or of a file in profiles beside this one. Default native.",
+    ),
   params: z
     .record(
       z.string(),
@@ -46,7 +50,7 @@ export const chargerEntry = z.strictObject({
     )
     .prefault({})
     .describe(
-      "What the profile needs to know of this charger, e.g. its serial. Default {}; native needs nothing.",
+      "What the profile needs to know of this charger, e.g. its serial; setpointd profile show NAME tells. Default {}; native needs nothing.",
     ),
   broker: z
     .string()
@@ -98,7 +102,20 @@ export const chargerEntry = z.strictObject({
   minInterval: minInterval
     .optional()
     .describe("As control.minInterval, for this charger. Left out: control's."),
+  minOff: duration("0s", "1h")
+    .prefault("0s")
+    .describe(
+      "Least time that a pause lasts, to protect contactors and vehicles; a pause itself is never delayed. Default 0s.",
+    ),
   deadband: deadband.optional().describe("As control.deadband, for this charger. Left out: control's."),
+  writesPerHour: z
+    .int({ error: "a whole number from 1, e.g. 12" })
+    .min(1)
+    .max(3600)
+    .optional()
+    .describe(
+      "Most commands in an hour, 1 to 3600; beyond it increases and releases wait, reductions never. Left out: what the make bears, 12 where each write wears it.",
+    ),
 });
 
 const ONE_KIND =
@@ -151,7 +168,10 @@ export const vehicleEntry = z.strictObject({
     ),
 });
 
-/** Amperes, watts and null as the core has them; what the charger leaves out is control's. */
+/** What a native charger is told, A. */
+const FINEST_STEP = 0.1;
+
+/** Amperes, watts and null as the core has them; what the charger leaves out is control's. As if it were native. */
 export const chargerOf = (
   entry: z.infer<typeof chargerEntry>,
   control: z.infer<typeof controlSection>,
@@ -169,7 +189,12 @@ export const chargerOf = (
   voltage: entry.voltage,
   belowMinimum: entry.belowMinimum,
   atEnd: entry.atEnd ?? control.atEnd,
+  takesWatts: true,
+  currentStep: amperes(FINEST_STEP),
   minInterval: entry.minInterval ?? control.minInterval,
+  minOff: entry.minOff,
+  writesPerHour: entry.writesPerHour ?? null,
+  refresh: control.refresh,
   deadband: amperes(entry.deadband ?? control.deadband),
 });
 

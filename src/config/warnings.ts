@@ -1,5 +1,6 @@
 import { isLoopback } from "./address.ts";
 import type { Finding } from "./mistakes.ts";
+import { tooManyRequests } from "./prices.ts";
 import type { ConfigFile } from "./schema.ts";
 import { isExposed } from "./url.ts";
 
@@ -13,6 +14,20 @@ export function warnings(file: ConfigFile): readonly Finding[] {
         found: `${file.vtn[key]}, over which secrets travel in the clear`,
         expected: "https://",
       });
+  const family = /\/(?:vtn|energy-coordination)(?:\/v\d+)?(?:\/events)?$/i.exec(file.vtn.baseUrl)?.[0];
+  if (family !== undefined)
+    all.push({
+      path: ["vtn", "baseUrl"],
+      found: `${file.vtn.baseUrl}, to which /${file.vtn.family}/v1/events is added`,
+      expected: `${file.vtn.baseUrl.slice(0, -family.length)}, without the path family: vtn.family names that`,
+    });
+  const requests = tooManyRequests(file.vtn.prices);
+  if (requests !== null)
+    all.push({
+      path: ["vtn", "prices", "cron"],
+      found: `${file.vtn.prices.cron}, which is ${requests} requests an hour`,
+      expected: "at most 60, or some prices are not fetched: fewer regions, or less often",
+    });
   if (file.webhook !== undefined && file.webhook.auth === undefined)
     all.push({
       path: ["webhook"],

@@ -2,8 +2,10 @@ import type { Json } from "./audit.ts";
 import type { Dispatch } from "./control/expand.ts";
 import type { Decision } from "./control/reconcile.ts";
 import type { Limit } from "./control/limits.ts";
+import { type Held, heldInWords } from "./control/pace.ts";
 import { inWords as levelInWords } from "./control/setpoint.ts";
 import type { Verdict } from "./control/verdict.ts";
+import type { Charger } from "./site/charger.ts";
 import { type Instant, iso } from "./units.ts";
 
 /** A moment as the people on site read it; the zone is the site's. */
@@ -19,6 +21,8 @@ export interface Reason {
   /** Every limit that bit. */
   readonly limits: readonly Json[];
   readonly hold: Json;
+  /** What holds an increase back, and until when; null: nothing. */
+  readonly held: Json;
   readonly occupant: Json;
   /** ISO; the winner's own window end. */
   readonly until: string | null;
@@ -32,7 +36,8 @@ export interface Reason {
 function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
   const { charger, vehicle, winner } = verdict;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
-  const until = winner === null ? "" : ` until ${wallClock(winner.until)}`;
+  const ends = decision.cause === "held" ? decision.until : (winner?.until ?? null);
+  const until = ends === null ? "" : ` until ${wallClock(ends)}`;
   return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, isWithdrawn)}`;
 }
 
@@ -48,6 +53,7 @@ export function reasonOf(
     words: sentence(verdict, decision, wallClock, isWithdrawn),
     cause: decision.cause,
     until: winner === null ? null : iso(winner.until),
+    held: null,
     winner: winner === null ? null : claim(winner),
     overruled: overruled.map(claim),
     limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
@@ -69,11 +75,18 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
   };
 }
 
-function action({ desired }: Decision): string {
+/** A reason while an increase is held back: the same, and why what is to come has to wait. */
+export const whileHeld = (reason: Reason, held: Held, charger: Charger, wallClock: WallClock): Reason => ({
+  ...reason,
+  words: `${reason.words}; held back until ${wallClock(held.until)}: ${heldInWords(held, charger.writesPerHour)}`,
+  held: { by: held.by, until: iso(held.until) },
+});
+
+function action({ desired, cause }: Decision): string {
   switch (desired.kind) {
     case "current":
     case "power":
-      return `to ${levelInWords(desired)}`;
+      return `${cause === "held" ? "stays at" : "to"} ${levelInWords(desired)}`;
     case "pause":
       return "paused";
     case "release":
@@ -83,6 +96,7 @@ function action({ desired }: Decision): string {
 
 function because(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
   const { winner, overruled, limits } = verdict;
+  if (decision.cause === "held") return "what is to come has to wait";
   if (winner === null) return whyReleased(verdict, decision, wallClock, isWithdrawn);
   const { event, offset } = winner;
   const spread = event.randomizeStart;
@@ -126,6 +140,8 @@ function limitInWords({ by, asked, allowed }: Limit): string {
       return `${asked} asked, less than the charger can: held at ${allowed}`;
     case "zero":
       return `${asked} asked: ${allowed}`;
+    case "takes amperes":
+      return `${asked} asked, at this charger ${allowed}`;
     case "cannot discharge":
       return `${asked} asked, it cannot feed back: ${allowed}`;
   }

@@ -30,17 +30,21 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, currentsAt, telemetry });
       if (before.heardAt === null || now >= before.heardAt + STATE_EVERY) depot.dirty.add(charger);
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
-      const { changes, resend } = judge(depot, charger, message.telemetry, now);
+      const { changes, resend } = judge(depot, charger, message.picture ?? message.telemetry, now);
       const moved = touched.map((id) => ({ charger: id, reassert: false }));
       return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
     case "online": {
-      depot.presence.set(charger, { ...before, heardAt: now, online: message.online });
+      // That it is gone is the word of its broker, or its silence.
+      const heardAt = message.online ? now : before.heardAt;
+      depot.presence.set(charger, { ...before, heardAt, online: message.online });
       depot.dirty.add(charger);
       // A retained "true" tells how things stand; only one that follows "false", or that is live, is a return.
       const returned = message.online && (!message.snapshot || before.online === false);
       return returned ? { ...NOTHING, touched: [{ charger, reassert: true }] } : NOTHING;
     }
+    case "forgot":
+      return { ...NOTHING, touched: [{ charger, reassert: true }] };
     case "ack":
       depot.presence.set(charger, { ...before, heardAt: now });
       return answered(depot, message, now);

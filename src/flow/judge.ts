@@ -20,7 +20,7 @@ const MOST_RESENDS = 3;
 export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant): Judged {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
   if (charger === undefined || record === undefined) return NOTHING;
-  if (record.judgeAt === null || now < record.judgeAt || record.progress === "refused") return NOTHING;
+  if (record.judgeAt === null || now < record.judgeAt) return NOTHING;
   const { command, progress, replaces, resends } = record;
   const vehicle = command.vehicle === null ? null : (depot.vehicles.get(command.vehicle) ?? null);
   const { verdict } = depot.settings;

@@ -1,12 +1,13 @@
 import type { AuditEntry } from "../core/audit.ts";
 import { type Command, commandId } from "../core/control/command.ts";
 import { type Decision, reconcile } from "../core/control/reconcile.ts";
-import { inWords } from "../core/control/setpoint.ts";
+import { inWords, valueOf } from "../core/control/setpoint.ts";
 import type { Verdict } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { reasonOf } from "../core/reason.ts";
 import { type ChargerId, type Instant, instant } from "../core/units.ts";
+import { inTurn, noteHeld, paceOf } from "./pace.ts";
 import type { Touch } from "./ports.ts";
 
 export interface Looked {
@@ -19,7 +20,7 @@ export interface Looked {
 export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Looked {
   const changes: Change[] = [];
   const send: ChargerId[] = [];
-  for (const [id, reassert] of merged(touches)) {
+  for (const [id, reassert] of inTurn(depot, merged(touches), now)) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.dirty.add(id);
@@ -30,11 +31,12 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     const step = reconcile(verdict, {
       now,
       last: depot.commands.get(id),
-      refresh: depot.settings.refresh,
       reassert,
       unsure: depot.unsure.has(id),
       startsAllowed: depot.startsAllowed,
+      ...paceOf(depot, charger, now),
     });
+    noteHeld(depot, verdict, step, now);
     switch (step.kind) {
       case "decide":
         changes.push(...decide(depot, verdict, step.decision, now));
@@ -84,7 +86,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     event: command.event,
     command: commandId(command),
     words: observing ? `observing, not sent: ${reason.words}` : reason.words,
-    facts: reason,
+    facts: { ...reason, told: { kind: command.desired.kind, ...valueOf(command.desired) } },
   };
   return [
     { kind: "audit", entry },

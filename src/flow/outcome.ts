@@ -38,8 +38,12 @@ function arrived(depot: Depot, record: CommandRecord, now: Instant): readonly Ch
     failures: 0,
     judgeAt: first ? after(now, depot.settings.verdict.ramp) : record.judgeAt,
   };
-  depot.commands.set(record.command.charger, next);
-  depot.wake(record.command.charger, after(now, depot.settings.refresh));
+  const { charger } = record.command;
+  depot.commands.set(charger, next);
+  const { refresh = null, writesPerHour = null } = depot.chargers.get(charger) ?? {};
+  if (refresh !== null) depot.wake(charger, after(now, refresh));
+  // What is only said again, or made longer, must not put off what is to come: only new levels count.
+  if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.wrote(charger, now);
   if (!first) return [];
   const took = now - record.command.decidedAt;
   return [

@@ -1,6 +1,8 @@
 import type { Command, Sent } from "../core/control/command.ts";
+import type { Desired } from "../core/control/setpoint.ts";
 import type { Delivery, Taken } from "../core/delivery.ts";
 import type { Change, Committed, Remembered } from "../core/ledger.ts";
+import type { OldRows, OldRowsQuery } from "../core/retention.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../core/units.ts";
 
 /** What a delivery is answered with: counts once it is durable, or that it could not be stored. */
@@ -34,9 +36,11 @@ export interface ControlPorts {
   readonly durable: () => Promise<Committed>;
   /** What is stored, for starting over after a failed commit. */
   readonly remembered: () => Remembered;
-  /** One publish with its deadline; never throws. */
-  readonly send: (command: Command, lease: Millis) => Promise<Sent>;
+  /** One command, each publish of it with its deadline; never throws. `before`: what it was told before, by us. */
+  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
+  /** Whether the broker of a charger is there, so that its silence would be its own. */
+  readonly isLinked: (charger: ChargerId) => boolean;
   /** Events that only a fetch by id can settle. */
   readonly ask: (ids: readonly EventId[]) => void;
   /** A start was noticed this long after its moment. */
@@ -59,4 +63,18 @@ export interface PollingPorts {
   readonly random: () => number;
   readonly list: () => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;
+}
+
+export interface RetentionPorts {
+  readonly now: () => Instant;
+  /** The partner's last answer had about the same time as this machine. */
+  readonly clockAgrees: () => boolean;
+  /** Null: no row of the record may go. */
+  readonly oldRows: (query: OldRowsQuery) => OldRows | null;
+  /** Names of the closed reports from before then. */
+  readonly oldReports: (before: Instant, most: number) => readonly string[];
+  /** Ids of the events that a report is still to come of. */
+  readonly reportedOn: () => ReadonlySet<string>;
+  readonly write: (changes: readonly Change[]) => void;
+  readonly durable: () => Promise<Committed>;
 }

@@ -61,8 +61,8 @@ export async function standDown(
   const committed = await ports.durable();
   if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
   await Promise.all(
-    limitedBy(depot, standing).map(async ({ command }) => {
-      const sent = await ports.send(command, millis(depot.settings.refresh * 3));
+    limitedBy(depot, standing).map(async ({ command, replaces }) => {
+      const sent = await ports.send(command, millis(depot.settings.refresh * 3), replaces);
       ports.write(outcome(depot, command, sent, ports.now(), ports.random()));
     }),
   );

@@ -7,6 +7,7 @@ import { type Delivery, contradictions, lastWords, type Rejected, type Taken } f
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { nowhere } from "./advance.ts";
+import { quarantined } from "./quarantine.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../core/units.ts";
 
 export interface Taking {
@@ -25,13 +26,13 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
   const touched = new Set<ChargerId>();
   const ask: EventId[] = [];
   const taken = deliveries.map((delivery) => {
-    const counts = { accepted: 0, repeats: 0, rejected: 0 };
+    const counts = { accepted: 0, repeats: 0 };
     const notices = lastWords(delivery.notices);
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
+    const rejected: Rejected[] = [];
     for (const notice of notices) {
       if (notice.kind === "rejected") {
-        counts.rejected += 1;
-        changes.push(...quarantined(depot, notice, delivery));
+        rejected.push(notice);
         continue;
       }
       const taken = takeNotice(depot, notice, delivery);
@@ -53,8 +54,9 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
         if (charger !== null) touched.add(charger);
       }
     }
+    changes.push(...quarantined(depot, rejected, delivery));
     if (delivery.complete) ask.push(...depot.listed(new Set(idsIn(delivery)), delivery.at));
-    return counts;
+    return { ...counts, rejected: rejected.length };
   });
   return { changes, touched, ask, taken };
 }
@@ -155,22 +157,6 @@ const targetFacts = (aim: Targeting): Json => ({
   foreignVehicles: aim.foreignVehicles,
   foreignTypes: aim.foreignTypes,
 });
-
-/** The same rubbish in every poll is kept and said once. */
-function quarantined(depot: Depot, rejected: Rejected, { at, source }: Delivery): readonly Change[] {
-  if (!depot.isFirstSight(rejected)) return [];
-  const words = `${rejected.id === null ? "something" : `event ${rejected.id}`} in a ${source} was set aside: ${rejected.path}: ${rejected.reason}`;
-  return [
-    { kind: "quarantine", rejected, at, source },
-    {
-      kind: "audit",
-      entry: {
-        ...eventRow(at, rejected.id, words, { path: rejected.path, reason: rejected.reason, source }),
-        kind: "rejected",
-      },
-    },
-  ];
-}
 
 const eventRow = (at: Instant, event: EventId | null, words: string, facts: Json): AuditEntry => ({
   at,

@@ -9,6 +9,19 @@ import { type AuditParameters, auditParameters } from "./server.ts";
 export interface ControlDoor {
   readonly audit: (query: AuditParameters) => Json;
   readonly verify: () => Json;
+  /** Number and hash of those of these rows that are kept. */
+  readonly hashes: (seqs: readonly number[]) => Json;
+  /** The proof of an event as a text, or why there is none. */
+  readonly proof: (event: string, format: "json" | "csv") => Promise<Json>;
+  readonly prices: () => Json;
+  readonly reports: () => Json;
+  /** Null: there is none of this name. */
+  readonly report: (name: string) => Json;
+  /** Answers that it is on its way, or why it is not. */
+  readonly resend: (name: string) => { readonly ok: boolean; readonly words: string };
+  /** The stored files can be copied between the two. False: another copy is being made, or this one came to nothing. */
+  readonly keepStill: () => boolean;
+  readonly copied: () => boolean;
   /** The chargers that stand limited, with what they were told. */
   readonly limited: () => Json;
   /** Null: all. Answers what was done, or that there is no such charger. */
@@ -36,6 +49,36 @@ export class ControlSocket implements AsyncDisposable {
       return reply.send(door.audit(parameters));
     });
     app.get("/audit/verify", async () => door.verify());
+    app.post<{ Body: { readonly seqs?: unknown } | null }>("/audit/hashes", async ({ body }, reply) => {
+      const seqs: unknown = body?.seqs;
+      if (!Array.isArray(seqs) || !seqs.every((seq): seq is number => Number.isSafeInteger(seq)))
+        return reply.code(400).send({ error: "seqs: numbers of rows" });
+      return reply.send(door.hashes(seqs));
+    });
+    app.get<{ Querystring: { readonly event?: unknown; readonly format?: unknown } }>(
+      "/proof",
+      async ({ query: { event, format } }, reply) => {
+        if (typeof event !== "string" || (format !== "json" && format !== "csv"))
+          return reply.code(400).send({ error: "event: an id; format: json or csv" });
+        return reply.send(await door.proof(event, format));
+      },
+    );
+    app.get("/prices", async () => door.prices());
+    app.get("/reports", async () => door.reports());
+    // A name has slashes, and whatever else an event ID may hold.
+    app.get<{ Querystring: { readonly name?: unknown } }>("/report", async ({ query }, reply) => {
+      const { name } = query;
+      if (typeof name !== "string") return reply.code(400).send({ error: "name: of one report" });
+      // Not null itself, which would be an empty answer.
+      return reply.send({ found: door.report(name) });
+    });
+    app.post<{ Body: { readonly name?: unknown } | null }>("/report/resend", async ({ body }, reply) => {
+      const name = body?.name;
+      if (typeof name !== "string") return reply.code(400).send({ error: "name: of one report" });
+      return door.resend(name);
+    });
+    app.post("/backup/begin", async () => ({ ok: door.keepStill() }));
+    app.post("/backup/end", async () => ({ ok: door.copied() }));
     app.get("/limited", async () => door.limited());
     app.post<{ Body: { readonly charger?: unknown } | null }>("/release", async ({ body }, reply) => {
       const charger = body?.charger;

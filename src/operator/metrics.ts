@@ -5,12 +5,14 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { AuditEntry } from "../core/audit.ts";
 import type { Sent } from "../core/control/command.ts";
 import type { Delivery, Taken } from "../core/delivery.ts";
+import type { PriceOutcome } from "../core/priceBoard.ts";
+import type { PriceQuery } from "../core/prices.ts";
 
 /** What can only be asked for at the moment of a scrape. */
 export interface Gauges {
   readonly dispatches: () => number;
   /** Chargers by what was last heard of them. */
-  readonly chargers: () => Readonly<Record<"online" | "offline" | "silent", number>>;
+  readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
   /** Chargers by how far their last command has come. */
   readonly commands: () => Readonly<Record<string, number>>;
   readonly brokerUp: () => boolean;
@@ -20,6 +22,12 @@ export interface Gauges {
   /** Seconds since the access token was issued; null: there is none. */
   readonly tokenAge: () => number | null;
   readonly stateBytes: () => number;
+  /** When each certificate ends, in seconds since the epoch. */
+  readonly certificateEnds: () => Readonly<Record<string, number>>;
+  /** Seconds until the known spot prices of each region end. */
+  readonly priceHorizons: () => Readonly<Record<string, number>>;
+  /** Reports that the partner does not have yet. */
+  readonly reportsWaiting: () => number;
 }
 
 /** Milliseconds to sub-second steps: publishes and commits are quick, or something is wrong. */
@@ -33,12 +41,16 @@ export class Metrics {
   readonly #stalls = monitorEventLoopDelay({ resolution: 10 });
   readonly #deliveries: Counter<"source" | "outcome">;
   readonly #publishes: Counter<"outcome">;
+  readonly #writes: Counter<"charger">;
+  readonly #discarded: Counter<"charger" | "why">;
   readonly #publishSeconds: Histogram;
   readonly #lateness: Histogram;
   readonly #commitSeconds: Histogram;
   readonly #rows: Counter<"kind">;
   readonly #verdicts: Counter<"verdict">;
   readonly #quarantined: Counter;
+  readonly #priceFetches: Counter<"region" | "series" | "outcome">;
+  readonly #reports: Counter<"outcome">;
 
   constructor(gauges: Gauges) {
     const registers = [this.#registry];
@@ -52,6 +64,18 @@ export class Metrics {
       name: "setpointd_publishes_total",
       help: "Commands published, refreshes included, by what the broker said.",
       labelNames: ["outcome"],
+      registers,
+    });
+    this.#writes = new Counter({
+      name: "setpointd_charger_writes_total",
+      help: "Commands that each charger was told, refreshes included.",
+      labelNames: ["charger"],
+      registers,
+    });
+    this.#discarded = new Counter({
+      name: "setpointd_charger_messages_discarded_total",
+      help: "Messages of a charger that were not taken in: unreadable, or tooMany in a second.",
+      labelNames: ["charger", "why"],
       registers,
     });
     this.#publishSeconds = new Histogram({
@@ -89,6 +113,18 @@ export class Metrics {
       help: "Things that could not be read and were set aside.",
       registers,
     });
+    this.#priceFetches = new Counter({
+      name: "setpointd_price_fetches_total",
+      help: "Requests for prices, by what came of them: good, doubtful, unreadable, failed.",
+      labelNames: ["region", "series", "outcome"],
+      registers,
+    });
+    this.#reports = new Counter({
+      name: "setpointd_reports_total",
+      help: "Reports by what came of them: composed, sent, retried, flagged.",
+      labelNames: ["outcome"],
+      registers,
+    });
     this.#stalls.enable();
     this.#gauge("setpointd_dispatches", "Dispatches that have not ended.", gauges.dispatches);
     this.#gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
@@ -107,9 +143,26 @@ export class Metrics {
     );
     this.#gauge("setpointd_state_bytes", "Size of the stored state.", gauges.stateBytes);
     this.#gauge(
+      "setpointd_reports_waiting",
+      "Reports that are composed and not delivered.",
+      gauges.reportsWaiting,
+    );
+    this.#gauge(
       "setpointd_loop_stall_seconds",
       "Longest stall of the event loop since the last scrape.",
       () => this.#longestStall(),
+    );
+    this.#family(
+      "setpointd_price_horizon_seconds",
+      "How far ahead spot prices are known; negative once the last one has passed.",
+      "region",
+      gauges.priceHorizons,
+    );
+    this.#family(
+      "setpointd_certificate_expiry_timestamp_seconds",
+      "When a certificate expires, by its key in the configuration.",
+      "certificate",
+      gauges.certificateEnds,
     );
     this.#family("setpointd_chargers", "Chargers by what was last heard of them.", "state", gauges.chargers);
     this.#family(
@@ -127,10 +180,27 @@ export class Metrics {
     }
   }
 
-  /** One publish of a command, and how long it took. */
-  published(sent: Sent, seconds: number): void {
+  /** One command sent, and how long its publishes took. */
+  published(charger: string, sent: Sent, seconds: number): void {
     this.#publishes.inc({ outcome: sent.ok ? "acknowledged" : "failed" });
-    if (sent.ok) this.#publishSeconds.observe(seconds);
+    if (!sent.ok) return;
+    this.#publishSeconds.observe(seconds);
+    this.#writes.inc({ charger });
+  }
+
+  /** A message of a charger that was not taken in. */
+  discarded(charger: string, why: string): void {
+    this.#discarded.inc({ charger, why });
+  }
+
+  /** One request for prices. */
+  priceFetched({ region, kind }: PriceQuery, outcome: PriceOutcome): void {
+    this.#priceFetches.inc({ region, series: kind, outcome });
+  }
+
+  /** One report, or one try to send it. */
+  reported(outcome: "composed" | "sent" | "retried" | "flagged"): void {
+    this.#reports.inc({ outcome });
   }
 
   /** A start that time alone has brought. */
@@ -143,7 +213,7 @@ export class Metrics {
     this.#commitSeconds.observe(seconds);
     for (const { kind, facts } of rows) {
       this.#rows.inc({ kind });
-      if (kind === "rejected") this.#quarantined.inc();
+      if (kind === "rejected") this.#quarantined.inc(countIn(facts));
       const verdict = verdictIn(facts);
       if (kind === "outcome" && verdict !== null) this.#verdicts.inc({ verdict });
     }
@@ -189,6 +259,10 @@ export class Metrics {
     });
   }
 }
+
+/** Of a delivery with much that cannot be read, one row stands for many. */
+const countIn = (facts: AuditEntry["facts"]): number =>
+  typeof facts === "object" && facts !== null && "count" in facts ? Number(facts["count"]) : 1;
 
 const verdictIn = (facts: AuditEntry["facts"]): string | null =>
   typeof facts === "object" && facts !== null && "progress" in facts && typeof facts["progress"] === "string"

@@ -11,6 +11,8 @@ export interface OperatorViews {
   readonly chargers: () => Json;
   readonly vehicles: () => Json;
   readonly audit: (query: AuditParameters) => Json;
+  readonly prices: () => Json;
+  readonly reports: () => Json;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 
@@ -56,6 +58,8 @@ export class OperatorListener implements AsyncDisposable {
     app.get("/api/v1/events", async () => views.events());
     app.get("/api/v1/chargers", async () => views.chargers());
     app.get("/api/v1/vehicles", async () => views.vehicles());
+    app.get("/api/v1/prices", async () => views.prices());
+    app.get("/api/v1/reports", async () => views.reports());
     app.get<{ Querystring: Record<string, unknown> }>("/api/v1/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });

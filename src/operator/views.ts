@@ -16,6 +16,8 @@ export interface Vitals {
   readonly lookedAt: Instant | null;
   readonly partner: PartnerHealth;
   readonly broker: boolean;
+  /** Each with its end, and whether that is near. */
+  readonly certificates: Json;
   readonly store: Json;
   /** The newest of what could not be read. */
   readonly quarantine: Json;
@@ -46,12 +48,14 @@ export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
     chargers: {
       total: depot.chargers.size,
       online: [...depot.presence.values()].filter(({ online }) => online === true).length,
+      unreachable: [...depot.chargers.keys()].filter((id) => depot.silence.has(id)).length,
       limited: records.filter(({ command }) => command.desired.kind !== "release").length,
       followed: records.filter(({ progress }) => progress === "followed").length,
       notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
       refused: records.filter(({ progress }) => progress === "refused").length,
     },
     events: { known: depot.known.size, dispatches: depot.agenda.size },
+    certificates: vitals.certificates,
     store: vitals.store,
     quarantine: vitals.quarantine,
   };
@@ -97,7 +101,14 @@ export const chargersView = (depot: Depot, now: Instant): Json =>
   [...depot.chargers.values()].map((charger) => {
     const { id } = charger;
     const verdict = depot.verdictOn(charger, now);
-    return chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), depot.why.get(id) ?? null);
+    const why = depot.whyOf(charger);
+    return {
+      ...chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why, depot.silence.has(id)),
+      writes:
+        charger.writesPerHour === null
+          ? null
+          : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
+    };
   });
 
 /** Every vehicle: where it is, and what is planned for it. */
@@ -132,10 +143,12 @@ const MOST_PLANNED = 100;
 export const depotGauges = (depot: Depot) => ({
   dispatches: () => depot.agenda.size,
   chargers: () => {
-    const counts = { online: 0, offline: 0, silent: 0 };
+    const counts = { online: 0, offline: 0, unreachable: 0, silent: 0 };
     for (const id of depot.chargers.keys()) {
       const { online, heardAt } = depot.presenceOf(id);
-      counts[online === false ? "offline" : heardAt === null ? "silent" : "online"] += 1;
+      if (online === false) counts.offline += 1;
+      else if (depot.silence.has(id)) counts.unreachable += 1;
+      else counts[heardAt === null ? "silent" : "online"] += 1;
     }
     return counts;
   },

@@ -11,7 +11,9 @@ test("without a word about it, control is as documented", () => {
     randomizedEnd: "shift",
     untargeted: "ignore",
     vehicleTargetTypes: ["vehicle"],
+    releaseRamp: null,
     refresh: 60_000,
+    silentAfter: 300_000,
     verdict: { ramp: 30_000, amperes: 0.5, percent: 5 },
     onStop: "keep",
   });
@@ -46,4 +48,11 @@ test.each([
   ["deadband", -1],
 ])("control with %s %j is refused", (key, value) => {
   expect(mistakesIn({ control: { [key]: value } })).toHaveLength(1);
+});
+
+const ramp = (releaseRamp: object) => configured({ control: { releaseRamp } }).control.releaseRamp;
+
+test("a ramp is in amperes or in kilowatts a minute", () => {
+  expect(ramp({ current: 64 })).toEqual({ unit: "A", perMinute: 64 });
+  expect(ramp({ power: 100 })).toEqual({ unit: "W", perMinute: 100_000 });
 });

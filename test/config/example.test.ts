@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { jsonSchemaText } from "../../src/config/jsonSchema.ts";
-import { loadConfig } from "../../src/config/load.ts";
+import { loadSite } from "../../src/loadSite.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
 const EXAMPLE = new URL("../../config/example.yaml", import.meta.url);
@@ -28,7 +28,7 @@ test("the example works as soon as its secrets are there", () => {
     cpSync(EXAMPLE, join(directory, "config.yaml"));
     for (const name of ["vtn-client-secret", "webhook-secret", "mqtt-password"])
       writeFileSync(join(directory, name), "made for this test\n");
-    expect(loadConfig(join(directory, "config.yaml"), {})).toMatchObject({ ok: true, warnings: [] });
+    expect(loadSite(join(directory, "config.yaml"), {}).loaded).toMatchObject({ ok: true, warnings: [] });
   } finally {
     rmSync(directory, { recursive: true });
   }

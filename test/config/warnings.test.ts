@@ -11,6 +11,20 @@ test("secrets over plain http are warned about, except on this machine", () => {
   ).toEqual(["vtn.baseUrl: http://api.example, over which secrets travel in the clear"]);
 });
 
+test.each(["/energy-coordination/v1", "/a/VTN/v1/events", "/vtn"])(
+  "a baseUrl that ends in a path family, %s, is warned about",
+  (path) => {
+    const baseUrl = `https://api.example${path}`;
+    expect(warningsIn({ vtn: { baseUrl: `${baseUrl}/` } })).toEqual([
+      `vtn.baseUrl: ${baseUrl}, to which /energy-coordination/v1/events is added`,
+    ]);
+  },
+);
+
+test("a baseUrl with a path of its own is nothing to warn about", () => {
+  expect(warningsIn({ vtn: { baseUrl: "https://api.example/vtn-gateway/depot" } })).toEqual([]);
+});
+
 test("a webhook without auth is warned about, unless none was written", () => {
   expect(warningsIn({ webhook: {} })).toHaveLength(1);
   expect(warningsIn({ webhook: { auth: "none" } })).toEqual([]);

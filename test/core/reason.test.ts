@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Dispatch } from "../../src/core/control/expand.ts";
 import type { Decision } from "../../src/core/control/reconcile.ts";
 import { verdict } from "../../src/core/control/verdict.ts";
-import { reasonOf } from "../../src/core/reason.ts";
+import { reasonOf, whileHeld } from "../../src/core/reason.ts";
 import {
   amperes,
   chargerId,
@@ -185,4 +185,28 @@ test("an operator's release says from which events, and until when", () => {
     until: "2026-11-21T06:00:00.000Z",
     events: ["EV-7731", "EV-7702"],
   });
+});
+
+test("what is held back says by what and until when, in words and as a value", () => {
+  const stays = reason([], {
+    desired: { kind: "current", amperes: amperes(10) },
+    until: at("06:05"),
+    cause: "held",
+  });
+  expect(stays.words).toBe("bay-01 (Bus 214) stays at 10 A until 06:05:00: what is to come has to wait");
+  expect(stays.held).toBeNull();
+  const held = whileHeld(stays, { by: "release ramp", until: at("06:05") }, aCharger(), clock);
+  expect(held.words).toMatch(/; held back until 06:05:00: others rise first \(release ramp\)$/);
+  expect(held.held).toEqual({ by: "release ramp", until: "2026-11-21T06:05:00.000Z" });
+  const worn = { by: "writes per hour", until: at("06:05") } as const;
+  expect(whileHeld(stays, worn, aCharger({ writesPerHour: 12 }), clock).words).toContain("12 writes an hour");
+});
+
+test("a power for a charger that takes amperes says what it comes to", () => {
+  const charger = aCharger({ takesWatts: false });
+  const power = aDispatch(
+    { setpoint: { kind: "power", watts: watts(7400) } },
+    { id: "EV-7731", priority: 1 },
+  );
+  expect(reason([power], {}, { charger }).words).toContain("7400 W asked, at this charger 10.7 A");
 });

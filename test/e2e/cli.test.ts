@@ -22,6 +22,13 @@ describe("the command line", () => {
       plan: ["--config", "--events", "--at", "--json", "--dispatches"],
       audit: ["--config", "--json", "--event", "--charger", "verify"],
       "audit verify": ["--config"],
+      backup: ["--config", "<file>"],
+      proof: ["--config", "--format", "<event>", "verify"],
+      "proof verify": ["--config", "--key", "<file>", "Exit code 0"],
+      prices: ["--config", "--json"],
+      reports: ["--config", "--json", "show", "resend"],
+      "reports show": ["--config", "--json", "<name>"],
+      "reports resend": ["--config", "<name>"],
       release: ["--config", "--all", "[charger]"],
     };
     const helped = Object.entries(verbs).map(async ([name, options]) => {

@@ -63,6 +63,8 @@ test("two demos side by side each tell the whole story within ten seconds and le
     expect(winners).toHaveLength(2);
     expect(finding(/bay-0\d \(Bus \d+\) released: event EV-\d+ has ended/).length).toBeGreaterThanOrEqual(1);
     expect(finding(/accepted by the charger/)).not.toEqual([]);
+    expect(finding(/report EV-1001\/0\/0 sent: 4 vehicles, [\d.]+ kWh \(HTTP 201\)$/)).toHaveLength(1);
+    expect(finding(/spot prices of NO1: \d+ prices, [\d.]+ to [\d.]+ NOK\/kWh, until /)).toHaveLength(1);
     expect(finding(/error|warn|fail|refused|not sent/i)).toEqual([]);
   }
   for (const demo of [one, two]) {

@@ -1,3 +1,5 @@
+import { virtualNow } from "../support/virtualTime.ts";
+import { chargerId } from "../../src/core/units.ts";
 import { expect, test } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
@@ -97,7 +99,7 @@ test("a vehicle that two chargers claim is where the newer report says, with a w
   await depot.telemetry("bay-02", { vehicle: "v1" });
   await depot.passes(1000);
   expect(depot.standing()).toEqual(["bay-02 10 A until 09:00:00.000"]);
-  expect(depot.warnings).toEqual([
+  expect(depot.warnings.filter((words) => words.includes("claimed"))).toEqual([
     "vehicle v1 is claimed by bay-01 and bay-02: the newer report, bay-02, wins",
   ]);
 });
@@ -139,4 +141,35 @@ test("a charger that is not configured is not listened to", async () => {
   await depot.telemetry("bay-99", { vehicle: "v1" });
   await depot.passes(1000);
   expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
+});
+
+test("a charger that forgot what it was told is told again, once, with the same number", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00:20");
+  await depot.hears({ kind: "forgot", charger: chargerId("bay-01") });
+  await depot.until("08:00:40");
+  expect(depot.floor.published).toHaveLength(2);
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("F89: what a make tells in parts is judged as a whole", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00:40");
+  const at = virtualNow();
+  const charger = chargerId("bay-01");
+  await depot.hears({
+    kind: "telemetry",
+    charger,
+    telemetry: { at, powerW: 100 },
+    picture: { at, powerW: 100, limitA: 32 },
+  });
+  expect(depot.audit("outcome").join("\n")).toContain(
+    "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
+  );
 });

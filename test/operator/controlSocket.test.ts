@@ -9,6 +9,14 @@ import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocke
 const door: ControlDoor = {
   audit: (query) => [{ ...query }],
   verify: () => ({ ok: true, rows: 3 }),
+  hashes: (seqs) => seqs.map((seq) => [seq, "ab"]),
+  proof: async (event, format) => ({ ok: true, text: `${event} as ${format}` }),
+  prices: () => [{ region: "NO1" }],
+  reports: () => [{ name: "EV-1/0/0" }],
+  report: (name) => (name === "EV-1/0/0" ? { body: "{}" } : null),
+  resend: (name) => ({ ok: name === "EV-1/0/0", words: name }),
+  keepStill: () => true,
+  copied: () => false,
   limited: () => [{ charger: "bay-01", told: "10 A" }],
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
@@ -40,6 +48,24 @@ test("verbs are answered", async () => {
     body: [{ event: "EV-1" }],
   });
   expect(await askDaemon(state, "GET", "/audit/verify")).toMatchObject({ body: { ok: true, rows: 3 } });
+  expect(await askDaemon(state, "POST", "/audit/hashes", { seqs: [3, 7] })).toMatchObject({
+    body: [
+      [3, "ab"],
+      [7, "ab"],
+    ],
+  });
+  expect(await askDaemon(state, "GET", "/proof?event=EV%2F1&format=csv")).toMatchObject({
+    body: { ok: true, text: "EV/1 as csv" },
+  });
+  expect(await askDaemon(state, "GET", "/prices")).toMatchObject({ body: [{ region: "NO1" }] });
+  expect(await askDaemon(state, "GET", "/reports")).toMatchObject({ body: [{ name: "EV-1/0/0" }] });
+  expect(await askDaemon(state, "GET", "/report?name=EV-1%2F0%2F0")).toMatchObject({
+    body: { found: { body: "{}" } },
+  });
+  expect(await askDaemon(state, "GET", "/report?name=EV-9")).toMatchObject({ body: { found: null } });
+  expect(await askDaemon(state, "POST", "/report/resend", { name: "EV-1/0/0" })).toMatchObject({
+    body: { ok: true },
+  });
   expect(await askDaemon(state, "POST", "/release", { charger: null })).toMatchObject({
     body: { words: "freed all" },
   });
@@ -52,8 +78,14 @@ test("what makes no sense is refused", async () => {
   const state = folder();
   await opened(state);
   expect(await askDaemon(state, "GET", "/audit?limit=many")).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "GET", "/proof?event=EV-1&format=pdf")).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "GET", "/proof?format=json")).toMatchObject({ status: 400 });
+  for (const seqs of [undefined, 3, ["3"], [1.5]])
+    expect(await askDaemon(state, "POST", "/audit/hashes", { seqs })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", {})).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", { charger: 7 })).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "GET", "/report")).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "POST", "/report/resend", {})).toMatchObject({ status: 400 });
 });
 
 test("what a killed daemon left behind is replaced", async () => {

@@ -7,13 +7,16 @@ import { Metrics } from "../../src/operator/metrics.ts";
 const metrics = (): Metrics =>
   new Metrics({
     dispatches: () => 12,
-    chargers: () => ({ online: 2, offline: 1, silent: 0 }),
+    chargers: () => ({ online: 2, offline: 1, unreachable: 1, silent: 0 }),
     commands: () => ({ accepted: 2 }),
     brokerUp: () => true,
     partnerUp: () => false,
     partnerSilence: () => 61.5,
     tokenAge: () => null,
     stateBytes: () => 4096,
+    certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
+    priceHorizons: () => ({ NO1: 7200 }),
+    reportsWaiting: () => 3,
   });
 
 const names = async (): Promise<readonly string[]> =>
@@ -23,6 +26,9 @@ test("these are the metrics, no more and no fewer", async () => {
   expect([...(await names())].toSorted()).toEqual([
     "setpointd_audit_rows_total counter",
     "setpointd_broker_up gauge",
+    "setpointd_certificate_expiry_timestamp_seconds gauge",
+    "setpointd_charger_messages_discarded_total counter",
+    "setpointd_charger_writes_total counter",
     "setpointd_chargers gauge",
     "setpointd_commands gauge",
     "setpointd_commit_duration_seconds histogram",
@@ -32,9 +38,13 @@ test("these are the metrics, no more and no fewer", async () => {
     "setpointd_loop_stall_seconds gauge",
     "setpointd_partner_silence_seconds gauge",
     "setpointd_partner_up gauge",
+    "setpointd_price_fetches_total counter",
+    "setpointd_price_horizon_seconds gauge",
     "setpointd_publish_duration_seconds histogram",
     "setpointd_publishes_total counter",
     "setpointd_quarantined_total counter",
+    "setpointd_reports_total counter",
+    "setpointd_reports_waiting gauge",
     "setpointd_state_bytes gauge",
     "setpointd_token_age_seconds gauge",
     "setpointd_verdicts_total counter",
@@ -53,16 +63,17 @@ test("names keep the conventions: one prefix, base units, counters and only coun
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(17);
+  expect(help).toHaveLength(24);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
 test("what happened is counted where it belongs", async () => {
   const counted = metrics();
   counted.delivered("webhook", { accepted: 2, repeats: 0, rejected: 1 });
-  counted.published({ ok: true }, 0.004);
-  counted.published({ ok: false, retry: true, reason: "broker down" }, 5);
+  counted.published("bay-01", { ok: true }, 0.004);
+  counted.published("bay-01", { ok: false, retry: true, reason: "broker down" }, 5);
   counted.startedLate(0.003);
+  counted.priceFetched({ region: "NO1", kind: "forecast" }, "doubtful");
   const row: AuditEntry = {
     at: instant(0),
     kind: "outcome",
@@ -73,7 +84,8 @@ test("what happened is counted where it belongs", async () => {
     words: "",
     facts: { progress: "refused" },
   };
-  counted.committed(0.002, [row, { ...row, kind: "rejected", facts: null }]);
+  const rejected: AuditEntry = { ...row, kind: "rejected", facts: null };
+  counted.committed(0.002, [row, rejected, { ...rejected, facts: { count: 8980, ids: [] } }]);
   const text = await counted.text();
   for (const line of [
     'setpointd_deliveries_total{source="webhook",outcome="accepted"} 2',
@@ -84,8 +96,11 @@ test("what happened is counted where it belongs", async () => {
     "setpointd_dispatch_lateness_seconds_count 1",
     "setpointd_commit_duration_seconds_count 1",
     'setpointd_verdicts_total{verdict="refused"} 1',
-    "setpointd_quarantined_total 1",
+    "setpointd_quarantined_total 8981",
+    'setpointd_certificate_expiry_timestamp_seconds{certificate="webhook.tls.cert"} 1800000000',
     'setpointd_chargers{state="offline"} 1',
+    'setpointd_price_fetches_total{region="NO1",series="forecast",outcome="doubtful"} 1',
+    'setpointd_price_horizon_seconds{region="NO1"} 7200',
     'setpointd_commands{verdict="accepted"} 2',
     "setpointd_broker_up 1",
     "setpointd_partner_up 0",

@@ -10,6 +10,8 @@ const views: OperatorViews = {
   chargers: () => [],
   vehicles: () => [],
   audit: (query) => [{ ...query }],
+  prices: () => [{ region: "NO1" }],
+  reports: () => [{ name: "EV-1/0/0" }],
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 
@@ -32,6 +34,8 @@ test("health is asked of the process, readiness of the daemon", async () => {
 
 test("the API is JSON, and what is not there is a JSON 404", async () => {
   expect(await (await get("/api/v1/events")).json()).toEqual([{ id: "EV-1" }]);
+  expect(await (await get("/api/v1/prices")).json()).toEqual([{ region: "NO1" }]);
+  expect(await (await get("/api/v1/reports")).json()).toEqual([{ name: "EV-1/0/0" }]);
   const missing = await get("/api/v1/nothing");
   expect([missing.status, await missing.json()]).toEqual([404, { error: "not found" }]);
 });

@@ -2,7 +2,7 @@ import type { ExpandContext } from "../../src/core/control/expand.ts";
 import type { ControlSettings } from "../../src/core/control/settings.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { amperes, chargerId, millis, seconds, vehicleId } from "../../src/core/units.ts";
+import { amperes, chargerId, millis, minutes, seconds, vehicleId } from "../../src/core/units.ts";
 
 /** bay-01: 6 to 32 A on three phases of 230 V. */
 export const aCharger = ({ id, ...changes }: Changed<Charger> = {}): Charger => ({
@@ -18,7 +18,12 @@ export const aCharger = ({ id, ...changes }: Changed<Charger> = {}): Charger => 
   voltage: 230,
   belowMinimum: "pause",
   atEnd: { kind: "release" },
+  takesWatts: true,
+  currentStep: amperes(0.1),
   minInterval: millis(0),
+  minOff: millis(0),
+  writesPerHour: null,
+  refresh: seconds(60),
   deadband: amperes(0),
   ...changes,
   id: chargerId(id ?? "bay-01"),
@@ -49,7 +54,9 @@ export const settingsWith = (changes: Partial<ControlSettings> = {}): ControlSet
   untargeted: "ignore",
   vehicleTargetTypes: ["vehicle"],
   refresh: seconds(60),
+  silentAfter: minutes(5),
   verdict: { ramp: seconds(30), amperes: 0.5, percent: 5 },
+  releaseRamp: null,
   ...changes,
 });
 

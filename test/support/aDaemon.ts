@@ -1,9 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { request } from "undici";
 
 import { launch } from "./setpointd.ts";
 import { waitFor } from "./waitFor.ts";
+
+/** Of memory, in bytes, on x64 and on arm64 as Debian has it. */
+const PAGE = 4096;
 
 /** One log line as pino writes it. */
 export interface LogLine {
@@ -44,8 +48,9 @@ export class Daemon implements AsyncDisposable {
     config: string,
     webhookSecret: string,
     env: Readonly<Record<string, string>> = {},
+    within: readonly string[] = [],
   ): Promise<Daemon> {
-    const daemon = new Daemon(launch(["run", "-c", config], env), webhookSecret);
+    const daemon = new Daemon(launch(["run", "-c", config], env, within), webhookSecret);
     await waitFor(
       () => {
         if (daemon.#child.exitCode !== null)
@@ -101,6 +106,21 @@ export class Daemon implements AsyncDisposable {
 
   async hasBroker(): Promise<boolean> {
     return (await this.view<{ broker: { connected: boolean } }>("/api/v1/status")).broker.connected;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Does not wait for what it causes. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resident memory in bytes, as Linux tells it. */
+  get memory(): number {
+    const [, resident] = readFileSync(`/proc/${this.#child.pid}/statm`, "utf8").split(" ");
+    return Number(resident) * PAGE;
   }
 
   /** The exit code, null after a signal, once all output was read. */

@@ -27,6 +27,8 @@ class DepotBuilder {
   #random: () => number = () => 0.5;
   #silentChargers = false;
   #publishesStates = false;
+  #report: Fields | null = null;
+  #retention: Fields | null = null;
 
   withCharger(id: string, fields: Fields = {}): this {
     this.#chargers.set(id, { id, current: { max: 32 }, ...fields });
@@ -79,8 +81,20 @@ class DepotBuilder {
     return this;
   }
 
+  /** The section `retention` of the configuration; without this nothing is pruned. */
+  withRetention(section: Fields): this {
+    this.#retention = section;
+    return this;
+  }
+
   publishingStates(): this {
     this.#publishesStates = true;
+    return this;
+  }
+
+  /** With the section `report` of the configuration. */
+  reporting(report: Fields = {}): this {
+    this.#report = report;
     return this;
   }
 
@@ -92,11 +106,13 @@ class DepotBuilder {
   /** Up for a second, so that the partner was asked once, and with its events taken in. */
   async running(): Promise<TestDepot> {
     startVirtualTime(`${DAY_ONE}T${this.#from}Z`);
-    const { chargers, vehicles, control, vtn } = configured({
+    const { chargers, vehicles, control, report, retention, vtn } = configured({
       control: this.#control,
       chargers: [...this.#chargers.values()],
       vehicles: this.#vehicles,
       vtn: { pollEvery: this.#pollEvery },
+      report: this.#report ?? {},
+      retention: this.#retention ?? {},
     });
     const directory = mkdtempSync(join(tmpdir(), "depot-"));
     const disk = { full: false };
@@ -110,6 +126,8 @@ class DepotBuilder {
       random: this.#random,
       partner: this.#partner,
       publishesStates: this.#publishesStates,
+      ...(this.#report === null ? {} : { report }),
+      ...(this.#retention === null ? {} : { retention }),
       disk,
     });
     onTestFinished(async () => {

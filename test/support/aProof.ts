@@ -99,7 +99,7 @@ export function recordOf(rows: readonly RecordRow[]): EventRecord {
 }
 
 /** All that is known of EV-7731 at 07:00. */
-export const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
+const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
   event: eventId("EV-7731"),
   site: { id: "depot", timezone: "Europe/Oslo" },
   now: at("07:00"),

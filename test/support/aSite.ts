@@ -24,7 +24,7 @@ export interface SiteOptions {
 }
 
 const CLIENT_SECRET = "client-secret-of-the-tests";
-const WEBHOOK_SECRET = "webhook-secret-of-the-tests";
+export const WEBHOOK_SECRET = "webhook-secret-of-the-tests";
 /** Four chargers, each with one vehicle fixed to it: veh-1 at bay-01 and so on. */
 const NUMBERS = [1, 2, 3, 4];
 

@@ -51,6 +51,10 @@ export class ScriptedFloor {
     this.failInFlight();
   }
 
+  get isUp(): boolean {
+    return this.#up;
+  }
+
   comeUp(): void {
     this.#up = true;
   }

@@ -16,9 +16,14 @@ export interface Calling {
   readonly input?: string;
 }
 
-/** Starts `setpointd` as a process of its own, with nothing of our environment but the PATH. */
-export function launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...args], {
+/** Starts `setpointd` as a process of its own, with nothing of our environment but the PATH; `within`: by this command. */
+export function launch(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
+): ChildProcess {
+  const [program = "", ...rest] = [...within, process.execPath, MAIN, ...args];
+  return spawn(program, rest, {
     env: { PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });

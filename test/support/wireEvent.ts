@@ -18,6 +18,8 @@ export interface Wish {
   /** Higher is newer: 0 unless told. */
   readonly revision?: number;
   readonly name?: string;
+  /** Report descriptors as the partner writes them; of each what is left out is absent. */
+  readonly reports?: readonly object[];
 }
 
 /** An event as the partner writes it (partner-interface 2.1). */
@@ -52,6 +54,7 @@ export function wireEvent(wish: Wish, everyone: readonly string[]): WireEvent {
     modificationDateTime: revisionTime(revision),
     programID: "PRG-1",
     priority,
+    ...(wish.reports === undefined ? {} : { reportDescriptors: wish.reports }),
     targets: [{ targetType: "vehicle", values: wish.vehicles ?? everyone }],
     intervalPeriod: {
       start: moment(wish.start),
