@@ -72,7 +72,7 @@ export function heldInWords({ by }: Held, writesPerHour: number | null): string 
     case "minimum off time":
       return "it was paused just now (minimum off time)";
     case "writes per hour":
-      return `it bears ${writesPerHour ?? 0} writes an hour`;
+      return `it bears ${writesPerHour} writes an hour`;
     case "release ramp":
       return "others rise first (release ramp)";
   }

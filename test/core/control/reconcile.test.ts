@@ -128,6 +128,12 @@ test("what was told already is only sent again when its refresh is due, with the
   expect(look(verdict, last, { now: at("05:11") })).toMatchObject({ kind: "again", lookAt: null });
 });
 
+test("where each write wears, what was told is not sent again to refresh it, but is when someone came back", () => {
+  const [verdict, last] = [should([event(16)], { refresh: null }), told(A(16))];
+  expect(look(verdict, last, { now: at("05:50") })).toEqual({ kind: "nothing", lookAt: null });
+  expect(look(verdict, last, { now: at("05:50"), reassert: true })).toMatchObject({ kind: "again" });
+});
+
 test("a pause is refreshed like any level", () => {
   expect(look(should([event(0)]), told(PAUSE), { now: at("05:11") }).kind).toBe("again");
 });
