@@ -6,6 +6,8 @@ import { ClosingLine } from "./support/closingLine.ts";
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
+    // By default one of two cores stays idle; most of e2e is waiting.
+    maxWorkers: 2,
     reporters: ["default", new ClosingLine()],
     coverage: {
       provider: "v8",

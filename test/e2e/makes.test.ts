@@ -110,7 +110,11 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     await depot.daemon.deliver(
       anEvent("EV-1", { lastsMs: 120 * SECOND, amperes: 10, vehicles: vehiclesOf([GO_E]) }),
     );
-    await waitFor(() => charger.limit === 10, SOON);
+    // Muted before it was confirmed, it would be told again for that.
+    await waitFor(
+      async () => (await depot.record()).some((line) => /go-e-v2 .*accepted by the charger/.test(line)),
+      SOON,
+    );
     charger.isMuted = true;
     const isOnline = async () =>
       (await depot.daemon.view<readonly { readonly online: boolean | null }[]>("/api/v1/chargers"))[0]
@@ -118,7 +122,7 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     await waitFor(async () => (await isOnline()) === false, SOON);
     charger.isMuted = false;
     await waitFor(async () => (await isOnline()) === true, SOON);
-    await waitFor(() => charger.told.length === 2, SOON);
+    await waitFor(() => charger.told.length > 1, SOON);
     expect(charger.told).toEqual(["amp/set 10", "amp/set 10"]);
   });
 });
