@@ -59,11 +59,14 @@ describe.skipIf(!mosquittoAvailable)("prices in a real daemon", () => {
     const { text } = await daemon.get("/metrics");
     expect(text).toContain('setpointd_price_fetches_total{region="NO1",series="actual",outcome="good"} 1');
     expect(text).toMatch(/^setpointd_price_horizon_seconds\{region="NO1"\} \d+/m);
-    const rows = await daemon.view<{ kind: string; words: string }[]>("/api/v1/audit");
-    expect(rows.filter(({ kind }) => kind === "prices")).toHaveLength(4);
-    expect(daemon.line("spot prices of XX9 cannot be had: the partner answered 404")?.level).toBeGreaterThan(
-      30,
+    await waitFor(async () => {
+      const rows = await daemon.view<{ kind: string }[]>("/api/v1/audit");
+      return rows.filter(({ kind }) => kind === "prices").length === 4;
+    });
+    const line = await waitFor(() =>
+      daemon.line("spot prices of XX9 cannot be had: the partner answered 404"),
     );
+    expect(line.level).toBeGreaterThan(30);
     expect(site.floor.commands).toEqual([]);
 
     const cli = await setpointd(["prices", "-c", site.config, "--json"]);

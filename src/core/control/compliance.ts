@@ -114,10 +114,12 @@ function drawnBy({ currentsA, powerW }: Telemetry, ratio: number): number | null
   return powerW === undefined ? null : powerW / ratio;
 }
 
+const toTenths = (amperes: number): number => Math.round(amperes * 10) / 10;
+
 function seenIn({ limitA, state }: Telemetry, drawn: number | null): string {
   const parts = [
-    ...(limitA === undefined ? [] : [`reports a limit of ${limitA} A`]),
-    ...(drawn === null ? [] : [`draws ${Math.round(drawn * 10) / 10} A`]),
+    ...(limitA === undefined ? [] : [`reports a limit of ${toTenths(limitA)} A`]),
+    ...(drawn === null ? [] : [`draws ${toTenths(drawn)} A`]),
   ];
   return parts.length > 0 ? parts.join(" and ") : `says it is ${state ?? "there"}`;
 }
