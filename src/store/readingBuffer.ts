@@ -6,6 +6,9 @@ import { queryReadings, querySeats } from "./readings.ts";
 
 /** One commit in this time: each costs 30 KB of flash, whatever is in it (finding 15). */
 const EVERY_MS = 10_000;
+/** Readings of one commit, some 50 ms of a standing loop, and the pause before the next where more of them wait. */
+const SLICE = 4_000;
+const BETWEEN_SLICES_MS = 1_000;
 /** Readings that wait; past it the oldest are dropped first (F95). */
 const MOST_WAITING = 100_000;
 
@@ -48,10 +51,16 @@ export class ReadingBuffer implements Disposable {
     clearTimeout(this.#later);
     this.#later = undefined;
     if (this.#waiting.length === 0) return;
-    const fault = this.#disk.keepReadings(this.#waiting);
+    const stored = this.#store();
+    if (this.#waiting.length > 0)
+      this.#later = setTimeout(() => this.#flush(), stored ? BETWEEN_SLICES_MS : EVERY_MS);
+  }
+
+  #store(): boolean {
+    const fault = this.#disk.keepReadings(this.#waiting.slice(0, SLICE));
     this.#told(fault?.reason ?? null);
-    if (fault === null) this.#waiting = [];
-    else this.#later = setTimeout(() => this.#flush(), EVERY_MS);
+    if (fault === null) this.#waiting = this.#waiting.slice(SLICE);
+    return fault === null;
   }
 
   /** Once per trouble: it is tried every ten seconds. */
@@ -62,7 +71,7 @@ export class ReadingBuffer implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#flush();
     clearTimeout(this.#later);
+    while (this.#waiting.length > 0 && this.#store());
   }
 }

@@ -43,12 +43,14 @@ describe
         ] as const) {
           const { at } = await site.floor.nth(bay, count);
           expect(at - moment, bay).toBeGreaterThanOrEqual(0);
-          expect(at - moment, bay).toBeLessThan(1.5 * SECOND);
+          expect(at - moment, bay).toBeLessThan(3 * SECOND);
         }
         const alarm = await waitFor(() => daemon.line("no answer from the partner since"), PATIENCE);
         expect(alarm.level).toBe(50);
         expect(daemon.line("the partner cannot be asked")?.level).toBe(40);
-        expect(daemon.lines.filter(({ level }) => level >= 40).length).toBeLessThanOrEqual(3);
+        // A busy machine may have other troubles to tell of.
+        const complaints = daemon.lines.filter(({ level, msg }) => level >= 40 && msg.includes("partner"));
+        expect(complaints.length).toBeLessThanOrEqual(3);
         expect(proxy.calls - calls).toBeLessThan(15);
 
         site.partner.put(anEvent("news", { lastsMs: 600 * SECOND, amperes: 8 }));
