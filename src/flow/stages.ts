@@ -50,9 +50,20 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   const sent = new Map<ChargerId, CommandRecord>();
   const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
 
-  /** At most one in flight per charger: one that is being sent to keeps its place and waits. */
-  const nextInLine = (): ChargerId | undefined =>
-    depot.toSend.values().find((charger) => !depot.inFlight.has(charger) && !depot.undurable.has(charger));
+  const maySend = (charger: ChargerId): boolean =>
+    !depot.inFlight.has(charger) && !depot.undurable.has(charger);
+
+  /**
+   * At most one in flight per charger: one that is being sent to keeps its place and waits. Goes on where it stopped:
+   * from the start, each call would step over everyone who has left the line before it.
+   */
+  let line = depot.toSend.values();
+  const nextInLine = (): ChargerId | undefined => {
+    const next = line.find(maySend);
+    if (next !== undefined) return next;
+    line = depot.toSend.values();
+    return line.find(maySend);
+  };
 
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);

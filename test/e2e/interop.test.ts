@@ -162,6 +162,8 @@ describe.skipIf(!mosquittoAvailable)(
       const { origin, pathname } = new URL(daemon.webhookUrl);
       await using proxy = await RecordingProxy.before(origin);
       site.partner.webhookTo({ url: `${proxy.url}${pathname}`, secret: WEBHOOK_SECRET });
+      // Else the first list could bring the event before the delivery does.
+      await waitFor(() => daemon.line("the partner answers"), { timeoutMs: 15_000 });
       site.partner.put(anEvent("EV-1", { lastsMs: MINUTE, randomizeStartMs: SECOND }));
       for (const operation of ["CREATE", "UPDATE", "DELETE"] as const)
         expect(await site.partner.deliver("EV-1", { operation })).toMatchObject({ status: 202, attempts: 1 });
