@@ -39,6 +39,7 @@ export class Connection {
   readonly #over = Promise.withResolvers<Ended>();
   readonly #pending = new Set<(sent: Sent) => void>();
   readonly #topics = new Map<number, string>();
+  #acknowledged: (() => void)[] = [];
   /** None before CONNACK: only then is its size known. */
   #window: InFlight | undefined;
   #greeted = false;
@@ -127,19 +128,31 @@ export class Connection {
     }
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
-    let id: number | undefined;
     return this.#beforeDeadline("PUBACK", (settle) => {
       this.#client.publish(
         topic,
         payload,
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
-        (error) => settle(sentOf(error)),
+        (error) => {
+          this.#topics.delete(id);
+          this.#together(() => settle(sentOf(error)));
+        },
       );
-      id = this.#client.getLastMessageId();
+      const id = this.#client.getLastMessageId();
       this.#topics.set(id, topic);
-    }).finally(() => {
-      if (id !== undefined) this.#topics.delete(id);
     });
+  }
+
+  /** What the acknowledgements of one read make room for leaves in one write: thousands of small ones cost more than all else. */
+  #together(settle: () => void): void {
+    this.#acknowledged.push(settle);
+    if (this.#acknowledged.length === 1) setImmediate(() => this.#settle());
+  }
+
+  #settle(): void {
+    const acknowledged = this.#acknowledged;
+    this.#acknowledged = [];
+    for (const settle of acknowledged) settle();
   }
 
   /** The library waits for an acknowledgement for ever, and forgets its callbacks when the broker hangs up. */
@@ -149,12 +162,14 @@ export class Connection {
     const { promise, resolve } = Promise.withResolvers<Sent>();
     const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
     const deadline = setTimeout(() => this.#finish(missed), ackDeadline);
-    this.#pending.add(resolve);
-    send(resolve);
-    return promise.finally(() => {
+    const settle = (sent: Sent): void => {
       clearTimeout(deadline);
-      this.#pending.delete(resolve);
-    });
+      this.#pending.delete(settle);
+      resolve(sent);
+    };
+    this.#pending.add(settle);
+    send(settle);
+    return promise;
   }
 
   /** The publish callback does not tell "nobody subscribes" from "all is well" (F87); the packet does. */
@@ -172,6 +187,7 @@ export class Connection {
     if (this.#end !== undefined) return;
     this.#end = this.#leaving ? STOPPED : end;
     this.#window?.close();
+    this.#settle();
     for (const settle of this.#pending) settle(this.#gone());
     // A client that is already saying goodbye ignores a second, forced end: its socket does not.
     this.#client.end(true);

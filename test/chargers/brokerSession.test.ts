@@ -307,6 +307,18 @@ test.each([
   },
 );
 
+test("what the broker took before it hung up counts as taken", async () => {
+  await using broker = await aScriptedBroker({ leavesAfter: (topic) => topic.endsWith("/last") });
+  await using tested = aSession(broker.url);
+  await waitFor(() => tested.session.connected);
+  const sent = ["a", "b", "last"].map((name) =>
+    tested.session.publish(`setpointd/depot/${name}`, "x", { retain: false }),
+  );
+  expect(await Promise.all(sent)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
+  await waitFor(() => tested.ups.length > 1);
+  expect(tested.ups[1]).toContain("down");
+});
+
 test("a connection on which our own presence is never acknowledged is not one", async () => {
   await using broker = await aScriptedBroker({ ignores: () => true });
   await using depot = aSession(broker.url);

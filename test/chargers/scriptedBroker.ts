@@ -5,6 +5,8 @@ export interface Script {
   readonly receiveMaximum?: number;
   /** Publishes on these topics never get their PUBACK. */
   readonly ignores?: (topic: string) => boolean;
+  /** Publishes on these topics get their PUBACK and a DISCONNECT (server busy) in one write. */
+  readonly leavesAfter?: (topic: string) => boolean;
 }
 
 export interface ScriptedBroker extends AsyncDisposable {
@@ -20,6 +22,7 @@ export interface ScriptedBroker extends AsyncDisposable {
 export async function aScriptedBroker({
   receiveMaximum,
   ignores = () => false,
+  leavesAfter = () => false,
 }: Script = {}): Promise<ScriptedBroker> {
   const sockets = new Set<Socket>();
   const published: string[] = [];
@@ -38,7 +41,9 @@ export async function aScriptedBroker({
         const end = 4 + packet.readUInt16BE(2);
         const topic = packet.toString("utf8", 4, end);
         published.push(topic);
-        return ignores(topic) ? [] : [0x40, 2, packet.readUInt8(end), packet.readUInt8(end + 1)];
+        if (ignores(topic)) return [];
+        const puback = [0x40, 2, packet.readUInt8(end), packet.readUInt8(end + 1)];
+        return leavesAfter(topic) ? [...puback, 0xe0, 1, 0x89] : puback;
       }
       case 8:
         return [0x90, 5, packet.readUInt8(2), packet.readUInt8(3), 0, 1, 1];
