@@ -8,7 +8,7 @@ import type { Instant, Millis } from "../core/units.ts";
 import { isFault, withDatabase, type Booted, type Place } from "./boot.ts";
 import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
-import { CHECKPOINT_PAGES, DATABASE } from "./database.ts";
+import { CHECKPOINT_PAGES, DATABASE, FULL_LOG_PAGES } from "./database.ts";
 import { faultOf, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, Witness } from "./head.ts";
 import { countReadings, pruneReadings } from "./pruneReadings.ts";
@@ -18,6 +18,8 @@ import { verifyTail } from "./verify.ts";
 
 /** The log grows while a copy is made: a forgotten one must not fill the disk, ms. */
 const LONGEST_COPY = 10 * 60_000;
+/** No commit for so long, ms: writing the log into the database, a fifth of what a large commit costs, is in nobody's way. */
+const PAUSE = 500;
 
 /** The open state on disk: the one connection, the lock that guards it, and the witness beside it. */
 export class Disk implements Disposable {
@@ -31,6 +33,7 @@ export class Disk implements Disposable {
   #isSuspect = false;
   /** Set while the files are being copied. */
   #still: NodeJS.Timeout | null = null;
+  #pause: NodeJS.Timeout | null = null;
 
   constructor(place: Place, lock: DatabaseSync, booted: Booted, log: Logger) {
     this.#place = place;
@@ -47,6 +50,7 @@ export class Disk implements Disposable {
       const turn = commitTurn(connection, this.#place.siteKey, this.#head, changes);
       this.#head = turn.head;
       if (turn.rows.length > 0) this.#witness.saw(turn.head);
+      this.#tidyInPause();
       return turn;
     });
   }
@@ -73,7 +77,7 @@ export class Disk implements Disposable {
     if (this.#still === null) return false;
     clearTimeout(this.#still);
     this.#still = null;
-    this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${FULL_LOG_PAGES}`);
     return true;
   }
 
@@ -91,6 +95,7 @@ export class Disk implements Disposable {
 
   #apart(write: (connection: Connection) => void): Fault | null {
     const written = this.#write((connection) => inTransaction(connection.database, () => write(connection)));
+    this.#tidyInPause();
     return isFault(written) ? written : null;
   }
 
@@ -104,6 +109,20 @@ export class Disk implements Disposable {
       if (fault.kind !== "full") this.#isSuspect = true;
       return fault;
     }
+  }
+
+  #tidyInPause(): void {
+    if (this.#pause === null) this.#pause = setTimeout(() => this.#tidy(), PAUSE).unref();
+    else this.#pause.refresh();
+  }
+
+  #tidy(): void {
+    this.#pause = null;
+    if (this.#still !== null) return;
+    this.#write(({ database }) => {
+      if (waitingPages(database) >= CHECKPOINT_PAGES) database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      return {};
+    });
   }
 
   /** After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07). */
@@ -153,6 +172,8 @@ export class Disk implements Disposable {
     // Closing writes the log into the file: what was copied until now does not fit together.
     if (this.#still !== null) clearTimeout(this.#still);
     this.#still = null;
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#pause = null;
     this.#connection?.database.close();
     this.#connection = null;
   }
@@ -162,6 +183,12 @@ export class Disk implements Disposable {
     this.#witness[Symbol.dispose]();
     this.#lock.close();
   }
+}
+
+/** Pages of the write-ahead log that are not in the database yet. */
+function waitingPages(database: DatabaseSync): number {
+  const { log, checkpointed } = database.prepare("PRAGMA wal_checkpoint(NOOP)").get() ?? {};
+  return Number(log) - Number(checkpointed);
 }
 
 function inTransaction(database: DatabaseSync, write: () => void): object {

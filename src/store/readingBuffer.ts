@@ -6,9 +6,9 @@ import { queryReadings, querySeats } from "./readings.ts";
 
 /** One commit in this time: each costs 30 KB of flash, whatever is in it (finding 15). */
 const EVERY_MS = 10_000;
-/** Readings of one commit, some 50 ms of a standing loop, and the pause before the next where more of them wait. */
-const SLICE = 4_000;
-const BETWEEN_SLICES_MS = 1_000;
+/** Readings of one commit, some 6 ms of a standing loop, and the pause before the next where more of them wait. */
+const SLICE = 500;
+const BETWEEN_SLICES_MS = 250;
 /** Readings that wait; past it the oldest are dropped first (F95). */
 const MOST_WAITING = 100_000;
 
@@ -16,13 +16,16 @@ const MOST_WAITING = 100_000;
 export class ReadingBuffer implements Disposable {
   readonly #disk: Disk;
   readonly #log: Logger;
+  readonly #mayGo: () => boolean;
   #waiting: Reading[] = [];
   #later: NodeJS.Timeout | undefined;
   #failing = false;
 
-  constructor(disk: Disk, log: Logger) {
+  /** `mayGo`: false while the loop has better things to do; readings wait then. */
+  constructor(disk: Disk, log: Logger, mayGo: () => boolean) {
     this.#disk = disk;
     this.#log = log;
+    this.#mayGo = mayGo;
   }
 
   add(readings: readonly Reading[]): void {
@@ -51,7 +54,7 @@ export class ReadingBuffer implements Disposable {
     clearTimeout(this.#later);
     this.#later = undefined;
     if (this.#waiting.length === 0) return;
-    const stored = this.#store();
+    const stored = !this.#mayGo() || this.#store();
     if (this.#waiting.length > 0)
       this.#later = setTimeout(() => this.#flush(), stored ? BETWEEN_SLICES_MS : EVERY_MS);
   }

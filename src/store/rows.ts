@@ -89,4 +89,4 @@ export type BodyTable = "event" | "command" | "hold" | "prices" | "duty" | "repo
 
 /** CRC-32 over table, key and body: a page that turns up in another table of the same shape must not pass either. */
 export const sumOf = (table: BodyTable, id: string, body: string): number =>
-  crc32(`${table}\n${id}\n${body}`);
+  crc32(body, crc32(`${table}\n${id}\n`));

@@ -28,6 +28,8 @@ export interface StoreStats {
 
 /** What nobody waits for, outcomes above all, is gathered this long: a commit costs 30 KB of flash whatever is in it. */
 const UNHURRIED_MS = 100;
+/** More changes than this on their way to the disk are a depot being told something: readings wait meanwhile. */
+const MANY = 100;
 const DONE: Committed = { ok: true };
 
 /**
@@ -53,7 +55,7 @@ export class Store implements Disposable {
     this.#disk = disk;
     this.#siteKey = siteKey;
     this.#log = log;
-    this.#readings = new ReadingBuffer(disk, log);
+    this.#readings = new ReadingBuffer(disk, log, () => this.#staged.length < MANY);
   }
 
   /** Staged in order. Committed with the next turn that somebody waits for, or soon by itself. */

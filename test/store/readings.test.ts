@@ -78,6 +78,25 @@ test("readings are in one commit within ten seconds, and asking does not wait fo
   expect(store.readings([bay], NOON, seconds(2)).map(({ value }) => value)).toEqual([1, 2]);
 });
 
+test("readings wait while a depot is being told something", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { store } = opened(aDirectory());
+  const size = (): number => store.stats().bytes;
+  store.keep(message({ powerW: 1 }));
+  await vi.advanceTimersByTimeAsync(9_950);
+  store.write(
+    Array.from({ length: 200 }, (_, n) => ({ kind: "command", record: commandRecord(`bay-${n}`, n) })),
+  );
+  const before = size();
+  await vi.advanceTimersByTimeAsync(50);
+  expect(size()).toBe(before);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(store.stats().commits).toBe(1);
+  const told = size();
+  await vi.advanceTimersByTimeAsync(200);
+  expect(size()).toBeGreaterThan(told);
+});
+
 test("where a vehicle was is known by the day, wherever it was", () => {
   const directory = aDirectory();
   const { store } = opened(directory);
