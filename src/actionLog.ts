@@ -12,9 +12,18 @@ export function logRow(
     : kind === "rejected" || kind === "missed" || isOdd(facts)
       ? "warn"
       : "info";
-  const named = Object.entries({ charger, vehicle, event, command }).filter(([, value]) => value !== null);
-  log[level]({ kind, ...Object.fromEntries(named) }, words);
+  const named = {
+    kind,
+    charger: said(charger),
+    vehicle: said(vehicle),
+    event: said(event),
+    command: said(command),
+  };
+  log[level](named, words);
 }
+
+/** The log leaves out what is undefined. */
+const said = (name: string | null): string | undefined => name ?? undefined;
 
 /** A charger that does not do what it was told, however often it is told (flow/judge.ts). */
 const isAlarm = (facts: Json): boolean => factOf(facts, "alarm") === true;
