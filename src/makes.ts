@@ -30,6 +30,7 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
     mistakes: (file) => [
       ...unknownProfiles(file, [...profiles.keys()], causes),
       ...madeIn(file, profiles).flatMap((made) => [...parameterMistakes(made), ...limitMistakes(made)]),
+      ...phaseMistakes(file, profiles),
       ...collisions(madeIn(file, profiles)),
     ],
     warnings: (file) => [
@@ -97,6 +98,28 @@ function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
     });
   return [...all, ...timeoutMistakes(profile, at("profile"))];
 }
+
+/** Phases that are to be switched, by a make that cannot, or of which there are not three. */
+const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
+  file.chargers.flatMap(({ profile: name, phases, phaseSwitching }, index): readonly Finding[] => {
+    const profile = profiles.get(name);
+    if (phaseSwitching === undefined || profile === undefined) return [];
+    const path = ["chargers", index, "phaseSwitching"];
+    if (profile.actions.setPhases === undefined) {
+      const why = profile.cannot.setPhases;
+      const found = `phaseSwitching with ${name}, which cannot${why === undefined ? "" : `: ${why}`}`;
+      return [{ path, found, expected: "no phaseSwitching, or a profile that can, such as warp" }];
+    }
+    return phases === 3
+      ? []
+      : [
+          {
+            path,
+            found: `phaseSwitching with phases: ${phases}`,
+            expected: "phases: 3, or no phaseSwitching",
+          },
+        ];
+  });
 
 /** A make that falls back by itself has to be spoken to three times before it does. */
 function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {

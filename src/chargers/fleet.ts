@@ -8,7 +8,7 @@ import { BrokerSession } from "./brokerSession.ts";
 import type { BrokerTiming } from "./brokerTiming.ts";
 import type { BrokerAddress } from "./dial.ts";
 import { floodGate } from "./floodGate.ts";
-import { Heartbeats } from "./heartbeats.ts";
+import { Heartbeats, keyOf } from "./heartbeats.ts";
 import type { Line } from "./line.ts";
 import { gatewayOnlineTopic, nativeFilters, nativeTopics, siteTopic } from "./native.ts";
 import { nativeLine } from "./nativeLine.ts";
@@ -64,6 +64,9 @@ export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
   readonly #sessions = new Map<string, BrokerSession>();
   readonly #outlets = new Map<ChargerId, Outlet>();
+  readonly #bounds = new Map<ChargerId, Bound>();
+  /** By the name of their broker. */
+  readonly #hearts = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
   readonly #stack = new DisposableStack();
 
@@ -98,6 +101,27 @@ export class Fleet implements AsyncDisposable {
     return this.#outlets.get(command.charger)?.line.send(command, lease, before) ?? noLine(command.charger);
   }
 
+  /** The level that a charger shows it stands under, whoever told it; null: it does not show. */
+  shows(charger: ChargerId): Desired | null {
+    return this.#outlets.get(charger)?.line.shows() ?? null;
+  }
+
+  /**
+   * Says nothing any more that would keep a charger obeying, until what it answers is called. A text: another charger
+   * needs to hear the same.
+   */
+  hush(charger: ChargerId): (() => void) | string {
+    const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
+    const keepalives = bound === undefined ? [] : keepalivesOf(bound);
+    const keys = new Set(keepalives.map(keyOf));
+    for (const [other, { broker }] of this.#outlets) {
+      const theirs = other === charger || broker !== outlet?.broker ? undefined : this.#bounds.get(other);
+      if (theirs !== undefined && keepalivesOf(theirs).some((keepalive) => keys.has(keyOf(keepalive))))
+        return `${other} is kept alive by the same message`;
+    }
+    return this.#hearts.get(outlet?.broker ?? "")?.hush(keepalives) ?? (() => {});
+  }
+
   /** What is asked, allowed and measured, retained for whoever asks later. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
     return this.#outlets.get(charger)?.publishState(payload) ?? noLine(charger);
@@ -121,6 +145,7 @@ export class Fleet implements AsyncDisposable {
     const { site, chargers, now, random, log, onBroker, window, timing } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
     const bound = new Map(here.flatMap((charger) => this.#bound(charger)));
+    for (const [id, its] of bound) this.#bounds.set(id, its);
     // Lines publish through the session, which is made after them because it has to know their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const board = switchboard<Outlet>();
@@ -139,6 +164,7 @@ export class Fleet implements AsyncDisposable {
         now,
       ),
     );
+    this.#hearts.set(name, heartbeats);
     const filters = here
       .filter((charger) => !isNative(charger))
       .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);

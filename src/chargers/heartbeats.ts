@@ -7,6 +7,7 @@ export class Heartbeats implements Disposable {
   readonly #keepalives: readonly Keepalive[];
   readonly #publish: (publish: Publish) => Promise<unknown>;
   readonly #now: () => Instant;
+  readonly #hushed = new Set<string>();
   #timers: NodeJS.Timeout[] = [];
 
   constructor(
@@ -33,20 +34,29 @@ export class Heartbeats implements Disposable {
     this.#timers = [];
   }
 
+  /** Leaves these out until what it answers is called. */
+  hush(keepalives: readonly Keepalive[]): () => void {
+    const keys = keepalives.map(keyOf);
+    for (const key of keys) this.#hushed.add(key);
+    return () => {
+      for (const key of keys) this.#hushed.delete(key);
+    };
+  }
+
   [Symbol.dispose](): void {
     this.stop();
   }
 
   /** One that is lost is followed by the next: nobody waits for it. */
-  #beat({ publishAt }: Keepalive, first: boolean): void {
-    void this.#publish(publishAt(this.#now(), first));
+  #beat(keepalive: Keepalive, first: boolean): void {
+    if (!this.#hushed.has(keyOf(keepalive))) void this.#publish(keepalive.publishAt(this.#now(), first));
   }
 }
 
 const EPOCH = instant(0);
 
 /** The same for messages that are the same but for the moment. */
-const keyOf = ({ every, publishAt }: Keepalive): string =>
+export const keyOf = ({ every, publishAt }: Keepalive): string =>
   JSON.stringify([every, publishAt(EPOCH, true), publishAt(EPOCH, false)]);
 
 /** Chargers of one gateway share a message: it is needed once. */

@@ -14,6 +14,8 @@ export interface Line extends Disposable {
    */
   readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
   readonly hear: (topic: string, payload: Buffer, retained: boolean) => void;
+  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  readonly shows: () => Desired | null;
   readonly brokerUp: () => void;
   readonly brokerDown: () => void;
 }

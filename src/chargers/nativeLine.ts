@@ -1,3 +1,4 @@
+import { amperes } from "../core/units.ts";
 import type { Line, LinePorts } from "./line.ts";
 import { PAST, secondsLeft } from "./line.ts";
 import { readNative, writeSet, type NativeTopics } from "./native.ts";
@@ -8,6 +9,7 @@ export function nativeLine(
   [prefix, site]: readonly [prefix: string, site: string],
   { now, publish, say }: LinePorts,
 ): Line {
+  let limit = amperes(0);
   return {
     topics: [ack, telemetry, online],
     async send(command, lease) {
@@ -18,8 +20,12 @@ export function nativeLine(
     },
     hear(topic, payload, retained) {
       const message = readNative(prefix, site, topic, payload, now(), retained);
-      if (message !== undefined) say(message);
+      if (message === undefined) return;
+      if (message.kind === "telemetry") limit = amperes(message.telemetry.limitA ?? limit);
+      say(message);
     },
+    // 0 may be a pause, or that nobody charges.
+    shows: () => (limit <= 0 ? null : { kind: "current", amperes: limit }),
     brokerUp() {},
     brokerDown() {},
     [Symbol.dispose]() {},

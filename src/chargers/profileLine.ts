@@ -1,5 +1,5 @@
 import { type Command, commandId, type Sent } from "../core/control/command.ts";
-import { type Desired, valueOf } from "../core/control/setpoint.ts";
+import { type Desired, switchedIn, valueOf } from "../core/control/setpoint.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import type { ChargerId, Millis } from "../core/units.ts";
 import { type Line, type LinePorts, PAST, secondsLeft } from "./line.ts";
@@ -7,10 +7,10 @@ import { Presence } from "./presence.ts";
 import type { Bound } from "./profile/bind.ts";
 import { folded, telemetryOf } from "./profile/chargerTelemetry.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
-import { hear, identified } from "./profile/hear.ts";
+import { hear, identified, measuredIn } from "./profile/hear.ts";
 import type { Answer, Means } from "./profile/means.ts";
 import { ordersFor } from "./profile/orders.ts";
-import { confirmation, pictureOf, type Told, withoutMeasurements } from "./profile/picture.ts";
+import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
 import type { Memory } from "./profile/signal.ts";
@@ -38,10 +38,15 @@ export class ProfileLine implements Line {
   readonly #memory: Memory = new Map();
   readonly #presence: Presence;
   #standing: Means = {};
+  /** Something waited at the broker, and its charger has not spoken since. */
+  #hasWaiting = false;
   #order: Order | null = null;
   #acquired = false;
   /** Null: not known, since we have told it nothing since the start. */
   #paused: boolean | null = null;
+  /** That it was switched to by us; null: none, or it was away since; undefined: we have told it nothing since the start. */
+  #phases: number | null | undefined;
+  #isAway = false;
   /** Counts its returns: what left before one may be lost. */
   #returns = 0;
   #bell: NodeJS.Timeout | undefined;
@@ -58,6 +63,9 @@ export class ProfileLine implements Line {
       now: ports.now,
       say: (online, snapshot) => {
         this.#forget();
+        // What it says between going and coming back is of now; one that was off unnoticed has only just come.
+        if (!online || (!snapshot && !this.#isAway)) this.#forgetPhases();
+        this.#isAway = !online;
         ports.say({ kind: "online", charger, online, snapshot });
       },
     });
@@ -68,7 +76,11 @@ export class ProfileLine implements Line {
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
     const { desired } = command;
-    const standing = { acquired: this.#acquired, paused: this.#paused ?? before?.kind === "pause" };
+    const standing = {
+      acquired: this.#acquired,
+      paused: this.#isPaused(command, before),
+      phases: this.#phasesBefore(desired, before),
+    };
     const orders = ordersFor(desired, standing, this.#bound, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
     const { order, needless } = this.#take(command, before, orders.publishes);
@@ -79,7 +91,10 @@ export class ProfileLine implements Line {
       const sent = await publish(topic, payload, { retain: false, expirySeconds });
       if (!sent.ok) return sent;
     }
-    if (returns === this.#returns) this.#acquired = orders.standing.acquired;
+    if (returns === this.#returns) {
+      this.#acquired = orders.standing.acquired;
+      this.#phases = orders.standing.phases;
+    }
     this.#paused = orders.standing.paused;
     this.#arrived(order);
     return { ok: true };
@@ -94,10 +109,15 @@ export class ProfileLine implements Line {
     }
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
     const means = identified(this.#ear, this.#memory, said);
-    this.#hearPresence(topic, means, retained);
-    this.#hearMeans(means, retained);
+    const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
+    this.#hearPresence(topic, means, retained, isWill);
+    this.#hearMeans(means, retained, this.#lastKnown(retained, isWill));
     if (answer !== null && !retained) this.#hearAnswer(answer);
     this.#confirm();
+  }
+
+  shows(): Desired | null {
+    return shownLevel(this.#standing, this.#bound);
   }
 
   brokerUp(): void {
@@ -106,6 +126,7 @@ export class ProfileLine implements Line {
   }
 
   brokerDown(): void {
+    this.#hasWaiting = false;
     clearTimeout(this.#bell);
     this.#presence.brokerDown();
   }
@@ -152,19 +173,29 @@ export class ProfileLine implements Line {
     }, confirmedBy.within);
   }
 
-  #hearPresence(topic: string, { online }: Means, retained: boolean): void {
-    const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
+  #hearPresence(topic: string, { online }: Means, retained: boolean, isWill: boolean): void {
     if (isWill && typeof online === "boolean") this.#presence.willSays(online, retained);
     if (topic === this.#ear.alive && !retained) this.#presence.gaveSign();
   }
 
-  #hearMeans(means: Means, retained: boolean): void {
+  /**
+   * What was measured and waited at the broker, once its charger speaks: it would have told if that had changed. Not if
+   * that is its birth. No verdict rests on it: that would hold against a command what was drawn before it.
+   */
+  #lastKnown(retained: boolean, isWill: boolean): Means {
+    if (retained) this.#hasWaiting = true;
+    if (retained || !this.#hasWaiting) return {};
+    this.#hasWaiting = false;
+    return isWill ? {} : measuredIn(this.#ear, this.#memory);
+  }
+
+  #hearMeans(means: Means, retained: boolean, lastKnown: Means): void {
     const { now, say } = this.#ports;
     const charger = this.#charger;
     const before = this.#standing;
     const told = retained ? withoutMeasurements(means) : means;
     this.#standing = folded(before, told);
-    const telemetry = telemetryOf(told, before, this.#bound.electrics.phases, now());
+    const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#bound.electrics.phases, now());
     const { requestedA } = means;
     // Some have no other word for their limit.
     if (Object.keys(telemetry).length > 1 || requestedA !== undefined)
@@ -206,6 +237,32 @@ export class ProfileLine implements Line {
       value,
       reason,
     } satisfies ChargerMessage);
+  }
+
+  /** What ends a pause is said again with the level until it shows: the charger may not have been there to hear it. */
+  #isPaused(command: Command, before: Desired | null): boolean {
+    const wasPaused = before?.kind === "pause";
+    const { paused, charging } = this.#standing;
+    const isOwed =
+      wasPaused && this.#order?.id === commandId(command) && paused !== false && charging !== true;
+    return isOwed || (this.#paused ?? wasPaused);
+  }
+
+  /** As it was switched by us, as far as that counts for what comes. */
+  #phasesBefore(desired: Desired, before: Desired | null): number | null {
+    const stored = before === null ? null : (switchedIn(before)?.count ?? null);
+    const ours = this.#phases === undefined ? stored : this.#phases;
+    if (desired.kind === "release") return ours ?? stored;
+    const wanted = switchedIn(desired)?.count;
+    // It was away, and says by itself that it still has them.
+    return ours ?? (this.#standing.phases === wanted ? (wanted ?? null) : null);
+  }
+
+  /** Only what it says from now on counts. */
+  #forgetPhases(): void {
+    this.#phases = null;
+    const { phases: _, ...rest } = this.#standing;
+    this.#standing = rest;
   }
 
   /** It came back, or lost what it was told: control has to be taken anew. */

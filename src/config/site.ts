@@ -2,7 +2,7 @@ import { IANAZone } from "luxon";
 import * as z from "zod";
 import type { Charger } from "../core/site/charger.ts";
 import type { Identity, Vehicle } from "../core/site/vehicle.ts";
-import { amperes, chargerId, vehicleId } from "../core/units.ts";
+import { amperes, chargerId, millis, vehicleId } from "../core/units.ts";
 import { atEnd, deadband, minInterval, type controlSection } from "./control.ts";
 import { duration } from "./duration.ts";
 import { nearest } from "./nearest.ts";
@@ -33,6 +33,14 @@ const vehicleName = reads((text) => {
 }, "a text of 1 to 256 characters on one line; one that looks like a number needs quotes");
 
 const current = (most: string) => quantity(1, 1000, "amperes", 32).describe(most);
+
+const phaseSwitching = z.strictObject({
+  every: duration("1m", "24h")
+    .prefault("15m")
+    .describe(
+      "Least time between two switches, 1m to 24h; the make's own is kept too. Meanwhile, and where an event ends sooner, it does what the phases that it has can do, and never more than is asked. A release switches back: one that comes sooner than planned waits, but not one by hand. Default 15m.",
+    ),
+});
 
 export const chargerEntry = z.strictObject({
   id: topicName.describe("Name of one outlet: part of its topics. Required, unique; keep it for good."),
@@ -107,6 +115,16 @@ export const chargerEntry = z.strictObject({
     .describe(
       "Least time that a pause lasts, to protect contactors and vehicles; a pause itself is never delayed. Default 0s.",
     ),
+  minOn: duration("0s", "1h")
+    .prefault("0s")
+    .describe(
+      "Least time that it charges before a pause of our own choice, which only phaseSwitching knows: to go back to three phases for more power. A pause that an event asks for, or leaves too little for anything else, never waits. Default 0s.",
+    ),
+  phaseSwitching: phaseSwitching
+    .optional()
+    .describe(
+      "Lets it be switched to one phase, paused meanwhile, where an event leaves too little for three (2.3 kW is 10 A on one, and less than 6 A on three), and back. A current is asked for each phase, so one phase rarely helps there. Left out: its phases are left alone.",
+    ),
   deadband: deadband.optional().describe("As control.deadband, for this charger. Left out: control's."),
   writesPerHour: z
     .int({ error: "a whole number from 1, e.g. 12" })
@@ -114,7 +132,7 @@ export const chargerEntry = z.strictObject({
     .max(3600)
     .optional()
     .describe(
-      "Most commands in an hour, 1 to 3600; beyond it increases and releases wait, reductions never. Left out: what the make bears, 12 where each write wears it.",
+      "Most commands in an hour, 1 to 3600; beyond it increases wait, a release or the end of a pause for 5 minutes at most, reductions never. Left out: what the make bears, 12 where each write wears it.",
     ),
 });
 
@@ -170,6 +188,8 @@ export const vehicleEntry = z.strictObject({
 
 /** What a native charger is told, A. */
 const FINEST_STEP = 0.1;
+/** Of the pauses around a switch of phases the make knows. */
+const NONE = millis(0);
 
 /** Amperes, watts and null as the core has them; what the charger leaves out is control's. As if it were native. */
 export const chargerOf = (
@@ -193,8 +213,12 @@ export const chargerOf = (
   currentStep: amperes(FINEST_STEP),
   minInterval: entry.minInterval ?? control.minInterval,
   minOff: entry.minOff,
+  minOn: entry.minOn,
+  phaseSwitching:
+    entry.phaseSwitching === undefined ? null : { ...entry.phaseSwitching, settle: NONE, deadTime: NONE },
   writesPerHour: entry.writesPerHour ?? null,
   refresh: control.refresh,
+  refreshesRelease: false,
   deadband: amperes(entry.deadband ?? control.deadband),
 });
 

@@ -1,12 +1,15 @@
-import type { AuditEntry } from "../core/audit.ts";
+import type { AuditEntry, Json } from "../core/audit.ts";
 import { type Command, commandId } from "../core/control/command.ts";
+import { phased } from "../core/control/phases.ts";
 import { type Decision, reconcile } from "../core/control/reconcile.ts";
-import { inWords, valueOf } from "../core/control/setpoint.ts";
+import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../core/control/setpoint.ts";
 import type { Verdict } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { reasonOf } from "../core/reason.ts";
 import { type ChargerId, type Instant, instant } from "../core/units.ts";
+import { weigh } from "./advance.ts";
+import { lookedFor } from "./lend.ts";
 import { inTurn, noteHeld, paceOf } from "./pace.ts";
 import type { Touch } from "./ports.ts";
 
@@ -25,12 +28,16 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     if (charger === undefined) continue;
     depot.dirty.add(id);
     changes.push(...expireHold(depot, id, now));
-    const verdict = depot.verdictOn(charger, now);
-    for (const dispatch of verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled])
-      depot.seen.add(dispatch);
+    weigh(depot, id, now);
+    const lent = lookedFor(depot, charger, now);
+    changes.push(...lent.changes);
+    if (lent.away) continue;
+    const last = depot.commands.get(id);
+    const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
+    if (lookAt !== null) depot.wake(id, lookAt);
     const step = reconcile(verdict, {
       now,
-      last: depot.commands.get(id),
+      last,
       reassert,
       unsure: depot.unsure.has(id),
       startsAllowed: depot.startsAllowed,
@@ -60,7 +67,8 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
   const replaces = depot.commands.get(id)?.command.desired ?? null;
-  const command: Command = { ...decision, ...depot.nextId(), charger: id, decidedAt: now };
+  const desired = onSamePhases(decision.desired, replaces);
+  const command: Command = { ...decision, desired, ...depot.nextId(), charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe";
   const record = {
     command,
@@ -86,12 +94,18 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     event: command.event,
     command: commandId(command),
     words: observing ? `observing, not sent: ${reason.words}` : reason.words,
-    facts: { ...reason, told: { kind: command.desired.kind, ...valueOf(command.desired) } },
+    facts: { ...reason, told: toldOf(desired) },
   };
   return [
     { kind: "audit", entry },
     { kind: "command", record },
   ];
+}
+
+/** What it is told, as the record has it; `phases` only where they were switched. */
+function toldOf(desired: Desired): Json {
+  const phases = switchedIn(desired)?.count;
+  return { kind: desired.kind, ...valueOf(desired), ...(phases === undefined ? {} : { phases }) };
 }
 
 /** Frees chargers by hand: from the events that hold them now until those end; later events still apply. */
@@ -100,6 +114,8 @@ export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant):
   for (const id of chargers) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
+    const loan = depot.loans.get(id);
+    if (loan !== undefined) loan.isRecalled = true;
     const verdict = depot.verdictOn(charger, now);
     const claims = verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled];
     const last = depot.commands.get(id);

@@ -30,6 +30,9 @@ const command = (chosen: Partial<Command> = {}): Command => ({
   ...chosen,
 });
 
+const box = (id: string, duo: number, parentIp: string): Charger =>
+  aCharger({ id, profile: "openwb-secondary", params: { duo, parentIp } });
+
 interface FleetUnderTest extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly messages: ChargerMessage[];
@@ -289,6 +292,24 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/power", "2", { qos: 1 });
     await waitFor(() => depot.messages.length > 0);
     expect(depot.messages).toMatchObject([{ kind: "telemetry", telemetry: { powerW: 2 } }]);
+  });
+
+  test("a charger's own heartbeat can be left out for a while; one that another needs too cannot", async () => {
+    await using broker = await Mosquitto.start();
+    const chargers = [
+      box("bay-01", 0, "192.0.2.1"),
+      box("bay-02", 0, "192.0.2.2"),
+      box("bay-03", 1, "192.0.2.2"),
+    ];
+    await using depot = await aFleet(broker.url, { chargers, profiles: builtIn });
+    const { fleet } = depot;
+    expect(fleet.hush(chargerId("bay-02"))).toBe("bay-03 is kept alive by the same message");
+    expect(fleet.hush(BAY)).toBeTypeOf("function");
+    expect(fleet.shows(BAY)).toBeNull();
+    await using onBox = await anObserver(broker.url);
+    await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/evse_current", "13", { qos: 1 });
+    await waitFor(() => fleet.shows(BAY) !== null);
+    expect(fleet.shows(BAY)).toEqual({ kind: "current", amperes: 13 });
   });
 
   test("a charger on another broker or with another profile is not spoken to in native words", async () => {

@@ -41,3 +41,14 @@ test("while the broker is away nothing is repeated; its return begins anew", () 
   vi.advanceTimersByTime(30_000);
   expect(said).toHaveLength(4);
 });
+
+test("one that is to be left alone hears nothing until it is spoken with again", () => {
+  using heart = aHeart();
+  heart.start();
+  const speakAgain = heart.hush(stations.slice(0, 1).flatMap(keepalivesOf));
+  vi.advanceTimersByTime(60_000);
+  expect(said).toHaveLength(1);
+  speakAgain();
+  vi.advanceTimersByTime(30_000);
+  expect(said).toHaveLength(2);
+});

@@ -107,6 +107,51 @@ test("a pause ends as the make wants it, also one that was told before a restart
   expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
 });
 
+test("what ends a pause is said again with its level, until the charger shows that it took it", async () => {
+  const station = victron();
+  await station.told(PAUSE);
+  const both = ['40/SetCurrent {"value":16}', '40/StartStop {"value":1}'];
+  expect(await station.told(A(16), PAUSE)).toEqual(both);
+  expect(await station.again(A(16), PAUSE)).toEqual(both);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 });
+  expect(await station.again(A(16), PAUSE)).toEqual(both.slice(0, 1));
+});
+
+const onOne = (desired: Desired & { readonly kind: "current" | "pause" }): Desired => ({
+  ...desired,
+  phases: { count: 1, since: now(), chargingSince: null },
+});
+const TEN = { kind: "current", amperes: amperes(10) } as const;
+
+test("phases are told once; anew to a charger that came back, unless it says that it still has them", async () => {
+  const charger = goE();
+  expect(await charger.told(onOne({ kind: "pause" }), PAUSE)).toEqual(["frc/set 1", "psm/set 1"]);
+  expect(await charger.told(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
+  charger.hears("go-eCharger/1/rbt", 1);
+  vi.advanceTimersByTime(10_000);
+  charger.hears("go-eCharger/1/rbt", 1);
+  expect(await charger.again(onOne(TEN))).toEqual(["frc/set 1", "psm/set 1", "amp/set 10", "frc/set 2"]);
+  expect(await charger.told(RELEASE)).toEqual(["frc/set 1", "psm/set 2", "frc/set 0", "amp/set 32"]);
+
+  const box = aLine("warp", { prefix: "w" });
+  await box.told(onOne({ kind: "pause" }), PAUSE);
+  box.hears("w/power_manager/low_level_state", { is_3phase: false }, true);
+  box.hears("w/evse/low_level_state", {});
+  vi.advanceTimersByTime(30_000);
+  box.hears("w/power_manager/low_level_state", { is_3phase: false });
+  box.hears("w/evse/low_level_state", {});
+  expect(await box.told(onOne(TEN))).not.toContainEqual(expect.stringContaining("phases_wanted"));
+});
+
+test("phases that were switched before a restart are not told again, and are given back", async () => {
+  expect(await goE().told(onOne(TEN), onOne({ kind: "pause" }))).toEqual(["amp/set 10", "frc/set 2"]);
+  expect(await goE().told(RELEASE, onOne(TEN))).toContain("psm/set 2");
+  const away = goE();
+  away.hears("go-eCharger/1/rbt", 1);
+  vi.advanceTimersByTime(10_000);
+  expect(await away.told(RELEASE, onOne(TEN))).toContain("psm/set 2");
+});
+
 test("a pause that nobody acknowledged counts, since it may have arrived", async () => {
   const answers: Sent[] = [{ ok: false, retry: true, reason: "no PUBACK" }];
   const published: string[] = [];
@@ -341,3 +386,71 @@ test("power goes as watts where the make takes them", async () => {
   evse.hears("everest_api/e/var/limits", { max_current: 0 });
   expect(evse.acks()).toEqual([]);
 });
+
+const telling = ({ messages }: ReturnType<typeof aLine>) =>
+  messages.flatMap((message) => (message.kind === "telemetry" ? [message.telemetry] : [])).at(-1);
+
+test("what was measured and waited at the broker counts once its charger speaks, but no verdict rests on it", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/nrg", nrg(16), true);
+  charger.hears("go-eCharger/1/eto", 1234, true);
+  expect(charger.messages).toEqual([]);
+  charger.hears("go-eCharger/1/rbt", 1);
+  expect(telling(charger)).toMatchObject({ powerW: 11_040, currentsA: [16, 16, 16] });
+  expect(telling(charger)).not.toHaveProperty("energyWh");
+  expect(charger.picture()).not.toHaveProperty("powerW");
+  const heard = charger.messages.length;
+  charger.hears("go-eCharger/1/rbt", 2);
+  expect(charger.messages).toHaveLength(heard);
+});
+
+test("what a charger now says goes before what waited, and so does what its newer firmware says", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/nrg", nrg(16), true);
+  charger.hears("go-eCharger/1/nrg", nrg(6));
+  expect(telling(charger)).toMatchObject({ powerW: 4140 });
+  const box = aLine("warp", { prefix: "w" });
+  box.hears("w/meter/values", { power: 22_000 }, true);
+  box.hears("w/meters/0/value_ids", [74], true);
+  box.hears("w/meters/0/values", [3000], true);
+  box.hears("w/evse/low_level_state", {});
+  expect(telling(box)).toMatchObject({ powerW: 3000 });
+});
+
+test("what waited for a charger that has only just come is of its life before", () => {
+  const charger = smartevse();
+  charger.hears("S/EVChargePower", "11040", true);
+  charger.hears("S/connected", "offline", true);
+  charger.hears("S/connected", "online");
+  charger.hears("S/State", "Charging");
+  expect(telling(charger)).not.toHaveProperty("powerW");
+  charger.line.brokerDown();
+  charger.hears("S/EVChargePower", "11040", true);
+  charger.hears("S/State", "Charging");
+  expect(telling(charger)).toMatchObject({ powerW: 11_040 });
+});
+
+const RELEASED: Desired = { kind: "release" };
+
+test.each([
+  ["go-e-v2", { serial: "1" }, "go-eCharger/1/amp", "16", A(16)],
+  ["go-e-v2", { serial: "1" }, "go-eCharger/1/amp", "32", RELEASED],
+  ["warp", { prefix: "w" }, "w/evse/external_current", '{"current":13500}', A(13.5)],
+  ["warp", { prefix: "w" }, "w/evse/external_current", "0", PAUSE],
+  ["warp", { prefix: "w" }, "w/evse/state", '{"allowed_charging_current":6000}', null],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "137", A(13.7)],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "0", RELEASED],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "20", null],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "13", A(13)],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "0", null],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "null", null],
+  ["evcc", { id: 1 }, "evcc/loadpoints/1/maxCurrent", "16", null],
+] as const)(
+  "%s with %j that says %s %s stands under what commissioning has to put back",
+  (profile, params, topic, said, shown) => {
+    const charger = aLine(profile, params);
+    expect(charger.line.shows()).toBeNull();
+    charger.hears(topic, said, true);
+    expect(charger.line.shows()).toEqual(shown);
+  },
+);

@@ -36,8 +36,11 @@ test("a charger's limits are amperes and watts, what is not declared is null, an
       currentStep: 0.1,
       minInterval: 5000,
       minOff: 0,
+      minOn: 0,
+      phaseSwitching: null,
       writesPerHour: null,
       refresh: 60_000,
+      refreshesRelease: false,
       deadband: 2,
     },
     {
@@ -58,8 +61,11 @@ test("a charger's limits are amperes and watts, what is not declared is null, an
       currentStep: 0.1,
       minInterval: 0,
       minOff: 0,
+      minOn: 0,
+      phaseSwitching: null,
       writesPerHour: null,
       refresh: 60_000,
+      refreshesRelease: false,
       deadband: 0,
     },
   ]);

@@ -2,6 +2,7 @@ import type { Json } from "../../core/audit.ts";
 import type { Bound } from "./bind.ts";
 import { NATIVE_FILTERS } from "./nativeHear.ts";
 import { readingsOf, type Source, topicsOf } from "./readings.ts";
+import type { SignalName } from "./readingSchema.ts";
 import { renderJson, type Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 
@@ -11,6 +12,8 @@ export interface Ear {
   readonly byTopic: ReadonlyMap<string, readonly Source[]>;
   /** The ways to learn who is there, in order of preference. */
   readonly identities: readonly Source[];
+  /** The ways to learn what is measured at one moment, in order of preference. */
+  readonly instantaneous: readonly Source[];
   /** A message here says that it is there; null: it has a last will. */
   readonly alive: string | null;
   readonly results: Profile["results"];
@@ -19,6 +22,9 @@ export interface Ear {
   /** Everything to subscribe to. */
   readonly filters: readonly string[];
 }
+
+/** A register is none: where it was not told meanwhile, it may have moved on. */
+const INSTANTANEOUS: ReadonlySet<SignalName> = new Set(["powerW", "currentA", "currentsA", "voltagesV"]);
 
 /** Put together once for each charger: its messages may be many. */
 export function earOf({ profile, values }: Bound): Ear {
@@ -33,7 +39,8 @@ export function earOf({ profile, values }: Bound): Ear {
   const told = [...byTopic.keys(), ...(alive === null ? [] : [alive]), ...results.map(({ topic }) => topic)];
   const filters = profile.nativePayloads ? NATIVE_FILTERS : [...new Set(told)];
   const identities = sources.filter(({ signal }) => signal === "vehicleId");
-  return { byTopic, identities, alive, results, native: profile.nativePayloads, filters };
+  const instantaneous = sources.filter(({ signal }) => INSTANTANEOUS.has(signal));
+  return { byTopic, identities, instantaneous, alive, results, native: profile.nativePayloads, filters };
 }
 
 /** Parts of a profile are JSON, and keep their shape. */

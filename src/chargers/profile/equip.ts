@@ -25,7 +25,7 @@ export function boundTo({ params, maxCurrent, phases, voltage }: Charger, profil
 /** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
 export function equipped(
   charger: Charger,
-  { limits, rate, refresh, actions, nativePayloads }: Profile,
+  { limits, rate, refresh, actions, phaseSwitch, nativePayloads }: Profile,
 ): Charger {
   if (nativePayloads) return charger;
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
@@ -51,7 +51,12 @@ export function equipped(
         ? null
         : lesser(charger.maxDischarge, limits.power.discharge),
     minInterval: millis(Math.max(charger.minInterval, rate.minInterval)),
+    phaseSwitching:
+      charger.phaseSwitching === null || actions.setPhases === undefined
+        ? null
+        : { ...phaseSwitch, every: millis(Math.max(charger.phaseSwitching.every, phaseSwitch.every)) },
     refresh: wears || charger.refresh === null ? null : millis(Math.min(charger.refresh, refresh.every)),
+    refreshesRelease: refresh.released,
     writesPerHour: charger.writesPerHour ?? rate.writesPerHour ?? (wears ? WEARING_WRITES_PER_HOUR : null),
   };
 }

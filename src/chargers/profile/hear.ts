@@ -52,6 +52,16 @@ export function identified({ identities }: Ear, memory: Memory, means: Means): M
   return means;
 }
 
+/** What is measured at one moment, as all that the charger said so far has it. */
+export function measuredIn({ instantaneous }: Ear, memory: Memory): Means {
+  const means: Record<string, Json> = {};
+  for (const { signal, composed } of instantaneous) {
+    const told = signal in means ? undefined : composedValue(signal, composed, memory);
+    if (told !== undefined) means[signal] = told.value;
+  }
+  return means;
+}
+
 function answerIn({ results }: Ear, topic: string, payload: string): Answer | null {
   const result = results.find((one) => matches(one.topic, topic));
   if (result === undefined || payload === "") return null;

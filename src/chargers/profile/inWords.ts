@@ -52,13 +52,25 @@ function limits({
   ];
 }
 
-function pace({ refresh, rate, keepalive, deviceTimeout }: Profile): readonly string[] {
+function pace({
+  refresh,
+  rate,
+  keepalive,
+  deviceTimeout,
+  actions,
+  phaseSwitch: { every, settle, deadTime },
+}: Profile): readonly string[] {
   return [
     rate.wear === "none"
       ? `a setpoint is said again every ${spelled(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
       : `each write wears ${rate.wear}: a setpoint is said when it changes, and when the charger comes back`,
     ...(rate.minInterval > 0 ? [`at least ${spelled(rate.minInterval)} between two setpoints`] : []),
     ...(rate.writesPerHour === undefined ? [] : [`at most ${rate.writesPerHour} setpoints an hour`]),
+    ...(actions.setPhases === undefined
+      ? []
+      : [
+          `at least ${spelled(every)} between two switches of phases, with ${spelled(settle)} of pause before and ${spelled(deadTime)} after each`,
+        ]),
     ...keepalive.map(({ every, topic }) => `${topic} every ${spelled(every)}`),
     ...(deviceTimeout === undefined
       ? []

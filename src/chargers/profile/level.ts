@@ -27,9 +27,10 @@ const minCurrent = (bound: Bound): number =>
 
 /** A per phase. */
 export function allowedCurrent(asked: number, bound: Bound): number | null {
-  const capped = Math.min(asked, maxCurrent(bound));
-  if (capped + EPSILON < minCurrent(bound)) return null;
-  const allowed = floorTo(capped, bound.profile.limits.current.step);
+  const [capped, least] = [Math.min(asked, maxCurrent(bound)), minCurrent(bound)];
+  if (capped + EPSILON < least) return null;
+  // What is the minimum but for a binary fraction is not rounded down to below it.
+  const allowed = floorTo(Math.max(capped, least), bound.profile.limits.current.step);
   return allowed > 0 ? allowed : null;
 }
 
@@ -58,6 +59,6 @@ export function allowedPower(asked: number, bound: Bound): PowerLevel | null {
   // Chargers refuse few watts as they refuse few amperes.
   const least = asked < 0 ? 0 : Math.max(power.min, minCurrent(bound) * ratio);
   if (capped + EPSILON < least) return null;
-  const size = floorTo(capped, power.step);
+  const size = floorTo(Math.max(capped, least), power.step);
   return size > 0 ? { kind: "power", watts: asked < 0 ? -size : size } : null;
 }

@@ -1,8 +1,9 @@
-import type { Desired } from "../../core/control/setpoint.ts";
+import { type Desired, switchedIn } from "../../core/control/setpoint.ts";
 import type { Instant } from "../../core/units.ts";
 import type { Bound } from "./bind.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";
+import { placeholdersIn } from "./render.ts";
 
 /** What the daemon knows of how a charger stands. */
 export interface Standing {
@@ -10,6 +11,8 @@ export interface Standing {
   readonly acquired: boolean;
   /** What it was told last was not to charge. */
   readonly paused: boolean;
+  /** Phases that it was switched to; null: not known. */
+  readonly phases: number | null;
 }
 
 export type Orders =
@@ -21,13 +24,14 @@ export type Orders =
 /**
  * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
  * before a pause ends, and a pause ends before control is given back where the make needs that. A limit that would stay
- * after a release is raised.
+ * after a release is raised. Phases are switched only in a pause, and a release gives all of them back.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
   const step = stepOf(desired, bound);
   const needed = step.kind === "release" || standing.acquired ? [] : [{ kind: "acquire" } as const];
+  const phases = phasesFor(desired, standing, bound);
   const publishes: Publish[] = [];
-  for (const action of [...needed, ...inOrder(step, standing.paused, bound)]) {
+  for (const action of [...needed, ...onPhases(phases, step, standing, bound)]) {
     const answer = publishesFor(action, bound, now);
     if (!answer.ok) return answer;
     // Watts and amperes on one topic: the resume would put amperes in the place of the watts.
@@ -39,7 +43,7 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
   return {
     ok: true,
     publishes: withoutRepeats(publishes),
-    standing: { acquired: step.kind !== "release", paused: step.kind === "pause" },
+    standing: { acquired: step.kind !== "release", paused: step.kind === "pause", phases },
   };
 }
 
@@ -63,6 +67,28 @@ function stepOf(desired: Desired, bound: Bound): Step {
     case "release":
       return { kind: desired.kind };
   }
+}
+
+/** What it has afterwards; null: nobody has asked for any, and it is not known. */
+function phasesFor(desired: Desired, standing: Standing, { electrics }: Bound): number | null {
+  if (desired.kind === "release") return standing.phases === null ? null : electrics.phases;
+  return switchedIn(desired)?.count ?? standing.phases;
+}
+
+function onPhases(phases: number | null, step: Step, standing: Standing, bound: Bound): readonly Action[] {
+  const asBefore = inOrder(step, standing.paused, bound);
+  if (phases === null) return asBefore;
+  const switched = (lastCurrentA: number | null): Action => ({ kind: "setPhases", phases, lastCurrentA });
+  if (placeholdersIn(bound.profile.actions.setPhases ?? []).includes("current")) {
+    // Phases and amperes are one message there, and amperes alone would free the phases.
+    return step.kind === "setCurrent"
+      ? asBefore.map((action) => (action === step ? switched(step.currentA) : action))
+      : asBefore;
+  }
+  if (phases === standing.phases) return asBefore;
+  if (step.kind === "pause") return [step, switched(null)];
+  const pause: readonly Action[] = standing.paused ? [] : [{ kind: "pause" }];
+  return [...pause, switched(null), ...inOrder(step, true, bound)];
 }
 
 function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {

@@ -1,6 +1,6 @@
 import type { Desired } from "../../core/control/setpoint.ts";
 import type { Telemetry } from "../../core/site/telemetry.ts";
-import type { Instant } from "../../core/units.ts";
+import { amperes, type Instant } from "../../core/units.ts";
 import type { Bound } from "./bind.ts";
 import { telemetryOf } from "./chargerTelemetry.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
@@ -40,6 +40,23 @@ function showsRelease(limit: number, before: Desired | null, bound: Bound): bool
   if (setsMaximum) return true;
   const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
   return limit > held;
+}
+
+/**
+ * The level that a charger shows it stands under, whoever told it; null: it does not show. What it repeats goes before
+ * what it allows, which others have a say in; where taking control changes more than the limit, that cannot be put back.
+ */
+export function shownLevel(standing: Means, bound: Bound): Desired | null {
+  const { telemetry, actions, releaseKeepsLimit } = bound.profile;
+  if (releaseKeepsLimit && (actions.acquire ?? []).length > 0) return null;
+  const repeats = telemetry.requestedA !== undefined;
+  const level = repeats ? standing.requestedA : standing.limitA;
+  if (level === undefined) return null;
+  if (level === null) return repeats ? { kind: "release" } : null;
+  // What it allows is 0 also when nobody wants to charge.
+  if (level === 0 && repeats) return { kind: "pause" };
+  if (level >= maxCurrent(bound)) return { kind: "release" };
+  return allowedCurrent(level, bound) === null ? null : { kind: "current", amperes: amperes(level) };
 }
 
 /**

@@ -91,6 +91,12 @@ const fields = z.strictObject({
         .boolean()
         .prefault(false)
         .describe("Whether it is sent again when a vehicle is plugged in. Default false."),
+      released: z
+        .boolean()
+        .prefault(false)
+        .describe(
+          "Whether a release is sent again too, since the charger stands still when nobody tells it a level. Default false.",
+        ),
     })
     .prefault({})
     .describe("When the setpoint is sent again although nothing changed."),
@@ -114,6 +120,14 @@ const fields = z.strictObject({
     })
     .prefault({})
     .describe("How often it may be written to."),
+  phaseSwitch: z
+    .strictObject({
+      every: span.prefault("5m").describe("Least time between two switches. Default 5m."),
+      settle: span.prefault("10s").describe("How long it is paused before a switch. Default 10s."),
+      deadTime: span.prefault("60s").describe("How long it stays paused after a switch. Default 60s."),
+    })
+    .prefault({})
+    .describe("With which pauses phases are switched, for chargers that can."),
   telemetry: telemetry.prefault({}).describe("What it tells. Default {}."),
   nativePayloads: z
     .boolean()

@@ -14,6 +14,9 @@ export interface SignalValue {
   readonly kind: string | null;
 }
 
+/** With neutral and to spare; a longer list is none of phases. */
+const MOST_PHASES = 8;
+
 /** What the payloads so far say of a signal; undefined: nothing. */
 export function composedValue(
   signal: SignalName,
@@ -21,29 +24,35 @@ export function composedValue(
   memory: Memory,
 ): SignalValue | undefined {
   const read = (reading: Reading) => readingValue(signal, reading, memory);
-  if ("each" in composed) {
-    const phases = composed.each.map(read);
-    if (phases.every((phase) => phase === undefined)) return undefined;
-    const list = phases.map((phase) => phase?.value ?? null);
-    return { value: list.every((phase) => phase === null) ? null : list, kind: null };
-  }
-  if (!("minus" in composed)) return read(composed);
+  if ("each" in composed) return listOf(composed.each.map((reading) => read(reading)?.value));
+  if (!("minus" in composed)) return isList(signal) ? listIn(signal, composed, memory) : read(composed);
   const [whole, less] = composed.minus.map((reading) => read(reading)?.value);
   if (whole === undefined || less === undefined) return undefined;
   const known = typeof whole === "number" && typeof less === "number";
   return { value: known ? tidy(whole - less) : null, kind: null };
 }
 
-function readingValue(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
+/** One value for each phase; one number is a list of one. */
+function listIn(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
   const raw = rawIn(reading, memory);
   if (raw === undefined) return undefined;
-  if (isList(signal) && isJsonList(raw)) {
-    const list = raw.map((entry) => wordFor(signal, reading, entry) ?? null);
-    return list.length === 0 ? undefined : { value: list, kind: null };
-  }
-  const value = wordFor(signal, reading, raw);
+  const entries = isJsonList(raw) ? raw : [raw];
+  return entries.length > MOST_PHASES
+    ? undefined
+    : listOf(entries.map((entry) => wordFor(signal, reading, entry)));
+}
+
+/** Says something where at least one phase does; null: all are declared unknown. */
+function listOf(phases: readonly (Json | undefined)[]): SignalValue | undefined {
+  if (phases.every((phase) => phase === undefined)) return undefined;
+  const list = phases.map((phase) => phase ?? null);
+  return { value: list.every((phase) => phase === null) ? null : list, kind: null };
+}
+
+function readingValue(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
+  const raw = rawIn(reading, memory);
+  const value = raw === undefined ? undefined : wordFor(signal, reading, raw);
   if (value === undefined) return undefined;
-  // One number for all phases is a list of one; a phase of `each` stays a number.
   return { value, kind: reading.kind === undefined || value === null ? null : kindOf(reading.kind, value) };
 }
 
@@ -98,7 +107,8 @@ function plainWord(signal: SignalName, { scale, rescale }: Reading, raw: Json): 
   const number = numberIn(raw);
   if (number === null || number === undefined) return number;
   const other = rescale !== undefined && number >= rescale.from ? rescale.by : 1;
-  return tidy(number * Number(scale) * other);
+  const scaled = tidy(number * Number(scale) * other);
+  return Number.isFinite(scaled) ? scaled : undefined;
 }
 
 /** To a millionth: 0.1 x 137 is 13.7, not 13.700000000000001. Adding 0 makes -0 a 0. */

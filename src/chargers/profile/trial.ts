@@ -23,15 +23,18 @@ const line = z.object(
     profile: z.string({ error: "profile: the name of a profile" }),
     params: z
       .record(z.string(), scalar, { error: PARAMS })
-      .default({})
+      .nullish()
       .transform((params): Params =>
         Object.fromEntries(
-          Object.entries(params).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+          Object.entries(params ?? {}).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
         ),
       ),
-    action: z.string({ error: "action: a text" }).optional(),
-    input: z.record(z.string(), z.unknown(), { error: "input: an object" }).default({}),
-    topic: z.string({ error: "topic: a text" }).optional(),
+    action: z.string({ error: "action: a text" }).nullish(),
+    input: z
+      .record(z.string(), z.unknown(), { error: "input: an object" })
+      .nullish()
+      .transform((input) => input ?? {}),
+    topic: z.string({ error: "topic: a text" }).nullish(),
     payload: z.json().optional(),
   },
   { error: NOT_JSON },
@@ -69,8 +72,8 @@ export function trial(profiles: Profiles, now: () => Instant): (text: string) =>
       return wrong(`unknown profile ${JSON.stringify(name)}; there are ${[...profiles.keys()].join(", ")}`);
     const tried = triedOf(chargers, profile, read.data);
     if (!tried.ok) return wrong(tried.reason);
-    if (action !== undefined && topic === undefined) return act(tried.bound, action, input, now());
-    if (topic !== undefined && action === undefined) return listen(tried.ear, tried.memory, topic, payload);
+    if (action != null && topic == null) return act(tried.bound, action, input, now());
+    if (topic != null && action == null) return listen(tried.ear, tried.memory, topic, payload);
     return wrong("either an action or a topic with its payload");
   };
 }

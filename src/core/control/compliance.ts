@@ -2,8 +2,8 @@ import type { Charger } from "../site/charger.ts";
 import type { Telemetry } from "../site/telemetry.ts";
 import type { Vehicle } from "../site/vehicle.ts";
 import type { Millis } from "../units.ts";
-import { wattsPerAmpere } from "./limits.ts";
-import { type Desired, inWords, type Setpoint } from "./setpoint.ts";
+import { asSwitched, wattsPerAmpere } from "./limits.ts";
+import { type Desired, inWords, type Setpoint, switchedIn } from "./setpoint.ts";
 
 /** How a command is judged by what the charger then reports and draws. */
 export interface JudgeSettings {
@@ -36,7 +36,7 @@ export function complianceWith(
   vehicle: Vehicle | null,
   settings: Judged,
 ): Compliance {
-  const ratio = wattsPerAmpere(charger, vehicle, null);
+  const ratio = wattsPerAmpere(asSwitched(charger, desired), vehicle, null);
   switch (desired.kind) {
     case "current":
     case "power":
@@ -48,10 +48,15 @@ export function complianceWith(
   }
 }
 
-function withLevel(setpoint: Setpoint, told: Telemetry, ratio: number, settings: Judged): Compliance {
+function withLevel(
+  setpoint: Desired & Setpoint,
+  told: Telemetry,
+  ratio: number,
+  settings: Judged,
+): Compliance {
   const level = setpoint.kind === "current" ? setpoint.amperes : setpoint.watts / ratio;
   const most = level + tolerance(level, settings);
-  const drawn = drawnBy(told, ratio);
+  const drawn = switchedIn(setpoint) === null ? drawnBy(told, ratio) : drawnInAll(told, ratio);
   if (told.limitA === undefined && drawn === null) return UNKNOWN;
   const seen = seenIn(told, drawn);
   if ((told.limitA ?? 0) > most || (drawn ?? 0) > most) {
@@ -112,6 +117,12 @@ const tolerance = (level: number, { amperes, percent }: Judged): number =>
 function drawnBy({ currentsA, powerW }: Telemetry, ratio: number): number | null {
   if (currentsA !== undefined && currentsA.length > 0) return Math.max(...currentsA);
   return powerW === undefined ? null : powerW / ratio;
+}
+
+/** Where phases were switched: on others than it was told, its power shows it and its largest phase does not. */
+function drawnInAll({ currentsA = [], powerW }: Telemetry, ratio: number): number | null {
+  const drawn = [...currentsA, ...(powerW === undefined ? [] : [powerW / ratio])];
+  return drawn.length === 0 ? null : Math.max(...drawn);
 }
 
 const toTenths = (amperes: number): number => Math.round(amperes * 10) / 10;

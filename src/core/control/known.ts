@@ -23,6 +23,8 @@ export type KnownEvent =
       readonly source: "webhook" | "fetch";
       readonly receivedAt: Instant;
       readonly endings: readonly Ending[];
+      /** The most report descriptors that any revision had: each ends sent or flagged, whatever became of it (L3). */
+      readonly descriptors: number;
     }
   /** A tombstone: only a newer revision, or a later fetch that holds the event, revives it. */
   | {
@@ -32,4 +34,5 @@ export type KnownEvent =
       readonly watermark: Instant;
       readonly receivedAt: Instant;
       readonly endings: readonly Ending[];
+      readonly descriptors: number;
     };

@@ -1,7 +1,7 @@
 import type { Charger } from "../site/charger.ts";
 import type { Vehicle } from "../site/vehicle.ts";
 import { type Amperes, amperes, type Watts, watts } from "../units.ts";
-import { type Desired, inWords, type Setpoint } from "./setpoint.ts";
+import { type Desired, inWords, type Setpoint, switchedIn } from "./setpoint.ts";
 
 /** Something that changed what an event asked for, in words for people and as values. */
 export interface Limit {
@@ -13,7 +13,10 @@ export interface Limit {
     | "zero"
     | "cannot discharge"
     | "takes amperes"
-    | "discharge maximum";
+    | "discharge maximum"
+    | "one phase"
+    | "phase switch"
+    | "phase interval";
   readonly asked: string;
   readonly allowed: string;
 }
@@ -62,6 +65,12 @@ export function wattsPerAmpere(
     Math.abs(measuredVoltage - charger.voltage) <= VOLTAGE_TOLERANCE * charger.voltage;
   return phases * (believed ? Math.round(measuredVoltage / VOLTAGE_STEP) * VOLTAGE_STEP : charger.voltage);
 }
+
+/** A charger as it stands under what it was told: with the phases that it was switched to. */
+export const asSwitched = <C extends Pick<Charger, "phases">>(charger: C, desired: Desired): C => {
+  const switched = switchedIn(desired);
+  return switched === null ? charger : { ...charger, phases: Math.min(charger.phases, switched.count) };
+};
 
 /**
  * What of a setpoint the charger and the vehicle allow: in amperes where it takes no watts, capped by their maxima in A

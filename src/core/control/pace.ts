@@ -1,12 +1,17 @@
-import { after, earlier, type Instant } from "../units.ts";
-import type { CommandRecord } from "./command.ts";
+import { after, earlier, type Instant, minutes } from "../units.ts";
+import type { Command, CommandRecord } from "./command.ts";
 import { riseOf } from "./ramp.ts";
-import type { Desired } from "./setpoint.ts";
+import { type Desired, switchedIn } from "./setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** What holds an increase back, and until when. */
 export interface Held {
-  readonly by: "minimum interval" | "minimum off time" | "writes per hour" | "release ramp";
+  readonly by:
+    | "minimum interval"
+    | "minimum off time"
+    | "writes per hour"
+    | "release ramp"
+    | "phase interval";
   readonly until: Instant;
 }
 
@@ -17,6 +22,9 @@ export interface Pace {
   /** The site's ramp lets it through. */
   readonly rampAt: Instant;
 }
+
+/** For the sake of wear a release, or the end of a pause, waits no longer than this after what went out before it. */
+const LONGEST_FOR_WEAR = minutes(5);
 
 /** Why an increase has to wait; null: it need not. A reduction never does: no protection of hardware delays one. */
 export function heldBy(
@@ -36,11 +44,38 @@ export function heldBy(
   const brakes: readonly Held[] = [
     { by: "minimum interval", until: interval },
     { by: "minimum off time", until: off },
-    { by: "writes per hour", until: writableAt },
+    { by: "writes per hour", until: bearableAt(command, verdict, writableAt) },
     { by: "release ramp", until: isRise(command.desired, desired, verdict) ? rampAt : now },
+    { by: "phase interval", until: switchableBack(command.desired, desired, verdict, now) },
   ];
   const held = brakes.reduce((longest, brake) => (brake.until > longest.until ? brake : longest));
   return held.until > now ? held : null;
+}
+
+/**
+ * When wear lets an increase through. A vehicle that is free, or that stood still, is not kept waiting for the writes of
+ * the last hour: those can be no more than one each five minutes, and what was only made longer keeps its end.
+ */
+function bearableAt(
+  { desired, decidedAt, until, cause }: Command,
+  { winner }: Verdict,
+  writableAt: Instant,
+): Instant {
+  if (winner !== null && desired.kind !== "pause") return writableAt;
+  const longest = after(decidedAt, LONGEST_FOR_WEAR);
+  return earlier(writableAt, cause === "held" && until !== null ? earlier(longest, until) : longest);
+}
+
+/** A release gives all phases back, and a charger is not switched more often than it may be, unless a person says so. */
+function switchableBack(
+  from: Desired,
+  to: Desired,
+  { charger: { phaseSwitching }, hold }: Verdict,
+  now: Instant,
+): Instant {
+  const switched = switchedIn(from);
+  const switches = to.kind === "release" && switched?.count === 1 && phaseSwitching !== null && hold === null;
+  return switches && switched.since <= now ? after(switched.since, phaseSwitching.every) : now;
 }
 
 /** In watts or in amperes, a rise is a rise; a charger without a vehicle draws nothing more. */
@@ -75,5 +110,7 @@ export function heldInWords({ by }: Held, writesPerHour: number | null): string 
       return `it bears ${writesPerHour} writes an hour`;
     case "release ramp":
       return "others rise first (release ramp)";
+    case "phase interval":
+      return "its phases were switched just now (phase switching)";
   }
 }

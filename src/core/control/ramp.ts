@@ -2,7 +2,7 @@ import type { Charger } from "../site/charger.ts";
 import type { Vehicle } from "../site/vehicle.ts";
 import { after, type ChargerId, type Instant, later, type Millis, millis, minutes } from "../units.ts";
 import type { CommandRecord } from "./command.ts";
-import { wattsPerAmpere } from "./limits.ts";
+import { asSwitched, wattsPerAmpere } from "./limits.ts";
 import type { Desired } from "./setpoint.ts";
 
 /** How fast the levels of the site may rise together: A per phase or W, a minute. */
@@ -23,7 +23,7 @@ export function riseOf(
   const level = (desired: Desired): number => {
     switch (desired.kind) {
       case "current":
-        return desired.amperes * ratio;
+        return desired.amperes * wattsPerAmpere(asSwitched(charger, desired), vehicle, null);
       case "power":
         return desired.watts;
       case "pause":

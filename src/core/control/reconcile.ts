@@ -2,7 +2,7 @@ import { after, earlier, type EventId, type Instant, type VehicleId } from "../u
 import type { Cause, Command, CommandRecord } from "./command.ts";
 import { limit, wattsPerAmpere } from "./limits.ts";
 import { type Held, heldBy, type Pace } from "./pace.ts";
-import type { Desired } from "./setpoint.ts";
+import { type Desired, switchedIn } from "./setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** A new command in the making: all but its number. */
@@ -124,12 +124,12 @@ const isAtRest = ({ cause }: Command): boolean => cause === "ended" || cause ===
 /** The command that stands: sent again when it never arrived, when someone came back, or when its lease wants renewing. */
 function standing(
   last: CommandRecord,
-  { charger: { refresh } }: Verdict,
+  { charger: { refresh, refreshesRelease } }: Verdict,
   { now, reassert }: Situation,
 ): Step & { kind: "again" | "nothing" } {
   const { command, progress, sentAt, sends } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
-  const isRelease = command.desired.kind === "release";
+  const isRelease = command.desired.kind === "release" && !refreshesRelease;
   if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
   // Nothing holds any more: who has taken its release need not hear of it at once because someone came back.
@@ -146,6 +146,7 @@ function standing(
 
 const isSame = (decision: Decision, { command }: CommandRecord): boolean =>
   sameLevel(decision.desired, command.desired) &&
+  samePhases(decision.desired, command.desired) &&
   decision.until === command.until &&
   decision.vehicle === command.vehicle &&
   decision.event === command.event &&
@@ -171,6 +172,12 @@ function sameLevel(a: Desired, b: Desired): boolean {
       return a.kind === b.kind;
   }
 }
+
+/** Who says nothing of phases leaves them as they are. */
+const samePhases = (a: Desired, b: Desired): boolean => {
+  const [wanted, stands] = [switchedIn(a)?.count, switchedIn(b)?.count ?? 3];
+  return wanted === undefined || wanted === stands;
+};
 
 /** An increase smaller than the dead band keeps the level; a reduction always passes. */
 function withDeadband(decision: Decision, { command }: CommandRecord, verdict: Verdict): Decision {

@@ -6,6 +6,7 @@ import { arbitrate } from "./arbitrate.ts";
 import type { Dispatch } from "./expand.ts";
 import type { Hold } from "./hold.ts";
 import { type Limit, limit, wattsPerAmpere } from "./limits.ts";
+import { type PhaseChoice, phaseChoice } from "./phaseChoice.ts";
 import type { Desired } from "./setpoint.ts";
 import type { ControlSettings } from "./settings.ts";
 
@@ -19,6 +20,8 @@ export interface Verdict {
   readonly overruled: readonly Dispatch[];
   readonly desired: Desired;
   readonly limits: readonly Limit[];
+  /** What could be done on one phase and on three; null: its phases are left alone. */
+  readonly phases: PhaseChoice | null;
   /** The winner's own window end. */
   readonly until: Instant | null;
   /** An operator's hold that set dispatches aside. */
@@ -50,7 +53,12 @@ export function verdict(circumstances: Circumstances, settings: ControlSettings)
   const { winner, overruled } = arbitrate(applicable, settings, ratio);
   const held = applicable.length < holding.length ? hold : null;
   const common = { charger, occupant, vehicle, hold: held };
-  if (winner === null) return { ...common, winner, overruled, desired: RELEASE, limits: [], until: null };
-  const { desired, limits } = limit(winner.setpoint, charger, vehicle, measuredVoltage, measuredPhases);
-  return { ...common, winner, overruled, desired, limits, until: winner.until };
+  if (winner === null)
+    return { ...common, winner, overruled, desired: RELEASE, limits: [], phases: null, until: null };
+  const phases = phaseChoice(winner.setpoint, charger, vehicle, measuredVoltage);
+  const { desired, limits } =
+    phases === null
+      ? limit(winner.setpoint, charger, vehicle, measuredVoltage, measuredPhases)
+      : phases.on[phases.best ?? 3];
+  return { ...common, winner, overruled, desired, limits, phases, until: winner.until };
 }

@@ -7,6 +7,16 @@ export type AtEnd =
   | { readonly kind: "current"; readonly amperes: Amperes }
   | { readonly kind: "power"; readonly watts: Watts };
 
+/** How often, and with which pauses, a charger may be switched between one phase and three. */
+export interface PhaseSwitching {
+  /** Least time from one switch to the next. */
+  readonly every: Millis;
+  /** How long it is paused before it is switched. */
+  readonly settle: Millis;
+  /** How long it stays paused after it. */
+  readonly deadTime: Millis;
+}
+
 /** One outlet, as the configuration declares it. A limit that was not declared is null. */
 export interface Charger {
   readonly id: ChargerId;
@@ -32,10 +42,16 @@ export interface Charger {
   readonly minInterval: Millis;
   /** Least time between a pause and what ends it. */
   readonly minOff: Millis;
+  /** Least time between the end of a pause and one that only a switch of phases needs. */
+  readonly minOn: Millis;
+  /** Null: its phases are left alone. */
+  readonly phaseSwitching: PhaseSwitching | null;
   /** Most commands in an hour; null: any number. */
   readonly writesPerHour: number | null;
   /** How often a standing command is sent again; null: only with a reason, since every write wears it. */
   readonly refresh: Millis | null;
+  /** Whether a release is sent again as well: it stands still when nobody tells it a level. */
+  readonly refreshesRelease: boolean;
   /** Smallest increase worth a message: A for currents, times phases and voltage for powers. */
   readonly deadband: Amperes;
 }

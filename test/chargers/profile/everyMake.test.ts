@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Params } from "../../../src/chargers/profile/bind.ts";
+import { telemetryOf } from "../../../src/chargers/profile/chargerTelemetry.ts";
 import { earOf } from "../../../src/chargers/profile/ear.ts";
 import { hear } from "../../../src/chargers/profile/hear.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "../../../src/chargers/profile/level.ts";
@@ -139,8 +140,11 @@ describe("every built-in make", () => {
       if (name === "twcmanager") continue;
       const bound = boundTo(name, params);
       const desired = { kind: "current", amperes: amperes(16) } as const;
-      const orders = ordersFor(desired, { acquired: false, paused: true }, bound, NOON);
-      expect([name, orders.ok && orders.standing]).toEqual([name, { acquired: true, paused: false }]);
+      const orders = ordersFor(desired, { acquired: false, paused: true, phases: null }, bound, NOON);
+      expect([name, orders.ok && orders.standing]).toEqual([
+        name,
+        { acquired: true, paused: false, phases: null },
+      ]);
       const pause = publishesFor({ kind: "pause" }, bound, NOON);
       const said = orders.ok ? orders.publishes.map(({ topic }) => topic) : [];
       const paused = pause.ok ? pause.publishes.map(({ topic }) => topic) : [];
@@ -154,22 +158,31 @@ describe("every built-in make", () => {
   test("survives every payload on every topic of its own, and says only what it can", () => {
     const KEYS =
       /^(powerW|energyWh|sessionEnergyWh|currentA|currentsA|voltagesV|limitA|requestedA|plugged|charging|paused|error|state|vehicleId|vehicleIdKind|socPct|phases|online)$/;
+    const NUMBERS = /^(powerW|energyWh|sessionEnergyWh|currentA|limitA|requestedA|socPct|phases)$/;
     const payload = fc.oneof(
       fc.string(),
       fc.json(),
-      fc.constantFrom("", "null", "NaN", "1e999", "{}", "[]", "[null]"),
+      fc.constantFrom("", "null", "NaN", "1e999", "1e308", "-1e305", "{}", "[]", "[null]", "16", "[[1]]"),
+      fc.array(fc.oneof(fc.double(), fc.constantFrom(null, "a", [1], 1e308)), { maxLength: 20 }).map(inJson),
     );
+    const fits = (key: string, value: unknown): boolean => {
+      if (key === "currentsA" || key === "voltagesV")
+        return value === null || (Array.isArray(value) && value.every(isNumberOrNull));
+      return NUMBERS.test(key) ? isNumberOrNull(value) : typeof value !== "object" || value === null;
+    };
     fc.assert(
       fc.property(make, payload, fc.nat(), (name, said, pick) => {
         const ear = earOf(boundTo(name, CONTRACT[name] ?? {}));
         const topic = ear.filters[pick % ear.filters.length] ?? "";
         const { means } = hear(ear, new Map(), topic.replaceAll("+", "x"), said);
-        return Object.entries(means).every(
-          ([key, value]) => KEYS.test(key) && value !== undefined && !Number.isNaN(value),
-        );
+        telemetryOf(means, {}, 3, NOON);
+        return Object.entries(means).every(([key, value]) => KEYS.test(key) && fits(key, value));
       }),
+      { numRuns: 2000 },
     );
   });
 });
 
+const inJson = (value: unknown): string => JSON.stringify(value);
+const isNumberOrNull = (value: unknown): boolean => value === null || Number.isFinite(value);
 const sibling = (topic: string): string => topic.split("/").slice(0, -1).join("/");

@@ -26,6 +26,8 @@ test.each([
   [{ step: 0.001, scale: 1000 }, 13.9999, 13_999],
   [{ step: 0.1, scale: 10 }, 13.7, 137],
   [{ step: 1 }, 5.999_999_999, 6],
+  [{ step: 0.001, scale: 1000 }, 5.999_999_9, 6000],
+  [{ step: 0.01 }, 5.999_999_9, 6],
 ])(
   "with %j %d A is %d on the wire: binary fractions are forgiven, nothing is rounded up",
   (more, asked, wire) => {

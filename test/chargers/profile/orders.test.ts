@@ -12,7 +12,7 @@ const FREE: Desired = { kind: "release" };
 function said(profile: string, params: Params, desired: Desired, standing: Partial<Standing>) {
   const orders = ordersFor(
     desired,
-    { acquired: true, paused: false, ...standing },
+    { acquired: true, paused: false, phases: null, ...standing },
     boundTo(profile, params),
     NOON,
   );
@@ -28,7 +28,12 @@ test("a charger that runs is told no more than its level", () => {
 });
 
 test("the level is set before a pause ends, so nothing is drawn at the old one", () => {
-  const orders = ordersFor(AT_13, { acquired: true, paused: true }, boundTo("go-e-v2", goE), NOON);
+  const orders = ordersFor(
+    AT_13,
+    { acquired: true, paused: true, phases: null },
+    boundTo("go-e-v2", goE),
+    NOON,
+  );
   expect(orders).toMatchObject({
     publishes: [
       { topic: "go-eCharger/000001/amp/set", payload: "13" },
@@ -65,7 +70,7 @@ test("control is taken once, before the first level", () => {
 test("a level below the minimum is a pause, and the charger stands paused", () => {
   const orders = ordersFor(
     { kind: "current", amperes: amperes(5) },
-    { acquired: true, paused: true },
+    { acquired: true, paused: true, phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
@@ -89,7 +94,12 @@ test("a release ends the pause first where it does not do so by itself", () => {
 });
 
 test("a limit that would stay after a release is raised behind it", () => {
-  const orders = ordersFor(FREE, { acquired: false, paused: false }, boundTo("go-e-v2", goE), NOON);
+  const orders = ordersFor(
+    FREE,
+    { acquired: false, paused: false, phases: null },
+    boundTo("go-e-v2", goE),
+    NOON,
+  );
   expect(orders).toMatchObject({
     publishes: [
       { topic: "go-eCharger/000001/frc/set", payload: "0" },
@@ -108,6 +118,82 @@ test("watts after a pause are not replaced by amperes", () => {
   ]);
   expect(said("go-e-v2", goE, power, { paused: true })).toEqual(["set 16", "set 2"]);
   expect(said("go-e-v2", goE, { kind: "power", watts: watts(-5000) }, {})).toEqual(["set 1"]);
+});
+
+const on = (count: 1 | 3, desired: Desired & { readonly kind: "current" | "pause" }): Desired => ({
+  ...desired,
+  phases: { count, since: NOON, chargingSince: null },
+});
+const AT_10 = { kind: "current", amperes: amperes(10) } as const;
+const PAUSE = { kind: "pause" } as const;
+const levelled = (profile: string, params: Params, desired: Desired, standing: Partial<Standing>) => {
+  const orders = ordersFor(
+    desired,
+    { acquired: true, paused: false, phases: null, ...standing },
+    boundTo(profile, params),
+    NOON,
+  );
+  if (!orders.ok) return orders.reason;
+  return orders.publishes.map(({ topic, payload }) => `${topic.split("/").slice(-2).join("/")} ${payload}`);
+};
+
+test("phases are switched behind a pause, and a level waits for them in it", () => {
+  expect(levelled("go-e-v2", goE, on(1, PAUSE), { paused: true })).toEqual(["frc/set 1", "psm/set 1"]);
+  expect(levelled("go-e-v2", goE, on(1, AT_10), { paused: true, phases: 1 })).toEqual([
+    "amp/set 10",
+    "frc/set 2",
+  ]);
+  expect(levelled("go-e-v2", goE, on(1, AT_10), { phases: 1 })).toEqual(["amp/set 10"]);
+  const box = { parentIp: "192.0.2.1" };
+  expect(levelled("openwb-secondary", box, on(3, PAUSE), { paused: true, phases: 1 })).toEqual([
+    "data/set_current 0",
+    "data/phases_to_use 3",
+    "data/trigger_phase_switch true",
+  ]);
+});
+
+test("a level for a charger whose phases are not known is told in a pause of its own", () => {
+  expect(levelled("smartevse", smartevse, on(1, AT_10), { acquired: false })).toEqual([
+    "Set/Mode Pause",
+    "Set/EnableC2 1",
+    "Set/Mode Normal",
+    "Set/CurrentOverride 100",
+  ]);
+  const orders = ordersFor(
+    on(1, AT_10),
+    { acquired: true, paused: true, phases: null },
+    boundTo("go-e-v2", goE),
+    NOON,
+  );
+  expect(orders).toMatchObject({ standing: { paused: false, phases: 1 } });
+});
+
+test("a release gives all phases back, where they were switched", () => {
+  expect(levelled("go-e-v2", goE, FREE, { phases: 1 })).toEqual([
+    "frc/set 1",
+    "psm/set 2",
+    "frc/set 0",
+    "amp/set 32",
+  ]);
+  expect(levelled("warp", { prefix: "w" }, FREE, { phases: 1, paused: true })).toEqual([
+    'power_manager/external_control_update {"phases_wanted":3}',
+    'evse/external_current_update {"current":32000}',
+  ]);
+  expect(levelled("go-e-v2", goE, FREE, { phases: 3 })).toEqual(["frc/set 0", "amp/set 32"]);
+});
+
+test("where phases and amperes are one message, each level says both, and watts take all phases again", () => {
+  const evse = { evse: "e" };
+  const told = (desired: Desired, standing: Partial<Standing>) =>
+    levelled("everest-api-legacy", evse, desired, standing);
+  expect(told(on(1, PAUSE), { paused: true })).toEqual(["cmd/pause_charging true"]);
+  expect(told(on(1, AT_10), { paused: true, phases: 1 })).toEqual([
+    'cmd/set_limit_amps_phases {"amps":10,"phases":1}',
+    "cmd/resume_charging true",
+  ]);
+  expect(told(on(1, AT_10), { phases: 1 })).toEqual(['cmd/set_limit_amps_phases {"amps":10,"phases":1}']);
+  const power: Desired = { kind: "power", watts: watts(6900) };
+  expect(told(power, { phases: 1 })).toEqual(["cmd/set_limit_watts 6900"]);
 });
 
 test("what a make cannot do is said, not half done", () => {

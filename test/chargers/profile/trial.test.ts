@@ -47,6 +47,16 @@ test("a payload without its quotes is taken as its text", () => {
   });
 });
 
+test("null says what absence says, all over a line", () => {
+  const nothing = { params: null, input: null, topic: null };
+  expect(answer({ profile: "native", ...nothing, action: "acquire" })).toMatchObject({ publishes: [] });
+  const charger = { profile: "go-e-v2", params };
+  expect(answer({ ...charger, action: "release", input: null })).toMatchObject({ publishes: [{}] });
+  expect(answer({ ...charger, action: null, topic: "go-eCharger/000001/amp", payload: null })).toEqual({
+    means: { requestedA: null },
+  });
+});
+
 test("chargers do not hear each other", () => {
   const ask = trial(builtIn, () => NOON);
   const line = (id: number, phase: number) =>

@@ -51,6 +51,17 @@ test("power is judged as power, where only that is measured", () => {
   expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
 });
 
+test("one that draws on more phases than it was switched to does not follow, by its power or its phases", () => {
+  const one: Desired = { ...sixteen, phases: { count: 1, since: instant(0), chargingSince: null } };
+  expect(judged(one, { currentsA: [16, 0, 0], powerW: 3_680 }).kind).toBe("followed");
+  expect(judged(one, { currentsA: [16, 16, 16], powerW: 11_040 })).toEqual({
+    kind: "notFollowed",
+    words: "told 16 A on 1 phase, draws 48 A",
+  });
+  expect(judged(one, { currentsA: [17] }).kind).toBe("notFollowed");
+  expect(judged(one, { limitA: 16 })).toEqual({ kind: "followed", words: "reports a limit of 16 A" });
+});
+
 test("a charger that tells nothing of limits or current cannot be judged", () => {
   expect(judged(sixteen, { state: "charging" })).toEqual({ kind: "unknown" });
   expect(judged(sixteen, { currentsA: [] })).toEqual({ kind: "unknown" });

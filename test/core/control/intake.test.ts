@@ -102,7 +102,14 @@ test("a delete of an event never heard of leaves a tombstone: what was sent befo
   const { known, outcome } = take(undefined, deleted());
   expect([outcome, known]).toEqual([
     "withdrawn",
-    { kind: "withdrawn", id: "EV-7731", watermark: at("04:10"), receivedAt: at("04:10"), endings: [] },
+    {
+      kind: "withdrawn",
+      id: "EV-7731",
+      watermark: at("04:10"),
+      receivedAt: at("04:10"),
+      endings: [],
+      descriptors: 0,
+    },
   ]);
   expect(take(known, rev("04:00"), "04:11").outcome).toBe("stale");
 });

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { limit, wattsPerAmpere } from "../../../src/core/control/limits.ts";
+import { asSwitched, limit, wattsPerAmpere } from "../../../src/core/control/limits.ts";
 import { inWords, type Setpoint } from "../../../src/core/control/setpoint.ts";
-import { amperes, watts } from "../../../src/core/units.ts";
+import { amperes, instant, watts } from "../../../src/core/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 
 const A = (level: number): Setpoint => ({ kind: "current", amperes: amperes(level) });
@@ -73,6 +73,13 @@ test("a vehicle never counts more phases than the charger has, and without one t
   expect(wattsPerAmpere(aCharger(), aVehicle({ phases: 1 }), null)).toBe(230);
   expect(wattsPerAmpere(aCharger(), null, null)).toBe(690);
   expect(inWords(limit(A(40), aCharger(), null).desired)).toBe("32 A");
+});
+
+test("a charger has as many phases as it was switched to, and never more than it is wired with", () => {
+  const on = (count: 1 | 3) => ({ ...A(10), phases: { count, since: instant(0), chargingSince: null } });
+  expect(asSwitched(aCharger(), on(1)).phases).toBe(1);
+  expect(asSwitched(aCharger({ phases: 2 }), on(3)).phases).toBe(2);
+  expect(asSwitched(aCharger(), A(10)).phases).toBe(3);
 });
 
 test("a measured voltage is believed within 10 % of the declared one, in steps of 5 V", () => {

@@ -7,7 +7,7 @@ import { amperes, chargerId, instant, seconds, watts } from "../../../src/core/u
 import { aCharger } from "../../support/aCharger.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
-const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
+const A = (value: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(value) });
 const W = (value: number): Desired => ({ kind: "power", watts: watts(value) });
 const [ONE, TWO, THREE] = ["bay-01", "bay-02", "bay-03"].map(chargerId) as [never, never, never];
 const later = (by: number) => instant(NOON + seconds(by));
@@ -25,6 +25,8 @@ test.each([
 
 test("in watts it is what the amperes come to, or what the charger has", () => {
   expect(riseOf(A(10), { kind: "release" }, aCharger(), null, "W")).toBe(22 * 690);
+  const one: Desired = { ...A(10), phases: { count: 1, since: NOON, chargingSince: null } };
+  expect(riseOf({ kind: "pause" }, one, aCharger(), null, "W")).toBe(2300);
   const dc = aCharger({ maxCurrent: null, maxPower: watts(150_000) });
   expect(riseOf(W(50_000), { kind: "release" }, dc, null, "W")).toBe(100_000);
 });

@@ -252,6 +252,16 @@ test("a release is refreshed until it is followed, or three times", () => {
   expect(released({ progress: "followed" })).toBe("nothing");
 });
 
+const freeWithout = (record: Partial<CommandRecord>, situation: Partial<Situation> = {}) =>
+  look(should([], { refreshesRelease: true }), told(RELEASE, {}, record), { now: at("05:11"), ...situation })
+    .kind;
+
+test("a charger that stands still without us is told that it is free as often as anything else", () => {
+  expect(freeWithout({ progress: "followed", sends: 40 })).toBe("again");
+  expect(freeWithout({ progress: "followed" }, { now: at("05:10:30") })).toBe("nothing");
+  expect(freeWithout({ progress: "accepted" }, { now: at("05:10:30"), reassert: true })).toBe("again");
+});
+
 test("who comes back is told of a release again, unless it has taken it", () => {
   expect(released({ sends: 4 }, { reassert: true })).toBe("again");
   const soon = { now: at("05:10:30"), reassert: true };

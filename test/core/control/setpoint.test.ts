@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type Desired, inWords, valueOf } from "../../../src/core/control/setpoint.ts";
-import { amperes, watts } from "../../../src/core/units.ts";
+import { type Desired, inWords, onSamePhases, valueOf } from "../../../src/core/control/setpoint.ts";
+import { amperes, instant, watts } from "../../../src/core/units.ts";
 
 test("every level is said with its unit, for people and for programs", () => {
   const all: Desired[] = [
@@ -16,4 +16,19 @@ test("every level is said with its unit, for people and for programs", () => {
     { value: null, unit: null },
     { value: null, unit: null },
   ]);
+});
+
+test("switched phases are said, and stay as they are with what says nothing of them", () => {
+  const phases = { count: 1, since: instant(0), chargingSince: null } as const;
+  const ten = { kind: "current", amperes: amperes(10) } as const;
+  const pause: Desired = { kind: "pause" };
+  const one: Desired = { kind: "pause", phases };
+  expect(inWords(onSamePhases(ten, one))).toBe("10 A on 1 phase");
+  expect(inWords({ kind: "pause", phases: { ...phases, count: 3 } })).toBe("pause on 3 phases");
+  expect(onSamePhases(pause, one)).toEqual(one);
+  expect(onSamePhases(pause, null)).toEqual(pause);
+  expect(onSamePhases(pause, ten)).toEqual(pause);
+  expect(onSamePhases({ kind: "release" }, one)).toEqual({ kind: "release" });
+  const three: Desired = { ...ten, phases: { ...phases, count: 3 } };
+  expect(onSamePhases(three, one)).toEqual(three);
 });

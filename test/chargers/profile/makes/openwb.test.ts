@@ -63,6 +63,14 @@ describe("an openWB 2 as a secondary", () => {
     ]);
   });
 
+  test("rubbish in place of a list by phase is a list all the same, or nothing", () => {
+    expect(box.means(`${GET}/currents`, "16")).toEqual({ currentsA: [16] });
+    expect(box.means(`${GET}/currents`, [16, null, "a"])).toEqual({ currentsA: [16, null, null] });
+    expect(box.means(`${GET}/currents`, [null, null, null])).toEqual({ currentsA: null });
+    for (const rubbish of [[], [[16], {}], Array.from({ length: 9 }, () => 16), { l1: 16 }, "1e999"])
+      expect(box.means(`${GET}/currents`, rubbish)).toEqual({});
+  });
+
   test("tells its limit in amperes, some units in hundredths", () => {
     expect(box.means(`${GET}/evse_current`, "16")).toEqual({ limitA: 16 });
     expect(box.means(`${GET}/evse_current`, "1600")).toEqual({ limitA: 16 });

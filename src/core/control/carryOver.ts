@@ -1,0 +1,36 @@
+import type { Instant, VehicleId } from "../units.ts";
+import type { Agenda } from "./agenda.ts";
+import type { Dispatch } from "./expand.ts";
+
+/** What the record has a word on already, so that it does not say it again. */
+interface Marks {
+  readonly seen: WeakSet<Dispatch>;
+  readonly nowhere: WeakSet<Dispatch>;
+}
+
+interface Plans {
+  readonly before: Agenda;
+  readonly after: Agenda;
+  readonly vehicles: Iterable<VehicleId>;
+  /** What had begun by then was looked at, or said to be missed. */
+  readonly lookedAt: Instant;
+}
+
+/**
+ * Everything was planned anew, after a restart, a failed commit, or because the clock was set back: the same windows
+ * stay as they were marked. Of those that are not planned any more, or were planned by a run before, what had begun
+ * was accounted for: it may be open again, and is missed only once.
+ */
+export function carryOver({ before, after, vehicles, lookedAt }: Plans, { seen, nowhere }: Marks): void {
+  for (const vehicle of vehicles) {
+    const planned = before.of(vehicle);
+    for (const dispatch of after.of(vehicle)) {
+      const twin = planned.find((other) => isSameWindow(other, dispatch));
+      if (twin === undefined ? dispatch.from <= lookedAt : seen.has(twin)) seen.add(dispatch);
+      if (twin !== undefined && nowhere.has(twin)) nowhere.add(dispatch);
+    }
+  }
+}
+
+const isSameWindow = (a: Dispatch, b: Dispatch): boolean =>
+  a.event.id === b.event.id && a.from === b.from && a.until === b.until;

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { Agenda } from "../../../src/core/control/agenda.ts";
+import { carryOver } from "../../../src/core/control/carryOver.ts";
+import type { Dispatch } from "../../../src/core/control/expand.ts";
+import { eventId, instant, vehicleId } from "../../../src/core/units.ts";
+import { aDispatch } from "../../support/anEvent.ts";
+
+const bus = vehicleId("veh-1");
+const window = (event: string, from: number, until = from + 10): Dispatch =>
+  aDispatch({ vehicle: bus, from: instant(from), until: instant(until) }, { id: event });
+
+function agendaOf(...dispatches: readonly Dispatch[]): Agenda {
+  const agenda = new Agenda();
+  for (const dispatch of dispatches) agenda.replace(dispatch.event.id, [dispatch], instant(0));
+  return agenda;
+}
+
+function marksAfter(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  marked: { readonly seen?: Dispatch; readonly nowhere?: Dispatch },
+) {
+  const [seen, nowhere] = [marked.seen, marked.nowhere].map(
+    (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
+  );
+  if (seen === undefined || nowhere === undefined) throw new Error("unreachable");
+  const lookedAt = instant(50);
+  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], lookedAt };
+  carryOver(plans, { seen, nowhere });
+  const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
+    after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));
+  return { seen: marksOf(seen), nowhere: marksOf(nowhere) };
+}
+
+test("what was weighed, or found at no charger, stays so when everything is planned anew", () => {
+  const [seen, nowhere, open] = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
+  const after = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
+  expect(marksAfter([seen, nowhere, open], after, { seen, nowhere })).toEqual({
+    seen: ["EV-1"],
+    nowhere: ["EV-2"],
+  });
+});
+
+test("F21: what is not planned any more was accounted for, if it had begun by the last look", () => {
+  expect(marksAfter([], [window("EV-1", 20), window("EV-2", 50), window("EV-3", 51)], {})).toEqual({
+    seen: ["EV-1", "EV-2"],
+    nowhere: [],
+  });
+});
+
+test("another window of the same event is another window", () => {
+  const seen = window("EV-1", 60);
+  expect(marksAfter([seen], [window("EV-1", 61)], { seen }).seen).toEqual([]);
+  expect(marksAfter([seen], [window("EV-1", 60, 90)], { seen }).seen).toEqual([]);
+  expect(marksAfter([seen], [window("EV-2", 60)], { seen }).seen).toEqual([]);
+});
