@@ -2,7 +2,6 @@ import { siteCalendar } from "./calendar.ts";
 import type { Config } from "./config/schema.ts";
 import type { KnownEvent } from "./core/control/known.ts";
 import { type ProofInput, proofFacts } from "./core/proof/compose.ts";
-import type { Fact } from "./core/proof/fact.ts";
 import { sealed } from "./core/proof/seal.ts";
 import { type Format, spelled } from "./core/proof/spelling.ts";
 import { comparableDays } from "./core/reporting/baseline.ts";
@@ -28,10 +27,19 @@ export type Proven =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string };
 
+/** Work that can be left at any step and gone on with. */
+type Steps<Result> = Generator<void, Result>;
+
 /** At once: for a verb, which has nothing else to do. */
-export function proofNow(event: string, format: Format, sources: ProofSources): Proven {
-  const facts = factsOn(event, sources);
-  return typeof facts === "string" ? refused(facts) : written([...facts], format, sources);
+export const proofNow = (event: string, format: Format, sources: ProofSources): Proven =>
+  atOnce(proving(event, format, sources));
+
+/** All steps, one after the other. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 /** The loop is given back after this long, ms: chargers do not wait for a proof. */
@@ -44,37 +52,31 @@ export async function proofGently(
   sources: ProofSources & { readonly monotonic: () => number },
 ): Promise<Proven> {
   const { monotonic } = sources;
-  const facts = factsOn(event, sources);
-  if (typeof facts === "string") return refused(facts);
-  const sofar: Fact[] = [];
-  let began = monotonic();
-  for (const fact of facts) {
-    sofar.push(fact);
+  const steps = proving(event, format, sources);
+  for (let began = monotonic(); ;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
     if (monotonic() - began < TURN) continue;
     await new Promise((resolve) => setImmediate(resolve));
     began = monotonic();
   }
-  return written(sofar, format, sources);
 }
 
 const refused = (reason: string): Proven => ({ ok: false, reason });
 
-const written = (facts: readonly Fact[], format: Format, { siteKey }: ProofSources): Proven => ({
-  ok: true,
-  text: spelled(sealed(facts, siteKey), format),
-});
-
-/** A text says why there are none. The record is read at once, as it is now; the readings as they are asked for. */
-function factsOn(id: string, sources: ProofSources): Iterable<Fact> | string {
+/** The record as it is now, then the readings vehicle by vehicle, then all of it line by line. */
+function* proving(id: string, format: Format, sources: ProofSources): Steps<Proven> {
   const { config, store, siteKey, now, known } = sources;
   const event = eventId(id);
-  const record = store.eventRows(event, known === null ? instant(0) : overSince(known));
+  const record = yield* store.eventRows(event, known === null ? instant(0) : overSince(known));
   if (!record.ok)
-    return `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`;
+    return refused(
+      `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`,
+    );
   const { rows, checkpoint } = record;
   if (rows.length === 0 && known === null) {
     const pruned = checkpoint === null ? "" : "; the oldest rows of the record are no longer kept";
-    return `nothing is known of an event ${event}${pruned}`;
+    return refused(`nothing is known of an event ${event}${pruned}`);
   }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const chargers = new Map(config.chargers.map((charger) => [charger.id, charger]));
@@ -98,7 +100,12 @@ function factsOn(id: string, sources: ProofSources): Iterable<Fact> | string {
       body: store.report(record.name)?.body ?? null,
     })),
   };
-  return proofFacts(input);
+  const lines: string[] = [];
+  for (const line of spelled(sealed(proofFacts(input), siteKey), format)) {
+    lines.push(line);
+    yield;
+  }
+  return { ok: true, text: lines.join("\n") };
 }
 
 /** More reports on one event than this are not meant. */

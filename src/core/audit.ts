@@ -16,7 +16,7 @@ export type AuditKind =
   | "outcome"
   /** A window that passed while nobody could act on it, or a vehicle that was at no charger. */
   | "missed"
-  /** A charger under a command of ours fell silent, or is heard again. */
+  /** A charger under a command of ours, a broker or the partner fell silent, or is heard again. */
   | "silence"
   /** Prices came, or stopped coming. */
   | "prices"

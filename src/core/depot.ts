@@ -2,11 +2,13 @@ import { hash } from "node:crypto";
 
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
+import { carryOver } from "./control/carryOver.ts";
 import type { CommandRecord } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
 import type { KnownEvent } from "./control/known.ts";
+import type { Loan } from "./control/loan.ts";
 import type { Held } from "./control/pace.ts";
 import { Ramp } from "./control/ramp.ts";
 import type { ControlSettings } from "./control/settings.ts";
@@ -21,7 +23,15 @@ import { Silence } from "./site/silence.ts";
 import type { Telemetry } from "./site/telemetry.ts";
 import type { Vehicle } from "./site/vehicle.ts";
 import { Writes } from "./site/writes.ts";
-import { type ChargerId, earlier, type EventId, type Instant, minutes, type VehicleId } from "./units.ts";
+import {
+  type ChargerId,
+  earlier,
+  type EventId,
+  type Instant,
+  later,
+  minutes,
+  type VehicleId,
+} from "./units.ts";
 
 export interface DepotSetup {
   readonly chargers: readonly Charger[];
@@ -77,11 +87,13 @@ export class Depot {
   /** Chargers whose increase has to wait, and for what. */
   readonly held = new Map<ChargerId, Held>();
   readonly writes = new Writes();
+  /** Chargers that commissioning has. */
+  readonly loans = new Map<ChargerId, Loan>();
   /** Null: the site may rise at once. */
   readonly ramp: Ramp | null;
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
-  /** Dispatches that a look has weighed, won or lost. */
+  /** Dispatches that a look has weighed, won or lost: they are not missed. */
   readonly seen = new WeakSet<Dispatch>();
   /** Chargers that were told nothing yet since the state was lost. */
   readonly unsure: Set<ChargerId>;
@@ -125,10 +137,12 @@ export class Depot {
     this.commands.clear();
     this.holds.clear();
     this.undurable.clear();
+    const before = this.agenda;
     this.agenda = new Agenda();
     // A clock that was set back since: what it has still ahead of it was not looked at.
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
     for (const known of remembered.events) this.remember(known, this.lookedAt);
+    this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
     for (const record of remembered.commands) {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";
       if (!neverSent) this.commands.set(record.command.charger, record);
@@ -153,9 +167,15 @@ export class Depot {
 
   /** Plans everything anew after the clock was set back: what had ended by it may be open again. */
   replan(now: Instant): void {
+    const { agenda, lookedAt } = this;
     this.agenda = new Agenda();
     this.lookedAt = now;
     for (const known of this.known.values()) this.remember(known, now);
+    this.#carryOver(agenda, lookedAt ?? now);
+  }
+
+  #carryOver(before: Agenda, lookedAt: Instant): void {
+    carryOver({ before, after: this.agenda, vehicles: this.vehicles.keys(), lookedAt }, this);
   }
 
   /** Number of the next command. */

@@ -45,4 +45,8 @@ export interface Remembered {
   readonly outbox: readonly ReportRecord[];
   /** The last moment at which somebody certainly looked; null: never. */
   readonly lookedAt: Instant | null;
+  /** When the last row was written: a clock that is behind it is doubted. Null: there is none. */
+  readonly recordedAt: Instant | null;
+  /** The last sign of life, to within a minute; null: never. */
+  readonly aliveAt: Instant | null;
 }

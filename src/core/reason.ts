@@ -142,6 +142,12 @@ function limitInWords({ by, asked, allowed }: Limit): string {
       return `${asked} asked: ${allowed}`;
     case "takes amperes":
       return `${asked} asked, at this charger ${allowed}`;
+    case "one phase":
+      return `${asked} asked, less than three phases can: on ${allowed}`;
+    case "phase switch":
+      return `paused to be switched to ${asked}`;
+    case "phase interval":
+      return `${asked} would do it, but phases are not switched that often: ${allowed}`;
     case "cannot discharge":
       return `${asked} asked, it cannot feed back: ${allowed}`;
   }

@@ -32,17 +32,28 @@ export function advance(depot: Depot, now: Instant): Advanced {
     }
   }
   depot.lookedAt = now;
-  // Nobody looked while such a window was open: the daemon was down, or the clock jumped over it (DESIGN 5.7).
+  // The daemon was down while such a window was open, the clock jumped over it, or nothing new was to start (DESIGN 5.7).
   const unseen = ended.filter(
-    (dispatch) =>
-      dispatch.from > before &&
-      dispatch.cutAt === null &&
-      !depot.seen.has(dispatch) &&
-      !depot.nowhere.has(dispatch),
+    (dispatch) => dispatch.cutAt === null && !depot.seen.has(dispatch) && !depot.nowhere.has(dispatch),
   );
   const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
-  const rows = [...unseen.map((dispatch) => missed(depot, dispatch, now)), ...nowhere(depot, vehicles, now)];
+  const rows = [
+    ...unseen.map((dispatch) => missed(depot, dispatch, before, now)),
+    ...nowhere(depot, vehicles, now),
+  ];
   return { touched, late, changes: [...looked, ...rows] };
+}
+
+/**
+ * Someone looks at a charger: what holds there is not missed, but for what may not start yet, as the partner was not
+ * asked or the clock is doubted (DESIGN 5.7).
+ */
+export function weigh(depot: Depot, charger: ChargerId, now: Instant): void {
+  const occupant = depot.plugs.at(charger);
+  if (occupant.kind !== "vehicle") return;
+  const running = depot.commands.get(charger)?.command.event;
+  for (const dispatch of depot.agenda.holding(occupant.vehicle, now))
+    if (depot.startsAllowed || dispatch.event.id === running) depot.seen.add(dispatch);
 }
 
 /** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */
@@ -62,10 +73,11 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
   return changes;
 }
 
-function missed(depot: Depot, dispatch: Dispatch, now: Instant): Change {
+function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): Change {
+  const why = dispatch.from > before ? "nobody looked in that time" : "nothing new was to start in that time";
   const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
   const span = `${depot.wallClock(dispatch.from)} to ${depot.wallClock(dispatch.until)}`;
-  return row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: nobody looked in that time`);
+  return row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`);
 }
 
 const row = (dispatch: Dispatch, at: Instant, words: string): Change => ({

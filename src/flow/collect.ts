@@ -1,33 +1,71 @@
 import type { Command } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import { firstWhere } from "../core/reporting/bisect.ts";
-import { type Reading, readingsOf, toldBy } from "../core/reporting/reading.ts";
+import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
+import { flows, upheld } from "../core/reporting/upheld.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import type { ChargerId, Instant } from "../core/units.ts";
+import {
+  between,
+  type ChargerId,
+  type Instant,
+  instant,
+  type Millis,
+  millis,
+  type VehicleId,
+} from "../core/units.ts";
 
 /** Of one charger in a minute, more messages than this are not stored: one that flips its state on and on (F95). */
 const MOST_A_MINUTE = 120;
 const MINUTE = 60_000;
+/** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
+const MOST_UPHELD = 5_000;
 
 /** What was kept of a charger, and how much of it in this minute. */
 interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
+  /** What it said last, for as long as that stands. */
+  readonly said: Map<Reading["kind"], Measured | Stated>;
+  heardAt: Instant | null;
+  /** When it was heard last while energy flowed. */
+  flowedAt: Instant;
   /** When the last message was from, and what was not kept of it. */
   at: number;
   passedOver: readonly Reading[];
+  /** The next start or end of what the vehicle on it is asked, as of the last message. */
+  turnsAt: number;
   minute: number;
   count: number;
 }
 
-const freshShelf = (): Shelf => ({ newest: new Map(), at: Infinity, passedOver: [], minute: 0, count: 0 });
+const freshShelf = (): Shelf => ({
+  newest: new Map(),
+  said: new Map(),
+  heardAt: null,
+  flowedAt: instant(0),
+  at: Infinity,
+  passedOver: [],
+  turnsAt: Infinity,
+  minute: 0,
+  count: 0,
+});
+
+export interface Collecting {
+  /** Of the reports to come, the edges of intervals near now, in order. */
+  readonly edges: () => readonly Instant[];
+  readonly maxGap: Millis;
+  /** Whether the broker of a charger is there. */
+  readonly isLinked: (charger: ChargerId) => boolean;
+}
 
 /**
- * Turns what chargers say, and what they are told, into the readings worth keeping. On both sides of an edge (in
- * order) the message next to it is kept whole: a register is booked to one side of it or the other.
+ * Turns what chargers say, and what they are told, into the readings worth keeping. On both sides of an edge the
+ * message next to it is kept whole: a register is booked to one side of it or the other.
  */
-export function collector(depot: Depot, edges: () => readonly Instant[]) {
+export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting) {
   const shelves = new Map<ChargerId, Shelf>();
+  /** One may come late, or be lost with a commit: three in the longest gap. */
+  const every = millis(maxGap / 3);
 
   const shelfOf = (charger: ChargerId): Shelf => {
     const shelf = shelves.get(charger) ?? freshShelf();
@@ -35,14 +73,28 @@ export function collector(depot: Depot, edges: () => readonly Instant[]) {
     return shelf;
   };
 
+  const vehicleAt = (charger: ChargerId): VehicleId | null => {
+    const occupant = depot.plugs.at(charger);
+    return occupant.kind === "vehicle" ? occupant.vehicle : null;
+  };
+
+  const nextTurn = (vehicle: VehicleId | null, at: Instant): number => {
+    const planned = vehicle === null ? [] : depot.agenda.of(vehicle);
+    return planned.reduce(
+      (next, { from, until }) =>
+        from > at ? Math.min(next, from) : until > at ? Math.min(next, until) : next,
+      Infinity,
+    );
+  };
+
   /** Everything next to an edge, otherwise what is worth it. */
   const choose = (shelf: Shelf, readings: readonly Reading[], at: Instant): readonly Reading[] => {
     const near = edges();
-    const next = near[firstWhere(near, (edge) => edge > shelf.at)];
-    const isAcross = next !== undefined && next <= at;
+    const next = near[firstWhere(near, (edge) => edge > shelf.at)] ?? Infinity;
+    const isAcross = shelf.at < at && Math.min(next, shelf.turnsAt) <= at;
     const kept = isAcross ? [...shelf.passedOver, ...readings] : thin(shelf.newest, readings);
-    shelf.at = at;
     shelf.passedOver = isAcross ? [] : readings.filter((reading) => !kept.includes(reading));
+    shelf.at = at;
     return kept;
   };
 
@@ -56,24 +108,80 @@ export function collector(depot: Depot, edges: () => readonly Instant[]) {
     return kept;
   };
 
+  /** It is there: what it said last still holds, unless it was silent for so long that nobody can say. */
+  const heardNow = (shelf: Shelf, now: Instant): void => {
+    if (shelf.heardAt !== null && between(shelf.heardAt, now) > maxGap) shelf.said.clear();
+    shelf.heardAt = now;
+  };
+
+  const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
+    upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
+
+  const taken = (charger: ChargerId, message: ChargerMessage & { kind: "telemetry" }, now: Instant) => {
+    const shelf = shelfOf(charger);
+    heardNow(shelf, now);
+    const vehicle = vehicleAt(charger);
+    const record = depot.commands.get(charger);
+    const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
+    const command = isOut ? record.command : null;
+    const readings = readingsOf({ charger, vehicle }, message.telemetry, now, command);
+    if (flows(shelf.said)) shelf.flowedAt = now;
+    for (const reading of readings)
+      if (reading.kind !== "setpoint" && reading.quality !== "implausible")
+        shelf.said.set(reading.kind, reading);
+    const at = readings[0]?.at ?? now;
+    const kept = choose(shelf, readings, at);
+    shelf.turnsAt = nextTurn(vehicle, at);
+    return [...keep(shelf, kept, now), ...keep(shelf, still(charger, shelf, now), now)];
+  };
+
   return {
     /** Of one message: to be called once it has changed who is where. */
     heard(message: ChargerMessage, now: Instant): readonly Reading[] {
-      if (message.kind !== "telemetry" || !depot.chargers.has(message.charger)) return [];
-      const { charger, telemetry } = message;
-      const occupant = depot.plugs.at(charger);
-      const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-      const record = depot.commands.get(charger);
-      const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
-      const readings = readingsOf({ charger, vehicle }, telemetry, now, isOut ? record.command : null);
+      const { charger } = message;
+      if (!depot.chargers.has(charger)) return [];
       const shelf = shelfOf(charger);
-      return keep(shelf, choose(shelf, readings, readings[0]?.at ?? now), now);
+      switch (message.kind) {
+        case "telemetry":
+          return taken(charger, message, now);
+        case "ack":
+          heardNow(shelf, now);
+          return keep(shelf, still(charger, shelf, now), now);
+        case "online":
+          if (message.online) heardNow(shelf, now);
+          else shelf.said.clear();
+          return [];
+        case "forgot":
+          shelf.said.clear();
+          return [];
+        case "rubbish":
+          return [];
+      }
     },
 
     /** Of one command that went out, its refreshes included: a charger may never say anything itself. */
     told(command: Command, now: Instant): readonly Reading[] {
       const shelf = shelfOf(command.charger);
       return keep(shelf, thin(shelf.newest, [toldBy(command, now)]), now);
+    },
+
+    /** Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. */
+    upheld(now: Instant): readonly Reading[] {
+      const readings: (readonly Reading[])[] = [];
+      for (const [charger, shelf] of shelves) {
+        if (readings.length >= MOST_UPHELD) break;
+        const isThere = depot.presenceOf(charger).online === true && isLinked(charger);
+        if (!isThere || depot.silence.has(charger)) continue;
+        const kept = keep(shelf, still(charger, shelf, now), now);
+        if (kept.length > 0) readings.push(kept);
+      }
+      return readings.flat();
+    },
+
+    /** What the chargers of this broker said while it was away was not heard. */
+    brokerReturned(broker: string): void {
+      for (const [charger, { said }] of shelves)
+        if (depot.chargers.get(charger)?.broker === broker) said.clear();
     },
   };
 }

@@ -31,6 +31,8 @@ export interface ControlSources {
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
   readonly freed$: Observable<readonly ChargerId[]>;
+  /** A charger that commissioning has done with: what it was told before is lost on it. */
+  readonly handedBack$: Observable<ChargerId>;
 }
 
 /** How many publishes are on their way at once; a broker that wants fewer is obeyed by its session. */
@@ -57,6 +59,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((chargers) => () => stages.free(chargers))),
+    sources.handedBack$.pipe(map((charger) => () => stages.handedBack(charger))),
   );
   const elsewhere$ = merge(boundary$, heard$, everyone$).pipe(
     inTurns(),

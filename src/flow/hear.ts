@@ -6,6 +6,7 @@ import { type Instant, millis, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
+import { offOrOn } from "./silence.ts";
 
 export interface Heard {
   readonly changes: readonly Change[];
@@ -41,7 +42,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       depot.dirty.add(charger);
       // A retained "true" tells how things stand; only one that follows "false", or that is live, is a return.
       const returned = message.online && (!message.snapshot || before.online === false);
-      return returned ? { ...NOTHING, touched: [{ charger, reassert: true }] } : NOTHING;
+      const changes = offOrOn(depot, charger, before, message.online, now);
+      return { ...NOTHING, changes, touched: returned ? [{ charger, reassert: true }] : [] };
     }
     case "forgot":
       return { ...NOTHING, touched: [{ charger, reassert: true }] };

@@ -19,7 +19,7 @@ const MOST_RESENDS = 3;
 /** Holds what a charger reports against what it was told, once it had the time to get there. */
 export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant): Judged {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
-  if (charger === undefined || record === undefined) return NOTHING;
+  if (charger === undefined || record === undefined || depot.loans.has(id)) return NOTHING;
   if (record.judgeAt === null || now < record.judgeAt) return NOTHING;
   const { command, progress, replaces, resends } = record;
   const vehicle = command.vehicle === null ? null : (depot.vehicles.get(command.vehicle) ?? null);

@@ -3,32 +3,35 @@ import { backoff } from "../core/backoff.ts";
 import { type Command, commandId, type CommandRecord, type Sent } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
-import { after, type Instant, seconds } from "../core/units.ts";
+import { after, type Instant, iso, seconds, type Window } from "../core/units.ts";
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = seconds(60);
 
 /**
  * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
- * a refresh that went well adds no row. `fraction` in [0, 1) spreads the retries.
+ * a refresh that went well adds no row. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
+ * the retries.
  */
 export function outcome(
   depot: Depot,
   command: Command,
   sent: Sent,
-  now: Instant,
+  tried: Window,
   fraction: number,
 ): readonly Change[] {
+  const now = tried.until;
+  const sentAt = iso(tried.from);
   const record = depot.commands.get(command.charger);
   // A newer decision took its place while it was on its way: that one will have its own outcome.
   if (record === undefined || commandId(record.command) !== commandId(command)) {
-    return [outcomeRow(command, now, spoken(sent), { sent: sent.ok })];
+    return [outcomeRow(command, now, spoken(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) })];
   }
   depot.dirty.add(command.charger);
-  return sent.ok ? arrived(depot, record, now) : failed(depot, record, sent.reason, now, fraction);
+  return sent.ok ? arrived(depot, record, sentAt, now) : failed(depot, record, sent.reason, now, fraction);
 }
 
-function arrived(depot: Depot, record: CommandRecord, now: Instant): readonly Change[] {
+function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Instant): readonly Change[] {
   const first = record.progress === "planned";
   const next: CommandRecord = {
     ...record,
@@ -50,6 +53,7 @@ function arrived(depot: Depot, record: CommandRecord, now: Instant): readonly Ch
     outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
       progress: "acknowledged",
       ms: took,
+      sentAt,
     }),
     { kind: "command", record: next },
   ];

@@ -38,6 +38,8 @@ export interface ReportPorts {
   readonly durable: () => Promise<Committed>;
   /** What is stored, for starting over after a failed commit. */
   readonly remembered: () => Pick<Remembered, "duties" | "outbox">;
+  /** Whether the broker of a charger is there, so that it would be heard if it spoke. */
+  readonly isLinked: (charger: ChargerId) => boolean;
   /** On disk within ten seconds. */
   readonly keep: (readings: readonly Reading[]) => void;
   /** Forgets a few readings that are too old. */

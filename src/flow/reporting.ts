@@ -18,12 +18,16 @@ export interface ReportSources {
   readonly told$: Observable<Command>;
   /** Something was committed that may have changed an event. */
   readonly changed$: Observable<unknown>;
+  /** This broker is there again. */
+  readonly brokerUp$: Observable<string>;
   /** Reports that a person wants sent again. */
   readonly resend$: Observable<ReportRecord>;
 }
 
 /** Readings that are too old go in small steps. */
 const PRUNE_EVERY = 60_000;
+/** What chargers do not say because it has not changed is kept all the same, well before it would look like a gap. */
+const UPHOLD_EVERY = 30_000;
 
 /**
  * The whole of reporting: what chargers say is kept; a report whose time has come is composed from it and committed,
@@ -37,7 +41,8 @@ export function reporting(
   ports: ReportPorts,
 ): Observable<unknown> {
   const stages = reportStages(desk, depot, rules, ports);
-  const collect = collector(depot, stages.edges);
+  const { maxGap } = rules.settings;
+  const collect = collector(depot, { edges: stages.edges, maxGap, isLinked: ports.isLinked });
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 
@@ -46,6 +51,8 @@ export function reporting(
     tap((messages) => ports.keep(messages.flatMap((message) => collect.heard(message, ports.now())))),
   );
   const told$ = sources.told$.pipe(tap((command) => ports.keep(collect.told(command, ports.now()))));
+  const upheld$ = interval(UPHOLD_EVERY).pipe(tap(() => ports.keep(collect.upheld(ports.now()))));
+  const returned$ = sources.brokerUp$.pipe(tap((broker) => collect.brokerReturned(broker)));
   const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));
 
   // What an overlap skips, the look that is under way finds, or the alarm that follows it.
@@ -63,5 +70,5 @@ export function reporting(
   );
   const pruning$ = interval(PRUNE_EVERY).pipe(tap(() => ports.prune(rules.keepReadings)));
 
-  return merge(heard$, told$, sending$, composing$, pruning$);
+  return merge(returned$, heard$, told$, upheld$, sending$, composing$, pruning$);
 }

@@ -1,8 +1,8 @@
 import { inWords } from "../core/control/setpoint.ts";
-import type { Depot } from "../core/depot.ts";
+import type { Depot, Presence } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import type { ChargerId, Instant, Millis } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
 import type { Touch } from "./ports.ts";
 
 export interface Fallen {
@@ -28,7 +28,10 @@ export function fallSilent(
     const words = `${id} is unreachable: nothing was heard of it for ${silentAfter / 1000} s`;
     const told = standing(depot, id);
     if (told === null) warnings.push(words);
-    else changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told }));
+    else {
+      const since = iso(instant(now - silentAfter));
+      changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told, since }));
+    }
   }
   return { changes, warnings };
 }
@@ -45,8 +48,24 @@ export function heardAgain(
   if (silentFor === null) return { changes: [], touched: [] };
   depot.dirty.add(id);
   const words = `${id} is heard again after ${Math.round(silentFor / 1000)} s`;
-  const changes = standing(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor })];
+  const changes =
+    standing(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
   return { changes, touched: [{ charger: id, reassert: true }] };
+}
+
+/** One that says, or whose broker says, that it is off under a command of ours; and that it is there again (F91). */
+export function offOrOn(
+  depot: Depot,
+  id: ChargerId,
+  before: Presence,
+  online: boolean,
+  now: Instant,
+): readonly Change[] {
+  const told = standing(depot, id);
+  if (told === null || (online ? before.online !== false : before.online === false)) return [];
+  return online
+    ? [row(id, now, `${id} is online again`, { over: true })]
+    : [row(id, now, `${id} is offline; it was told ${told}`, { warning: "offline", told, since: iso(now) })];
 }
 
 /** What a charger stands under, in words; null: nothing of ours. */
@@ -59,8 +78,17 @@ const row = (
   charger: ChargerId,
   at: Instant,
   words: string,
-  facts: Readonly<Record<string, string | number>>,
+  facts: Readonly<Record<string, string | number | boolean>>,
 ): Change => ({
   kind: "audit",
-  entry: { at, kind: "silence", charger, vehicle: null, event: null, command: null, words, facts },
+  entry: {
+    at,
+    kind: "silence",
+    charger,
+    vehicle: null,
+    event: null,
+    command: null,
+    words,
+    facts: { outage: "charger", ...facts },
+  },
 });

@@ -4,7 +4,7 @@ import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
 import { chargerState } from "../core/site/chargerState.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, type Millis, millis } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
 import { advance, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
@@ -24,7 +24,12 @@ const jumped = (jump: Millis, at: Instant): Change => ({
     event: null,
     command: null,
     words: `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
-    facts: { jumpMs: jump },
+    facts: {
+      jumpMs: jump,
+      outage: "clock",
+      since: iso(instant(Math.min(at, at - jump))),
+      over: true,
+    },
   },
 });
 
@@ -51,7 +56,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
 
   const maySend = (charger: ChargerId): boolean =>
-    !depot.inFlight.has(charger) && !depot.undurable.has(charger);
+    !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
 
   /**
    * At most one in flight per charger: one that is being sent to keeps its place and waits. Goes on where it stopped:
@@ -70,8 +75,9 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     if (known === undefined) return;
     const { command, replaces } = known;
     const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
+    const from = ports.now();
     const came = await ports.send(command, lease, replaces);
-    ports.write(outcome(depot, command, came, ports.now(), ports.random()));
+    ports.write(outcome(depot, command, came, { from, until: ports.now() }, ports.random()));
     const record = depot.commands.get(charger);
     if (came.ok && record !== undefined) sent.set(charger, record);
   };
@@ -101,9 +107,12 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       const before = clock;
       clock = { wall: ports.now(), monotonic: ports.monotonic() };
       const jump = jumpBetween(before, clock);
+      const { lookedAt } = depot;
       if (jump < 0) depot.replan(clock.wall);
       const { touched, changes, late } = advance(depot, clock.wall);
       ports.write(changes);
+      // What had begun by then is on record: whoever starts next has not missed it.
+      if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
       const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
       ports.write(fallen.changes);
       for (const words of fallen.warnings) ports.warn(words);
@@ -143,6 +152,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     free(chargers: readonly ChargerId[]): readonly Touch[] {
       ports.write(free(depot, chargers, ports.now()));
       return touchesOf(chargers, true);
+    },
+
+    handedBack(charger: ChargerId): readonly Touch[] {
+      return touchesOf([charger], true);
     },
 
     look(touches: readonly Touch[]): Pending {

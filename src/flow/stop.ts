@@ -62,8 +62,9 @@ export async function standDown(
   if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
   await Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
+      const from = ports.now();
       const sent = await ports.send(command, millis(depot.settings.refresh * 3), replaces);
-      ports.write(outcome(depot, command, sent, ports.now(), ports.random()));
+      ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
     }),
   );
   await ports.durable();

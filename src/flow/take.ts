@@ -6,6 +6,7 @@ import { type Targeting, targeting } from "../core/control/targeting.ts";
 import { type Delivery, contradictions, lastWords, type Rejected, type Taken } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
+import { MOST_DESCRIPTORS } from "../core/reporting/plan.ts";
 import { nowhere } from "./advance.ts";
 import { quarantined } from "./quarantine.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../core/units.ts";
@@ -35,8 +36,12 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
         rejected.push(notice);
         continue;
       }
-      const taken = takeNotice(depot, notice, delivery);
+      const taken = takenOrSetAside(depot, notice, delivery);
       if (taken === null) continue;
+      if ("reason" in taken) {
+        rejected.push(taken);
+        continue;
+      }
       counts[COUNTED[taken.outcome]] += 1;
       if (taken.ask) ask.push(notice.kind === "event" ? notice.event.id : notice.id);
       changes.push(...taken.changes);
@@ -79,6 +84,29 @@ interface TakenNotice {
 }
 
 const NOBODY: ReadonlySet<VehicleId> = new Set();
+/** Characters that are kept of what was set aside. */
+const MOST_RAW = 4096;
+
+/**
+ * An event that brings out a bug must not end the process: it would come back with every poll, and end it again (F15).
+ * What was known of it before stays.
+ */
+function takenOrSetAside(
+  depot: Depot,
+  notice: EventNotice,
+  delivery: Delivery,
+): TakenNotice | Rejected | null {
+  const id = notice.kind === "event" ? notice.event.id : notice.id;
+  const before = depot.known.get(id);
+  try {
+    return takeNotice(depot, notice, delivery);
+  } catch (error) {
+    if (before === undefined) depot.forget(id, delivery.at);
+    else depot.remember(before, delivery.at);
+    const reason = `a bug: this program cannot take it in (${String(error)})`;
+    return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
+  }
+}
 
 function takeNotice(depot: Depot, notice: EventNotice, delivery: Delivery): TakenNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
@@ -147,10 +175,17 @@ function audited(
       ask: { ...event.ask },
       hash: event.hash,
       targets: targetFacts(aim),
+      reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
+        payloadType: payloadType.slice(0, MOST_NAME),
+        readingType: readingType.slice(0, MOST_NAME),
+      })),
       odd,
     }),
   };
 }
+
+/** Of what a partner calls its reports, so much is put on record. */
+const MOST_NAME = 128;
 
 const targetFacts = (aim: Targeting): Json => ({
   vehicles: aim.vehicles.size,

@@ -30,6 +30,8 @@ const remembered = (changes: Partial<Remembered> = {}): Remembered => ({
   duties: [],
   outbox: [],
   lookedAt: null,
+  recordedAt: null,
+  aliveAt: null,
   ...changes,
 });
 
@@ -250,6 +252,24 @@ test("F21: what had ended by a clock that was ahead is planned anew once it is s
   depot.agenda.advance(at("07:00"));
   depot.replan(at("04:31"));
   expect([depot.lookedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
+});
+
+test("F21: what was weighed is not missed when the clock was set back over it, by whoever looks then or starts next", () => {
+  const depot = aPicture();
+  depot.restore(remembered(), at("04:30"));
+  const [weighed] = depot.agenda.of(bus);
+  if (weighed !== undefined) depot.seen.add(weighed);
+  depot.replan(at("04:20"));
+  expect(depot.agenda.of(bus).map((dispatch) => depot.seen.has(dispatch))).toEqual([true]);
+  const next = aPicture();
+  next.restore(remembered({ lookedAt: at("07:00") }), at("04:20"));
+  expect(next.agenda.of(bus).map((dispatch) => next.seen.has(dispatch))).toEqual([true]);
+});
+
+test("F21: before the first look nothing was weighed", () => {
+  const depot = aPicture();
+  depot.replan(at("04:30"));
+  expect(depot.lookedAt).toBe(at("04:30"));
 });
 
 test("a wake that an earlier one took the place of wakes nobody", () => {

@@ -210,3 +210,43 @@ test("a power for a charger that takes amperes says what it comes to", () => {
   );
   expect(reason([power], {}, { charger }).words).toContain("7400 W asked, at this charger 10.7 A");
 });
+
+test("a switch of phases says what it is for, and why it has not come yet", () => {
+  const phaseSwitching = { every: seconds(900), settle: seconds(10), deadTime: seconds(60) };
+  const little = aDispatch(
+    { setpoint: { kind: "power", watts: watts(2300) } },
+    { id: "EV-7731", priority: 1 },
+  );
+  const charger = aCharger({ takesWatts: false, phaseSwitching });
+  const phases = { count: 1, since: at("05:00"), chargingSince: null } as const;
+  const words = reason(
+    [little],
+    { desired: { kind: "current", amperes: amperes(10), phases } },
+    { charger },
+  ).words;
+  expect(words).toMatch(/^bay-01 \(Bus 214\) to 10 A on 1 phase until /);
+  expect(words).toMatch(
+    /; 2300 W asked, less than three phases can: on 1 phase; 2300 W asked, at this charger 10 A$/,
+  );
+  const told = (by: "phase switch" | "phase interval") =>
+    reasonOf(
+      {
+        charger,
+        occupant: { kind: "nobody" },
+        vehicle: null,
+        winner: little,
+        overruled: [],
+        desired: { kind: "pause" },
+        limits: [{ by, asked: "1 phase", allowed: "pause" }],
+        phases: null,
+        until: null,
+        hold: null,
+      },
+      { desired: { kind: "pause" }, until: null, vehicle: null, event: null, cause: "event" },
+      clock,
+    ).words;
+  expect(told("phase switch")).toMatch(/; paused to be switched to 1 phase$/);
+  expect(told("phase interval")).toMatch(
+    /; 1 phase would do it, but phases are not switched that often: pause$/,
+  );
+});

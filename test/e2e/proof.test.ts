@@ -106,8 +106,9 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
       );
       expect(await daemon.end("SIGTERM")).toBe(0);
     }
-    expect(deeds(running).slice(0, 4)).toEqual([
+    expect(deeds(running).slice(0, 5)).toEqual([
       "veh-1 decided 16 A",
+      "veh-1 sent",
       "veh-1 acknowledged",
       "veh-1 accepted",
       "veh-1 followed",
@@ -119,16 +120,21 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     expect(words("source")).toEqual(["webhook"]);
     expect(words("report")[0]).toMatch(/^EV-1\/0\/0 \(USAGE\): /);
     expect(lines.find(({ section, what }) => section === "report" && what === "sent")).toMatchObject({
+      value: 1,
+      unit: "tries",
+    });
+    expect(lines.find(({ section, what }) => section === "report" && what === "acknowledged")).toMatchObject({
       value: 201,
       unit: "HTTP status",
+      words: expect.stringContaining('"id":"R-1"'),
     });
-    expect(words("receipt")[0]).toContain('"id":"R-1"');
+    expect(words("report asked for")).toEqual(["USAGE (DIRECT_READ)"]);
     expect(lines.find(({ what }) => what === "targets that are not ours")?.value).toBe(1);
     expect(lines.find(({ what }) => what === "peak power")).toMatchObject({ value: 11.04, unit: "kW" });
     expect(lines.find(({ what }) => what === "energy")?.value).toBe(0.01);
 
     const stored = await filed(site, "stored.json", "EV-1");
-    expect(deeds(stored).slice(0, 4)).toEqual(deeds(running).slice(0, 4));
+    expect(deeds(stored).slice(0, 5)).toEqual(deeds(running).slice(0, 5));
     const table = await filed(site, "stored.csv", "EV-1", "--format", "csv");
     expect(readFileSync(table, "utf8")).toMatch(/^\uFEFFsection,vehicle,.*print\n/);
     const key = join(site.state, "site.key");
@@ -185,6 +191,26 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     expect((await setpointd(["proof", "verify", file, "--key", site.config])).stderr).toContain(
       "32 raw bytes",
     );
+  });
+
+  test("what was away meanwhile stands beside the figures, and an event may be called like a verb", async () => {
+    await using site = await aSite();
+    {
+      await using daemon = await site.run();
+      await daemon.deliver(anEvent("verify", { lastsMs: 60 * SECOND }));
+      await site.floor.nth("bay-01", 1);
+      await waitFor(() => daemon.line("acknowledged by the broker"));
+      expect(await daemon.end("SIGTERM")).toBe(0);
+    }
+    await using daemon = await site.run();
+    const file = await filed(site, "proof.json", "show", "verify");
+    expect(linesOf(file).find(({ what }) => what === "event")?.words).toBe("verify");
+    const outages = linesOf(file).filter(({ what }) => what === "outage");
+    expect(outages.map(({ vehicle, words }) => [vehicle, words])).toEqual([
+      ["veh-1", expect.stringMatching(/^setpointd: setpointd started/)],
+    ]);
+    expect((await proof(site, "verify", file)).code).toBe(0);
+    expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
   test("of an event that nobody knows there is no proof, in one sentence", async () => {

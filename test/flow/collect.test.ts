@@ -2,15 +2,30 @@ import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import { Depot } from "../../src/core/depot.ts";
+import type { Reading } from "../../src/core/reporting/reading.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
-import { amperes, chargerId, eventId, type Instant, instant, iso, vehicleId } from "../../src/core/units.ts";
+import {
+  amperes,
+  chargerId,
+  eventId,
+  type Instant,
+  instant,
+  iso,
+  millis,
+  minutes,
+  seconds,
+  vehicleId,
+} from "../../src/core/units.ts";
 import { collector } from "../../src/flow/collect.ts";
 import { aCharger, aVehicle, SITE_KEY, settingsWith } from "../support/aCharger.ts";
-import { at } from "../support/anEvent.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
 const noon = at("12:00");
 const second = (count: number): Instant => instant(noon + count * 1000);
+
+const inWords = (readings: readonly Reading[]): readonly string[] =>
+  readings.map(({ kind, value, at }) => `${(at - noon) / 1000} ${kind} ${JSON.stringify(value)}`);
 
 function aCollector(edges: readonly Instant[] = []) {
   const depot = new Depot({
@@ -22,15 +37,33 @@ function aCollector(edges: readonly Instant[] = []) {
     wallClock: iso,
     unsure: false,
   });
-  const collect = collector(depot, () => edges);
-  const hears = (seconds: number, telemetry: Omit<Telemetry, "at">, charger = bay): readonly string[] =>
-    collect
-      .heard(
+  const isLinked = { value: true };
+  const collect = collector(depot, {
+    edges: () => edges,
+    maxGap: minutes(5),
+    isLinked: () => isLinked.value,
+  });
+  const hears = (seconds: number, telemetry: Partial<Telemetry>, charger = bay): readonly string[] =>
+    inWords(
+      collect.heard(
         { kind: "telemetry", charger, telemetry: { at: second(seconds), ...telemetry } },
         second(seconds),
-      )
-      .map(({ kind, value, at }) => `${(at - noon) / 1000} ${kind} ${JSON.stringify(value)}`);
-  return { depot, collect, hears };
+      ),
+    );
+  /** By its word, or its last will. */
+  const isOnline = (online: boolean, seconds: number): void => {
+    depot.presence.set(bay, { ...depot.presenceOf(bay), online });
+    collect.heard({ kind: "online", charger: bay, online, snapshot: true }, second(seconds));
+  };
+  const upheld = (seconds: number): readonly string[] => inWords(collect.upheld(second(seconds)));
+  const answers = (seconds: number): readonly string[] =>
+    inWords(
+      collect.heard(
+        { kind: "ack", charger: bay, id: "7-1", accepted: true, value: null, reason: null },
+        second(seconds),
+      ),
+    );
+  return { depot, collect, hears, isLinked, isOnline, upheld, answers };
 }
 
 const record = (changes: Partial<CommandRecord> = {}): CommandRecord => ({
@@ -101,4 +134,81 @@ test("what is no telemetry, or of a charger that is not ours, is no reading", ()
   expect(hears(0, { powerW: 1 }, chargerId("bay-99"))).toEqual([]);
   const online = { kind: "online", charger: bay, online: true, snapshot: false } as const;
   expect(collect.heard(online, noon)).toEqual([]);
+});
+
+test("what a charger that is online tells only when it changes is kept again and again, and thinning does not undo it", () => {
+  const { hears, isOnline, upheld } = aCollector();
+  isOnline(true, 0);
+  hears(0, { powerW: 6000, soc: 50, energyWh: 1000 });
+  hears(3, { powerW: 6030 });
+  expect([upheld(90), upheld(103), upheld(110)]).toEqual([[], ["103 power 6030", "103 soc 50"], []]);
+  // The register does not stand still while 6 kW flow.
+  expect(hears(150, { powerW: 0 })).toEqual(["150 power 0"]);
+  expect(upheld(250)).toEqual(["250 power 0", "250 soc 50"]);
+  hears(260, { energyWh: 1200 });
+  expect(upheld(360)).toEqual(["360 power 0", "360 energy 1200", "360 soc 50"]);
+});
+
+test("any other word of it, an answer included, shows that what it said before still holds", () => {
+  const { hears, answers } = aCollector();
+  hears(0, { powerW: 6000, state: "charging" });
+  expect(hears(60, { soc: 50 })).toEqual(["60 soc 50"]);
+  expect(hears(120, { soc: 51 })).toEqual(["120 soc 51", "120 power 6000", '120 state "charging"']);
+  expect(answers(150)).toEqual([]);
+  expect(answers(230)).toEqual(["230 power 6000", '230 state "charging"', "230 soc 51"]);
+});
+
+test("what is upheld keeps the pace of the charger's own clock, so that its next word comes after it", () => {
+  const { hears, isOnline, upheld } = aCollector();
+  isOnline(true, 0);
+  hears(20, { at: second(0), powerW: 6000 });
+  expect(upheld(120)).toEqual(["100 power 6000"]);
+});
+
+test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>([
+  ["is offline", ({ isOnline }) => isOnline(false, 50)],
+  ["went and came back", ({ isOnline }) => [false, true].forEach((online) => isOnline(online, 50))],
+  ["has lost what it knew", ({ collect }) => collect.heard({ kind: "forgot", charger: bay }, second(50))],
+  ["never said that it is online", ({ depot }) => depot.presence.clear()],
+  ["is silent for so long that it is unreachable", ({ depot }) => fallen(depot)],
+  ["is behind a broker that is away", ({ isLinked }) => (isLinked.value = false)],
+  ["was behind a broker that was away", ({ collect }) => collect.brokerReturned("")],
+  [
+    "has another vehicle on it",
+    ({ depot }) => depot.plugs.note(bay, { at: second(50), vehicle: "veh-9" }, second(50)),
+  ],
+])("nothing is upheld of a charger that %s", (_why, befalls) => {
+  const collecting = aCollector();
+  collecting.isOnline(true, 0);
+  collecting.hears(0, { powerW: 6000 });
+  befalls(collecting);
+  expect(collecting.upheld(200)).toEqual([]);
+});
+
+function fallen({ silence }: Depot): void {
+  silence.heard(bay, millis(0));
+  silence.fallen(minutes(10), minutes(5), () => true);
+}
+
+test("a word after so long a silence upholds nothing that was said before it", () => {
+  const { hears, answers } = aCollector();
+  hears(0, { powerW: 6000 });
+  expect(answers(301)).toEqual([]);
+  expect(hears(310, { soc: 50 })).toEqual(["310 soc 50"]);
+});
+
+test("of rubbish nothing is kept, and it upholds nothing", () => {
+  const { collect, hears } = aCollector();
+  hears(0, { powerW: 6000 });
+  expect(collect.heard({ kind: "rubbish", charger: bay, reason: "not JSON" }, second(200))).toEqual([]);
+});
+
+test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {
+  const { depot, hears } = aCollector();
+  const event = anEvent({ start: second(13), duration: seconds(4), randomizeStart: millis(0) });
+  depot.remember(live(event), noon);
+  const kept = Array.from({ length: 21 }, (_, n) => hears(n, { energyWh: 1000 + n })).flat();
+  expect(kept.map((words) => words.split(" ")[0])).toEqual(
+    ["0", "10", "12", "13", "16", "17", "20"].slice(0, 6),
+  );
 });

@@ -101,3 +101,38 @@ test("beyond the writes that a charger bears, increases wait and reductions do n
   // Three in the hour from 08:00 on: the next one is let through when only one is left in the last hour.
   expect(depot.timedCommands().slice(3)).toEqual(["08:13:00.000 bay-01 8 A", "09:10:00.005 bay-01 20 A"]);
 });
+
+test("a bus whose event is over does not stand an hour for the writes that its charger bears", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { writesPerHour: 2 })
+    .withVehicle("v1", "bay-01")
+    .withControl({ refresh: "1h" })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 14, amperes: 20, priority: 5 })
+    .withEvent({ id: "EV-2", start: "08:10", minutes: 2, amperes: 0, priority: 1 })
+    .publishingStates()
+    .running();
+  await depot.until("09:30");
+  // Paused at 08:10, so it may go on at 08:15 at the latest; EV-1 is over by then.
+  expect(depot.timedCommands()).toEqual([
+    "08:00:00.000 bay-01 20 A",
+    "08:10:00.000 bay-01 pause",
+    "08:15:00.000 bay-01 release",
+  ]);
+  const held = depot.floor.states.filter(({ payload }) => payload.includes("it bears 2 writes an hour"));
+  expect(held.length).toBeGreaterThan(0);
+});
+
+test("a level that has to be made longer before a release is made longer once", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { writesPerHour: 1 })
+    .withVehicle("v1", "bay-01")
+    .withControl({ refresh: "1h" })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 3, amperes: 20 })
+    .running();
+  await depot.until("09:30");
+  expect(depot.timedCommands()).toEqual([
+    "08:00:00.000 bay-01 20 A",
+    "08:03:00.000 bay-01 20 A",
+    "08:05:00.000 bay-01 release",
+  ]);
+});

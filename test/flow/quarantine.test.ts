@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 
+import { Depot } from "../../src/core/depot.ts";
+import { eventId } from "../../src/core/units.ts";
+import { take } from "../../src/flow/take.ts";
+import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { anEvent, at } from "../support/anEvent.ts";
 
 const bad = (id: string) => ({ ID: id, intervalPeriod: { start: "soon" }, payload: {} });
 
@@ -31,4 +36,38 @@ test("twenty-one bad events are twenty rows and one", async () => {
   await depot.post(Array.from({ length: 21 }, (_, index) => bad(`EV-${index}`)));
   expect(depot.audit("rejected").at(-1)).toMatch(/^1 more in the same webhook/);
   expect(depot.audit("rejected")).toHaveLength(21);
+});
+
+test("F15: an event that brings out a bug is set aside, its neighbours and what was known of it stay, and nothing ends", () => {
+  const poison = at("07:00");
+  const depot = new Depot({
+    chargers: [aCharger()],
+    vehicles: [aVehicle()],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 1,
+    wallClock: (moment) => {
+      if (moment === poison) throw new RangeError("no such moment");
+      return "some time";
+    },
+    unsure: false,
+  });
+  const comes = (...events: readonly ReturnType<typeof anEvent>[]) => {
+    const notices = events.map((event) => ({ kind: "event", event }) as const);
+    const now = at("04:30");
+    const delivery = { source: "list", at: now, askedAt: now, notices, complete: true } as const;
+    return take(depot, [delivery]);
+  };
+  comes(anEvent({ id: "EV-1" }));
+  const bad = [
+    anEvent({ id: "EV-1", start: poison, revision: at("04:20") }),
+    anEvent({ id: "EV-2", start: poison }),
+  ];
+  const { taken, changes } = comes(...bad, anEvent({ id: "EV-3" }));
+  expect(taken).toEqual([{ accepted: 1, repeats: 0, rejected: 2 }]);
+  expect([...depot.known.keys()]).toEqual(["EV-1", "EV-3"]);
+  expect(depot.known.get(eventId("EV-1"))).toMatchObject({ revision: { start: at("05:00") } });
+  const kept = changes.flatMap((change) => (change.kind === "quarantine" ? [change.rejected] : []));
+  expect(kept.map(({ id }) => id)).toEqual(["EV-1", "EV-2"]);
+  expect(kept[0]?.reason).toContain("RangeError: no such moment");
 });

@@ -61,6 +61,49 @@ test("an event that asks for energy and power is answered after its end, from wh
   ]);
 });
 
+/** What bay-01 said once, at 08:10 of an event from 08:00 to 09:00 that asks for power, and the report of it. */
+async function saidOnce(during: (depot: TestDepot) => Promise<void>): Promise<readonly string[]> {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 60, reports: [{ ...DEMAND, aggregate: false }] });
+  await depot.until("07:59");
+  await depot.online("bay-01", true);
+  await depot.telemetry("bay-01", { state: "charging", powerW: 6000, soc: 40 });
+  await during(depot);
+  await depot.until("09:02");
+  return posted(depot);
+}
+
+/** Says only what changes: its charge, percent by percent. */
+async function charges(depot: TestDepot, until: string): Promise<void> {
+  for (let soc = 41; Date.now() < Date.parse(`2026-11-21T${until}Z`); soc += 1) {
+    await depot.passes(240_000);
+    await depot.telemetry("bay-01", { soc });
+  }
+}
+
+test("a charger that says only what changes has no gap while it is there: its last word holds", async () => {
+  expect(await saidOnce((depot) => charges(depot, "09:01"))).toEqual([
+    "EV-1/0/0: v1 DEMAND 6, DATA_QUALITY OK",
+  ]);
+});
+
+test.each<readonly [string, (depot: TestDepot) => Promise<void>]>([
+  ["fell silent", async () => {}],
+  ["went offline", (depot) => charges(depot, "08:20").then(() => depot.online("bay-01", false))],
+  [
+    "was there while setpointd was not",
+    async (depot) => {
+      await charges(depot, "08:20");
+      await depot.restart({ after: 1_200_000 });
+      await charges(depot, "09:01");
+    },
+  ],
+])("a charger that %s has a gap all the same", async (_what, during) => {
+  const [report] = await saidOnce(during);
+  expect(report).toContain("DATA_QUALITY MISSING");
+  expect(report).toContain("gap in the readings");
+});
+
 test("what was asked is reported as it was told, also while only observing nothing is told", async () => {
   const setpoint = { payloadType: "SETPOINT", readingType: "DIRECT_READ" };
   const wish = { start: "08:00", amperes: 10, reports: [setpoint] };
@@ -168,6 +211,41 @@ test("an edit replaces what was not handed over; a withdrawal flags it", async (
   ]);
 });
 
+test("no descriptor ends in silence: a crash between a withdrawal, or an edit, and what reporting makes of it loses no flag (L3)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").reporting().running();
+  await depot.deliver({ start: "08:00", reports: [USAGE, DEMAND] });
+  await depot.deliver({ id: "EV-2", start: "08:00", reports: [USAGE, DEMAND] });
+  await depot.until("08:20");
+  await depot.deliver({ start: "08:00", reports: [USAGE], revision: 1 });
+  await depot.withdraw("EV-2");
+  // Both are committed; nothing that would have followed reaches the disk any more.
+  depot.disk.full = true;
+  await depot.passes(200);
+  await depot.restart();
+  expect(depot.audit("report")).toEqual([
+    "report descriptor 1 of event EV-1: no report: the event does not ask for it any more",
+    "report descriptor 0 of event EV-2: no report: the event was withdrawn",
+    "report descriptor 1 of event EV-2: no report: the event was withdrawn",
+  ]);
+  await depot.restart();
+  expect(depot.audit("report")).toHaveLength(3);
+});
+
+test("what reporting knows of an event goes with the event when that is pruned", async () => {
+  const depot = await aDepot()
+    .withVehicles(1)
+    .pollingEvery("1h")
+    .withRetention({ events: "8d", withdrawn: "8d" })
+    .reporting({ enabled: false })
+    .running();
+  await depot.deliver({ start: "08:00", reports: [USAGE] });
+  await depot.passes(1000);
+  expect(depot.reports()).toEqual(["flagged EV-1/0 reports are switched off"]);
+  depot.partner.events.clear();
+  await depot.until("2026-12-02T00:00:00Z");
+  expect([depot.knownEvents(), depot.reports()]).toEqual([[], []]);
+}, 60_000);
+
 test("where the part of a withdrawn event is wanted it is reported as far as it came, and once, restart or not", async () => {
   const depot = await aDepot().withVehicles(1).reporting({ onCancel: "partial" }).running();
   await depot.deliver({ start: "08:00", reports: [USAGE] });
@@ -261,7 +339,7 @@ test("an endpoint that is not there is asked once a day, until the report is giv
   await depot.until("2026-11-26T00:00:00Z");
   expect(depot.partner.posted).toHaveLength(3);
   expect(depot.audit("report").at(-1)).toContain("given up: endpoint unknown");
-});
+}, 60_000);
 
 test("a full disk loses no report: it is made when there is room again, and sent after it is stored (F05)", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();

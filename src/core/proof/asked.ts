@@ -34,8 +34,17 @@ function details({ facts, seq }: RecordRow, powerUnit: "kW" | "W"): readonly Fac
     said("random start within", { value: (numberOf(facts, "randomizeStartMs") ?? 0) / 1000, unit: "s" }),
     said("priority", priority === null ? { words: "none" } : { value: priority }),
     ...(foreign > 0 ? [said("targets that are not ours", { value: foreign, unit: "vehicles" })] : []),
+    ...reportsIn(facts).map((words) => said("report asked for", { words })),
     said("content", { hash: textOf(facts, "hash") }),
   ];
+}
+
+/** `USAGE (DIRECT_READ)` of each descriptor. */
+function reportsIn(facts: Json): readonly string[] {
+  const reports = factOf(facts, "reports");
+  return Array.isArray(reports)
+    ? reports.map((report: Json) => `${textOf(report, "payloadType")} (${textOf(report, "readingType")})`)
+    : [];
 }
 
 function levelOf(ask: Json, powerUnit: "kW" | "W"): Pick<Fact, "value" | "unit" | "words"> {

@@ -9,6 +9,7 @@ import { askedFacts } from "./asked.ts";
 import { type Deed, deedFacts, deedsOf, endOf } from "./deeds.ts";
 import { type Fact, fact } from "./fact.ts";
 import { measuredFacts } from "./measured.ts";
+import { type Outage, outageFacts, outagesIn } from "./outages.ts";
 import { type EventRecord, recordFacts } from "./record.ts";
 import { type KeptReport, reportFacts } from "./reported.ts";
 import { type Share, shareFacts, sharesOf } from "./share.ts";
@@ -35,9 +36,10 @@ export function* proofFacts(input: ProofInput): Generator<Fact> {
   yield* heading(input, vehicles);
   yield* askedFacts(record.rows, expansion.settings.powerUnit);
   yield* summary(vehicles);
-  for (const vehicle of vehicles) yield* vehicleFacts(input, vehicle);
+  const outages = outagesIn(record.rows);
+  for (const vehicle of vehicles) yield* vehicleFacts(input, vehicle, outages);
   yield* siteFacts(record.rows);
-  yield* reportFacts(input.reports);
+  yield* reportFacts(input.reports, record.rows);
   yield* recordFacts(record);
 }
 
@@ -95,7 +97,11 @@ function* summary(vehicles: readonly ProvenVehicle[]): Generator<Fact> {
     yield fact("summary", end, { value: those.length, unit: "vehicles" });
 }
 
-function* vehicleFacts(input: ProofInput, { id, deeds, shares }: ProvenVehicle): Generator<Fact> {
+function* vehicleFacts(
+  input: ProofInput,
+  { id, deeds, shares }: ProvenVehicle,
+  outages: readonly Outage[],
+): Generator<Fact> {
   const { now, expansion, context, readings } = input;
   const ours = expansion.vehicles.get(id);
   yield fact("vehicle", "name", { vehicle: id, words: ours?.name ?? "not configured any more" });
@@ -106,6 +112,8 @@ function* vehicleFacts(input: ProofInput, { id, deeds, shares }: ProvenVehicle):
   if (window === null) return;
   const subject = { vehicle: id, readings: readings(id, window), planned: [], outages: [] };
   yield* measuredFacts(subject, window, now, context);
+  const chargers = new Set([ours?.charger ?? null, ...deeds.map(({ row }) => row.charger)]);
+  yield* outageFacts(outages, id, chargers, window, now);
 }
 
 /** What befell the daemon and the chargers meanwhile, and what people did: it may explain a gap, or an end. */

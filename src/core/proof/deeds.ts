@@ -6,18 +6,25 @@ import { isOverruled } from "./share.ts";
 /** One thing that was done with a vehicle because of the event, or in the place of it. */
 export interface Deed {
   readonly what: string;
+  /** ISO. */
+  readonly at: string;
   readonly row: RecordRow;
 }
 
 /**
- * Of the rows on an event, in order: decided (committed before it is sent), acknowledged by the broker, accepted or
+ * Of the rows on an event, in order: decided (committed before it is sent), sent, acknowledged by the broker, accepted or
  * refused by the charger, followed or not followed as measured, overruled or taken over by another event, released,
  * missed.
  */
 export const deedsOf = (event: EventId, rows: readonly RecordRow[]): readonly Deed[] =>
   rows.flatMap((row) => {
     const what = deedIn(event, row);
-    return what === null ? [] : [{ what, row }];
+    const sentAt = textOf(row.facts, "sentAt");
+    return [
+      // When it left is known, and written, once the broker has it.
+      ...(sentAt === null ? [] : [{ what: "sent", at: sentAt, row }]),
+      ...(what === null ? [] : [{ what, at: iso(row.at), row }]),
+    ];
   });
 
 function deedIn(event: EventId, row: RecordRow): string | null {
@@ -57,18 +64,18 @@ const PROGRESS: Readonly<Record<string, string>> = {
 };
 
 export const deedFacts = (deeds: readonly Deed[]): readonly Fact[] =>
-  deeds.map(({ what, row: { vehicle, charger, command, at, words, seq, facts } }) => {
+  deeds.map(({ what, at, row: { vehicle, charger, command, words, seq, facts } }) => {
     const told = factOf(facts, "told");
     return fact("vehicle", what, {
       vehicle,
       charger,
       command,
       // A missed window has its own times.
-      from: textOf(facts, "from") ?? iso(at),
+      from: textOf(facts, "from") ?? at,
       until: textOf(facts, "until"),
       value: numberOf(told, "value"),
       unit: textOf(told, "unit"),
-      words,
+      words: what === "sent" ? null : words,
       seq,
     });
   });

@@ -1,6 +1,6 @@
 import { baselineOf } from "../reporting/baseline.ts";
 import type { DataQuality, Finding } from "../reporting/cause.ts";
-import { measuredEnergy } from "../reporting/energy.ts";
+import { estimatedEnergy, measuredEnergy } from "../reporting/energy.ts";
 import { type Evidence, evidenceOf, type FillContext, type Subject } from "../reporting/evidence.ts";
 import { gapsIn, mean, peak, within } from "../reporting/series.ts";
 import { earlier, type Instant, iso, type Window } from "../units.ts";
@@ -21,6 +21,8 @@ export function measuredFacts(
   const span = { vehicle, from: iso(past.from), until: iso(past.until) };
   const energy = measuredEnergy(evidence.energy, past, settings.maxGap);
   const drawn = within(evidence.power.steps, past);
+  // Of an event shorter than the pause between two readings the meter alone says nothing.
+  const around = estimatedEnergy(evidence.energy, evidence.power.steps, past, settings.maxGap);
   const gaps = gapsIn(timesOf(evidence), past, settings.maxGap);
   const usual = baselineOf(evidence, past, calendar, settings);
   const figure = (what: string, value: number | null, unit: string, words: string): Fact =>
@@ -28,6 +30,16 @@ export function measuredFacts(
   const covered = gaps.length === 0 ? "complete" : `with ${counted(gaps.length, "gap")}`;
   return [
     figure("energy", energy.value, "kWh", `by the charger's meter: ${judgement(energy)}`),
+    ...(energy.quality === COMPLETE || around.value === null
+      ? []
+      : [
+          figure(
+            "estimated energy",
+            around.value,
+            "kWh",
+            `by power and by meter readings around it: ${judgement(around)}`,
+          ),
+        ]),
     figure("mean power", mean(drawn), "kW", drawn.length === 0 ? "no readings" : `over time, ${covered}`),
     figure(
       "peak power",
@@ -62,6 +74,6 @@ const timesOf = ({ power, register }: Evidence): readonly Instant[] =>
 
 const COMPLETE: DataQuality = "OK";
 const judgement = ({ quality, causes }: Finding): string =>
-  quality === COMPLETE ? "complete" : `${quality}: ${causes.join(", ")}`;
+  quality === COMPLETE ? "complete" : [quality, causes.join(", ")].filter(Boolean).join(": ");
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

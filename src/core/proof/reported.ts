@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 
+import { type RecordRow, textOf } from "../audit.ts";
 import type { ReportRecord } from "../reporting/outbox.ts";
 import { iso } from "../units.ts";
 import { type Fact, fact } from "./fact.ts";
@@ -11,28 +12,41 @@ export interface KeptReport {
   readonly body: string | null;
 }
 
-/** The reports on an event, oldest first: what each holds, what became of it, and a hash by which the partner knows it. */
-export const reportFacts = (reports: readonly KeptReport[]): readonly Fact[] =>
-  reports
+/**
+ * The reports on an event, oldest first: what each holds, when it was sent, what the partner answered, and a hash by
+ * which the partner knows it; then the descriptors that ended without one, and why (L3).
+ */
+export const reportFacts = (reports: readonly KeptReport[], rows: readonly RecordRow[]): readonly Fact[] => [
+  ...reports
     .toSorted((a, b) => a.record.composedAt - b.record.composedAt)
-    .flatMap(({ record, body }) => {
-      const { name, payloadType, span, summary, composedAt, sentAt, state, status, receipt, reason } = record;
-      const window = { from: iso(span.from), until: iso(span.until) };
-      return [
-        fact("report", "report", { ...window, words: `${name} (${payloadType}): ${summary}` }),
-        fact("report", "composed", {
-          from: iso(composedAt),
-          words: `SHA-256 of its body`,
-          hash: bodyHash(body),
-        }),
-        fact("report", state, {
-          from: sentAt === null ? null : iso(sentAt),
-          value: status,
-          unit: status === null ? null : "HTTP status",
-          words: reason,
-        }),
-        ...(receipt === null ? [] : [fact("report", "receipt", { words: receipt })]),
-      ];
-    });
+    .flatMap(({ record, body }) => [...made(record, body), ...delivered(record)]),
+  ...rows
+    .filter(({ kind, facts }) => kind === "report" && textOf(facts, "descriptor") !== null)
+    .map(({ at, words, seq }) => fact("report", "flagged", { from: iso(at), words, seq })),
+];
 
-const bodyHash = (body: string | null): string | null => (body === null ? null : hash("sha256", body));
+const made = (
+  { name, payloadType, span, summary, composedAt }: ReportRecord,
+  body: string | null,
+): readonly Fact[] => [
+  fact("report", "report", {
+    from: iso(span.from),
+    until: iso(span.until),
+    words: `${name} (${payloadType}): ${summary}`,
+  }),
+  fact("report", "composed", {
+    from: iso(composedAt),
+    words: `SHA-256 of its body`,
+    hash: body === null ? null : hash("sha256", body),
+  }),
+];
+
+function delivered({ state, status, sentAt, receipt, reason, attempts }: ReportRecord): readonly Fact[] {
+  const answer = { value: status, unit: status === null ? null : "HTTP status" };
+  if (sentAt === null || state !== "sent") return [fact("report", state, { ...answer, words: reason })];
+  const from = iso(sentAt);
+  return [
+    fact("report", "sent", { from, value: attempts, unit: "tries" }),
+    fact("report", "acknowledged", { from, ...answer, words: receipt }),
+  ];
+}

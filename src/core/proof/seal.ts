@@ -14,20 +14,18 @@ export const printOf = (previous: string, fact: Fact): string => chainHash(previ
 export const sealOf = (siteKey: Uint8Array, print: string): string =>
   createHmac("sha256", siteKey).update(`proof\n${print}`).digest("hex");
 
-/** The facts with their prints, and the seal as the last line. */
-export function sealed(facts: readonly Fact[], siteKey: Uint8Array): readonly Printed[] {
-  const lines: Printed[] = [];
+/** The facts with their prints, and the seal as the last line; one at a time, as there may be very many. */
+export function* sealed(facts: Iterable<Fact>, siteKey: Uint8Array): Generator<Printed> {
   let print = START;
-  const add = (fact: Fact): void => {
+  const printed = (fact: Fact): Printed => {
     print = printOf(print, fact);
-    lines.push({ fact, print });
+    return { fact, print };
   };
-  for (const each of facts) add(each);
-  add(
+  for (const each of facts) yield printed(each);
+  yield printed(
     fact("seal", "seal", {
       hash: sealOf(siteKey, print),
       words: "HMAC-SHA256 with the site's key over the print of the line above, which stands for all lines",
     }),
   );
-  return lines;
 }

@@ -45,15 +45,17 @@ const SECTIONS: ReadonlySet<string> = new Set<Fact["section"]>([
   "seal",
 ]);
 
+const ALPHABETICAL = [...COLUMNS, "print" as const].toSorted();
+
 /** Members in alphabetical order, without those that do not apply: one fact has one spelling. */
-export const canonical = (members: object): string =>
-  JSON.stringify(
-    Object.fromEntries(
-      Object.entries(members)
-        .filter(([, value]) => value !== null)
-        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    ),
-  );
+export function canonical(members: Fact & { readonly print?: string }): string {
+  const told: Record<string, string | number> = {};
+  for (const name of ALPHABETICAL) {
+    const value = members[name] ?? null;
+    if (value !== null) told[name] = value;
+  }
+  return JSON.stringify(told);
+}
 
 /** An array of flat objects, each on a line of its own. */
 const json: Spelling = {
@@ -91,15 +93,21 @@ const csv: Spelling = {
 
 export const SPELLINGS: Readonly<Record<Format, Spelling>> = { json, csv };
 
-/** The whole proof as text. */
-export function spelled(lines: readonly Printed[], format: Format): string {
+/** The whole proof as lines of text, without their ends; the last one is empty. */
+export function* spelled(lines: Iterable<Printed>, format: Format): Generator<string> {
   const { heading, spell } = SPELLINGS[format];
-  const last = lines.length - 1;
-  return [
-    ...heading,
-    ...lines.map((line, index) => spell(line, { isFirst: index === 0, isLast: index === last })),
-    "",
-  ].join("\n");
+  yield* heading;
+  let before: Printed | null = null;
+  let isFirst = true;
+  for (const line of lines) {
+    if (before !== null) {
+      yield spell(before, { isFirst, isLast: false });
+      isFirst = false;
+    }
+    before = line;
+  }
+  if (before !== null) yield spell(before, { isFirst, isLast: true });
+  yield "";
 }
 
 /** The spelling of a text by its look, whichever of its first characters was changed. */

@@ -80,15 +80,22 @@ export function lookAtEvents(
 
 /** One duty for each descriptor; those beyond the most that are answered share one. */
 const asked = (known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
-  known.revision.event.reports.slice(0, MOST_DESCRIPTORS + 1).map((_, descriptor) => ({
-    event: known.id,
-    descriptor,
-    receivedAt: known.receivedAt,
-    issued: null,
-    withdrawn: null,
-    state: "open",
-    reason: null,
-  }));
+  EVERY_DESCRIPTOR.slice(0, known.revision.event.reports.length).map((descriptor) =>
+    freshDuty(known, descriptor),
+  );
+
+/** The last one stands for all beyond the most that are answered. */
+const EVERY_DESCRIPTOR = Array.from({ length: MOST_DESCRIPTORS + 1 }, (_, descriptor) => descriptor);
+
+const freshDuty = ({ id, receivedAt }: KnownEvent, descriptor: number): ReportDuty => ({
+  event: id,
+  descriptor,
+  receivedAt,
+  issued: null,
+  withdrawn: null,
+  state: "open",
+  reason: null,
+});
 
 /** The open duties of an event that is no more, with what it was. */
 function withdrawn(
@@ -100,20 +107,23 @@ function withdrawn(
   const revision =
     before?.kind === "live" ? before.revision : known.endings.find((ending) => ending.at === at)?.revision;
   const ending = revision === undefined ? null : { revision, at };
-  return dutiesOf(desk, known.id)
-    .filter(({ state }) => state === "open")
-    .map((duty) => ({ ...duty, withdrawn: duty.withdrawn ?? ending }));
+  return openDuties(desk, known).map((duty) => ({ ...duty, withdrawn: duty.withdrawn ?? ending }));
 }
 
+/**
+ * Of all that an event ever asked for: nothing is stored of a descriptor that was not looked at before the process
+ * ended, or of which nothing had to be remembered until then.
+ */
+const openDuties = (desk: ReportDesk, known: KnownEvent): readonly ReportDuty[] =>
+  EVERY_DESCRIPTOR.flatMap((descriptor) => {
+    const duty = desk.duties.get(dutyKey({ event: known.id, descriptor }));
+    if (duty !== undefined) return duty.state === "open" ? [duty] : [];
+    return descriptor < known.descriptors ? [freshDuty(known, descriptor)] : [];
+  });
+
 /** All duties of an event, whatever their state. */
-function dutiesOf(desk: ReportDesk, event: EventId): readonly ReportDuty[] {
-  const duties: ReportDuty[] = [];
-  for (let descriptor = 0; descriptor <= MOST_DESCRIPTORS; descriptor += 1) {
-    const duty = desk.duties.get(dutyKey({ event, descriptor }));
-    if (duty !== undefined) duties.push(duty);
-  }
-  return duties;
-}
+const dutiesOf = (desk: ReportDesk, event: EventId): readonly ReportDuty[] =>
+  EVERY_DESCRIPTOR.flatMap((descriptor) => desk.duties.get(dutyKey({ event, descriptor })) ?? []);
 
 function takeUp(
   desk: ReportDesk,
@@ -141,8 +151,8 @@ function takeUp(
 
 /** Descriptors that the event had before, and has no more. */
 const dropped = (desk: ReportDesk, known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
-  dutiesOf(desk, known.id)
-    .filter(({ state, descriptor }) => state === "open" && descriptor >= known.revision.event.reports.length)
+  openDuties(desk, known)
+    .filter(({ descriptor }) => descriptor >= known.revision.event.reports.length)
     .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
 
 /** Events that are not kept any more take their duties with them. */
@@ -155,6 +165,19 @@ function forget(desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>): voi
     }
   }
 }
+
+/** The events that a report is still to be made of, or to be sent: forgotten before, they would end in silence (L3). */
+export const reportedOn = (
+  { seen, duties, outbox }: ReportDesk,
+  events: ReadonlyMap<EventId, KnownEvent>,
+): ReadonlySet<EventId> =>
+  new Set([
+    ...[...events.values()]
+      .filter((known) => known.descriptors > 0 && seen.get(known.id) !== known)
+      .map(({ id }) => id),
+    ...[...duties.values()].filter(({ state }) => state === "open").map(({ event }) => event),
+    ...[...outbox.values()].map(({ event }) => event),
+  ]);
 
 /** Finds the next report of an open duty; answers the duty where there is none any more. */
 function planNext(

@@ -1,4 +1,4 @@
-import { wattsPerAmpere } from "../control/limits.ts";
+import { asSwitched, wattsPerAmpere } from "../control/limits.ts";
 import type { Window } from "../units.ts";
 import { type Finding, nothing } from "./cause.ts";
 import type { Commanded, Evidence, FillContext } from "./evidence.ts";
@@ -16,7 +16,10 @@ export function levelsIn(
 ): readonly Step<number>[] {
   return within(commanded, window).flatMap(({ from, until, value, charger }): readonly Step<number>[] => {
     const known = chargers.get(charger);
-    const ratio = known === undefined ? null : wattsPerAmpere(known, vehicles.get(vehicle) ?? null, null);
+    const ratio =
+      known === undefined
+        ? null
+        : wattsPerAmpere(asSwitched(known, value), vehicles.get(vehicle) ?? null, null);
     const level = levelOf(value, unit, ratio);
     return level === null ? [] : [{ from, until, value: level }];
   });

@@ -41,7 +41,7 @@ export interface ReportResource {
   readonly causes: readonly Cause[];
 }
 
-export interface FilledInterval extends ReportInterval {
+interface FilledInterval extends ReportInterval {
   /** The value asked for, if there is one, and its DATA_QUALITY: a payload without a value is refused by some. */
   readonly payloads: readonly Payload[];
   /** What the standard has no word for: CAUSE, INCLUDED [vehicles in the sum, of how many], BASELINE_DAYS. */

@@ -1,7 +1,7 @@
 import { Duration } from "luxon";
 import type { Json } from "../../core/audit.ts";
 import type { Desired } from "../../core/control/setpoint.ts";
-import type { FilledInterval, Payload, Report, ReportResource } from "../../core/reporting/report.ts";
+import type { Payload, Report, ReportResource } from "../../core/reporting/report.ts";
 import { iso, type Window } from "../../core/units.ts";
 
 /** How a report is spelled. The partner's own format is not shown (partner-interface 2.6), so it is a setting. */
@@ -37,21 +37,22 @@ export function writeReport(report: Report, format: ReportFormat, sender: Report
  * derived; a missing value is a DATA_QUALITY of MISSING alone, as receivers refuse payloads without values; notes are
  * private payload types, which the standard allows.
  */
-const openAdr = ({ event, name, resources }: Report, { clientName, notes }: ReportSender) => ({
-  eventID: event,
-  clientName,
-  reportName: name,
-  resources: resources.map((resource) => ({
-    resourceName: resource.name,
-    intervals: resource.intervals.map((interval) => intervalOf(interval, notes)),
-  })),
-});
-
-const intervalOf = ({ id, span, payloads, notes }: FilledInterval, withNotes: boolean): Json => ({
-  id,
-  intervalPeriod: periodOf(span),
-  payloads: [...payloads, ...(withNotes ? notes : [])].map(payloadOf),
-});
+function openAdr({ event, name, resources }: Report, { clientName, notes }: ReportSender) {
+  const periodOf = periods();
+  return {
+    eventID: event,
+    clientName,
+    reportName: name,
+    resources: resources.map((resource) => ({
+      resourceName: resource.name,
+      intervals: resource.intervals.map((interval) => ({
+        id: interval.id,
+        intervalPeriod: periodOf(interval.span),
+        payloads: [...interval.payloads, ...(notes ? interval.notes : [])].map(payloadOf),
+      })),
+    })),
+  };
+}
 
 const payloadOf = ({ type, values }: Payload): Json => ({
   type,
@@ -65,7 +66,17 @@ const descriptors = ({ payloadDescriptors }: Report): readonly { readonly [membe
 const typedDescriptors = (report: Report): Json =>
   descriptors(report).map((descriptor) => ({ objectType: "REPORT_PAYLOAD_DESCRIPTOR", ...descriptor }));
 
-const periodOf = ({ from, until }: Window): Json => ({
+/** The intervals of ten thousand vehicles are the same few. */
+function periods(): (span: Window) => Json {
+  const known = new Map<Window, Json>();
+  return (span) => {
+    const period = known.get(span) ?? periodIn(span);
+    known.set(span, period);
+    return period;
+  };
+}
+
+const periodIn = ({ from, until }: Window): Json => ({
   start: iso(from),
   // Hours, not days: a day of a zone need not have 24 of them.
   duration: Duration.fromMillis(until - from)

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { AuditEntry, RecordRow } from "../../../src/core/audit.ts";
 import type { ProofInput } from "../../../src/core/proof/compose.ts";
-import { chargerId, eventId, instant, minutes, vehicleId } from "../../../src/core/units.ts";
+import { chargerId, eventId, instant, millis, minutes, seconds, vehicleId } from "../../../src/core/units.ts";
 import { aContext } from "../../support/aCharger.ts";
 import { anEvent, at, live, targetsOf, withdrawn } from "../../support/anEvent.ts";
 import { anEntry, CLAIM, factsOf, recordOf, rowsOf, STORY } from "../../support/aProof.ts";
@@ -48,6 +48,7 @@ test("what was asked stands with its receipt, source and row", () => {
     "random start within 600 s [1]",
     "priority 1 [1]",
     "targets that are not ours 2 vehicles [1]",
+    'report asked for "USAGE (DIRECT_READ)" [1]',
     "content [1]",
   ]);
 });
@@ -92,6 +93,7 @@ test("a vehicle has its window, every step of its command, its figures and one w
     'random start offset 0 s "of at most 0 s, derived from event, vehicle and the site\'s key"',
     'window 05:00 06:00 "16 A"',
     'decided 16 A 05:02 "bay-01 (Bus 214) to 16 A" [3]',
+    "sent 05:02 [4]",
     'acknowledged 05:03 "acknowledged by the broker after 12 ms" [4]',
     'accepted 05:04 "accepted by the charger" [5]',
     'followed 05:05 "followed: draws 15.8 A" [6]',
@@ -263,6 +265,58 @@ test("what was pruned is said, with the checkpoint that carries the chain on", (
   ]);
 });
 
+const outage = (
+  time: string,
+  who: string,
+  facts: object = {},
+  charger: string | null = null,
+): AuditEntry => ({
+  ...anEntry(time, "daemon", `${who} at ${time}`, { outage: who, ...facts }),
+  charger: charger === null ? null : chargerId(charger),
+});
+const since = (time: string) => ({ since: `2026-11-21T${time}:00.000Z` });
+
+test("outages stand beside the figures of whom they concern, as far as they reach into the window", () => {
+  const input = of(
+    outage("03:00", "partner"),
+    ...STORY.slice(0, 3),
+    outage("04:50", "broker"),
+    outage("05:10", "broker", { ...since("04:40"), over: true }),
+    outage("05:20", "setpointd", { ...since("05:15"), over: true }),
+    outage("05:30", "charger", since("05:25"), "bay-01"),
+    outage("05:30", "charger", since("05:25"), "bay-02"),
+    outage("05:40", "charger", { over: true }, "bay-01"),
+    outage("05:50", "clock", { over: true }),
+    outage("06:30", "broker"),
+  );
+  expect(told("outage", input)).toEqual([
+    'outage 3600 s 05:00 06:00 "partner: partner at 03:00" [1]',
+    'outage 600 s 05:00 05:10 "broker: broker at 05:10" [6]',
+    'outage 300 s 05:15 05:20 "setpointd: setpointd at 05:20" [7]',
+    'outage 900 s 05:25 05:40 "charger: charger at 05:40" [10]',
+    'outage 0 s 05:50 05:50 "clock: clock at 05:50" [11]',
+  ]);
+  expect(told("outage", { ...input, now: at("05:20") }).at(-1)).toContain('"setpointd: setpointd at 05:20"');
+});
+
+test("an event that is shorter than the pause between two readings has its energy by what is around it", () => {
+  const event = anEvent({ start: at("05:00:20"), duration: seconds(20), randomizeStart: millis(0) });
+  const input = { known: live(event), readings: () => charging(from("04:50", "05:10"), 6000, { every: 60 }) };
+  expect(told("energy", input)[0]).toContain("MISSING: gap in the readings");
+  expect(told("estimated energy", input)).toEqual([
+    'estimated energy 0.033 kWh 05:00 05:00 "by power and by meter readings around it: ESTIMATED"',
+  ]);
+  expect(told("estimated energy")).toEqual([]);
+});
+
+test("a descriptor that ended without a report is there with the reason (L3)", () => {
+  const flagged = anEntry("06:10", "report", "report descriptor 0: no report", { descriptor: "EV-7731/0" });
+  const composed = anEntry("06:01", "report", "report composed", { report: "EV-7731/1/0" });
+  expect(told("report", of(...STORY, composed, flagged))).toEqual([
+    'flagged 06:10 "report descriptor 0: no report" [9]',
+  ]);
+});
+
 const RECORD = {
   name: "EV-7731/0/0",
   event: eventId("EV-7731"),
@@ -301,8 +355,8 @@ test("each report stands with what it holds, a hash of its body, and its receipt
   expect(told("report", { reports })).toEqual([
     'report 05:00 06:00 "EV-7731/0/0 (USAGE): 1 vehicle, 11 kWh"',
     'composed 06:01 "SHA-256 of its body"',
-    "sent 201 HTTP status 06:02",
-    'receipt "{"id":"R-1"}"',
+    "sent 1 tries 06:02",
+    'acknowledged 201 HTTP status 06:02 "{"id":"R-1"}"',
     'report 05:00 06:00 "EV-7731/0/1 (USAGE): 1 vehicle, 11 kWh"',
     'composed 06:30 "SHA-256 of its body"',
     'waiting "HTTP 503"',

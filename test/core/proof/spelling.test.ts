@@ -6,7 +6,7 @@ import { sealed } from "../../../src/core/proof/seal.ts";
 import { formatOf, SPELLINGS, spelled } from "../../../src/core/proof/spelling.ts";
 import { verifyProof } from "../../../src/core/proof/verify.ts";
 import { SITE_KEY } from "../../support/aCharger.ts";
-import { proofText } from "../../support/aProof.ts";
+import { proofText, sealedText } from "../../support/aProof.ts";
 
 const text = fc.option(
   fc.string({ unit: "binary", minLength: 1 }).map((words) => words.replaceAll(/[\r\n]/g, "") || "x"),
@@ -25,9 +25,9 @@ const someFact: fc.Arbitrary<Fact> = fc
 test("whatever a fact says, each spelling can be read back, and both carry the same seal", () => {
   fc.assert(
     fc.property(fc.array(someFact, { minLength: 1 }), (facts) => {
-      const lines = sealed(facts, SITE_KEY);
+      const lines = [...sealed(facts, SITE_KEY)];
       for (const format of ["json", "csv"] as const) {
-        const written = spelled(lines, format);
+        const written = [...spelled(lines, format)].join("\n");
         expect(verifyProof(written, null).broken).toEqual([]);
         const { heading, read } = SPELLINGS[format];
         const back = written.split("\n").slice(heading.length, -1).map(read);
@@ -52,21 +52,22 @@ test("a table opens in a spreadsheet: a mark for its letters, a heading, and not
     "\uFEFFsection,vehicle,charger,command,what,from,until,value,unit,words,seq,previous,hash,print",
   );
   expect(lines[2]).toMatch(/^proof,,,,event,,,,,EV-7731,,,,[0-9a-f]{64}$/);
-  const formula = spelled(sealed([fact("vehicle", "name", { words: '=HYPERLINK("x")' })], SITE_KEY), "csv");
+  const formula = sealedText([fact("vehicle", "name", { words: '=HYPERLINK("x")' })], "csv");
   expect(formula).toContain(`"'=HYPERLINK(""x"")"`);
   expect(verifyProof(formula, null).broken).toEqual([]);
 });
 
 test("a line break in a name does not break a line", () => {
-  const broken = spelled(
-    sealed(
-      [fact("vehicle", "name", { words: "Bus\r\n214" }), fact("vehicle", "name", { words: "" })],
-      SITE_KEY,
-    ),
+  const broken = sealedText(
+    [fact("vehicle", "name", { words: "Bus\r\n214" }), fact("vehicle", "name", { words: "" })],
     "csv",
   );
   expect(broken.split("\n")).toHaveLength(5);
   expect(broken).toContain("Bus  214");
+});
+
+test("of nothing there is a heading at most", () => {
+  expect([[...spelled([], "json")], [...spelled([], "csv")].length]).toEqual([[""], 2]);
 });
 
 test("a spelling is known by its first lines, whichever of them was changed", () => {

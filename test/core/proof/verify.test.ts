@@ -7,7 +7,7 @@ import { printOf, sealed, START } from "../../../src/core/proof/seal.ts";
 import { type Format, spelled } from "../../../src/core/proof/spelling.ts";
 import { verifyProof } from "../../../src/core/proof/verify.ts";
 import { SITE_KEY } from "../../support/aCharger.ts";
-import { factsOf, proofText } from "../../support/aProof.ts";
+import { factsOf, proofText, sealedText } from "../../support/aProof.ts";
 
 const FORMATS = ["json", "csv"] as const satisfies readonly Format[];
 const OTHER_KEY = new Uint8Array(32).fill(8);
@@ -68,15 +68,13 @@ test("a figure that was made prettier is named with its row", () => {
 
 /** As a forger would who knows the format but not the key. */
 function forged(change: (facts: readonly Fact[]) => readonly Fact[], format: Format): string {
-  const [last, ...facts] = sealed(factsOf(), SITE_KEY)
-    .map(({ fact }) => fact)
-    .toReversed();
+  const [last, ...facts] = [...sealed(factsOf(), SITE_KEY)].map(({ fact }) => fact).toReversed();
   let print = START;
   const lines = [...change(facts.toReversed()), ...(last === undefined ? [] : [last])].map((fact) => {
     print = printOf(print, fact);
     return { fact, print };
   });
-  return spelled(lines, format);
+  return [...spelled(lines, format)].join("\n");
 }
 
 test.each(FORMATS)(
@@ -131,11 +129,11 @@ test("a proof that ends early lacks its seal, and one of another site has anothe
 
 test("the head of the record must be sealed with the same key", () => {
   const facts = factsOf().map((fact) => (fact.what === "head seal" ? { ...fact, hash: "00" } : fact));
-  expect(brokenIn(spelled(sealed(facts, SITE_KEY), "json"))).toEqual([
+  expect(brokenIn(sealedText(facts, "json"))).toEqual([
     expect.stringContaining("the head of the record was not sealed with this key"),
   ]);
   const headless = factsOf().filter(({ what }) => what !== "head");
-  expect(brokenIn(spelled(sealed(headless, SITE_KEY), "json"))).toEqual([
+  expect(brokenIn(sealedText(headless, "json"))).toEqual([
     expect.stringContaining("the head of the record was not sealed with this key"),
   ]);
 });

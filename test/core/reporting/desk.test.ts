@@ -7,6 +7,7 @@ import {
   edgesWithin,
   issue,
   lookAtEvents,
+  reportedOn,
   reportDesk,
   type ReportDesk,
   restoreDesk,
@@ -17,6 +18,7 @@ import { reportName } from "../../../src/core/reporting/plan.ts";
 import { eventId, type Instant, instant, iso, minutes } from "../../../src/core/units.ts";
 import { at, live, withdrawn } from "../../support/anEvent.ts";
 import { aDescriptor, aReportedEvent, reportSettings } from "../../support/aReport.ts";
+import { reportRecord } from "../../store/words.ts";
 
 const context = (changes: Partial<DeskContext> = {}): DeskContext => ({
   settings: reportSettings(),
@@ -220,6 +222,36 @@ test("a withdrawal that was stored just before a crash is found in what the even
   expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
+test("a descriptor of which nothing was stored before a crash is flagged all the same, and once (L3)", () => {
+  const gone = knownAs(withdrawn(anAsk({}, {}), at("12:20")));
+  const desk = reportDesk();
+  const flagged = lookAtEvents(desk, gone, context());
+  expect(flagged.map(inWords)).toEqual([
+    "EV-7731/0 flagged the event was withdrawn",
+    "EV-7731/1 flagged the event was withdrawn",
+  ]);
+  const again = reportDesk();
+  restoreDesk(again, { duties: flagged, outbox: [] }, true);
+  expect(lookAtEvents(again, gone, context())).toEqual([]);
+  const fewer = knownAs(live(anAsk({}), { receivedAt: at("12:20"), descriptors: 2 }));
+  expect(lookAtEvents(reportDesk(), fewer, context()).map(inWords)).toEqual([
+    "EV-7731/1 flagged the event does not ask for it any more",
+  ]);
+});
+
+test("an event is reported on until its last report is taken, and while nobody has looked at what it asks for", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})), live(aReportedEvent({}, { reports: [] }), { id: eventId("EV-2") }));
+  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
+  lookAtEvents(desk, events, context());
+  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
+  hand(desk, "EV-7731/0");
+  expect([...reportedOn(desk, events)]).toEqual([]);
+  const waiting = reportRecord("EV-3/0/0");
+  restoreDesk(desk, { duties: [], outbox: [waiting] }, true);
+  expect([...reportedOn(desk, new Map())]).toEqual([waiting.event]);
+});
+
 test("an event that is not kept any more takes its duties with it; the others stay", () => {
   const desk = reportDesk();
   const other = live(aReportedEvent({}, {}), { id: eventId("EV-2") });
@@ -243,33 +275,36 @@ test("however an event is edited, withdrawn and revived, each descriptor is open
     descriptors: fc.integer({ min: 0, max: 3 }),
     length: fc.integer({ min: 0, max: 120 }),
     hands: fc.integer({ min: 0, max: 3 }),
-    restarts: fc.boolean(),
+    ends: fc.constantFrom("goes on", "restarts", "crashes"),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 8 }), fc.constantFrom("none", "partial"), (steps, onCancel) => {
       const settings = reportSettings({ onCancel });
       let desk = reportDesk();
+      let most = 0;
       const stored = new Map<string, ReportDuty>();
       const keep = (duties: readonly (ReportDuty | null)[]) => {
         for (const duty of duties) if (duty !== null) stored.set(`${duty.event}/${duty.descriptor}`, duty);
       };
-      steps.forEach(({ kind, descriptors, length, hands, restarts }, index) => {
+      steps.forEach(({ kind, descriptors: count, length, hands, ends }, index) => {
         const when = instant(at("11:00") + index * 600_000);
-        const reports = Array.from({ length: descriptors }, () =>
-          aDescriptor({ repeat: 2, numIntervals: 1 }),
-        );
+        const reports = Array.from({ length: count }, () => aDescriptor({ repeat: 2, numIntervals: 1 }));
         const event = aReportedEvent({}, { duration: minutes(length), reports, revision: when });
-        const known = kind === "live" ? live(event, { receivedAt: when }) : withdrawn(event, when);
-        keep(lookAtEvents(desk, knownAs(known), context({ settings })));
-        for (let hand = 0; hand < hands; hand += 1) {
+        if (kind === "live") most = Math.max(most, count);
+        const as = kind === "live" ? live(event, { receivedAt: when }) : withdrawn(event, when);
+        const known = { ...as, descriptors: most };
+        const changed = lookAtEvents(desk, knownAs(known), context({ settings }));
+        if (ends !== "crashes") keep(changed);
+        for (let hand = 0; hand < (ends === "crashes" ? 0 : hands); hand += 1) {
           const [next] = desk.upcoming;
           if (next !== undefined) keep([issue(desk, ...next, null, settings)]);
         }
-        if (restarts) {
+        if (ends !== "goes on") {
           desk = reportDesk();
           restoreDesk(desk, { duties: [...stored.values()], outbox: [] }, true);
           keep(lookAtEvents(desk, knownAs(known), context({ settings })));
         }
+        expect(desk.duties.size).toBe(most);
         for (const [key, { state, reason }] of desk.duties) {
           expect(desk.upcoming.has(key)).toBe(state === "open");
           expect(reason !== null).toBe(state === "flagged");

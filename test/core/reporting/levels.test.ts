@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
 import { evidenceOf } from "../../../src/core/reporting/evidence.ts";
 import { forecastIn, levelsIn, setpointIn } from "../../../src/core/reporting/levels.ts";
-import { chargerId, vehicleId, watts } from "../../../src/core/units.ts";
+import { amperes, chargerId, instant, vehicleId, watts } from "../../../src/core/units.ts";
 import { A, aSubject, fillContext, from } from "../../support/aReading.ts";
 
 const W = (level: number): Desired => ({ kind: "power", watts: watts(level) });
@@ -25,6 +25,11 @@ test("levels are told in the unit of the event's own ask, at the phases and volt
   expect([levels(A(16), "A"), levels(A(16), "W")]).toEqual([[16], [11_040]]);
   expect([levels(W(11_040), "A"), levels(W(11_040), "W")]).toEqual([[16], [11_040]]);
   expect(levels(A(16), "W", "bay-01", "veh-unknown")).toEqual([11_040]);
+});
+
+test("a charger that was switched to one phase is held to the watts of one", () => {
+  const phases = { count: 1, since: instant(0), chargingSince: null } as const;
+  expect(levels({ kind: "current", amperes: amperes(10), phases }, "W")).toEqual([2_300]);
 });
 
 test("a pause is a level of zero, a release is none", () => {

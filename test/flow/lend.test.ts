@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+const anHour = (amperes: number, start = "08:00") => ({ id: "EV-1", start, minutes: 60, amperes });
+
+test("a charger that is lent is left alone, whatever comes back or is told meanwhile", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const loan = depot.lends("bay-01");
+  await depot.online("bay-01", false);
+  await depot.online("bay-01", true);
+  depot.brokerGoes();
+  depot.brokerReturns();
+  await depot.telemetry("bay-01", { limitA: 6, currentsA: [6, 6, 6] });
+  await depot.passes(60_000);
+  expect([depot.messages(), loan.takenFor]).toEqual([[], null]);
+  await depot.takesBack("bay-01");
+  await depot.passes(600_000);
+  expect(depot.messages()).toEqual([]);
+});
+
+test("an event that becomes due takes it back at once, and commissioning is told why", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
+  await depot.until("07:59");
+  const loan = depot.lends("bay-01");
+  await depot.until("08:00:01");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A"]);
+  expect(loan.takenFor).toBe("EV-1 wants it");
+  await depot.takesBack("bay-01");
+  await depot.until("09:01");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("what is on its way to it is waited for, so that control has the last word", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
+  await depot.until("07:59:30");
+  const loan = depot.lends("bay-01");
+  loan.isTelling = true;
+  await depot.until("08:00:05");
+  expect([depot.messages(), loan.takenFor]).toEqual([[], "EV-1 wants it"]);
+  loan.isTelling = false;
+  await depot.looksAtAgain("bay-01");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("the level that it stood under is said anew afterwards, with a number above those of the trial", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withControl({ atEnd: { current: 16 } })
+    .withEvent(anHour(10))
+    .running();
+  await depot.until("09:05");
+  depot.lends("bay-01");
+  const before = depot.floor.published.at(-1);
+  await depot.passes(300_000);
+  expect(depot.floor.published.at(-1)).toBe(before);
+  await depot.takesBack("bay-01");
+  const after = depot.floor.published.at(-1);
+  expect(after?.words).toBe("bay-01 16 A");
+  expect(after?.command.seq).toBeGreaterThan(before?.command.seq ?? 0);
+});
+
+test("after a power cut in the middle a charger that nobody had limited is released", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  depot.lends("bay-01");
+  await depot.passes(1000);
+  await depot.restart();
+  await depot.passes(5000);
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+});
+
+test("one that could not be left as it was is released, too", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  depot.lends("bay-01");
+  await depot.takesBack("bay-01", false);
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+});
+
+test("an operator who frees it ends the trial, which leaves it as it was", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const loan = depot.lends("bay-01");
+  await depot.free("bay-01");
+  expect([loan.isRecalled, loan.takenFor]).toEqual([true, null]);
+});
+
+test("who only observes takes nothing over", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withControl({ mode: "observe" })
+    .withEvent(anHour(10))
+    .running();
+  await depot.until("07:59");
+  const loan = depot.lends("bay-01");
+  await depot.until("08:05");
+  expect(loan.takenFor).toBeNull();
+  await depot.takesBack("bay-01");
+  expect([depot.messages(), depot.audit("decision").at(-1)]).toEqual([
+    [],
+    expect.stringContaining("observing, not sent"),
+  ]);
+});
