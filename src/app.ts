@@ -16,6 +16,7 @@ import type { Command } from "./core/control/command.ts";
 import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
+import { reportedOn } from "./core/reporting/desk.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
 import {
@@ -49,6 +50,8 @@ import { TokenSource } from "./vtn/token.ts";
 import { WebhookListener } from "./vtn/webhook.ts";
 import { logRow } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
+import { DaemonCommissions } from "./daemonCommissions.ts";
+import { outages } from "./outages.ts";
 import { partnerReports, shownReport, shownReports, storedDesk } from "./partnerReports.ts";
 import { proofGently } from "./proof.ts";
 import { configuredPrices, spotPrices } from "./spotPrices.ts";
@@ -100,7 +103,7 @@ export async function startApp(
   const { monotonic, random, log } = world;
   await using stack = new AsyncDisposableStack();
 
-  const opened = openState(config.state, { now: world.now, random: world.randomBytes, log });
+  const opened = openState(config.state, { now: world.now, monotonic, random: world.randomBytes, log });
   if (!opened.ok) return opened;
   const { store, remembered, epoch, siteKey, setAside } = opened;
   stack.use(store);
@@ -108,7 +111,7 @@ export async function startApp(
   const doubted$ = new Subject<void>();
   const time = new BelievedClock(
     () => ({ wall: world.now(), monotonic: millis(monotonic()) }),
-    remembered.lookedAt,
+    remembered.recordedAt,
     () => doubted$.next(),
   );
   const now = (): Instant => time.now();
@@ -151,9 +154,14 @@ export async function startApp(
     for (const row of rows) logRow(log, row);
   };
   depot.restore(remembered, now());
+  const { aliveAt } = remembered;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
+    ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
   });
+  // The last row of a run that ends in order: without it the next start tells since when nothing ran to the minute.
+  stack.defer(() => note("setpointd stopped"));
+  const away = outages((changes) => store.write(changes), now);
   for (const { command } of remembered.commands) {
     if (!depot.chargers.has(command.charger) && command.desired.kind !== "release") {
       log.warn(
@@ -185,9 +193,18 @@ export async function startApp(
       now,
       random,
       log,
-      onMessage: (message) => charger$.next(message),
+      onMessage: (message) => {
+        charger$.next(message);
+        commissions.hear(message);
+      },
       onDiscard: (charger, why) => metrics.discarded(charger, why),
-      onBroker: (name, up) => (up ? brokerUp$.next(name) : undefined),
+      onBroker: (name, up) => {
+        const who = name === "" ? "broker" : (`broker ${name}` as const);
+        if (up) {
+          away.back(who);
+          brokerUp$.next(name);
+        } else away.gone(who, now());
+      },
     }),
   );
 
@@ -209,6 +226,9 @@ export async function startApp(
       maxSkew: config.clock.maxSkew,
     });
     partner = health;
+    if (attempt.ok) away.back("partner");
+    // One request may always get lost.
+    else if (health.failures > 1) away.gone("partner", health.answeredAt);
     for (const { level, words } of say) log[level](words);
     if (isWithin(config.clock.maxSkew, partner.skew) && attempt.ok) clockAgrees$.next();
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
@@ -239,6 +259,7 @@ export async function startApp(
   );
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
+  const handedBack$ = new Subject<ChargerId>();
 
   let lookedAt: Instant | null = null;
   let lookedTick: number | null = null;
@@ -285,17 +306,21 @@ export async function startApp(
               const words =
                 "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
               log.error({ clock: iso(world.now()), record: iso(now()) }, words);
-              note(words);
+              note(words, { outage: "clock", since: iso(now()) });
               hint$.next("list");
             }),
           ),
           agrees$: clockAgrees$,
           believe: () => {
             time.believe();
-            note("the clock of this machine is believed again: new starts may happen");
+            note("the clock of this machine is believed again: new starts may happen", {
+              outage: "clock",
+              over: true,
+            });
           },
         }),
         freed$,
+        handedBack$,
       },
       ports,
     ),
@@ -312,7 +337,7 @@ export async function startApp(
         !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew),
       oldRows: (query) => store.oldRows(query),
       oldReports: (before, most) => store.oldReports(before, most),
-      reportedOn: () => store.reportedOn(),
+      reportedOn: () => reportedOn(desk, depot.known),
     }),
   ).subscribe({ error: fatal });
   stack.defer(() => flow.unsubscribe());
@@ -338,8 +363,8 @@ export async function startApp(
     desk,
     depot,
     config,
-    { charger$, told$, changed$, resend$ },
-    { ...world, now, tokens, client, store, metrics, clock },
+    { charger$, told$, changed$, brokerUp$, resend$ },
+    { ...world, now, tokens, client, store, metrics, fleet, clock },
   );
   stack.use(reports.client);
   // After control, which settles who is on a charger.
@@ -347,6 +372,15 @@ export async function startApp(
     error: (error) => log.error({ err: error }, "reports are not made any more"),
   });
   stack.defer(() => reporting.unsubscribe());
+
+  const commissions = new DaemonCommissions({
+    ...ports,
+    depot,
+    profiles,
+    settings: config.control.verdict,
+    fleet,
+    handBack: (charger) => handedBack$.next(charger),
+  });
 
   let webhook: WebhookListener | null = null;
   if (config.webhook !== null) {
@@ -425,6 +459,11 @@ export async function startApp(
     copied: () => store.copied(),
     limited: () =>
       limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+    commission: async (request, progress) =>
+      lookedAt === null
+        ? { good: false, words: null, complaint: "setpointd is starting: try again in a moment" }
+        : { ...(await commissions.try(request, progress)) },
+    stopCommission: (charger) => commissions.stop(charger),
     release: async (id) => {
       if (id !== null && !depot.chargers.has(chargerId(id)))
         return { ok: false, words: `there is no charger ${id}` };
@@ -445,6 +484,8 @@ export async function startApp(
   if (typeof socket === "string")
     log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
   else stack.use(socket);
+  // First of all that stops: a charger under trial is left as it was, and whoever tries it hears of it.
+  stack.use(commissions);
 
   log.info(
     { operator: operator.port, webhook: webhook?.port ?? null, broker: brokerPort },

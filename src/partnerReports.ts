@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 
 import { siteCalendar } from "./calendar.ts";
+import type { Fleet } from "./chargers/fleet.ts";
 import type { Config } from "./config/schema.ts";
 import type { Depot } from "./core/depot.ts";
 import type { Remembered } from "./core/ledger.ts";
@@ -24,6 +25,7 @@ export interface ReportSurroundings {
   readonly client: VtnClient;
   readonly store: Store;
   readonly metrics: Metrics;
+  readonly fleet: Fleet;
   readonly now: () => Instant;
   readonly monotonic: () => number;
   readonly random: () => number;
@@ -73,7 +75,7 @@ export function partnerReports(
   depot: Depot,
   { report: rules, vtn, site }: Config,
   sources: ReportSources,
-  { tokens, client, store, metrics, now, monotonic, random, clock }: ReportSurroundings,
+  { tokens, client, store, metrics, fleet, now, monotonic, random, clock }: ReportSurroundings,
 ): {
   readonly client: ReportClient;
   readonly report$: ReturnType<typeof reporting>;
@@ -97,6 +99,7 @@ export function partnerReports(
       write: (changes) => store.write(changes),
       durable: () => store.durable(),
       remembered: () => store.remembered(),
+      isLinked: (charger) => fleet.isLinked(charger),
       keep: (readings) => store.keep(readings),
       prune: (keep) => store.pruneReadings(now(), keep),
       readings: (chargers, from, until) => store.readings(chargers, from, until),

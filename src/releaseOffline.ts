@@ -101,8 +101,9 @@ export async function releaseOffline(
   for (const { command } of held) {
     const record = depot.commands.get(command.charger);
     if (record === undefined) continue;
+    const from = now();
     const sent = await fleet.send(record.command, millis(config.control.refresh * 3), record.replaces);
-    store.write(outcome(depot, record.command, sent, now(), random()));
+    store.write(outcome(depot, record.command, sent, { from, until: now() }, random()));
     if (!sent.ok) failures.push(`${command.charger}: ${sent.reason}`);
   }
   await store.durable();

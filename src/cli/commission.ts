@@ -3,21 +3,18 @@ import { addressOf, credentialsOf } from "../chargers/address.ts";
 import { EmbeddedBroker } from "../chargers/embeddedBroker.ts";
 import type { FleetBroker } from "../chargers/fleet.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { isGood, resultFacts, resultInWords, summary } from "../commission/inWords.ts";
 import { MqttBench } from "../commission/mqttBench.ts";
-import { type SilencePromise, tryCharger } from "../commission/trial.ts";
+import { borrow, type Commissioned, commissioned, reasonNotTo } from "../commissioning.ts";
 import type { BrokerConfig } from "../config/mqtt.ts";
 import type { Config } from "../config/schema.ts";
-import type { Json } from "../core/audit.ts";
-import { type Desired, inWords } from "../core/control/setpoint.ts";
 import { Depot } from "../core/depot.ts";
 import type { Charger } from "../core/site/charger.ts";
-import { type Millis, seconds } from "../core/units.ts";
+import { seconds } from "../core/units.ts";
 import { type Opened, openState } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
 import { siteConfiguration } from "./configuration.ts";
-import { askDaemon } from "./daemon.ts";
+import { askDaemon, askDaemonAtLength } from "./daemon.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { stopSignal } from "./stopSignal.ts";
@@ -30,18 +27,12 @@ export interface CommissionOptions {
 
 /** How long the broker may take to be there. */
 const BROKER_PATIENCE = seconds(10);
-/** How long a charger may take to say its first word; it may have to find the broker first. */
-const FIRST_WORDS = seconds(10);
-/** Lease of a native charger while its silence is tried: nobody wants to wait for the real one. */
-const SHORT_LEASE = seconds(30);
-/** Silence for makes that have no time-out; longer than any that has one. */
-const LONG_SILENCE = seconds(90);
-/** How long a make that promises nothing may take to answer. */
-const ANSWER_WITHIN = seconds(10);
+/** How long a broker that is inside this verb passes on what it has. */
+const LAST_WORDS = seconds(1);
 
 /**
- * `commission`: tries one charger with real setpoints, tells what it did, and writes that down. It holds the state
- * meanwhile, so no daemon can start and fight it.
+ * `commission`: tries one charger with real setpoints, tells what it did, and writes that down. A running daemon does
+ * it, lending the charger to itself; without one this verb does, and holds the state meanwhile, so that none can start.
  */
 export async function commission(
   id: string,
@@ -58,10 +49,11 @@ export async function commission(
     );
     return 2;
   }
-  if ((await askDaemon(config.state, "GET", "/limited")).kind === "answered") {
-    complain("setpointd is running, and would fight for this charger: stop it, commission, start it again");
-    return 1;
-  }
+  const stop = new AbortController();
+  void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
+  const progress = (words: string): void => complain(`${id}: ${words}`);
+  const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
+  if (byDaemon !== "absent") return told(byDaemon);
   const world = surroundings(logger(2, "error"));
   const opened = openState(config.state, { ...world, random: world.randomBytes, damaged: "refuse" });
   if (!opened.ok) {
@@ -70,18 +62,44 @@ export async function commission(
   }
   using store = opened.store;
   const depot = depotOf(config, opened, world);
-  const { winner, until } = depot.verdictOn(charger, world.now());
-  if (!force && (winner !== null || config.control.mode === "observe")) {
-    const why =
-      winner === null
-        ? "control.mode is observe: no charger is told anything"
-        : `${winner.event.id} holds on ${id} until ${until === null ? "it is withdrawn" : depot.wallClock(until)}`;
+  const why = force ? null : reasonNotTo(depot, charger, world.now());
+  if (why !== null) {
     complain(`${why}; --force commissions it all the same`);
     return 1;
   }
-  const standing = depot.commands.get(charger.id)?.command.desired ?? null;
   // Awaited here: the state is held as long as this runs.
-  return await withBench({ config, charger, profile, silence, standing, depot, store, world });
+  const setting = { config, charger, profile, silence, progress, depot, store, world };
+  return told(await withBench(setting, stop.signal));
+}
+
+function told({ good, words, complaint }: Commissioned): ExitCode {
+  if (words !== null) say(words);
+  if (complaint !== null) complain(complaint);
+  return good ? 0 : 1;
+}
+
+/** Ctrl-C is passed on, and what the daemon then says is still waited for. */
+async function throughDaemon(
+  { state }: Config,
+  request: { readonly charger: string; readonly silence: boolean; readonly force: boolean },
+  progress: (words: string) => void,
+  stop: AbortSignal,
+): Promise<Commissioned | "absent"> {
+  let done: Commissioned = {
+    good: false,
+    words: null,
+    complaint:
+      "setpointd went away in the middle: it leaves the charger as it was when it stops, or frees it when it starts",
+  };
+  stop.addEventListener("abort", () => {
+    void askDaemon(state, "POST", "/commission/stop", { charger: request.charger });
+  });
+  const came = await askDaemonAtLength(state, "/commission", request, (line) => {
+    const said = line as { readonly progress?: string; readonly done?: Commissioned };
+    if (said.progress !== undefined) progress(said.progress);
+    if (said.done !== undefined) done = said.done;
+  });
+  return came === "absent" ? came : done;
 }
 
 interface Setting {
@@ -89,69 +107,47 @@ interface Setting {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly silence: boolean;
-  /** What it was told last; null: nothing by us. */
-  readonly standing: Desired | null;
+  readonly progress: (words: string) => void;
   readonly depot: Depot;
   readonly store: Store;
   readonly world: Surroundings;
 }
 
-async function withBench(setting: Setting): Promise<ExitCode> {
-  const { config, charger, profile, silence, standing, depot, store, world } = setting;
-  const stop = new AbortController();
-  void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
+async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissioned> {
+  const { config, charger, depot, store, world } = setting;
   await using stack = new AsyncDisposableStack();
-  const broker = await reached(config.brokers.get(charger.broker) ?? config.mqtt, world, stack);
+  const named = config.brokers.get(charger.broker) ?? config.mqtt;
+  const broker = await reached(named, world, stack);
+  const lent = borrow(depot, charger, world.now());
   const bench = MqttBench.open({
     ...world,
+    ...setting,
     site: config.site.id,
-    charger,
-    profile,
     broker,
-    before: standing,
-    stop: stop.signal,
+    before: lent.standing,
+    stop,
     nextId: () => depot.nextId(),
   });
-  if (typeof bench === "string") {
-    complain(bench);
-    return 2;
-  }
+  if (typeof bench === "string") return { good: false, words: null, complaint: bench };
   stack.use(bench);
-  if (!(await bench.until(() => bench.connected, BROKER_PATIENCE))) {
-    complain("the broker cannot be reached; nothing was tried");
-    return 1;
-  }
-  await bench.until(() => bench.told() !== null, FIRST_WORDS);
-  const note = async (words: string, facts: Json): Promise<string | null> => {
-    const entry = { at: world.now(), kind: "operator", charger: charger.id, words, facts } as const;
-    store.write([{ kind: "audit", entry: { ...entry, vehicle: null, event: null, command: null } }]);
-    const written = await store.durable();
-    return written.ok ? null : written.reason;
-  };
-  const unwritten = await note(`commissioning of ${charger.id} (${profile.profile}) begins`, null);
-  if (unwritten !== null || stop.signal.aborted) {
-    complain(`nothing was tried: ${unwritten ?? "stopped"}`);
-    return 1;
-  }
-  const result = await tryCharger(
+  const { talk } = bench;
+  if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
+    return { good: false, words: null, complaint: "the broker cannot be reached; nothing was tried" };
+  const result = await commissioned(
     {
-      charger,
+      ...setting,
+      lent,
       settings: config.control.verdict,
-      silence: silence ? promiseOf(profile) : null,
-      answerWithin: answerTime(profile),
-      leave: standing ?? { kind: "release" },
-      progress: (words) => complain(`${charger.id}: ${words}`),
+      shows: () => bench.shows(),
+      write: (changes) => store.write(changes),
+      durable: () => store.durable(),
     },
-    bench,
+    talk,
   );
-  const lost = await note(`commissioned ${charger.id}: ${summary(result)}`, resultFacts(result));
-  say(`${charger.id} (${profile.profile}), ${heldBefore(standing)}\n${resultInWords(result)}`);
-  if (lost !== null) complain(`the result could not be written down: ${lost}`);
-  return isGood(result) && lost === null ? 0 : 1;
+  // A broker of our own goes with us: the charger hears the last of it first.
+  if (named.reach.kind === "embedded") await talk.rest(LAST_WORDS);
+  return result;
 }
-
-const heldBefore = (standing: Desired | null): string =>
-  standing === null ? "never told anything by us before" : `told ${inWords(standing)} before`;
 
 function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }: Surroundings): Depot {
   const depot = new Depot({
@@ -180,14 +176,3 @@ async function reached(
       : null;
   return { prefix, address: addressOf(broker, embedded?.port ?? null) };
 }
-
-/** What the make does by itself in silence. */
-function promiseOf({ nativePayloads, deviceTimeout }: Profile): SilencePromise {
-  if (nativePayloads) return { after: SHORT_LEASE, effect: "own limits" };
-  if (deviceTimeout === undefined) return { after: LONG_SILENCE, effect: "holds" };
-  return { after: deviceTimeout.after, effect: deviceTimeout.effect === "pause" ? "pauses" : "own limits" };
-}
-
-/** A profile that waits for a confirmation says no by itself when none comes. */
-const answerTime = ({ confirmedBy }: Profile): Millis =>
-  confirmedBy === undefined ? ANSWER_WITHIN : seconds(confirmedBy.within / 1000 + 1);

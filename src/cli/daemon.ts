@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
 import { Client } from "undici";
 
@@ -29,6 +30,37 @@ export async function askDaemon(
     return { kind: "answered", status: response.statusCode, body: await response.body.json() };
   } catch (error) {
     if (isNobodyThere(error)) return { kind: "absent" };
+    throw error;
+  } finally {
+    await client.destroy();
+  }
+}
+
+/**
+ * A request that is answered line by line, each of them JSON, for as long as it takes. "absent": there is no daemon;
+ * "cut": it went away in the middle.
+ */
+export async function askDaemonAtLength(
+  state: string,
+  path: string,
+  body: unknown,
+  onLine: (line: unknown) => void,
+): Promise<"absent" | "answered" | "cut"> {
+  const client = new Client("http://localhost", {
+    socketPath: join(state, "control.sock"),
+    bodyTimeout: 0,
+    headersTimeout: 60_000,
+  });
+  let begun = false;
+  try {
+    const request = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const response = await client.request({ method: "POST", path, ...request });
+    begun = true;
+    for await (const line of createInterface({ input: response.body })) onLine(JSON.parse(line));
+    return "answered";
+  } catch (error) {
+    if (isNobodyThere(error)) return "absent";
+    if (begun) return "cut";
     throw error;
   } finally {
     await client.destroy();

@@ -165,8 +165,14 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     });
   const proven = program
     .command("proof")
+    .usage("<event> [--format json|csv], or show <event>, or verify <file>")
     .description(
-      "all that is known of one event, sealed with the site's key: what was asked, done, measured and reported, and the rows of the record that say so",
+      "what became of one event, sealed with the site's key, and whether such a file is as it was written",
+    );
+  proven
+    .command("show", { isDefault: true })
+    .description(
+      "all that is known of one event: what was asked, sent, done, measured and reported, and the rows of the record that say so; proof EVENT for short, but for an event whose id is a verb: proof show verify",
     )
     .argument("<event>", "its id")
     .addOption(
@@ -233,7 +239,7 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
   program
     .command("commission")
     .description(
-      "try a real charger: three setpoints, what it confirms and draws; then it is left as it was. Needs setpointd stopped",
+      "try a real charger: three setpoints, what it confirms and draws; then it is left as it was, at once when an event wants it",
     )
     .argument("<charger>", "which one")
     .option("--silence", "try too what it does when it hears no more of us; takes its time-out longer", false)

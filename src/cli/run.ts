@@ -5,6 +5,7 @@ import { systemdNotify } from "../operator/systemdNotify.ts";
 import { Watchdog } from "../operator/watchdog.ts";
 import { siteConfiguration } from "./configuration.ts";
 import { demo } from "./demo.ts";
+import { lastWords } from "./lastWords.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode } from "./outcome.ts";
 import { reloadSignal, stopSignal } from "./stopSignal.ts";
@@ -18,6 +19,7 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   const site = siteConfiguration(named);
   if (site === null) return 2;
   const log = logger(1, process.env["LOG_LEVEL"] ?? "info");
+  lastWords(log);
   const { env } = process;
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();

@@ -26,6 +26,8 @@ export interface Bench {
   readonly until: (condition: () => boolean, patience: Millis) => Promise<boolean>;
   /** Lets so much time pass, Ctrl-C or not. */
   readonly rest: (span: Millis) => Promise<void>;
-  /** Somebody pressed Ctrl-C: what is under way is cut short. */
+  /** Somebody pressed Ctrl-C, or it is taken away: what is under way is cut short. */
   readonly isStopped: () => boolean;
+  /** Why control has taken the charger for itself: it is told nothing more. Null: it has not. */
+  readonly takenFor: () => string | null;
 }

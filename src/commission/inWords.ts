@@ -38,7 +38,7 @@ export function summary(result: Result): string {
 }
 
 /** The result as a value, for the record. */
-export const resultFacts = ({ steps, silence, cut, left, leftFailure }: Result): Json => ({
+export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }: Result): Json => ({
   steps: steps.map(({ level, failure, confirmedAfter, refusal, drawn, effect }) => ({
     asked: inWords(level),
     failure,
@@ -57,7 +57,8 @@ export const resultFacts = ({ steps, silence, cut, left, leftFailure }: Result):
           seenAfterMs: silence.seenAfter,
         },
   cut,
-  left: inWords(left),
+  takenFor,
+  left: takenFor === null ? inWords(left) : null,
   leftFailure,
 });
 
@@ -84,13 +85,17 @@ function effectInWords(effect: Effect): string {
   }
 }
 
-const sentences = ({ silence, cut, left, leftFailure }: Result): readonly string[] => [
-  ...(silence === null ? [] : [silenceInWords(silence)]),
-  ...(cut ? ["cut short"] : []),
-  leftFailure === null
-    ? `left with: ${inWords(left)}`
-    : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
-];
+function sentences({ silence, cut, takenFor, left, leftFailure }: Result): readonly string[] {
+  const tried = silence === null ? [] : [silenceInWords(silence)];
+  if (takenFor !== null) return [...tried, `cut short: ${takenFor}, so it was left to control`];
+  return [
+    ...tried,
+    ...(cut ? ["cut short"] : []),
+    leftFailure === null
+      ? `left with: ${inWords(left)}`
+      : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
+  ];
+}
 
 function silenceInWords({ promised, level, seen, seenAfter }: Silence): string {
   const after = `after ${inSeconds(promised.after)} of silence`;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import { BrokerSession } from "../chargers/brokerSession.ts";
@@ -12,12 +11,11 @@ import { boundTo } from "../chargers/profile/equip.ts";
 import { keepalivesOf } from "../chargers/profile/keepalives.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { ProfileLine } from "../chargers/profileLine.ts";
-import { commandId } from "../core/control/command.ts";
 import type { Desired } from "../core/control/setpoint.ts";
 import type { Charger } from "../core/site/charger.ts";
-import type { ChargerMessage, Telemetry } from "../core/site/telemetry.ts";
-import type { Instant, Millis } from "../core/units.ts";
-import type { Bench, Taken } from "./bench.ts";
+import type { ChargerMessage } from "../core/site/telemetry.ts";
+import type { Instant } from "../core/units.ts";
+import { type Talk, talk } from "./talk.ts";
 
 export interface MqttBenchOptions {
   readonly site: string;
@@ -34,29 +32,18 @@ export interface MqttBenchOptions {
   readonly stop: AbortSignal;
 }
 
-/** How often a condition is looked at. */
-const LOOK_MS = 50;
-
 /** One charger over its own broker, under a client id of our own: the daemon's stays free for the daemon. */
-export class MqttBench implements Bench, AsyncDisposable {
-  readonly now: () => Instant;
-  readonly #options: MqttBenchOptions;
+export class MqttBench implements AsyncDisposable {
+  readonly talk: Talk;
   readonly #line: Line;
   readonly #session: BrokerSession;
   readonly #heartbeats: Heartbeats;
-  #before: Desired | null;
-  #order: string | null = null;
-  #taken: Taken | null = null;
-  #told: Telemetry | null = null;
-  #isSilent = false;
 
   private constructor(options: MqttBenchOptions, bound: Bound | null) {
-    const { site, charger, broker, now, random, log } = options;
-    this.#options = options;
-    this.now = now;
-    this.#before = options.before;
+    const { site, charger, broker, now, random, log, stop } = options;
+    let isSilent = false;
     const publish: BrokerSession["publish"] = (...message) => this.#session.publish(...message);
-    const ports = { now, publish, say: (message: ChargerMessage) => this.#hear(message) };
+    const ports = { now, publish, say: (message: ChargerMessage) => this.talk.hear(message) };
     this.#line =
       bound === null
         ? nativeLine(topicsOf(options), [broker.prefix, site], ports)
@@ -66,6 +53,18 @@ export class MqttBench implements Bench, AsyncDisposable {
       ({ topic, payload }) => publish(topic, payload, { retain: false }),
       now,
     );
+    this.talk = talk({
+      ...options,
+      charger: charger.id,
+      told: null,
+      send: (...order) => this.#line.send(...order),
+      fallSilent: () => {
+        isSilent = true;
+        this.#heartbeats.stop();
+      },
+      isStopped: () => stop.aborted,
+      takenFor: () => null,
+    });
     this.#session = new BrokerSession({
       address: broker.address,
       clientId: `setpointd-${site}-commission`,
@@ -75,7 +74,7 @@ export class MqttBench implements Bench, AsyncDisposable {
       log,
       onUp: () => {
         this.#line.brokerUp();
-        if (!this.#isSilent) this.#heartbeats.start();
+        if (!isSilent) this.#heartbeats.start();
       },
       onDown: () => {
         this.#heartbeats.stop();
@@ -96,65 +95,15 @@ export class MqttBench implements Bench, AsyncDisposable {
     return this.#session.connected;
   }
 
-  async order(desired: Desired, lease: Millis) {
-    const { charger, nextId, now } = this.#options;
-    const command = {
-      charger: charger.id,
-      ...nextId(),
-      desired,
-      until: null,
-      vehicle: null,
-      event: null,
-    } as const;
-    const ordered = { ...command, cause: "operator", decidedAt: now() } as const;
-    this.#order = commandId(ordered);
-    this.#taken = null;
-    const sent = await this.#line.send(ordered, lease, this.#before);
-    if (sent.ok) this.#before = desired;
-    return sent;
-  }
-
-  taken(): Taken | null {
-    return this.#taken;
-  }
-
-  told(): Telemetry | null {
-    return this.#told;
-  }
-
-  fallSilent(): void {
-    this.#isSilent = true;
-    this.#heartbeats.stop();
-  }
-
-  async until(condition: () => boolean, patience: Millis): Promise<boolean> {
-    const deadline = performance.now() + patience;
-    while (!condition()) {
-      if (this.isStopped() || performance.now() >= deadline) return false;
-      await sleep(LOOK_MS);
-    }
-    return true;
-  }
-
-  async rest(span: Millis): Promise<void> {
-    await sleep(span);
-  }
-
-  isStopped(): boolean {
-    return this.#options.stop.aborted;
+  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  shows(): Desired | null {
+    return this.#line.shows();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#heartbeats[Symbol.dispose]();
     await this.#session[Symbol.asyncDispose]();
     this.#line[Symbol.dispose]();
-  }
-
-  #hear(message: ChargerMessage): void {
-    if (message.charger !== this.#options.charger.id) return;
-    if (message.kind === "telemetry") this.#told = { ...this.#told, ...message.telemetry };
-    if (message.kind === "ack" && message.id === this.#order)
-      this.#taken ??= { accepted: message.accepted, reason: message.reason, at: this.now() };
   }
 }
 

@@ -42,7 +42,9 @@ export interface Result {
   readonly silence: Silence | null;
   /** Ctrl-C cut it short. */
   readonly cut: boolean;
-  /** What it was left with. */
+  /** Why control took it for itself meanwhile; null: it did not. */
+  readonly takenFor: string | null;
+  /** What it was left with, unless it was taken. */
   readonly left: Desired;
   /** Null: the broker took that; else why not. */
   readonly leftFailure: string | null;
@@ -84,7 +86,8 @@ export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
   } finally {
     left = await restore(trial, bench);
   }
-  return { steps, silence, cut: bench.isStopped(), left: trial.leave, leftFailure: left };
+  const [cut, takenFor] = [bench.isStopped(), bench.takenFor()];
+  return { steps, silence, cut, takenFor, left: trial.leave, leftFailure: left };
 }
 
 async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<Step> {
@@ -135,12 +138,13 @@ async function fallSilent(
   return { promised, level, seen, seenAfter: changed ? between(began, bench.now()) : null };
 }
 
-/** The broker may be away for a moment: the charger must not stay as the trial left it. */
+/** The broker may be away for a moment: the charger must not stay as the trial left it, unless control has it again. */
 async function restore({ leave, progress }: Trial, bench: Bench): Promise<string | null> {
-  progress(`leaving it with: ${inWords(leave)}`);
+  if (bench.takenFor() === null) progress(`leaving it with: ${inWords(leave)}`);
   let failure = "";
   for (let tries = 0; tries < RESTORING_TRIES; tries += 1) {
     if (tries > 0) await bench.rest(RETRY);
+    if (bench.takenFor() !== null) return null;
     const sent = await bench.order(leave, LEASE);
     if (sent.ok) return null;
     failure = sent.reason;

@@ -1,4 +1,6 @@
 import { chmodSync, rmSync } from "node:fs";
+import { PassThrough } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import Fastify from "fastify";
 
@@ -24,12 +26,28 @@ export interface ControlDoor {
   readonly copied: () => boolean;
   /** The chargers that stand limited, with what they were told. */
   readonly limited: () => Json;
+  /** Tries a charger while the daemon runs; says how far it has come, and answers how it ended. */
+  readonly commission: (request: CommissionRequest, progress: (words: string) => void) => Promise<Json>;
+  /** Nobody waits for it any more: the charger is left as it was. */
+  readonly stopCommission: (charger: string) => void;
   /** Null: all. Answers what was done, or that there is no such charger. */
   readonly release: (charger: string | null) => Promise<{ readonly ok: boolean; readonly words: string }>;
 }
 
+export interface CommissionRequest {
+  readonly charger: string;
+  /** Try too what it does when it hears no more of us. */
+  readonly silence: boolean;
+  /** Although an event holds on it, or nothing is to be commanded. */
+  readonly force: boolean;
+}
+
+/** How long those who listen to a long answer may take for the end of it. */
+const LAST_WORDS_MS = 500;
 /** The longest path that the system can bind (sun_path, without its final zero). */
 const LONGEST_PATH = 107;
+
+const line = (said: Json): string => `${JSON.stringify(said)}\n`;
 
 /** `<state>/control.sock`, mode 0600: who may write to the state directory may command the daemon. */
 export class ControlSocket implements AsyncDisposable {
@@ -43,6 +61,7 @@ export class ControlSocket implements AsyncDisposable {
   static async start(path: string, door: ControlDoor): Promise<ControlSocket | string> {
     if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
     const app = Fastify({ forceCloseConnections: true });
+    const answers = new Set<Promise<void>>();
     app.get<{ Querystring: Record<string, unknown> }>("/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
@@ -86,6 +105,33 @@ export class ControlSocket implements AsyncDisposable {
         return reply.code(400).send({ error: "charger: an id, or null for all" });
       return door.release(charger);
     });
+    // One line of JSON for each step, and one for the end; who hangs up has the charger left as it was.
+    app.post<{ Body: Partial<Record<keyof CommissionRequest, unknown>> | null }>(
+      "/commission",
+      async ({ body }, reply) => {
+        const { charger, silence = false, force = false } = body ?? {};
+        if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
+          return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
+        const lines = new PassThrough();
+        const { promise: heard, resolve } = Promise.withResolvers<void>();
+        answers.add(heard);
+        reply.raw.once("close", () => {
+          door.stopCommission(charger);
+          answers.delete(heard);
+          resolve();
+        });
+        void door
+          .commission({ charger, silence, force }, (words) => lines.write(line({ progress: words })))
+          .then((done) => lines.end(line({ done })));
+        return reply.type("application/x-ndjson").send(lines);
+      },
+    );
+    app.post<{ Body: { readonly charger?: unknown } | null }>("/commission/stop", async ({ body }, reply) => {
+      const charger = body?.charger;
+      if (typeof charger !== "string") return reply.code(400).send({ error: "charger: an id" });
+      door.stopCommission(charger);
+      return { ok: true };
+    });
     // One daemon holds the state, so a socket that is there is what a killed one left.
     rmSync(path, { force: true });
     const umask = process.umask(0o177);
@@ -97,7 +143,10 @@ export class ControlSocket implements AsyncDisposable {
     } finally {
       process.umask(umask);
     }
-    return new ControlSocket(async () => app.close());
+    return new ControlSocket(async () => {
+      await Promise.race([Promise.all(answers), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      await app.close();
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

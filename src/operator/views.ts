@@ -108,6 +108,7 @@ export const chargersView = (depot: Depot, now: Instant): Json =>
         charger.writesPerHour === null
           ? null
           : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
+      commissioning: depot.loans.has(id),
     };
   });
 

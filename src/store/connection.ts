@@ -21,7 +21,15 @@ export interface Connection {
   readonly trimQuarantine: StatementSync;
   readonly putMeta: StatementSync;
   readonly getMeta: StatementSync;
+  readonly oldestReading: StatementSync;
+  /** First and last minute, charger, from, until. */
+  readonly readings: StatementSync;
+  /** Vehicle, first and last day. */
+  readonly seats: StatementSync;
 }
+
+/** More rows of one charger than this are not read at once: a month of one in ten seconds. */
+const MOST_READINGS = 250_000;
 
 export function connection(database: DatabaseSync): Connection {
   const put = (table: string): StatementSync =>
@@ -62,6 +70,16 @@ export function connection(database: DatabaseSync): Connection {
       "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     ),
     getMeta: database.prepare("SELECT value FROM meta WHERE name = ?"),
+    oldestReading: database.prepare("SELECT min(minute) AS minute FROM reading"),
+    // By the minute: the rows of a minute lie together, whosever they are, so that a commit touches few pages.
+    readings: database.prepare(
+      `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
+       SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
+       WHERE reading.at >= ? AND reading.at < ? LIMIT ${MOST_READINGS}`,
+    ),
+    seats: database.prepare(
+      "SELECT DISTINCT charger FROM seat WHERE vehicle = ? AND day BETWEEN ? AND ? ORDER BY charger",
+    ),
   };
 }
 

@@ -13,6 +13,7 @@ import { faultOf, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, Witness } from "./head.ts";
 import { countReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings } from "./readings.ts";
+import { Reserve, RESERVE } from "./reserve.ts";
 import { commitTurn, type Turn } from "./turn.ts";
 import { verifyTail } from "./verify.ts";
 
@@ -21,11 +22,16 @@ const LONGEST_COPY = 10 * 60_000;
 /** No commit for so long, ms: writing the log into the database, a fifth of what a large commit costs, is in nobody's way. */
 const PAUSE = 500;
 
+const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
+
 /** The open state on disk: the one connection, the lock that guards it, and the witness beside it. */
 export class Disk implements Disposable {
+  /** Since the start, those of readings and beats included. */
+  commits = 0;
   readonly #place: Place;
   readonly #lock: DatabaseSync;
   readonly #witness: Witness;
+  readonly #reserve: Reserve;
   readonly #log: Logger;
   #connection: Connection | null;
   #head: Head;
@@ -39,25 +45,28 @@ export class Disk implements Disposable {
     this.#place = place;
     this.#lock = lock;
     this.#witness = new Witness(join(place.directory, HEAD_FILE), place.siteKey);
+    this.#reserve = new Reserve(join(place.directory, RESERVE), log);
     this.#log = log;
     this.#connection = booted.connection;
     this.#head = booted.head;
   }
 
-  /** All of it, or none. A full disk is tried again as it is; after any other fault the database is opened anew. */
+  /**
+   * All of it, or none. A full disk gives its reserve first, and is tried again as it is after that; after any other
+   * fault the database is opened anew.
+   */
   commit(changes: readonly Change[]): Turn | Fault {
-    return this.#write((connection) => {
+    return this.#insist((connection) => {
       const turn = commitTurn(connection, this.#place.siteKey, this.#head, changes);
       this.#head = turn.head;
       if (turn.rows.length > 0) this.#witness.saw(turn.head);
-      this.#tidyInPause();
       return turn;
     });
   }
 
   /** One small commit that leaves the record alone, to find out whether commits work. Null: they do. */
   beat(at: Instant): Fault | null {
-    const beaten = this.#write((connection) => connection.putMeta.run("beat", String(at)));
+    const beaten = this.#insist((connection) => connection.putMeta.run("beat", String(at)));
     return isFault(beaten) ? beaten : null;
   }
 
@@ -81,8 +90,12 @@ export class Disk implements Disposable {
     return true;
   }
 
-  /** In a commit of their own, so that a decision neither waits for readings nor is lost with them. Null: they are kept. */
+  /**
+   * In a commit of their own, so that a decision neither waits for readings nor is lost with them; and not in the room
+   * that is reserved for decisions. Null: they are kept.
+   */
   keepReadings(readings: readonly Reading[]): Fault | null {
+    if (!this.#reserve.hold()) return NEARLY_FULL;
     return this.#apart((connection) => {
       countReadings(connection, putReadings(connection.database, readings));
     });
@@ -94,9 +107,24 @@ export class Disk implements Disposable {
   }
 
   #apart(write: (connection: Connection) => void): Fault | null {
-    const written = this.#write((connection) => inTransaction(connection.database, () => write(connection)));
-    this.#tidyInPause();
+    const written = this.#counted((connection) =>
+      inTransaction(connection.database, () => write(connection)),
+    );
     return isFault(written) ? written : null;
+  }
+
+  #insist<T extends object>(write: (connection: Connection) => T): T | Fault {
+    const written = this.#counted(write);
+    return isFault(written) && written.kind === "full" && this.#reserve.give()
+      ? this.#counted(write)
+      : written;
+  }
+
+  #counted<T extends object>(write: (connection: Connection) => T): T | Fault {
+    const written = this.#write(write);
+    if (!isFault(written)) this.commits += 1;
+    this.#tidyInPause();
+    return written;
   }
 
   #write<T extends object>(write: (connection: Connection) => T): T | Fault {

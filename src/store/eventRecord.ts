@@ -20,36 +20,73 @@ export type EventRows =
 
 /**
  * The rows that concern an event, in order: its own, the decisions in which it was overruled or that took over from it,
- * and until `until`, when its last window ends, what befell the daemon and the chargers, and what people did. Throws
- * SQLite errors.
+ * and until `until`, when its last window ends, what befell the daemon and the chargers, and what people did; what had
+ * gone silent before it, too. There may be a hundred thousand: it can be left after each. Throws SQLite errors.
  */
-export function queryEventRows(database: DatabaseSync, event: EventId, until: Instant): EventRows {
+export function* queryEventRows(
+  database: DatabaseSync,
+  event: EventId,
+  until: Instant,
+): Generator<void, EventRows> {
   const ends = database
     .prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit WHERE event = ?")
     .get(event);
   const checkpoint = newestCheckpoint(database);
-  if (typeof ends?.["first"] !== "number") return { ok: true, rows: [], checkpoint };
+  const first = ends?.["first"];
+  if (typeof first !== "number") return { ok: true, rows: [], checkpoint };
   const start = textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
-  const last = Math.max(Number(ends["last"]), lastBy(database, until));
-  const found = database
-    .prepare(
-      `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
-         OR audit.kind = 'decision' AND instr(audit.facts, ?) > 0) ORDER BY audit.seq`,
-    )
-    .all(ends["first"], last, event, `"event":${JSON.stringify(event)}`)
-    .map((row) => recordRow(row, start));
-  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
-  const concerning = found.filter((row) => concerns(row, event, chargers));
-  const rows = [...concerning, ...successors(database, event, concerning, start)].toSorted(
-    (a, b) => a.seq - b.seq,
+  const last = Math.max(Number(ends?.["last"]), lastBy(database, until));
+  const found: RecordRow[] = [];
+  const page = database.prepare(
+    `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
+       OR audit.kind = 'decision' AND instr(audit.facts, ?) > 0) ORDER BY audit.seq`,
   );
-  const broken = rows.find(({ previous, text, hash }) => chainHash(previous, text) !== hash);
-  return broken === undefined ? { ok: true, checkpoint, rows } : { ok: false, seq: broken.seq };
+  for (let from = first; from <= last; from += PAGE) {
+    const through = Math.min(from + PAGE - 1, last);
+    for (const row of page.all(from, through, event, `"event":${JSON.stringify(event)}`))
+      found.push(recordRow(row, start));
+    yield;
+  }
+  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
+  const before = outagesBefore(database, first, start);
+  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers));
+  const rows = [...concerning];
+  for (const row of successors(database, event, concerning, start)) {
+    if (row !== null) rows.push(row);
+    yield;
+  }
+  for (const { previous, text, hash, seq } of rows) {
+    if (chainHash(previous, text) !== hash) return { ok: false, seq };
+    yield;
+  }
+  return { ok: true, checkpoint, rows: rows.toSorted((a, b) => a.seq - b.seq) };
 }
+
+/** Rows of the record gone through at a time. */
+const PAGE = 500;
 
 /** Each row with the hash of the one before it. */
 const ROWS = `SELECT audit.*, before.hash AS previous
   FROM audit LEFT JOIN audit AS before ON before.seq = audit.seq - 1`;
+
+/** Outages looked back for. */
+const MOST_OUTAGES = 10_000;
+
+/** What had gone silent before this row, and was not heard again until then. */
+function outagesBefore(database: DatabaseSync, seq: number, start: string): readonly RecordRow[] {
+  const newest = new Map<string, RecordRow>();
+  const told = database.prepare(
+    `${ROWS} WHERE audit.kind = 'silence' AND audit.seq < ? ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
+  );
+  for (const stored of told.iterate(seq)) {
+    const row = recordRow(stored, start);
+    const who = `${row.charger} ${textOf(row.facts, "outage")}`;
+    if (!newest.has(who)) newest.set(who, row);
+  }
+  return [...newest.values()].filter(
+    ({ facts }) => textOf(facts, "outage") !== null && factOf(facts, "over") !== true,
+  );
+}
 
 /** What a person did to a charger concerns those that were on it. */
 function concerns(row: RecordRow, event: EventId, chargers: ReadonlySet<string | null>): boolean {
@@ -59,24 +96,24 @@ function concerns(row: RecordRow, event: EventId, chargers: ReadonlySet<string |
     : row.charger === null || chargers.has(row.charger);
 }
 
-/** Where no release ended what the event asked of a vehicle, the decision that did. */
-function successors(
+/** Where no release ended what the event asked of a vehicle, the decision that did; null: one did. */
+function* successors(
   database: DatabaseSync,
   event: EventId,
   rows: readonly RecordRow[],
   start: string,
-): readonly RecordRow[] {
+): Generator<RecordRow | null> {
   const next = database.prepare(
     `${ROWS} WHERE audit.charger = ? AND audit.seq > ? AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1`,
   );
   const decisions = rows.filter(({ kind }) => kind === "decision");
   const last = new Map(decisions.map((row) => [row.charger, row]));
-  return [...last.values()].flatMap(({ charger, vehicle, seq, facts }) => {
+  for (const { charger, vehicle, seq, facts } of last.values()) {
     const isReleased = textOf(factOf(facts, "told"), "kind") === "release";
     const row = isReleased ? undefined : next.get(charger, seq);
     const after = row === undefined ? null : recordRow(row, start);
-    return after !== null && after.vehicle === vehicle && after.event !== event ? [after] : [];
-  });
+    yield after !== null && after.vehicle === vehicle && after.event !== event ? after : null;
+  }
 }
 
 /** `start`: where the first row that is kept continues from. */

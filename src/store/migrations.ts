@@ -46,6 +46,8 @@ export const MIGRATIONS: readonly string[] = [
     id TEXT PRIMARY KEY, size INTEGER NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL
   ) STRICT;
   `,
+  // An outage may have begun long before the event that it befell.
+  "CREATE INDEX audit_silence ON audit (seq) WHERE kind = 'silence'",
 ];
 
 /** Brings the schema up to this program's, each step in one transaction (F13). Null: done. */

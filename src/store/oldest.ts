@@ -31,15 +31,3 @@ export function queryOldReports(database: DatabaseSync, before: Instant, most: n
     .all(before, most)
     .map(({ id }) => String(id));
 }
-
-/** The events that a report is still to be made of, or to be sent. */
-export function queryReportedOn(database: DatabaseSync): ReadonlySet<string> {
-  const rows = database
-    .prepare(
-      `SELECT event FROM report WHERE open = 1 UNION
-       SELECT json_extract(body, '$.event') FROM duty
-       WHERE json_valid(body) AND json_extract(body, '$.state') = 'open'`,
-    )
-    .all();
-  return new Set(rows.map(({ event }) => String(event)));
-}

@@ -31,6 +31,8 @@ export interface OpenOptions {
   /** That many unpredictable bytes: for a new site key. */
   readonly random: (bytes: number) => Buffer;
   readonly log: Logger;
+  /** Milliseconds that never jump: how long commits take. That of the machine unless told. */
+  readonly monotonic?: () => number;
   /** A cap on the database, in pages of 4 KiB; 16 GiB unless told. */
   readonly maxPages?: number;
   /** A verb that only looks must not move what it looks at: it refuses a damaged state instead. */
@@ -84,7 +86,7 @@ function start(
   booted: Booted,
   first: readonly Change[],
   moved: string | null,
-  { now, log }: OpenOptions,
+  { now, log, monotonic = () => performance.now() }: OpenOptions,
 ): Opened | Fault {
   const { siteKey } = place;
   const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
@@ -95,9 +97,11 @@ function start(
     disk[Symbol.dispose]();
     return committed;
   }
-  const lookedAt = committed?.rows.at(-1)?.at ?? booted.remembered.lookedAt;
-  const store = new Store(disk, siteKey, log);
-  return { ok: true, store, remembered: { ...booted.remembered, lookedAt }, epoch, siteKey, setAside: moved };
+  const { remembered } = booted;
+  const writtenAt = committed?.rows.at(-1)?.at;
+  const moments = writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
+  const store = new Store(disk, siteKey, log, monotonic);
+  return { ok: true, store, remembered: { ...remembered, ...moments }, epoch, siteKey, setAside: moved };
 }
 
 /** The first row of a fresh record says why it is one. */

@@ -48,6 +48,8 @@ export function pruneReadings(
   database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
   connection.putMeta.run("readings", String(count));
   connection.putMeta.run("readingsThinned", String(thinned));
+  // Every minute there is this commit anyway: it tells how long nothing ran, should that end without a word.
+  connection.putMeta.run("alive", String(now));
 }
 
 /** Counting millions of rows takes seconds: the number is kept. */

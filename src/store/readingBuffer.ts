@@ -6,11 +6,17 @@ import { queryReadings, querySeats } from "./readings.ts";
 
 /** One commit in this time: each costs 30 KB of flash, whatever is in it (finding 15). */
 const EVERY_MS = 10_000;
-/** Readings of one commit, some 6 ms of a standing loop, and the pause before the next where more of them wait. */
-const SLICE = 500;
-const BETWEEN_SLICES_MS = 250;
+/** Readings of one commit, some 50 ms of a standing loop, and the pause before the next where more of them wait. */
+const SLICE = 4_000;
+const BETWEEN_SLICES_MS = 1_000;
 /** Readings that wait; past it the oldest are dropped first (F95). */
 const MOST_WAITING = 100_000;
+
+/** A report on thousands of vehicles asks thousands of times. */
+interface Index {
+  readonly byCharger: ReadonlyMap<ChargerId, readonly Reading[]>;
+  readonly seats: ReadonlyMap<VehicleId, ReadonlySet<ChargerId>>;
+}
 
 /** Readings on their way to the disk, and those that are there. */
 export class ReadingBuffer implements Disposable {
@@ -20,6 +26,8 @@ export class ReadingBuffer implements Disposable {
   #waiting: Reading[] = [];
   #later: NodeJS.Timeout | undefined;
   #failing = false;
+  /** Of those that wait, made when somebody asks. */
+  #index: Index | null = null;
 
   /** `mayGo`: false while the loop has better things to do; readings wait then. */
   constructor(disk: Disk, log: Logger, mayGo: () => boolean) {
@@ -29,25 +37,37 @@ export class ReadingBuffer implements Disposable {
   }
 
   add(readings: readonly Reading[]): void {
+    if (readings.length === 0) return;
+    this.#index = null;
     for (const reading of readings) this.#waiting.push(reading);
     if (this.#waiting.length > MOST_WAITING) this.#waiting = this.#waiting.slice(-MOST_WAITING / 2);
-    if (this.#waiting.length > 0) this.#later ??= setTimeout(() => this.#flush(), EVERY_MS);
+    this.#later ??= setTimeout(() => this.#flush(), EVERY_MS);
   }
 
   of(chargers: readonly ChargerId[], from: Instant, until: Instant): readonly Reading[] {
-    const asked = new Set(chargers);
-    const waiting = this.#waiting.filter(({ charger, at }) => from <= at && at < until && asked.has(charger));
-    return [...queryReadings(this.#disk.connection.database, chargers, from, until), ...waiting];
+    const { byCharger } = this.#sorted();
+    const waiting = chargers
+      .flatMap((charger) => byCharger.get(charger) ?? [])
+      .filter(({ at }) => from <= at && at < until);
+    return [...queryReadings(this.#disk.connection, chargers, from, until), ...waiting];
   }
 
   seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
-    const waiting = this.#waiting.filter((reading) => reading.vehicle === vehicle);
-    const stored = querySeats(this.#disk.connection.database, vehicle, from, until);
-    return [...new Set([...stored, ...waiting.map(({ charger }) => charger)])];
+    const waiting = this.#sorted().seats.get(vehicle) ?? [];
+    return [...new Set([...querySeats(this.#disk.connection, vehicle, from, until), ...waiting])];
   }
 
   prune(now: Instant, keep: Millis): void {
     this.#told(this.#disk.pruneReadings(now, keep)?.reason ?? null);
+  }
+
+  #sorted(): Index {
+    if (this.#index !== null) return this.#index;
+    const seats = new Map<VehicleId, Set<ChargerId>>();
+    for (const { vehicle, charger } of this.#waiting)
+      if (vehicle !== null) seats.set(vehicle, (seats.get(vehicle) ?? new Set()).add(charger));
+    this.#index = { byCharger: Map.groupBy(this.#waiting, ({ charger }) => charger), seats };
+    return this.#index;
   }
 
   #flush(): void {
@@ -63,6 +83,7 @@ export class ReadingBuffer implements Disposable {
     const fault = this.#disk.keepReadings(this.#waiting.slice(0, SLICE));
     this.#told(fault?.reason ?? null);
     if (fault === null) this.#waiting = this.#waiting.slice(SLICE);
+    this.#index = null;
     return fault === null;
   }
 

@@ -9,6 +9,7 @@ import {
   vehicleId,
   type VehicleId,
 } from "../core/units.ts";
+import type { Connection } from "./connection.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -20,9 +21,6 @@ const MEASURED: readonly MeasuredKind[] = ["power", "energy", "current", "voltag
 /** Bits of the column `marks`; one for each implausible kind follows. */
 const OWN_CLOCK = 1;
 const implausible = (kind: MeasuredKind): number => 2 << MEASURED.indexOf(kind);
-
-/** More rows of one charger than this are not read at once: a month of one in ten seconds. */
-const MOST_ROWS = 250_000;
 
 /** Readings of one message share a row, as most of its bytes are where and when. Throws SQLite errors. */
 export function putReadings(database: DatabaseSync, readings: readonly Reading[]): number {
@@ -74,26 +72,19 @@ function markOf(reading: Reading): number {
   return implausible(kind);
 }
 
-/** What these chargers said and were told in [from, until), each in its order of time. */
+/** What these chargers said and were told in [from, until), each in its order of time. Throws SQLite errors. */
 export function queryReadings(
-  database: DatabaseSync,
+  { oldestReading, readings }: Pick<Connection, "oldestReading" | "readings">,
   chargers: Iterable<ChargerId>,
   from: Instant,
   until: Instant,
 ): readonly Reading[] {
-  const oldest = database.prepare("SELECT min(minute) AS minute FROM reading").get()?.["minute"];
+  const oldest = oldestReading.get()?.["minute"];
   if (typeof oldest !== "number" || from >= until) return [];
-  // By the minute: the rows of a minute lie together, whosever they are, so that a commit touches few pages.
-  const rows = database.prepare(
-    `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
-     SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
-     WHERE reading.at >= ? AND reading.at < ? LIMIT ${MOST_ROWS}`,
-  );
-  const first = Math.max(minuteOf(from), oldest);
+  const [first, last] = [Math.max(minuteOf(from), oldest), minuteOf(until)];
+  if (first > last) return [];
   return [...chargers].flatMap((charger) =>
-    [...rows.iterate(first, minuteOf(until), text(charger), from, until)].flatMap((row) =>
-      readingsIn(charger, row),
-    ),
+    readings.all(first, last, text(charger), from, until).flatMap((row) => readingsIn(charger, row)),
   );
 }
 
@@ -126,14 +117,11 @@ function toldIn(told: string, stamp: Pick<Told, "charger" | "vehicle" | "at" | "
   return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
 }
 
-/** The chargers that a vehicle was on, on the days that [from, until) touches. */
+/** The chargers that a vehicle was on, on the days that [from, until) touches. Throws SQLite errors. */
 export const querySeats = (
-  database: DatabaseSync,
+  { seats }: Pick<Connection, "seats">,
   vehicle: VehicleId,
   from: Instant,
   until: Instant,
 ): readonly ChargerId[] =>
-  database
-    .prepare("SELECT DISTINCT charger FROM seat WHERE vehicle = ? AND day BETWEEN ? AND ? ORDER BY charger")
-    .all(text(vehicle), dayOf(from), dayOf(until))
-    .map(({ charger }) => chargerId(String(charger)));
+  seats.all(text(vehicle), dayOf(from), dayOf(until)).map(({ charger }) => chargerId(String(charger)));

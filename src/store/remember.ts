@@ -16,7 +16,7 @@ export function remember(database: DatabaseSync): Remembered | Fault {
   const duties: ReportDuty[] = [];
   const outbox: ReportRecord[] = [];
   const broken =
-    readBodies(database, "event", (body) => events.push(JSON.parse(body))) ??
+    readBodies(database, "event", (body) => events.push(eventIn(body))) ??
     readBodies(database, "command", (body) => commands.push(JSON.parse(body))) ??
     readBodies(database, "hold", (body) => holds.push(JSON.parse(body))) ??
     readBodies(database, "duty", (body) => duties.push(JSON.parse(body))) ??
@@ -26,7 +26,17 @@ export function remember(database: DatabaseSync): Remembered | Fault {
   const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
   const moments = [newest?.["at"], looked?.["value"]].filter((moment) => moment !== undefined).map(Number);
   const lookedAt = moments.length === 0 ? null : instant(Math.max(...moments));
-  return { events, commands, holds, duties, outbox, lookedAt };
+  const alive = database.prepare("SELECT value FROM meta WHERE name = 'alive'").get();
+  const aliveAt = alive === undefined ? lookedAt : instant(Math.max(Number(alive["value"]), lookedAt ?? 0));
+  const recordedAt = newest === undefined ? null : instant(Number(newest["at"]));
+  return { events, commands, holds, duties, outbox, lookedAt, recordedAt, aliveAt };
+}
+
+/** As it was stored; before descriptors were counted, those of the last revision were all that is known of. */
+function eventIn(body: string): KnownEvent {
+  const known: KnownEvent = JSON.parse(body);
+  const asked = known.kind === "live" ? known.revision.event.reports.length : 0;
+  return { ...known, descriptors: known.descriptors ?? asked };
 }
 
 function readBodies(

@@ -10,14 +10,14 @@ import { seal, type Head } from "./chain.ts";
 import type { Disk } from "./disk.ts";
 import { queryAudit, queryPrices, queryQuarantine, type AuditQuery, type Quarantined } from "./query.ts";
 import { type EventRows, queryEventRows, queryHashes } from "./eventRecord.ts";
-import { queryOldReports, queryOldRows, queryReportedOn } from "./oldest.ts";
+import { queryOldReports, queryOldRows } from "./oldest.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
 import { remember } from "./remember.ts";
 import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
 import { verifyAll, type Verified } from "./verify.ts";
 
-/** Commits since the start, how long they took (ms, the loop stands still meanwhile), and the size on disk. */
+/** Commits since the start, readings' included, how long they took (ms, the loop stands still meanwhile), and the size on disk. */
 export interface StoreStats {
   readonly commits: number;
   readonly failures: number;
@@ -28,13 +28,18 @@ export interface StoreStats {
 
 /** What nobody waits for, outcomes above all, is gathered this long: a commit costs 30 KB of flash whatever is in it. */
 const UNHURRIED_MS = 100;
+/** A commit that took longer than this, and a millisecond for each change, tells of a slow disk (F08). */
+const SLOW_MS = 50;
+/** So long at most a slow disk makes the next commit wait, ms. */
+const LONGEST_REST_MS = 1_000;
 /** More changes than this on their way to the disk are a depot being told something: readings wait meanwhile. */
 const MANY = 100;
 const DONE: Committed = { ok: true };
 
 /**
  * What survives a restart. Changes written in one turn of the event loop are one commit: all who wait for it
- * share its one sync, and a power cut leaves all of them or none.
+ * share its one sync, and a power cut leaves all of them or none. On a slow disk more turns share one: the loop stands
+ * still during a sync, and must have as long for everything else, or starts and leases would be late (F08).
  */
 export class Store implements Disposable {
   /** Called after each commit that added to the record, with what it added. */
@@ -43,18 +48,23 @@ export class Store implements Disposable {
   readonly #disk: Disk;
   readonly #siteKey: Buffer;
   readonly #log: Logger;
+  readonly #monotonic: () => number;
   readonly #readings: ReadingBuffer;
   #staged: Change[] = [];
   #turn: PromiseWithResolvers<Committed> | null = null;
   #later: NodeJS.Timeout | undefined;
-  #stats = { commits: 0, failures: 0, lastCommitMs: 0, longestCommitMs: 0 };
+  #rested: NodeJS.Timeout | undefined;
+  /** Until then the loop is to have time for other things, monotonic ms. */
+  #restsUntil = -Infinity;
+  #stats = { failures: 0, lastCommitMs: 0, longestCommitMs: 0 };
   #committedSinceBeat = false;
   #disposed = false;
 
-  constructor(disk: Disk, siteKey: Buffer, log: Logger) {
+  constructor(disk: Disk, siteKey: Buffer, log: Logger, monotonic: () => number) {
     this.#disk = disk;
     this.#siteKey = siteKey;
     this.#log = log;
+    this.#monotonic = monotonic;
     this.#readings = new ReadingBuffer(disk, log, () => this.#staged.length < MANY);
   }
 
@@ -62,15 +72,18 @@ export class Store implements Disposable {
   write(changes: readonly Change[]): void {
     if (this.#disposed) throw new Error("the store is closed");
     for (const change of changes) this.#staged.push(change);
-    if (this.#staged.length > 0) this.#later ??= setTimeout(() => this.#commit(), UNHURRIED_MS);
+    if (this.#staged.length === 0) return;
+    this.#later ??= setTimeout(() => this.#commit(), Math.max(UNHURRIED_MS, this.#rest));
   }
 
-  /** Answers after the commit that holds everything written so far, at the end of this turn. Not ok: none of it was kept. */
+  /** Answers after the commit that holds everything written so far, mostly at the end of this turn. Not ok: none of it was kept. */
   durable(): Promise<Committed> {
     if (this.#staged.length === 0) return Promise.resolve(DONE);
     if (this.#turn === null) {
       this.#turn = Promise.withResolvers();
-      setImmediate(() => this.#commit());
+      const rest = this.#rest;
+      if (rest > 0) this.#rested = setTimeout(() => this.#commit(), rest);
+      else setImmediate(() => this.#commit());
     }
     return this.#turn.promise;
   }
@@ -101,7 +114,7 @@ export class Store implements Disposable {
   }
 
   /** What the record says of an event whose last window ends at `until`. */
-  eventRows(event: EventId, until: Instant): EventRows {
+  eventRows(event: EventId, until: Instant): Generator<void, EventRows> {
     return queryEventRows(this.#disk.connection.database, event, until);
   }
 
@@ -118,11 +131,6 @@ export class Store implements Disposable {
   /** Names of reports that were composed before then and are closed. */
   oldReports(before: Instant, most: number): readonly string[] {
     return queryOldReports(this.#disk.connection.database, before, most);
-  }
-
-  /** The events that a report is still to come of. */
-  reportedOn(): ReadonlySet<string> {
-    return queryReportedOn(this.#disk.connection.database);
   }
 
   /** See `Disk.keepStill`. */
@@ -182,19 +190,24 @@ export class Store implements Disposable {
   }
 
   stats(): StoreStats {
-    return { ...this.#stats, bytes: this.#disk.bytes };
+    return { ...this.#stats, commits: this.#disk.commits, bytes: this.#disk.bytes };
   }
 
   #commit(): void {
     const [turn, staged] = [this.#turn, this.#staged];
     clearTimeout(this.#later);
+    clearTimeout(this.#rested);
     this.#later = undefined;
     this.#staged = [];
     this.#turn = null;
     if (staged.length === 0) return turn?.resolve(DONE);
-    const began = performance.now();
+    const began = this.#monotonic();
     const outcome = this.#disk.commit(staged);
-    this.#count(performance.now() - began, isFault(outcome));
+    const ended = this.#monotonic();
+    const tookMs = ended - began;
+    this.#count(tookMs, isFault(outcome));
+    if (tookMs > Math.max(SLOW_MS, staged.length))
+      this.#restsUntil = ended + Math.min(tookMs, LONGEST_REST_MS);
     this.#committedSinceBeat = !isFault(outcome);
     if (isFault(outcome)) {
       this.#log.error(
@@ -208,10 +221,14 @@ export class Store implements Disposable {
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows);
   }
 
+  /** Milliseconds until the next commit may begin; not positive: at once. */
+  get #rest(): number {
+    return this.#restsUntil - this.#monotonic();
+  }
+
   #count(tookMs: number, failed: boolean): void {
-    const { commits, failures, longestCommitMs } = this.#stats;
+    const { failures, longestCommitMs } = this.#stats;
     this.#stats = {
-      commits: failed ? commits : commits + 1,
       failures: failed ? failures + 1 : failures,
       lastCommitMs: tookMs,
       longestCommitMs: Math.max(longestCommitMs, tookMs),

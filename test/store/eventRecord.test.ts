@@ -6,6 +6,7 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import { chainHash } from "../../src/core/chain.ts";
 import { chargerId, eventId, instant, minutes } from "../../src/core/units.ts";
 import { queryEventRows } from "../../src/store/eventRecord.ts";
+import { atOnce } from "../../src/proof.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, row } from "./words.ts";
 
@@ -39,7 +40,7 @@ async function written(directory: string) {
 
 test("the rows on an event are its own, those that overruled it, and what befell its site until its end", async () => {
   const store = await written(aDirectory());
-  const found = store.eventRows(EV1, later(10));
+  const found = atOnce(store.eventRows(EV1, later(10)));
   expect(found.ok && found.rows.map(({ seq, words }) => `${seq} ${words}`)).toEqual([
     "2 EV-1 is new",
     "3 EV-1 to 16 A",
@@ -48,11 +49,42 @@ test("the rows on an event are its own, those that overruled it, and what befell
     "8 bay-01 is unreachable",
     "10 started",
   ]);
-  const all = store.eventRows(EV1, later(60));
+  const all = atOnce(store.eventRows(EV1, later(60)));
   expect(all.ok && all.rows.at(-1)?.seq).toBe(11);
-  const own = store.eventRows(EV1, instant(0));
+  const own = atOnce(store.eventRows(EV1, instant(0)));
   expect(own.ok && own.rows.map(({ seq }) => seq)).toEqual([2, 3, 4]);
-  expect(store.eventRows(eventId("EV-9"), later(60))).toEqual({ ok: true, rows: [], checkpoint: null });
+  expect(atOnce(store.eventRows(eventId("EV-9"), later(60)))).toEqual({
+    ok: true,
+    rows: [],
+    checkpoint: null,
+  });
+});
+
+const outage = (count: number, who: string, over: boolean) =>
+  at(count, `${who} ${over ? "is back" : "is away"}`, {
+    kind: "silence",
+    facts: { outage: who, ...(over ? { over } : {}) },
+  });
+
+test("an outage that began before an event, and was not over by then, is part of what befell it", async () => {
+  const { store } = opened(aDirectory());
+  store.write([
+    outage(0, "partner", false),
+    outage(1, "broker", false),
+    outage(2, "partner", true),
+    at(3, "bay-02 is offline", { kind: "silence", charger: bay2, facts: { outage: "charger" } }),
+    at(4, "EV-1 is new", { kind: "event", event: EV1 }),
+    at(5, "EV-1 to 16 A", { event: EV1, charger: bay1, facts: { winner: { event: "EV-1" }, overruled: [] } }),
+    outage(6, "broker", true),
+  ]);
+  expect(await store.durable()).toEqual({ ok: true });
+  const found = atOnce(store.eventRows(EV1, later(10)));
+  expect(found.ok && found.rows.map(({ words }) => words)).toEqual([
+    "broker is away",
+    "EV-1 is new",
+    "EV-1 to 16 A",
+    "broker is back",
+  ]);
 });
 
 /** EV-3 goes on with bay-01. */
@@ -68,19 +100,19 @@ test("where another event takes over, the decision that did so belongs to it, bu
   const store = await written(aDirectory());
   store.write([took(30, {}), took(31, {})]);
   expect(await store.durable()).toEqual({ ok: true });
-  const found = store.eventRows(EV1, instant(0));
+  const found = atOnce(store.eventRows(EV1, instant(0)));
   expect(found.ok && found.rows.map(({ seq }) => seq)).toEqual([2, 3, 4]);
-  const took2 = store.eventRows(eventId("EV-2"), instant(0));
+  const took2 = atOnce(store.eventRows(eventId("EV-2"), instant(0)));
   expect(took2.ok && took2.rows.map(({ seq }) => seq)).toEqual([4, 5, 12]);
   store.write([took(32, { facts: { winner: null, told: { kind: "release" } } }), took(33, { event: EV1 })]);
   expect(await store.durable()).toEqual({ ok: true });
-  const released = store.eventRows(eventId("EV-3"), instant(0));
+  const released = atOnce(store.eventRows(eventId("EV-3"), instant(0)));
   expect(released.ok && released.rows.map(({ seq }) => seq)).toEqual([12, 13, 14]);
 });
 
 test("each row can be hashed anew from its text and the hash before it", async () => {
   const store = await written(aDirectory());
-  const found = store.eventRows(EV1, later(60));
+  const found = atOnce(store.eventRows(EV1, later(60)));
   const rows = found.ok ? found.rows : [];
   expect(rows).not.toEqual([]);
   for (const { previous, text, hash } of rows) expect(chainHash(previous, text)).toBe(hash);
@@ -94,7 +126,7 @@ test("nothing is proven from a row that was changed", async () => {
   store[Symbol.dispose]();
   const database = new DatabaseSync(join(directory, "setpointd.db"));
   database.exec("UPDATE audit SET words = 'EV-1 to 32 A' WHERE seq = 3");
-  expect(queryEventRows(database, EV1, later(60))).toEqual({ ok: false, seq: 3 });
+  expect(atOnce(queryEventRows(database, EV1, later(60)))).toEqual({ ok: false, seq: 3 });
   database.close();
 });
 
@@ -106,9 +138,9 @@ test("what was pruned is told by the newest checkpoint, and the first row that i
     { kind: "auditPruned", through: 2 },
   ]);
   expect(await store.durable()).toEqual({ ok: true });
-  const found = store.eventRows(EV1, later(10));
+  const found = atOnce(store.eventRows(EV1, later(10)));
   expect(found.ok && found.checkpoint?.facts).toEqual({ through: 2, hash });
   expect(found.ok && found.rows.map(({ seq, previous }) => [seq, previous])[0]).toEqual([3, hash]);
-  const gone = store.eventRows(eventId("EV-9"), later(10));
+  const gone = atOnce(store.eventRows(eventId("EV-9"), later(10)));
   expect(gone.ok && gone.checkpoint?.words).toBe("pruned");
 });

@@ -146,6 +146,8 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
     duties: [],
     outbox: [],
     lookedAt: NOON,
+    recordedAt: NOON,
+    aliveAt: null,
   });
   expect(store.audit({})).toMatchObject([{ seq: 1, kind: "daemon", at: NOON }]);
   expect(store.verify()).toMatchObject({ ok: true, rows: 1 });

@@ -9,6 +9,9 @@ import type { PriceSeries } from "../../src/core/prices.ts";
 import { chargerId, eventId, vehicleId } from "../../src/core/units.ts";
 import { DATABASE } from "../../src/store/database.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
+import type { KnownEvent } from "../../src/core/control/known.ts";
+import { anEvent, live } from "../support/anEvent.ts";
+import { aDescriptor } from "../support/aReport.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
@@ -42,7 +45,20 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     duties: [],
     outbox: [],
     lookedAt: NOON,
+    recordedAt: NOON,
+    aliveAt: NOON,
   });
+});
+
+test("an event that was stored before descriptors were counted has those of its last revision (L3)", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const known = live(anEvent({ reports: [aDescriptor()] }));
+  const stored = [known, tombstone("EV-2")].map((event) => ({ ...event, descriptors: undefined }));
+  const old: readonly KnownEvent[] = JSON.parse(JSON.stringify(stored));
+  first.store.write(old.map((event) => ({ kind: "event", known: event })));
+  first.store[Symbol.dispose]();
+  expect(opened(directory).remembered.events).toEqual([known, tombstone("EV-2")]);
 });
 
 const series = (region: string, raw: string): PriceSeries => ({

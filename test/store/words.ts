@@ -51,6 +51,7 @@ export const tombstone = (id: string): KnownEvent => ({
   watermark: NOON,
   receivedAt: NOON,
   endings: [],
+  descriptors: 0,
 });
 
 export const reportRecord = (name: string, more: Partial<ReportRecord> = {}): ReportRecord => ({
