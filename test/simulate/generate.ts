@@ -1,6 +1,7 @@
 import { below, chance, oneOf } from "../fuzz/chance.ts";
 import {
   type Action,
+  type Calendar,
   CALM_FROM,
   type CrashPoint,
   type Day,
@@ -10,8 +11,12 @@ import {
   type PlannedAsk,
   type PlannedCharger,
   type PlannedEvent,
+  type PlannedReport,
   type PlannedVehicle,
 } from "./plan.ts";
+
+import type { Misidentity } from "./simIdentity.ts";
+import type { Mistake } from "./simTray.ts";
 
 type Random = () => number;
 
@@ -19,9 +24,14 @@ const FAULTS_A_DAY = 60;
 /** The longest ends before the night. */
 const FAULTS_UNTIL = CALM_FROM - 30 * MINUTE;
 const EVENTS_PER_CHARGER = 4;
+const LONGEST_SLEEP = 20 * MINUTE;
 
 /** The whole day, drawn from its seed before any of it is played. */
-export function dayFrom(seed: number, chargerCount: number): Day {
+export function dayFrom(
+  seed: number,
+  chargerCount: number,
+  calendar: Calendar = { midnight: Date.parse("2026-11-21T00:00:00Z"), zone: "UTC", writtenIn: "UTC" },
+): Day {
   const random = chance(seed);
   const chargers = Array.from({ length: chargerCount }, (_, index) => aCharger(index, random));
   const vehicles = [
@@ -42,9 +52,10 @@ export function dayFrom(seed: number, chargerCount: number): Day {
     ties: oneOf(["newest", "newest", "mostRestrictive"] as const, random),
     randomizedEnd: oneOf(["shift", "shift", "clip"] as const, random),
     pollEvery: oneOf([MINUTE, MINUTE, 5 * MINUTE], random),
+    reports: oneOf([true, false, false], random),
   };
   const actions = [...events.flat(), ...faults].toSorted((a, b) => a.at - b.at);
-  return { seed, chargers, vehicles, knobs, actions };
+  return { ...calendar, seed, chargers, vehicles, knobs, actions };
 }
 
 /** What is worth breaking something at: a change, and the start and the end of what it asks for. */
@@ -133,6 +144,7 @@ function anEvent(
     priority: oneOf([null, 0, 1, 1, 2, 3], random),
     ask: anAsk(random),
     vehicles: someOf(vehicles, random),
+    reports: someReports(random),
   };
   return { said, event };
 }
@@ -143,7 +155,9 @@ function edited(
   vehicles: readonly PlannedVehicle[],
   random: Random,
 ): PlannedEvent {
-  switch (oneOf(["ask", "ask", "duration", "start", "vehicles", "spread", "priority", "again"], random)) {
+  switch (
+    oneOf(["ask", "ask", "duration", "start", "vehicles", "spread", "priority", "reports", "again"], random)
+  ) {
     case "ask":
       return { ...event, ask: anAsk(random) };
     case "duration":
@@ -156,6 +170,8 @@ function edited(
       return { ...event, spread: aSpread(random) };
     case "priority":
       return { ...event, priority: oneOf([null, 0, 1, 2, 3], random) };
+    case "reports":
+      return { ...event, reports: someReports(random) };
     default:
       return event;
   }
@@ -178,6 +194,14 @@ function anAsk(random: Random): PlannedAsk {
     case "unknown":
       return random() < 0.5 ? { kind } : { kind: "current", amperes: 0 };
   }
+}
+
+/** Mostly one on the whole event; some at each quarter of an hour, some in advance. */
+function someReports(random: Random): readonly PlannedReport[] {
+  const once = { payloadType: "USAGE", historical: true, numIntervals: -1, repeat: 0 };
+  const steady = { ...once, numIntervals: 1, repeat: -1 };
+  const ahead = { ...once, payloadType: "SETPOINT", historical: false };
+  return oneOf([[], [once], [once], [steady], [once, ahead], [{ ...once, payloadType: "DEMAND" }]], random);
 }
 
 function someOf(vehicles: readonly PlannedVehicle[], random: Random): readonly string[] {
@@ -207,7 +231,8 @@ function aFault(
         "brokerSlow",
         "unruly",
       ] as const),
-      ...(["partner", "partner", "reboot", "reboot", "deaf", "lies", "mute"] as const),
+      ...(["partner", "partner", "identity", "tray", "tray", "noTime", "suspend"] as const),
+      ...(["reboot", "reboot", "deaf", "lies", "mute"] as const),
       ...(["plug", "plug", "plug", "plug", "clock", "disk", "disk"] as const),
     ],
     random,
@@ -217,6 +242,14 @@ function aFault(
       return { kind, at, point: aPoint(random), downFor: below(oneOf([1_000, 10 * MINUTE], random), random) };
     case "partner":
       return { kind, at, lasts, how: oneOf<Misanswer>(MISANSWERS, random) };
+    case "identity":
+      return { kind, at, lasts, how: oneOf<Misidentity>(MISIDENTITIES, random) };
+    case "tray":
+      return { kind, at, lasts, how: oneOf<Mistake>(MISTAKES, random) };
+    case "noTime":
+      return { kind, at, lasts, downFor: below(oneOf([1_000, 10 * MINUTE], random), random) };
+    case "suspend":
+      return { kind, at: Math.min(at, FAULTS_UNTIL - LONGEST_SLEEP), lasts: Math.min(lasts, LONGEST_SLEEP) };
     case "reboot":
     case "deaf":
     case "lies":
@@ -238,7 +271,18 @@ function aFault(
   }
 }
 
-const MISANSWERS: readonly Misanswer[] = ["silent", "error", "garbage", "empty", "partial", "slow"];
+const MISANSWERS: readonly Misanswer[] = [
+  "silent",
+  "error",
+  "garbage",
+  "empty",
+  "partial",
+  "slow",
+  "unauthorized",
+  "throttled",
+];
+const MISIDENTITIES: readonly Misidentity[] = ["silent", "error", "refuses", "short"];
+const MISTAKES: readonly Mistake[] = ["lost", "silent", "error", "refuses", "gone", "forbids", "busy"];
 
 const aPoint = (random: Random): CrashPoint =>
   oneOf<CrashPoint>(

@@ -1,9 +1,9 @@
 import type { Json } from "../../src/core/audit.ts";
 import { type Command, commandId } from "../../src/core/control/command.ts";
 import type { ChargerId, Millis } from "../../src/core/units.ts";
-import type { AuditRow } from "../../src/store/rows.ts";
 import { allowed, isSame, type Share, shareOf, type Site, standingUnder, type TrueEvent } from "./oracle.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
+import { memberOf, type SeenRecord } from "./record.ts";
 
 /** One message on its way to a charger. */
 export interface Publish {
@@ -24,9 +24,7 @@ export class Seen {
   /** The newest command of each charger. */
   readonly newest = new Map<ChargerId, Command>();
   readonly byId = new Map<string, Command>();
-  readonly decisions = new Map<string, AuditRow>();
-  /** Chargers for which a level or a pause was ever decided. */
-  readonly limited = new Set<ChargerId>();
+  readonly record: SeenRecord;
   /** Where a level's window was found to start, by event, vehicle, start and spread. */
   readonly offsets = new Map<string, number>();
   /** The oldest revision that the newest command of a charger can stand on, by charger and event. */
@@ -35,25 +33,12 @@ export class Seen {
   readonly recent = new Map<ChargerId, number[]>();
   readonly site: Site;
   readonly history: ReadonlyMap<string, readonly TrueEvent[]>;
-  readonly #rowsAfter: (seq: number) => readonly AuditRow[];
   readonly #shares = new WeakMap<TrueEvent, Map<string, Share | null>>();
-  #lastSeq = 0;
 
-  constructor(
-    site: Site,
-    history: ReadonlyMap<string, readonly TrueEvent[]>,
-    rowsAfter: (seq: number) => readonly AuditRow[],
-  ) {
+  constructor(site: Site, history: ReadonlyMap<string, readonly TrueEvent[]>, record: SeenRecord) {
     this.site = site;
     this.history = history;
-    this.#rowsAfter = rowsAfter;
-  }
-
-  /** The row of a decision, if it is on disk by now. */
-  decisionOf(command: Command): AuditRow | undefined {
-    const id = commandId(command);
-    if (!this.decisions.has(id)) this.#read();
-    return this.decisions.get(id);
+    this.record = record;
   }
 
   /** As `shareOf`, worked out once. */
@@ -66,15 +51,6 @@ export class Seen {
     known.set(vehicle, fresh);
     return fresh;
   };
-
-  #read(): void {
-    for (const row of this.#rowsAfter(this.#lastSeq)) {
-      this.#lastSeq = row.seq;
-      if (row.kind !== "decision" || row.command === null || row.charger === null) continue;
-      this.decisions.set(row.command, row);
-      if (winnerOf(row.facts) !== null) this.limited.add(row.charger);
-    }
-  }
 }
 
 /** Null: it holds; else what is wrong, in words. */
@@ -82,7 +58,7 @@ type Rule = (publish: Publish, seen: Seen) => string | null;
 
 /** S1: every command on the wire has its row on disk, for the same charger and event. */
 function isRecorded({ command }: Publish, seen: Seen): string | null {
-  const row = seen.decisionOf(command);
+  const row = seen.record.decisionOf(command);
   if (row === undefined) return "it is not in the record";
   const isIt = row.charger === command.charger && row.event === command.event;
   return isIt ? null : "its row speaks of another charger or event";
@@ -91,8 +67,16 @@ function isRecorded({ command }: Publish, seen: Seen): string | null {
 /** S1, S2, S4: a level or a pause stands on a revision that the partner issued, in its window, within the limits. */
 function isAskedFor({ command, at }: Publish, seen: Seen): string | null {
   if (command.desired.kind === "release") return null;
+  if (command.cause === "held") return isWhatItWas(command, seen);
   if (groundsOf(command, seen).length === 0) return "no revision of its event ever asked for that";
   return command.until !== null && command.until <= at ? "its window is over" : null;
+}
+
+/** What is to come has to wait, so what it was told is made longer: that, and nothing else. */
+function isWhatItWas({ charger, desired }: Command, { newest }: Seen): string | null {
+  const before = newest.get(charger)?.desired;
+  const isSo = before !== undefined && isSame(standingUnder(before), standingUnder(desired));
+  return isSo ? null : "it is not what the charger was told before";
 }
 
 /** S4: a number, above zero, and no more than the charger can do. */
@@ -108,7 +92,7 @@ function isWithinLimits({ command }: Publish, { site }: Seen): string | null {
 
 /** S3: the offset of an event and a vehicle is within its spread, and the same for ever. */
 function keepsItsOffset({ command }: Publish, seen: Seen): string | null {
-  const winner = winnerOf(seen.decisionOf(command)?.facts);
+  const winner = winnerOf(seen.record.decisionOf(command)?.facts);
   // Where windows are clipped the spread is at most the duration: an edit of that moves the offset too.
   if (winner === null || seen.site.knobs.randomizedEnd === "clip") return null;
   const { offset, spread, start } = winner;
@@ -134,14 +118,9 @@ function winnerOf(facts: Json | undefined): Drawn | null {
   return { offset, spread, start: Date.parse(from) - offset };
 }
 
-const memberOf = (json: Json | undefined, name: string): Json | undefined =>
-  typeof json === "object" && json !== null
-    ? Object.entries(json).find(([key]) => key === name)?.[1]
-    : undefined;
-
 /** S5: what a charger is told of an event never goes back to an older revision. */
 function keepsToNewerRevisions({ command, isBehind }: Publish, seen: Seen): string | null {
-  if (command.desired.kind === "release" || isBehind) return null;
+  if (command.desired.kind === "release" || command.cause === "held" || isBehind) return null;
   const grounds = groundsOf(command, seen);
   const key = `${command.charger} ${command.event}`;
   const before = seen.revisions.get(key) ?? 0;
@@ -177,8 +156,8 @@ function isTheSameAgain({ command, lease }: Publish, { byId }: Seen): string | n
 }
 
 /** Who was never limited is never released: a start leaves everyone alone whom no event ever touched. */
-const wasLimited = ({ command }: Publish, { limited }: Seen): string | null =>
-  command.desired.kind !== "release" || limited.has(command.charger) ? null : "it was never limited";
+const wasLimited = ({ command }: Publish, { record }: Seen): string | null =>
+  command.desired.kind !== "release" || record.limited.has(command.charger) ? null : "it was never limited";
 
 const MOST_A_MINUTE = 30;
 

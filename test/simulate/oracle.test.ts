@@ -15,9 +15,12 @@ const site: Site = {
     ties: "newest",
     randomizedEnd: "shift",
     pollEvery: MINUTE,
+    reports: false,
   },
   siteKey: Buffer.alloc(32, 7),
   midnight: Date.parse("2026-11-21T00:00:00Z"),
+  zone: "UTC",
+  writtenIn: "UTC",
 };
 
 const anEvent = (changes: Partial<PlannedEvent> = {}, revised = 0): TrueEvent => ({
@@ -29,6 +32,7 @@ const anEvent = (changes: Partial<PlannedEvent> = {}, revised = 0): TrueEvent =>
     priority: 1,
     ask: { kind: "current", amperes: 10 },
     vehicles: ["v1"],
+    reports: [],
     ...changes,
   },
   revised,

@@ -2,7 +2,8 @@ import { createHmac } from "node:crypto";
 
 import type { Desired } from "../../src/core/control/setpoint.ts";
 
-import type { Knobs, PlannedAsk, PlannedCharger, PlannedEvent, PlannedVehicle } from "./plan.ts";
+import type { Calendar, Knobs, PlannedAsk, PlannedCharger, PlannedEvent, PlannedVehicle } from "./plan.ts";
+import { wireStart } from "./simPartner.ts";
 
 /**
  * What each charger should be doing, worked out from DESIGN 5.3 to 5.5 once more: every event, every vehicle, every
@@ -54,13 +55,11 @@ export function standingInWords(standing: Standing): string {
   }
 }
 
-export interface Site {
+export interface Site extends Calendar {
   readonly chargers: readonly PlannedCharger[];
   readonly vehicles: readonly PlannedVehicle[];
   readonly knobs: Knobs;
   readonly siteKey: Buffer;
-  /** Midnight, ms since the epoch: what the plans count from. */
-  readonly midnight: number;
 }
 
 const VOLTAGE = 230;
@@ -76,7 +75,7 @@ export interface Share {
 export function shareOf({ plan }: TrueEvent, vehicle: string, site: Site): Share | null {
   if (plan.ask.kind === "unknown" || plan.duration === 0 || !plan.vehicles.includes(vehicle)) return null;
   const start = site.midnight + plan.start;
-  const message = JSON.stringify([plan.id, vehicle, new Date(start).toISOString(), plan.spread]);
+  const message = JSON.stringify([plan.id, vehicle, wireStart(plan, site), plan.spread]);
   const digest = createHmac("sha256", site.siteKey).update(message).digest();
   const fraction = digest.readUIntBE(0, 6) / 2 ** 48;
   if (site.knobs.randomizedEnd === "shift") {
@@ -155,12 +154,14 @@ export function allowed(ask: PlannedAsk, charger: PlannedCharger, vehicle: Plann
   const mostAmperes = Math.min(charger.maxCurrent, vehicle.maxCurrent ?? Infinity);
   switch (ask.kind) {
     case "current": {
-      const value = Math.floor(Math.min(ask.amperes, mostAmperes) * 10 + 1e-6) / 10;
+      const value = wholeSteps(Math.min(ask.amperes, mostAmperes), charger);
       if (ask.amperes > 0 && value >= LEAST_CURRENT) return { kind: "current", value };
       return tooLittle(ask.amperes, charger, { kind: "current", value: LEAST_CURRENT });
     }
     case "power": {
       const ratio = charger.phases * VOLTAGE;
+      if (charger.make?.takesWatts === false)
+        return allowed({ kind: "current", amperes: (ask.kilowatts * 1000) / ratio }, charger, vehicle);
       const value = Math.floor(Math.min(ask.kilowatts * 1000, mostAmperes * ratio) + 1e-6);
       if (ask.kilowatts > 0 && value >= LEAST_CURRENT * ratio) return { kind: "power", value };
       return tooLittle(ask.kilowatts, charger, { kind: "power", value: LEAST_CURRENT * ratio });
@@ -169,6 +170,10 @@ export function allowed(ask: PlannedAsk, charger: PlannedCharger, vehicle: Plann
       return { kind: "free" };
   }
 }
+
+/** Tenths of an ampere, or whole ones where the make knows no others. */
+const wholeSteps = (amperes: number, { make }: PlannedCharger): number =>
+  make?.step === 1 ? Math.floor(amperes + 1e-6) : Math.floor(amperes * 10 + 1e-6) / 10;
 
 const tooLittle = (asked: number, { belowMinimum }: PlannedCharger, least: Standing): Standing =>
   asked > 0 && belowMinimum === "hold" ? least : { kind: "pause" };

@@ -1,5 +1,4 @@
 import { MINUTE } from "./plan.ts";
-import { isSame, type Standing } from "./oracle.ts";
 
 const SECOND = 1_000;
 /** L1: undisturbed, nobody is wrong for longer than this; the start or the end of an event is no disturbance. */
@@ -9,20 +8,24 @@ export const GATE = 11 * SECOND;
 /** A charger that was deaf or refused learns from the next refresh (5.6). */
 export const REFRESH = 60 * SECOND;
 /** A clock that was set is noticed at the end of a nap (5.7). */
-const NAP = 60 * SECOND;
+export const NAP = 60 * SECOND;
+/** A clock that is behind the record is doubted for so long, and nothing new starts (5.7). */
+const DOUBT = 5 * MINUTE;
 /** The partner is asked again after a failure within the longest back-off (5.7). */
 export const BACKOFF = 5 * MINUTE;
 /** An unplanned end releases within so much (5.2). */
 const TAIL = 10 * MINUTE;
 /** A change that only lists can tell of may still be on its way for so long. */
 const NEWS_LASTS = 30 * MINUTE;
+/** A moment that is further off than this is none that could pass today. */
+const LONGEST_ERROR = 60 * MINUTE;
 /** A request, with the jitter of the polling aside. */
 const REQUEST = 15 * SECOND;
 
 /**
  * L1 for every charger. It does what the oracle says, or has not for at most 30 s; or one of these excuses it:
  * - a fault that it suffers, until 30 s after its end; plus 11 s after a crash, a refresh after deafness, a nap after
- *   the clock was set;
+ *   the clock was set, and as long as that clock may be doubted;
  * - a change at the partner that concerns its vehicle, until 30 s after the first webhook with it was taken, plus the
  *   10 min over which an unplanned end may be spread;
  * - where no webhook brings it, until 30 s (and 10 min) after the next list could; after the second for an absence,
@@ -81,16 +84,16 @@ export class Patience {
 
   /** The gateway's clock is wrong for so long. */
   clockSet(by: number, lasts: number): void {
-    this.disturbed("*", lasts + NAP);
-    const until = this.#now() + lasts + Math.abs(by) + TAIL + SETTLE;
+    this.disturbed("*", lasts + DOUBT + NAP);
+    const until = this.#now() + lasts + DOUBT + Math.min(Math.abs(by), LONGEST_ERROR) + TAIL + SETTLE;
     this.#wrongMomentsUntil = Math.max(this.#wrongMomentsUntil, until);
     for (const whom of this.#recent()) this.heard(whom);
   }
 
   /** Whether this charger has been wrong for too long. */
-  isOver(charger: string, vehicle: string | null, does: Standing, should: Standing): boolean {
+  isOver(charger: string, vehicle: string | null, isRight: boolean): boolean {
     const now = this.#now();
-    if (isSame(does, should)) {
+    if (isRight) {
       this.#wrongSince.delete(charger);
       return false;
     }

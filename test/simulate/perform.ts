@@ -1,8 +1,8 @@
 import type { Courier, Message } from "./courier.ts";
 import type { FaultyDisk } from "./faultyDisk.ts";
-import { BACKOFF, type Patience, REFRESH } from "./patience.ts";
+import { BACKOFF, NAP, type Patience, REFRESH } from "./patience.ts";
 import { type Action, MINUTE } from "./plan.ts";
-import type { SimFloor } from "./simFloor.ts";
+import type { Floor } from "./simFloor.ts";
 import type { SimGateway } from "./simGateway.ts";
 import type { SimPartner } from "./simPartner.ts";
 import type { VirtualClock } from "./virtualClock.ts";
@@ -13,13 +13,15 @@ export interface Cast {
   readonly disk: FaultyDisk;
   readonly gateway: SimGateway;
   readonly partner: SimPartner;
-  readonly floor: SimFloor;
+  readonly floor: Floor;
   readonly courier: Courier;
   readonly patience: Patience;
 }
 
 /** Who lost the broker is back within so much of its return. */
 export const RECONNECT = 3_000;
+/** Who was refused a token, or its token, asks again so much later at most. */
+const CREDENTIALS = MINUTE;
 /** After a failed commit everything is tried again so much later. */
 const COMMIT_RETRY = 6_000;
 /** A crash that nothing led to by then is called off. */
@@ -39,7 +41,7 @@ export function perform(action: Action, cast: Cast): void {
       return;
     case "brokerGone":
       floor.brokerGoes(action.lasts);
-      return patience.disturbed("*", action.lasts + RECONNECT);
+      return patience.disturbed("*", action.lasts + RECONNECT + floor.unseenFor);
     case "linkLost":
       floor.linkBreaks(action.lasts);
       return patience.disturbed("*", action.lasts + RECONNECT);
@@ -49,16 +51,22 @@ export function perform(action: Action, cast: Cast): void {
     case "unruly":
       return floor.isUnruly(action.lasts);
     case "partner":
-      return misanswer(action, cast);
+      return fails(cast.partner, action, () => patience.newsDelayed(action.lasts + CREDENTIALS + BACKOFF));
+    case "identity":
+      return fails(cast.partner.identity, action, () =>
+        patience.newsDelayed(action.lasts + CREDENTIALS + BACKOFF),
+      );
+    case "tray":
+      return fails(cast.partner.tray, action, () => {});
     case "reboot":
       floor.reboots(action.charger, action.lasts);
-      return patience.disturbed(action.charger, action.lasts);
+      return patience.disturbed(action.charger, action.lasts + floor.unseenFor);
     case "deaf":
       floor.isDeaf(action.charger, action.lasts);
-      return patience.disturbed(action.charger, action.lasts + REFRESH);
+      return patience.disturbed(action.charger, action.lasts + REFRESH + floor.unseenFor);
     case "lies":
       floor.lies(action.charger, action.lasts);
-      return patience.disturbed(action.charger, action.lasts + REFRESH);
+      return patience.disturbed(action.charger, action.lasts + REFRESH + floor.unseenFor);
     case "mute":
       return floor.isMute(action.charger, action.lasts);
     case "plug":
@@ -66,6 +74,11 @@ export function perform(action: Action, cast: Cast): void {
       return patience.disturbed("*", 0);
     case "clock":
       return setClock(action, cast);
+    case "noTime":
+      return losesTime(action, cast);
+    case "suspend":
+      cast.clock.sleep(action.lasts);
+      return patience.disturbed("*", NAP);
     case "disk":
       return failDisk(action, cast);
   }
@@ -108,12 +121,28 @@ function setClock({ by, lasts }: Of<"clock">, { clock, patience }: Cast): void {
   patience.clockSet(by, lasts);
 }
 
-function misanswer({ how, lasts }: Of<"partner">, { partner, patience }: Cast): void {
-  partner.answers = how;
+/** Its clock counts from 1970 until somebody tells it the time. */
+function losesTime({ downFor, lasts }: Of<"noTime">, { clock, gateway, patience }: Cast): void {
+  const by = 100_000 - clock.gateway();
+  clock.aheadBy += by;
   setTimeout(() => {
-    if (partner.answers === how) partner.answers = undefined;
+    clock.aheadBy -= by;
   }, lasts);
-  patience.newsDelayed(lasts + BACKOFF);
+  patience.clockSet(by, lasts);
+  gateway.crashAt("at once", downFor);
+}
+
+/** One after another: the later one stands until its own end. */
+function fails<How extends string>(
+  party: { answers: How | undefined },
+  { how, lasts }: { readonly how: How; readonly lasts: number },
+  excuse: () => void,
+): void {
+  party.answers = how;
+  setTimeout(() => {
+    if (party.answers === how) party.answers = undefined;
+  }, lasts);
+  excuse();
 }
 
 function failDisk({ how, lasts }: Of<"disk">, { clock, disk, gateway, patience }: Cast): void {

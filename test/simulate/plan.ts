@@ -1,4 +1,6 @@
 /** What happens on one simulated day, as values: a day can be printed, cut down and played again. */
+import type { Misidentity } from "./simIdentity.ts";
+import type { Mistake } from "./simTray.ts";
 
 /** Milliseconds since midnight, true time. */
 type DayTime = number;
@@ -8,6 +10,15 @@ export type PlannedAsk =
   | { readonly kind: "current"; readonly amperes: number }
   | { readonly kind: "power"; readonly kilowatts: number }
   | { readonly kind: "unknown" };
+
+/** One report descriptor (partner-interface 2.3). Counts of zero are not set. */
+export interface PlannedReport {
+  readonly payloadType: string;
+  readonly historical: boolean;
+  readonly numIntervals: number;
+  /** -1: without end. */
+  readonly repeat: number;
+}
 
 /** One revision of an event. */
 export interface PlannedEvent {
@@ -19,10 +30,19 @@ export interface PlannedEvent {
   readonly priority: number | null;
   readonly ask: PlannedAsk;
   readonly vehicles: readonly string[];
+  readonly reports: readonly PlannedReport[];
 }
 
 /** How the partner fails to answer well. `empty`, `partial`: a list without all, or some, of its events. */
-export type Misanswer = "silent" | "error" | "garbage" | "empty" | "partial" | "slow";
+export type Misanswer =
+  | "silent"
+  | "error"
+  | "garbage"
+  | "empty"
+  | "partial"
+  | "slow"
+  | "unauthorized"
+  | "throttled";
 
 /** Where a process ends: at once, at one of the moments around a commit or a publish, or so many turns later. */
 export type CrashPoint =
@@ -58,6 +78,8 @@ export type Action = { readonly at: DayTime } & (
   /** Chargers hear messages late, twice, and in another order. */
   | { readonly kind: "unruly"; readonly lasts: number }
   | { readonly kind: "partner"; readonly how: Misanswer; readonly lasts: number }
+  | { readonly kind: "identity"; readonly how: Misidentity; readonly lasts: number }
+  | { readonly kind: "tray"; readonly how: Mistake; readonly lasts: number }
   /** Off and on again: it forgets what it was told. */
   | { readonly kind: "reboot"; readonly charger: string; readonly lasts: number }
   /** It hears nothing but says that it is there. */
@@ -69,6 +91,10 @@ export type Action = { readonly at: DayTime } & (
   | { readonly kind: "plug"; readonly charger: string; readonly vehicle: string | null }
   /** The gateway's clock is set, and set right again. */
   | { readonly kind: "clock"; readonly by: number; readonly lasts: number }
+  /** The gateway dies, and comes back at 1970: its clock is set right so much later. */
+  | { readonly kind: "noTime"; readonly downFor: number; readonly lasts: number }
+  /** The gateway's machine sleeps: timers and the monotonic clock stand still, the wall clock does not. */
+  | { readonly kind: "suspend"; readonly lasts: number }
   | { readonly kind: "disk"; readonly how: "full" | "broken" | "doubtful" | "slow"; readonly lasts: number }
 );
 
@@ -79,6 +105,18 @@ export interface PlannedCharger {
   readonly phases: number;
   /** Whether it says which vehicle is on it. */
   readonly tells: boolean;
+  /** Absent: it speaks the native topics. */
+  readonly make?: PlannedMake;
+}
+
+/** How a charger of a make is spoken with. */
+export interface PlannedMake {
+  /** Name of its profile. */
+  readonly profile: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** What its currents are a multiple of, A. */
+  readonly step: number;
+  readonly takesWatts: boolean;
 }
 
 export interface PlannedVehicle {
@@ -96,15 +134,28 @@ export interface Knobs {
   readonly randomizedEnd: "shift" | "clip";
   /** Milliseconds. */
   readonly pollEvery: number;
+  /** Whether readings are kept and reports are made: such a day takes three times as long to play. */
+  readonly reports: boolean;
 }
 
-export interface Day {
+/** Where and when the depot is. */
+export interface Calendar {
+  /** What the plan counts from, ms since the epoch. */
+  readonly midnight: number;
+  readonly zone: string;
+  /** The zone that the partner writes its starts in. */
+  readonly writtenIn: string;
+}
+
+export interface Day extends Calendar {
   readonly seed: number;
   readonly chargers: readonly PlannedCharger[];
   readonly vehicles: readonly PlannedVehicle[];
   readonly knobs: Knobs;
   /** In order of time. */
   readonly actions: readonly Action[];
+  /** When it is over; absent: at midnight. */
+  readonly ends?: DayTime;
 }
 
 export const MINUTE = 60_000;

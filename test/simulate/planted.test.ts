@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 
 import { dayFrom } from "./generate.ts";
-import { lostRelease, missedWakeUp, offsetsRedrawn, replayed, staleWins } from "./plants.ts";
+import type { Day } from "./plan.ts";
+import {
+  lostRelease,
+  lostReport,
+  missedWakeUp,
+  offsetsRedrawn,
+  replayed,
+  restamped,
+  staleWins,
+} from "./plants.ts";
 import { type Failure, playDay } from "./playDay.ts";
 import { shrunk } from "./shrink.ts";
 import type { Plant } from "./simGateway.ts";
@@ -10,11 +19,16 @@ import { dayInWords } from "./words.ts";
 const CHARGERS = 2;
 const MOST_DAYS = 30;
 
-/** The first day that finds what is planted. */
-async function found(plant: Plant): Promise<{ readonly seed: number; readonly failure: Failure }> {
+/** The first day that finds what is planted; `reports`: whether there are any on it. */
+async function found(
+  plant: Plant,
+  reports = false,
+): Promise<{ readonly day: Day; readonly failure: Failure }> {
   for (let seed = 1; seed <= MOST_DAYS; seed += 1) {
-    const { failure } = await playDay(dayFrom(seed, CHARGERS), { plant });
-    if (failure !== null) return { seed, failure };
+    const drawn = dayFrom(seed, CHARGERS);
+    const day = { ...drawn, knobs: { ...drawn.knobs, reports } };
+    const { failure } = await playDay(day, { plant });
+    if (failure !== null) return { day, failure };
   }
   throw new Error(`${MOST_DAYS} days did not find it`);
 }
@@ -25,15 +39,22 @@ test.each([
   ["commands that are replayed after a reconnection", replayed, /^S6|^S9|^F59|^one publish/],
   ["an old revision that wins over a newer one", staleWins, /^L1|^S5/],
   ["a start after which nobody wakes up", missedWakeUp, /^L1/],
-] as const)("the simulation finds %s", { timeout: 60_000 }, async (_, plant, invariant) => {
+] as const)("the simulation finds %s", { timeout: 120_000 }, async (_, plant, invariant) => {
   const { failure } = await found(plant);
   expect(failure.invariant).toMatch(invariant);
 });
 
-test("a breach is cut down to a few lines that a person can follow", { timeout: 120_000 }, async () => {
+test.each([
+  ["a report that is said to be sent, and never was", lostReport, /^L3/],
+  ["a report that is another each time it is sent", restamped, /the same each time/],
+] as const)("the simulation finds %s", { timeout: 120_000 }, async (_, plant, invariant) => {
+  const { failure } = await found(plant, true);
+  expect(failure.invariant).toMatch(invariant);
+});
+
+test("a breach is cut down to a few lines that a person can follow", { timeout: 240_000 }, async () => {
   const plant = missedWakeUp;
-  const { seed, failure } = await found(plant);
-  const day = dayFrom(seed, CHARGERS);
+  const { day, failure } = await found(plant);
   const least = await shrunk(day, failure, async (smaller) => (await playDay(smaller, { plant })).failure);
   expect(least.failure.invariant).toBe(failure.invariant);
   expect(least.day.actions.length).toBeLessThanOrEqual(4);

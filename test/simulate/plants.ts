@@ -51,3 +51,31 @@ export const staleWins: Plant = (run) => {
 export const missedWakeUp: Plant = (run) => ({
   sources: (sources) => (run === 1 ? sources : { ...sources, startsAllowed$: NEVER }),
 });
+
+/** Each third report is said to have been taken, and never goes out. */
+export const lostReport: Plant = () => {
+  let count = 0;
+  return {
+    report: (post) => (body) => {
+      count += 1;
+      const taken = { kind: "answered", status: 201, words: "", retryAfter: null } as const;
+      return count % 3 === 0 ? Promise.resolve(taken) : post(body);
+    },
+  };
+};
+
+/** What waits to be sent does not survive a restart. */
+export const forgottenOutbox: Plant = () => ({
+  opened: (state) => ({ ...state, remembered: { ...state.remembered, outbox: [] } }),
+});
+
+/** Reports are stamped when they go out, so that none comes twice as it was. */
+export const restamped: Plant = () => {
+  let count = 0;
+  return {
+    report: (post) => (body) => {
+      count += 1;
+      return post(body.replace('"clientName":"', `"clientName":"${count} `));
+    },
+  };
+};

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import type { Command } from "../../src/core/control/command.ts";
 import type { Opened } from "../../src/store/open.ts";
 import { instant } from "../../src/core/units.ts";
 import { chance } from "../fuzz/chance.ts";
@@ -9,15 +10,22 @@ import { configured } from "../support/aConfiguration.ts";
 import { SITE_KEY } from "../support/wiredDepot.ts";
 import { Courier } from "./courier.ts";
 import { FaultyDisk } from "./faultyDisk.ts";
-import { breachOf, Seen } from "./invariants.ts";
-import { shouldHold, type Site, standingInWords, vehicleOn } from "./oracle.ts";
+import { type Breach, breachOf, Seen } from "./invariants.ts";
+import { isSame, shouldHold, type Site, standingInWords, standingUnder, vehicleOn } from "./oracle.ts";
+import { MadeFloor } from "./madeFloor.ts";
+import { equippedAs } from "./madeBay.ts";
+import { doesAsItShould } from "./mixedRules.ts";
 import { GATE, Patience } from "./patience.ts";
 import { perform, RECONNECT } from "./perform.ts";
 import { CALM_FROM, DAY, type Day, MINUTE, type PlannedCharger } from "./plan.ts";
-import { SimFloor } from "./simFloor.ts";
+import { SeenRecord } from "./record.ts";
+import { SeenReports, silenceOf } from "./reportRules.ts";
+import { type Floor, type FloorOptions, SimFloor } from "./simFloor.ts";
 import { type Plant, SimGateway } from "./simGateway.ts";
 import { SimPartner } from "./simPartner.ts";
 import { VirtualClock } from "./virtualClock.ts";
+import { VirtualWire } from "./virtualWire.ts";
+import { timeOfDay } from "./words.ts";
 
 /** What went wrong, and when (ms of the day). */
 export interface Failure {
@@ -31,14 +39,32 @@ export interface Played {
   readonly publishes: number;
   readonly crashes: number;
   readonly turns: number;
+  /** What was told to whom: "12:00:00.000 bay-01 1-3 10 A for E1", by true time of the day. */
+  readonly told: readonly string[];
+  /** "09:00:30 E1/0/0": each report that came to the partner, and each time, by true time of the day. */
+  readonly reported: readonly string[];
+  /** The most in any hour, over all starts. */
+  readonly asked: { readonly requests: number; readonly tokens: number };
+  /** What was missed, by the gateway's clock. */
+  readonly missed: readonly string[];
   /** Looks at a charger; those that nothing excused; and those of them at which an event was to hold. */
   readonly watched: { readonly looks: number; readonly all: number; readonly held: number };
 }
 
-const MIDNIGHT = Date.parse("2026-11-21T00:00:00Z");
 const SECOND = 1_000;
 
 const MOST_TURNS_PER_CHARGER = 500;
+const MOST_REQUESTS = 360;
+const MOST_TOKENS = 60;
+
+/** Moments in order, ms. */
+const mostInAnHour = (times: readonly number[]): number => {
+  let first = 0;
+  return times.reduce((most, time, index) => {
+    while ((times[first] ?? time) <= time - 60 * MINUTE) first += 1;
+    return Math.max(most, index - first + 1);
+  }, 0);
+};
 
 export interface PlayOptions {
   readonly plant?: Plant;
@@ -52,9 +78,10 @@ export async function playDay(day: Day, { plant = () => ({}) }: PlayOptions = {}
   using stack = new DisposableStack();
   const directory = scratch();
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const clock = stack.use(new VirtualClock(instant(MIDNIGHT)));
+  const clock = stack.use(new VirtualClock(instant(day.midnight)));
   const disk = stack.use(new FaultyDisk());
-  const stage = new Stage(day, { clock, disk, directory, plant });
+  const wire = stack.use(new VirtualWire());
+  const stage = new Stage(day, { clock, disk, wire, directory, plant });
   stack.defer(() => stage.gateway.stop());
   try {
     await stage.play();
@@ -67,6 +94,7 @@ export async function playDay(day: Day, { plant = () => ({}) }: PlayOptions = {}
 interface Props {
   readonly clock: VirtualClock;
   readonly disk: FaultyDisk;
+  readonly wire: VirtualWire;
   readonly directory: string;
   readonly plant: Plant;
 }
@@ -78,10 +106,16 @@ class Stage {
   readonly #props: Props;
   readonly #site: Site;
   readonly #partner: SimPartner;
-  readonly #floor: SimFloor;
+  readonly #floor: Floor;
+  readonly #record: SeenRecord;
   readonly #seen: Seen;
+  readonly #reports: SeenReports;
   readonly #patience: Patience;
   readonly #courier: Courier;
+  /** The latest that the gateway's clock ever showed. */
+  #latest = 0;
+  readonly #told: string[] = [];
+  readonly #reported: string[] = [];
   #checkedAt = 0;
   #publishes = 0;
   #turns = 0;
@@ -92,22 +126,39 @@ class Stage {
   constructor(day: Day, props: Props) {
     this.#day = day;
     this.#props = props;
-    const { clock } = props;
+    const { clock, wire } = props;
     const random = chance(day.seed ^ 0x5eed);
-    const { chargers, vehicles, knobs } = day;
+    const { chargers, vehicles, knobs, midnight, zone, writtenIn } = day;
     this.#patience = new Patience(clock.monotonic, knobs.pollEvery);
-    this.#site = { chargers, vehicles, knobs, siteKey: SITE_KEY, midnight: MIDNIGHT };
+    this.#site = { chargers, vehicles, knobs, siteKey: SITE_KEY, midnight, zone, writtenIn };
     this.#partner = new SimPartner({
-      midnight: MIDNIGHT,
+      midnight,
+      zone,
+      writtenIn,
       truth: clock.truth,
-      gateway: clock.gateway,
+      monotonic: clock.monotonic,
       random,
+      onPosted: (posted) => {
+        this.#reported.push(`${timeOfDay(this.#now).slice(0, 8)} ${posted.name}`);
+        this.#breaks(this.#reports.breachOf(posted, this.#latest));
+      },
     });
-    this.#floor = new SimFloor({
+    this.#reports = new SeenReports(this.#partner.history);
+    wire.answer = this.#partner.answer;
+    const {
+      chargers: configuredOutlets,
+      vehicles: ours,
+      control,
+      vtn,
+      report,
+      clock: limits,
+    } = configured(sections(day));
+    const outlets = configuredOutlets.map((outlet, index) => equippedAs(outlet, chargers[index]?.make));
+    const floor: FloorOptions = {
       chargers,
       vehicles,
       truth: clock.truth,
-      gateway: clock.gateway,
+      gateway: () => this.gateway.now(),
       random,
       onNewGuest: () => this.#patience.disturbed("*", 0),
       onPublish: (command, lease, isBusy) => {
@@ -115,26 +166,30 @@ class Stage {
         const publish = {
           command,
           lease,
-          at: clock.gateway(),
+          at: this.gateway.now(),
           elapsed: clock.monotonic(),
-          isBehind: clock.aheadBy < 0,
+          isBehind: this.gateway.now() < clock.truth() - SECOND,
           isBusy,
         };
-        const breach = breachOf(publish, this.#seen);
-        if (breach !== null) this.fails(breach.invariant, breach.words);
+        this.#note(command);
+        this.#breaks(breachOf(publish, this.#seen));
       },
-    });
-    const { chargers: outlets, vehicles: ours, control, vtn } = configured(sections(day));
+    };
+    this.#floor = chargers.some(({ make }) => make !== undefined)
+      ? new MadeFloor({ ...floor, outlets })
+      : new SimFloor(floor);
     this.gateway = new SimGateway({
       ...props,
       chargers: outlets,
       vehicles: ours,
       control,
+      report: knobs.reports ? report : null,
+      zone,
       pollEvery: vtn.pollEvery,
+      maxSkew: limits.maxSkew,
       random,
-      now: clock.gateway,
+      wall: clock.gateway,
       monotonic: clock.monotonic,
-      partner: this.#partner,
       floor: this.#floor,
       stall: (ms) => clock.stall(ms),
       onOpened: (state) => this.#remembersAll(state),
@@ -145,8 +200,10 @@ class Stage {
       },
     });
     this.#courier = new Courier(this.gateway, this.#partner, this.#patience);
-    this.#seen = new Seen(this.#site, this.#partner.history, (seq) => this.gateway.rowsAfter(seq));
+    this.#record = new SeenRecord((seq) => this.gateway.rowsAfter(seq));
+    this.#seen = new Seen(this.#site, this.#partner.history, this.#record);
     clock.onTurn = () => {
+      this.#latest = Math.max(this.#latest, this.gateway.now());
       this.#countTurn();
       this.gateway.afterTurn();
       this.#look();
@@ -160,6 +217,10 @@ class Stage {
       publishes: this.#publishes,
       crashes,
       turns: this.#turns,
+      told: this.#told,
+      reported: this.#reported,
+      asked: this.#asked,
+      missed: this.#record.missed,
       watched: this.#watched,
     };
   }
@@ -183,24 +244,60 @@ class Stage {
       if (isOver()) return;
       perform(action, cast);
     }
-    await clock.advanceTo(DAY, isOver);
+    const { ends = DAY } = this.#day;
+    await clock.advanceTo(ends, isOver);
     if (isOver()) return;
     if (this.#patience.isNeeded && this.#day.actions.every(({ at }) => at < CALM_FROM))
       this.fails("the night is calm", "somebody is still excused at midnight");
     const fault = this.gateway.chainFault();
     if (fault !== null) this.fails("S8 the record holds", fault);
-    const hours = DAY / (60 * MINUTE);
-    const most = DAY / (0.9 * this.#day.knobs.pollEvery) + 360 * hours;
-    if (this.#partner.requests > most)
-      this.fails("L4 requests are bounded", `${this.#partner.requests} requests in a day`);
+    this.#record.read();
+    if (this.#record.wrong !== null)
+      this.fails("a window is missed once, and not after it was acted on", this.#record.wrong);
+    this.#countRequests();
+    this.#hearOfReports();
+  }
+
+  /** L4: beside the polling, in any hour and over all starts. */
+  #countRequests(): void {
+    const polls = (60 * MINUTE) / (0.9 * this.#day.knobs.pollEvery);
+    const { requests, tokens } = this.#asked;
+    if (requests > MOST_REQUESTS + polls || tokens > MOST_TOKENS)
+      this.fails("L4 requests are bounded", `${requests} requests and ${tokens} for a token in an hour`);
+  }
+
+  get #asked(): Played["asked"] {
+    const { askedAt, identity } = this.#partner;
+    return { requests: mostInAnHour(askedAt), tokens: mostInAnHour(identity.askedAt) };
+  }
+
+  #hearOfReports(): void {
+    const reports = this.gateway.reports();
+    if (!this.#day.knobs.reports) return;
+    if (reports === null) return this.fails("the night is calm", "the gateway is down at midnight");
+    const { events, history, tray } = this.#partner;
+    const { midnight } = this.#day;
+    const { accepted } = this.#record;
+    const at = this.#props.clock.truth();
+    this.#breaks(silenceOf({ at, midnight, history, events, accepted, ...reports, taken: tray.taken }));
+  }
+
+  #breaks(breach: Breach | null): void {
+    if (breach !== null) this.fails(breach.invariant, breach.words);
   }
 
   fails(invariant: string, words: string): void {
     this.#failure ??= { invariant, words, at: this.#now };
   }
 
+  /** Of the day. */
   get #now(): number {
-    return this.#props.clock.monotonic();
+    return this.#props.clock.day();
+  }
+
+  #note({ charger, epoch, seq, desired, event }: Command): void {
+    const what = standingInWords(standingUnder(desired));
+    this.#told.push(`${timeOfDay(this.#now)} ${charger} ${epoch}-${seq} ${what} for ${event ?? "nothing"}`);
   }
 
   /** S10: whatever fails, there is not much to do in a minute. */
@@ -226,10 +323,11 @@ class Stage {
   }
 
   #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>): void {
+    if (!this.#floor.isWatched(charger.id)) return;
     const now = this.#now;
     const vehicle = vehicleOn(charger, told, this.#site);
     const events = this.#partner.events.values();
-    const at = MIDNIGHT + now;
+    const at = this.#day.midnight + now;
     const should = shouldHold(charger, vehicle, events, this.#site, at, this.#seen.shareOf);
     const does = this.#floor.standing(charger.id);
     this.#watched.looks += 1;
@@ -237,7 +335,11 @@ class Stage {
       this.#watched.all += 1;
       if (should.kind !== "free") this.#watched.held += 1;
     }
-    if (!this.#patience.isOver(charger.id, vehicle?.id ?? null, does, should)) return;
+    const isRight =
+      charger.make === undefined
+        ? isSame(does, should)
+        : doesAsItShould(does, should, charger, this.gateway.isHeldBack(charger.id));
+    if (!this.#patience.isOver(charger.id, vehicle?.id ?? null, isRight)) return;
     const words = `${charger.id} with ${vehicle?.id ?? "nobody"} does ${standingInWords(does)}, should ${standingInWords(should)}`;
     this.fails("L1 undisturbed, nobody is wrong for over 30 s", words);
   }
@@ -254,7 +356,7 @@ class Stage {
 }
 
 const sections = ({ chargers, vehicles, knobs }: Day): Readonly<Record<string, unknown>> => {
-  const { pollEvery, ...control } = knobs;
+  const { pollEvery, reports: _, ...control } = knobs;
   return {
     control,
     vtn: { pollEvery: `${pollEvery / 1000}s` },

@@ -1,4 +1,5 @@
 import { type Command, commandId, type Sent } from "../../src/core/control/command.ts";
+import type { Desired } from "../../src/core/control/setpoint.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { ChargerId, Instant, Millis } from "../../src/core/units.ts";
 import { plugged, rebooted, step } from "../../src/sim/charger.ts";
@@ -14,7 +15,7 @@ export interface Ears {
   readonly brokerUp: () => void;
 }
 
-interface FloorOptions {
+export interface FloorOptions {
   readonly chargers: readonly PlannedCharger[];
   readonly vehicles: readonly PlannedVehicle[];
   /** True time: chargers have it. */
@@ -25,13 +26,17 @@ interface FloorOptions {
   readonly onPublish: (command: Command, lease: Millis, isBusy: boolean) => void;
   /** The gateway has just heard of somebody else on a charger. */
   readonly onNewGuest: () => void;
+  /** A minute unless told, ms. */
+  readonly telemetryEvery?: number;
 }
 
-const TELEMETRY_EVERY = MINUTE;
 const RECONNECTS_WITHIN = 3_000;
 const LATEST = 15_000;
 const OFFLINE: Sent = { ok: false, retry: true, reason: "not connected" };
 const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };
+
+/** What the gateway, the day and its judge know of a floor, whatever stands on it. */
+export type Floor = Pick<SimFloor, keyof SimFloor>;
 
 /** The broker, the chargers behind it, and whatever can be wrong with either. Chargers keep to DESIGN 6.2 and 5.6. */
 export class SimFloor {
@@ -53,12 +58,9 @@ export class SimFloor {
         bay(plan, options.vehicles.find(({ charger }) => charger === plan.id)?.id ?? null, options.truth()),
       ]),
     );
-    for (const bay of this.#bays.values()) {
-      setTimeout(
-        () => setInterval(() => this.#tell(bay), TELEMETRY_EVERY),
-        TELEMETRY_EVERY * options.random(),
-      );
-    }
+    const { telemetryEvery = MINUTE, random } = options;
+    for (const bay of this.#bays.values())
+      setTimeout(() => setInterval(() => this.#tell(bay), telemetryEvery), telemetryEvery * random());
   }
 
   /** Whether the gateway has its broker. */
@@ -151,7 +153,12 @@ export class SimFloor {
   /** What a charger does now. */
   standing = (charger: string): Standing => standingOf(this.#at(charger), this.#now());
 
-  async send(command: Command, lease: Millis): Promise<Sent> {
+  /** How long it may take until a charger that was away is told what holds, ms. */
+  readonly unseenFor: number = 0;
+  /** Whether what a charger does can matter to anybody. */
+  isWatched = (_charger: string): boolean => true;
+
+  async send(command: Command, lease: Millis, _before: Desired | null): Promise<Sent> {
     if (!this.#connected) return OFFLINE;
     // As the fleet does: past its end nothing goes out.
     if (command.until !== null && command.until <= this.#options.gateway()) return PAST;

@@ -1,34 +1,45 @@
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import type { Instant, Millis } from "../../src/core/units.ts";
+import { chargerId, type Instant, type Millis } from "../../src/core/units.ts";
 import type { ControlConfig } from "../../src/config/control.ts";
+import type { ReportConfig } from "../../src/config/report.ts";
 import type { ControlPorts } from "../../src/flow/ports.ts";
 import type { Opened } from "../../src/store/open.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
-import { type Meddling, wired } from "../support/wiredDepot.ts";
+import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
+import type { ReportRow } from "../../src/operator/reportView.ts";
+import { type Meddling, type PartnerSide, wired } from "../support/wiredDepot.ts";
 import { FaultyDisk } from "./faultyDisk.ts";
 import type { CrashPoint } from "./plan.ts";
-import type { SimFloor } from "./simFloor.ts";
-import type { SimPartner } from "./simPartner.ts";
+import { simClients } from "./simClients.ts";
+import type { Floor } from "./simFloor.ts";
 
 /** What is planted in a run, for the simulation to find; `run` counts from 1. */
 export type Plant = (run: number) => Meddling & {
   /** What becomes of a webhook body before it is read. */
   readonly post?: (body: unknown) => unknown;
+  /** What becomes of a report on its way to the partner. */
+  readonly report?: (post: Post) => Post;
 };
+
+type Post = NonNullable<PartnerSide["post"]>;
 
 interface GatewayOptions {
   readonly directory: string;
   readonly chargers: readonly Charger[];
   readonly vehicles: readonly Vehicle[];
   readonly control: ControlConfig;
+  /** Null: nothing is reported. */
+  readonly report: ReportConfig | null;
+  readonly zone: string;
   readonly pollEvery: Millis;
+  readonly maxSkew: Millis;
   readonly random: () => number;
-  readonly now: () => Instant;
+  /** Its wall clock. */
+  readonly wall: () => Instant;
   readonly monotonic: () => Millis;
-  readonly partner: SimPartner;
-  readonly floor: SimFloor;
+  readonly floor: Floor;
   readonly disk: FaultyDisk;
   readonly plant: Plant;
   /** What a new run finds in its state. */
@@ -39,6 +50,7 @@ interface GatewayOptions {
 
 interface Run {
   readonly wiring: ReturnType<typeof wired>;
+  readonly clients: Disposable;
   readonly life: { over: boolean };
   readonly spoil: (body: unknown) => unknown;
   /** Hang up on those who wait for an answer. */
@@ -73,8 +85,13 @@ export class SimGateway {
     return this.#run !== null && !this.#run.life.over;
   }
 
+  /** What it takes the time to be. */
+  now(): Instant {
+    return this.#run?.wiring.now() ?? this.#options.wall();
+  }
+
   start(): void {
-    const { partner, floor, random, now, monotonic, plant, onOpened, ...setup } = this.#options;
+    const { floor, random, wall, monotonic, maxSkew, report, plant, onOpened, ...setup } = this.#options;
     const life = { over: false };
     const alive = async <T>(answer: Promise<T>): Promise<T> => {
       const value = await answer;
@@ -82,20 +99,19 @@ export class SimGateway {
     };
     this.#runs += 1;
     const planted = plant(this.#runs);
-    partner.newClient();
+    let clients: ReturnType<typeof simClients> | undefined;
     // It waits for a disk that can be opened, as whoever starts it again would.
     const { state } = setup.disk;
     setup.disk.state = "sound";
     const wiring = wired(
-      // No `report` yet: reports want a partner here that takes them, and L3 beside the other invariants.
-      { ...setup, random, publishesStates: false },
+      { ...setup, ...(report === null ? {} : { report }), random, publishesStates: false },
       {
-        now,
+        now: wall,
         monotonic,
-        partner: {
-          list: () => alive(partner.list()),
-          event: (id) => alive(partner.event(id)),
-          settled: (delivery) => partner.settled(delivery),
+        maxSkew,
+        partner: (now) => {
+          clients = simClients({ report, now, monotonic, alive });
+          return { ...clients, post: planted.report?.(clients.post) ?? clients.post };
         },
         floor,
         looked: () => {},
@@ -112,7 +128,8 @@ export class SimGateway {
       },
     );
     setup.disk.state = state;
-    this.#run = { wiring, life, spoil: planted.post ?? ((body) => body), callers: new Set() };
+    if (clients === undefined) throw new Error("nobody asked for the partner");
+    this.#run = { wiring, clients, life, spoil: planted.post ?? ((body) => body), callers: new Set() };
     floor.attach({
       hear: (message) => wiring.charger$.next(message),
       brokerUp: () => wiring.broker$.next(true),
@@ -127,7 +144,7 @@ export class SimGateway {
     const { promise, resolve } = Promise.withResolvers<Reception | null>();
     const hangUp = (): void => resolve(null);
     run.callers.add(hangUp);
-    void run.wiring.receive({ authorization: "Bearer s" }, bytes, this.#options.now()).then(resolve);
+    void run.wiring.receive({ authorization: "Bearer s" }, bytes, this.now()).then(resolve);
     const answer = await promise;
     run.callers.delete(hangUp);
     return answer;
@@ -136,6 +153,18 @@ export class SimGateway {
   /** Rows of the record after one, as they are on disk. */
   rowsAfter(seq: number): readonly AuditRow[] {
     return this.#run?.wiring.store.audit({ after: seq, limit: 1_000_000 }) ?? [];
+  }
+
+  /** Whether it says that it holds an increase back. */
+  isHeldBack(charger: string): boolean {
+    return this.#run?.wiring.depot.held.has(chargerId(charger)) ?? false;
+  }
+
+  /** What became of each report descriptor, and the reports that were made; null: it is not there. */
+  reports(): { readonly rows: readonly ReportRow[]; readonly records: readonly ReportRecord[] } | null {
+    if (this.#run === null) return null;
+    const { reports, store } = this.#run.wiring;
+    return { rows: reports?.view() ?? [], records: store.reports({ limit: 1_000_000 }) };
   }
 
   /** Follows the hash chain; null: it holds. */
@@ -198,11 +227,12 @@ export class SimGateway {
     setTimeout(() => this.start(), downFor + 500);
   }
 
-  #bury({ wiring, callers }: Run): void {
+  #bury({ wiring, clients, callers }: Run): void {
     this.#run = null;
     for (const hangUp of callers) hangUp();
     this.#options.floor.detach();
     wiring.flow.unsubscribe();
+    clients[Symbol.dispose]();
     const { disk } = this.#options;
     const { beforeCommit } = disk;
     disk.beforeCommit = () => {

@@ -1,40 +1,45 @@
-import type { Delivery } from "../../src/core/delivery.ts";
-import type { Answered } from "../../src/vtn/exchange.ts";
-import { failed } from "../../src/vtn/failed.ts";
-import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/fetched.ts";
+import { DateTime } from "luxon";
+
 import { writeTimespan } from "../../src/vtn/wire/timespan.ts";
-import { type EventId, type Instant, millis } from "../../src/core/units.ts";
+import { type Instant, millis } from "../../src/core/units.ts";
+import type { Calendar, Misanswer, PlannedAsk, PlannedEvent, PlannedReport } from "./plan.ts";
 import type { TrueEvent } from "./oracle.ts";
-import type { Misanswer, PlannedAsk, PlannedEvent } from "./plan.ts";
+import { SimIdentity } from "./simIdentity.ts";
+import { type Posted, SimTray } from "./simTray.ts";
+import type { WireAnswer, WireAsk } from "./virtualWire.ts";
 
-const DEADLINE = 10_000;
 const SLOW = 4_000;
+const HEADERS = { "content-type": "application/json" };
+const NO_ANSWER = new Promise<never>(() => {});
 
-interface PartnerOptions {
-  readonly midnight: number;
+interface PartnerOptions extends Calendar {
   /** True time: it stamps revisions. */
   readonly truth: () => Instant;
-  /** The gateway's: it stamps receipts. */
-  readonly gateway: () => Instant;
+  readonly monotonic: () => number;
   readonly random: () => number;
+  /** A report came, taken or not. */
+  readonly onPosted: (posted: Posted) => void;
 }
 
-/** The partner: what it truly has, every revision there ever was, and how it answers. */
+/** The partner: what it truly has, every revision there ever was, and how it answers over HTTP. */
 export class SimPartner {
   readonly events = new Map<string, TrueEvent>();
   /** Every revision that was ever issued, by event, oldest first. */
   readonly history = new Map<string, TrueEvent[]>();
   /** Undefined: well. */
   answers: Misanswer | undefined;
-  requests = 0;
+  readonly identity: SimIdentity;
+  readonly tray: SimTray;
+  /** When anything but a token was asked for, monotonic ms. */
+  readonly askedAt: number[] = [];
   readonly #options: PartnerOptions;
-  readonly #bodies = new WeakMap<Delivery, string>();
-  #settled: string | null = null;
   #lastRevision = 0;
   #list: string | null = null;
 
   constructor(options: PartnerOptions) {
     this.#options = options;
+    this.identity = new SimIdentity(options.truth, options.monotonic);
+    this.tray = new SimTray(options);
   }
 
   /** Takes a revision in and answers the webhook body that tells of it. */
@@ -58,65 +63,59 @@ export class SimPartner {
     return { objectType: "EVENT", operation: "DELETE", object };
   }
 
-  async list(): Promise<Fetched> {
+  /** partner-interface 4, and where reports go. */
+  readonly answer = async (ask: WireAsk): Promise<WireAnswer> => {
+    const { path, headers, body } = ask;
+    if (path === "/connect/token") {
+      await this.#aWhile(100);
+      return this.identity.answer();
+    }
+    this.askedAt.push(this.#options.monotonic());
+    const answer = await this.#authorized(path, headers["authorization"], body);
+    // Whole seconds, as HTTP has them.
+    return { ...answer, headers: { date: new Date(this.#options.truth()).toUTCString(), ...answer.headers } };
+  };
+
+  async #authorized(
+    path: string,
+    authorization: string | undefined,
+    body: string | null,
+  ): Promise<WireAnswer> {
     const how = this.answers;
-    const body = how === "empty" ? "[]" : how === "partial" ? this.#someOfIt() : this.#all();
-    const answer = await this.#answer(200, body);
-    if (answer.kind === "failed") return answer;
-    const failure = failureOf(answer, []);
-    if (failure !== null) return failure;
-    if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = listFrom(answer, null);
-    if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
-    return fetched;
+    const isRefused = how === "unauthorized" || !this.identity.accepts(authorization);
+    await this.#aWhile(how === "slow" ? SLOW : 100);
+    if (how === "silent") return NO_ANSWER;
+    if (isRefused) return { status: 401, headers: HEADERS, body: "{}" };
+    if (how === "error") return { status: 500, headers: HEADERS, body: "{}" };
+    if (how === "throttled") return { status: 429, headers: { "retry-after": "180" }, body: "" };
+    if (body !== null) return this.tray.answer(body);
+    const asked = path.split("/v1/events")[1] ?? "";
+    const events = asked === "" ? this.#listNow() : this.#one(decodeURIComponent(asked.slice(1)));
+    return events === null
+      ? { status: 404, headers: HEADERS, body: "{}" }
+      : { status: 200, headers: HEADERS, body: how === "garbage" ? events.slice(0, -2) : events };
   }
 
-  async event(id: EventId): Promise<Fetched> {
+  async #aWhile(most: number): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 20 + most * this.#options.random()));
+  }
+
+  #one(id: string): string | null {
     const found = this.events.get(id);
-    const body = found === undefined ? "{}" : JSON.stringify(this.#wire(found));
-    const answer = await this.#answer(found === undefined ? 404 : 200, body);
-    if (answer.kind === "failed") return answer;
-    return failureOf(answer, [404]) ?? eventFrom(id, answer, null);
+    return found === undefined ? null : JSON.stringify(this.#wire(found));
   }
 
-  /** As the real client: after a committed list the same bytes are "unchanged", after anything else they are not. */
-  settled(delivery: Delivery): void {
-    this.#settled = this.#bodies.get(delivery) ?? null;
-  }
-
-  /** A new client knows of no list that was settled. */
-  newClient(): void {
-    this.#settled = null;
-  }
-
-  async #answer(status: number, body: string): Promise<Answered | ReturnType<typeof failed>> {
-    const how = this.answers;
-    const { gateway, random } = this.#options;
-    const askedAt = gateway();
-    this.requests += 1;
-    const takes = how === "silent" ? DEADLINE : how === "slow" ? SLOW * random() : 20 + 80 * random();
-    await new Promise((resolve) => setTimeout(resolve, takes));
-    if (how === "silent") return failed("no answer", null, null);
-    return {
-      kind: "answered",
-      status: how === "error" ? 503 : status,
-      headers: { "content-type": "application/json" },
-      chunks: [Buffer.from(how === "garbage" ? body.slice(0, body.length - 2) : body)],
-      askedAt,
-      at: gateway(),
-    };
-  }
-
-  #all(): string {
-    this.#list ??= JSON.stringify([...this.events.values()].map((event) => this.#wire(event)));
+  #listNow(): string {
+    if (this.answers === "empty") return "[]";
+    const { random } = this.#options;
+    const all = [...this.events.values()];
+    if (this.answers === "partial") return this.#written(all.filter(() => random() < 0.5));
+    this.#list ??= this.#written(all);
     return this.#list;
   }
 
-  #someOfIt(): string {
-    const { random } = this.#options;
-    const some = [...this.events.values()].filter(() => random() < 0.5);
-    return JSON.stringify(some.map((event) => this.#wire(event)));
-  }
+  #written = (events: readonly TrueEvent[]): string =>
+    JSON.stringify(events.map((event) => this.#wire(event)));
 
   /** Two revisions never share a moment unless they are meant to. */
   #stamp(): number {
@@ -135,16 +134,35 @@ export class SimPartner {
       priority: plan.priority,
       targets: [{ targetType: "vehicle", values: plan.vehicles }],
       intervalPeriod: {
-        start: moment(this.#options.midnight + plan.start),
+        start: wireStart(plan, this.#options),
         duration: writeTimespan(millis(plan.duration)),
         ...(plan.spread > 0 ? { randomizeStart: writeTimespan(millis(plan.spread)) } : {}),
       },
       payload: payload(plan.ask),
+      ...(plan.reports.length === 0 ? {} : { reportDescriptors: plan.reports.map(descriptor) }),
     };
   }
 }
 
 const moment = (at: number): string => new Date(at).toISOString();
+
+/** With the offset of the partner's zone. */
+export const wireStart = (
+  { start }: Pick<PlannedEvent, "start">,
+  { midnight, writtenIn: zone }: Calendar,
+): string =>
+  zone === "UTC" ? moment(midnight + start) : (DateTime.fromMillis(midnight + start, { zone }).toISO() ?? "");
+
+const descriptor = ({ payloadType, historical, numIntervals, repeat }: PlannedReport) => ({
+  payloadType,
+  readingType: "DIRECT_READ",
+  aggregate: false,
+  historical,
+  frequency: 0,
+  startInterval: numIntervals === 0 ? 0 : -1,
+  numIntervals,
+  repeat,
+});
 
 function payload(ask: PlannedAsk) {
   switch (ask.kind) {

@@ -1,5 +1,6 @@
 /**
- * `npm run simulate [-- --seed N --days N --chargers N]`: whole days of a depot in virtual time, a hundred unless told.
+ * `npm run simulate [-- --seed N --days N --chargers N --mixed]`: whole days of a depot in virtual time, a hundred
+ * unless told; mixed: its chargers are of ten makes, each spoken with as its profile says.
  * Day k of seed S is the day of seed S + k, so that one can be had again by itself. Ends with 1 at the first breach,
  * after cutting its day down to what is needed for it.
  */
@@ -7,7 +8,8 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { dayFrom } from "./generate.ts";
-import { DAY } from "./plan.ts";
+import { mixedDay } from "./mixedDay.ts";
+import { DAY, HOUR } from "./plan.ts";
 import { playDay } from "./playDay.ts";
 import { shrunk } from "./shrink.ts";
 import { dayInWords, timeOfDay } from "./words.ts";
@@ -15,7 +17,12 @@ import { dayInWords, timeOfDay } from "./words.ts";
 const PROGRESS_EVERY = 5_000;
 
 const { values } = parseArgs({
-  options: { seed: { type: "string" }, days: { type: "string" }, chargers: { type: "string" } },
+  options: {
+    seed: { type: "string" },
+    days: { type: "string" },
+    chargers: { type: "string" },
+    mixed: { type: "boolean" },
+  },
 });
 const [seed = 0, days = 0, chargers = 0] = [
   values.seed ?? randomInt(2 ** 31),
@@ -23,30 +30,37 @@ const [seed = 0, days = 0, chargers = 0] = [
   values.chargers ?? 4,
 ].map(Number);
 if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1) {
-  process.stderr.write("usage: npm run simulate [-- --seed N --days N --chargers N]\n");
+  process.stderr.write("usage: npm run simulate [-- --seed N --days N --chargers N --mixed]\n");
   process.exit(2);
 }
+const isMixed = values.mixed === true;
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 
-say(`${days} days of ${chargers} chargers, seed ${seed}`);
+say(`${days} days of ${chargers} chargers${isMixed ? " of ten makes" : ""}, seed ${seed}`);
 const began = performance.now();
-const total = { publishes: 0, crashes: 0, looks: 0, held: 0, watched: 0 };
+const total = { publishes: 0, crashes: 0, looks: 0, held: 0, watched: 0, reports: 0 };
+const most = { requests: 0, tokens: 0 };
 const progress = (done: number): string => {
   const tookMs = performance.now() - began;
   return `${done} days in ${(tookMs / 1000).toFixed(1)} s: ${Math.round((done * DAY) / tookMs)} times real time`;
 };
 let told = began;
 for (let done = 0; done < days; done += 1) {
-  const day = dayFrom(seed + done, chargers);
-  const { failure, publishes, crashes, watched } = await playDay(day);
+  const day = isMixed ? mixedDay(seed + done, chargers, DAY / HOUR) : dayFrom(seed + done, chargers);
+  const { failure, publishes, crashes, watched, reported, asked } = await playDay(day);
   total.publishes += publishes;
   total.crashes += crashes;
   total.looks += watched.looks;
   total.watched += watched.all;
   total.held += watched.held;
+  total.reports += reported.length;
+  most.requests = Math.max(most.requests, asked.requests);
+  most.tokens = Math.max(most.tokens, asked.tokens);
   if (failure !== null) {
     say(`seed ${seed + done}, ${timeOfDay(failure.at)}: ${failure.invariant}: ${failure.words}`);
-    say(`again: npm run simulate -- --seed ${seed + done} --days 1 --chargers ${chargers}`);
+    say(
+      `again: npm run simulate -- --seed ${seed + done} --days 1 --chargers ${chargers}${isMixed ? " --mixed" : ""}`,
+    );
     say("cutting the day down...");
     const least = await shrunk(day, failure, async (smaller) => (await playDay(smaller)).failure);
     for (const line of dayInWords(least.day)) say(`  ${line}`);
@@ -61,5 +75,5 @@ for (let done = 0; done < days; done += 1) {
 say(progress(days));
 const percent = (part: number): string => `${Math.round((100 * part) / Math.max(1, total.looks))} %`;
 say(
-  `${total.publishes} messages, ${total.crashes} crashes; ${total.looks} looks, ${percent(total.watched)} without an excuse, ${percent(total.held)} of them under an event`,
+  `${total.publishes} messages, ${total.reports} reports, ${total.crashes} crashes; at most ${most.requests} requests and ${most.tokens} for a token in an hour; ${total.looks} looks, ${percent(total.watched)} without an excuse, ${percent(total.held)} of them under an event`,
 );

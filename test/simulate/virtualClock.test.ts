@@ -55,3 +55,28 @@ test("a delay that no 32-bit number holds fires at once, as it does in Node (F26
   await clock.advanceTo(10, never);
   expect(rung).toBe(1);
 });
+
+test("a machine that sleeps finds another time when it wakes; its timers and its other clock stood still", async () => {
+  using clock = new VirtualClock(instant(1_000));
+  const rung: number[] = [];
+  setTimeout(() => rung.push(clock.gateway()), 50);
+  await clock.advanceTo(20, never);
+  clock.sleep(500);
+  expect([clock.gateway(), clock.day(), clock.monotonic()]).toEqual([1_520, 520, 20]);
+  await clock.advanceTo(549, never);
+  expect(rung).toEqual([]);
+  await clock.advanceTo(550, never);
+  expect(rung).toEqual([1_550]);
+});
+
+test("a timer that is refreshed rings so much later, also after it has rung", async () => {
+  using clock = new VirtualClock(instant(0));
+  const rung: number[] = [];
+  const timer = setTimeout(() => rung.push(clock.monotonic()), 10);
+  await clock.advanceTo(5, never);
+  timer.refresh();
+  await clock.advanceTo(20, never);
+  timer.refresh();
+  await clock.advanceTo(50, never);
+  expect(rung).toEqual([15, 30]);
+});

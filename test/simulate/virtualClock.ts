@@ -1,9 +1,11 @@
 import { type Instant, instant, type Millis, millis } from "../../src/core/units.ts";
 
 interface Timer {
-  readonly at: number;
+  at: number;
+  /** Later than `at` where it was refreshed: it rings then. */
+  due: number;
   /** Of equals the one that was set first rings first. */
-  readonly order: number;
+  order: number;
   readonly every: number | null;
   readonly ring: () => void;
   over: boolean;
@@ -28,8 +30,8 @@ const NAMES = [
   "clearImmediate",
 ] as const;
 
-const cancel = (timer: Timer | undefined): void => {
-  if (timer !== undefined) timer.over = true;
+const cancel = (timer: Timer | null | undefined): void => {
+  if (timer !== undefined && timer !== null) timer.over = true;
 };
 
 /**
@@ -46,6 +48,7 @@ export class VirtualClock implements Disposable {
   readonly #timers: Timer[] = [];
   #immediates: Timer[] = [];
   #elapsed = 0;
+  #slept = 0;
   #asked = 0;
   readonly #real = NAMES.map((name) => [name, globalThis[name]] as const);
 
@@ -66,25 +69,37 @@ export class VirtualClock implements Disposable {
     });
   }
 
-  /** What the gateway takes the time to be. */
-  readonly gateway = (): Instant => instant(this.#start + this.#elapsed + this.aheadBy);
+  /** What the gateway's wall clock shows. */
+  readonly gateway = (): Instant => instant(this.truth() + this.aheadBy);
   /** What the time is. */
-  readonly truth = (): Instant => instant(this.#start + this.#elapsed);
-  /** Since the start; never jumps. */
+  readonly truth = (): Instant => instant(this.#start + this.day());
+  /** True time since the start. */
+  readonly day = (): Millis => millis(this.#elapsed + this.#slept);
+  /** Since the start, without what was slept; never jumps. */
   readonly monotonic = (): Millis => millis(this.#elapsed);
+
+  /** The machine sleeps: only the wall clock goes on. */
+  sleep(ms: number): void {
+    this.#slept += ms;
+  }
 
   /** The process stands still: whatever is due meanwhile rings late. */
   stall(ms: number): void {
     this.#elapsed += ms;
   }
 
-  /** Rings whatever is due up to and including that moment, until `isOver`. */
-  async advanceTo(elapsed: number, isOver: () => boolean): Promise<void> {
+  /** Rings whatever is due up to and including that moment of the day, until `isOver`. */
+  async advanceTo(moment: number, isOver: () => boolean): Promise<void> {
+    const elapsed = moment - this.#slept;
     await this.#settle();
     for (let timer = this.#timers[0]; timer !== undefined && timer.at <= elapsed; timer = this.#timers[0]) {
       if (isOver()) return;
       this.#removeFirst();
       if (timer.over) continue;
+      if (timer.due > timer.at) {
+        this.#again(timer, timer.due);
+        continue;
+      }
       this.#elapsed = Math.max(this.#elapsed, timer.at);
       if (timer.every === null) timer.over = true;
       timer.ring();
@@ -111,7 +126,14 @@ export class VirtualClock implements Disposable {
   }
 
   #next(callback: (...given: unknown[]) => void, given: readonly unknown[]): Timer {
-    const immediate: Timer = { at: 0, order: 0, every: null, ring: () => callback(...given), over: false };
+    const immediate: Timer = {
+      at: 0,
+      due: 0,
+      order: 0,
+      every: null,
+      ring: () => callback(...given),
+      over: false,
+    };
     this.#immediates.push(immediate);
     return immediate;
   }
@@ -122,23 +144,36 @@ export class VirtualClock implements Disposable {
     repeats: boolean,
     given: readonly unknown[],
   ): object {
+    const at = this.#elapsed + delay;
     const timer = {
       every: repeats ? delay : null,
       over: false,
-      at: this.#elapsed + delay,
+      at,
+      due: at,
       order: (this.#asked += 1),
       ring: () => {
         callback(...given);
-        if (!repeats || timer.over) return;
-        timer.at = this.#elapsed + delay;
-        timer.order = this.#asked += 1;
-        this.#push(timer);
+        if (repeats && !timer.over) this.#again(timer, this.#elapsed + delay);
+      },
+      refresh: () => {
+        timer.due = this.#elapsed + delay;
+        // One that has rung is set anew; one that has not rings later.
+        if (timer.over) this.#again(timer, timer.due);
+        timer.over = false;
+        return timer;
       },
       ref: () => timer,
       unref: () => timer,
     };
     this.#push(timer);
     return timer;
+  }
+
+  #again(timer: Timer, at: number): void {
+    timer.at = at;
+    timer.due = at;
+    timer.order = this.#asked += 1;
+    this.#push(timer);
   }
 
   #push(timer: Timer): void {

@@ -24,7 +24,8 @@ const eventInWords = (event: PlannedEvent): string => {
   const spread = event.spread === 0 ? "" : `, spread over ${span(event.spread)}`;
   const whom = event.vehicles.length === 0 ? "nobody" : event.vehicles.join(", ");
   const priority = event.priority === null ? "no priority" : `priority ${event.priority}`;
-  return `${event.id}: ${asked(event.ask)} for ${whom} from ${timeOfDay(event.start)} for ${span(event.duration)}${spread}, ${priority}`;
+  const reports = event.reports.length === 0 ? "" : `, reports ${JSON.stringify(event.reports)}`;
+  return `${event.id}: ${asked(event.ask)} for ${whom} from ${timeOfDay(event.start)} for ${span(event.duration)}${spread}, ${priority}${reports}`;
 };
 
 const delivered = (deliveries: readonly number[]): string =>
@@ -53,6 +54,10 @@ function whatHappens(action: Action): string {
       return `messages to chargers come late and twice for ${span(action.lasts)}`;
     case "partner":
       return `the partner answers ${action.how} for ${span(action.lasts)}`;
+    case "identity":
+      return `the identity server answers ${action.how} for ${span(action.lasts)}`;
+    case "tray":
+      return `where reports go answers ${action.how} for ${span(action.lasts)}`;
     case "reboot":
       return `${action.charger} is off for ${span(action.lasts)} and forgets`;
     case "deaf":
@@ -64,14 +69,25 @@ function whatHappens(action: Action): string {
       return `${action.vehicle ?? "nobody"} is plugged in at ${action.charger}`;
     case "clock":
       return `the gateway's clock is set by ${span(action.by)} for ${span(action.lasts)}`;
+    case "noTime":
+      return `the gateway dies, back after ${span(action.downFor)} at 1970, for ${span(action.lasts)}`;
+    case "suspend":
+      return `the gateway's machine sleeps for ${span(action.lasts)}`;
     case "disk":
       return `the disk is ${action.how} for ${span(action.lasts)}`;
   }
 }
 
 /** The day as a person reads it, one line each. */
-export const dayInWords = ({ chargers, vehicles, knobs, actions }: Day): readonly string[] => [
-  `knobs: ${JSON.stringify(knobs)}`,
+export const dayInWords = ({
+  midnight,
+  zone,
+  chargers,
+  vehicles,
+  knobs,
+  actions,
+}: Day): readonly string[] => [
+  `from ${new Date(midnight).toISOString()}, ${zone}; knobs: ${JSON.stringify(knobs)}`,
   ...chargers.map(({ id, ...rest }) => `charger ${id} ${JSON.stringify(rest)}`),
   ...vehicles.map(({ id, ...rest }) => `vehicle ${id} ${JSON.stringify(rest)}`),
   ...actions.map((action) => `${timeOfDay(action.at)} ${whatHappens(action)}`),

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 
+import type { Charger } from "../../src/core/site/charger.ts";
 import { diskThatFillsUp } from "./fullDisk.ts";
 import { configured } from "./aConfiguration.ts";
 import { type Manner, ScriptedPartner } from "./scriptedPartner.ts";
@@ -26,6 +27,7 @@ class DepotBuilder {
   #from = "00:00";
   #random: () => number = () => 0.5;
   #silentChargers = false;
+  #equip: (charger: Charger) => Charger = (charger) => charger;
   #publishesStates = false;
   #report: Fields | null = null;
   #retention: Fields | null = null;
@@ -75,6 +77,12 @@ class DepotBuilder {
     return this;
   }
 
+  /** What their make brings along. */
+  equippedWith(fields: Partial<Charger>): this {
+    this.#equip = (charger) => ({ ...charger, ...fields });
+    return this;
+  }
+
   /** They do what they are told but never say so. */
   withSilentChargers(): this {
     this.#silentChargers = true;
@@ -119,7 +127,7 @@ class DepotBuilder {
     diskThatFillsUp(() => disk.full);
     const depot = new TestDepot({
       directory,
-      chargers,
+      chargers: chargers.map(this.#equip),
       vehicles,
       control,
       pollEvery: vtn.pollEvery,

@@ -53,6 +53,7 @@ export const STORY: readonly AuditEntry[] = [
     ask: { kind: "current", level: 16 },
     hash: "ab".repeat(32),
     targets: { vehicles: 1, foreignVehicles: 2, foreignTypes: [] },
+    reports: [{ payloadType: "USAGE", readingType: "DIRECT_READ" }],
     odd: [],
   }),
   anEntry("04:30", "daemon", "setpointd started"),
@@ -61,7 +62,11 @@ export const STORY: readonly AuditEntry[] = [
     overruled: [],
     told: { kind: "current", value: 16, unit: "A" },
   }),
-  anEntry("05:03", "outcome", "acknowledged by the broker after 12 ms", { progress: "acknowledged", ms: 12 }),
+  anEntry("05:03", "outcome", "acknowledged by the broker after 12 ms", {
+    progress: "acknowledged",
+    ms: 12,
+    sentAt: "2026-11-21T05:02:59.988Z",
+  }),
   anEntry("05:04", "outcome", "accepted by the charger", { progress: "accepted" }),
   anEntry("05:05", "outcome", "followed: draws 15.8 A", { progress: "followed" }),
   {
@@ -118,4 +123,8 @@ export const factsOf = (changes: Partial<ProofInput> = {}): readonly Fact[] => [
 
 /** The file. */
 export const proofText = (format: Format, changes: Partial<ProofInput> = {}): string =>
-  spelled(sealed(factsOf(changes), SITE_KEY), format);
+  sealedText(factsOf(changes), format);
+
+/** These facts as a file. */
+export const sealedText = (facts: readonly Fact[], format: Format): string =>
+  [...spelled(sealed(facts, SITE_KEY), format)].join("\n");

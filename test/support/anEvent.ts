@@ -49,6 +49,7 @@ export const live = (
     source: "fetch",
     receivedAt,
     endings: [],
+    descriptors: event.reports.length,
     ...changes,
   };
 };
@@ -57,7 +58,14 @@ export const withdrawn = (
   event: CoordinationEvent,
   when: Instant,
   endings: readonly Ending[] = [],
-): KnownEvent => ({ kind: "withdrawn", id: event.id, watermark: event.revision, receivedAt: when, endings });
+): KnownEvent => ({
+  kind: "withdrawn",
+  id: event.id,
+  watermark: event.revision,
+  receivedAt: when,
+  endings,
+  descriptors: event.reports.length,
+});
 
 /** veh-214's share of an event, 16 A from 05:00 to 06:00. */
 export const aDispatch = (changes: Partial<Dispatch> = {}, event: Changes = {}): Dispatch => ({

@@ -1,8 +1,10 @@
 import { expect } from "vitest";
 
 import type { AuditKind } from "../../src/core/audit.ts";
+import type { Loan } from "../../src/core/control/loan.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
 import { chargerId, instant, iso, millis } from "../../src/core/units.ts";
+import { lend, returned } from "../../src/flow/lend.ts";
 import { standDown } from "../../src/flow/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -49,7 +51,7 @@ export class TestDepot {
     this.#running = wired(this.#setup, {
       now: virtualNow,
       monotonic: () => millis(performance.now()),
-      partner: this.partner,
+      partner: () => this.partner,
       floor: this.floor,
       looked: () => {
         this.looks += 1;
@@ -162,6 +164,29 @@ export class TestDepot {
 
   async free(...chargers: readonly string[]): Promise<void> {
     this.#up.freed$.next(chargers.map(chargerId));
+    await this.passes(10);
+  }
+
+  /** Lends a charger to commissioning. */
+  lends(charger: string): Loan {
+    const { depot, store } = this.#up;
+    const lent = depot.chargers.get(chargerId(charger));
+    if (lent === undefined) throw new Error(`no charger ${charger}`);
+    const { loan, pledge } = lend(depot, lent, virtualNow());
+    store.write(pledge);
+    return loan;
+  }
+
+  /** Commissioning is over, and has left the charger as it was, or not. */
+  async takesBack(charger: string, isLeft = true): Promise<void> {
+    const { depot, store } = this.#up;
+    store.write(returned(depot, chargerId(charger), isLeft, virtualNow()));
+    await this.looksAtAgain(charger);
+  }
+
+  /** Commissioning has said its last word to a charger. */
+  async looksAtAgain(charger: string): Promise<void> {
+    this.#up.handedBack$.next(chargerId(charger));
     await this.passes(10);
   }
 

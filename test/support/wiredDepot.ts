@@ -4,6 +4,7 @@ import { filter, map, merge, Subject } from "rxjs";
 import type { ControlConfig } from "../../src/config/control.ts";
 import type { ReportConfig } from "../../src/config/report.ts";
 import type { Command, Sent } from "../../src/core/control/command.ts";
+import type { Desired } from "../../src/core/control/setpoint.ts";
 import type { Delivery } from "../../src/core/delivery.ts";
 import type { PostAnswer } from "../../src/core/reporting/outbox.ts";
 import { Depot } from "../../src/core/depot.ts";
@@ -22,10 +23,11 @@ import type { AuditRow } from "../../src/store/rows.ts";
 import type { Fetched as Asked } from "../../src/vtn/fetched.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import { wallClock } from "../../src/wallClock.ts";
+import { believing } from "./believing.ts";
 import { wiredReports } from "./wiredReports.ts";
 
 /** The partner's event service, as the daemon reaches it. */
-interface PartnerSide {
+export interface PartnerSide {
   readonly list: () => Promise<Asked>;
   readonly event: (id: EventId) => Promise<Asked>;
   readonly settled: (delivery: Delivery) => void;
@@ -35,7 +37,7 @@ interface PartnerSide {
 
 /** The broker with its chargers, as the daemon reaches them. */
 interface FloorSide {
-  readonly send: (command: Command, lease: Millis) => Promise<Sent>;
+  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Absent: always. */
   readonly isUp?: boolean;
@@ -49,6 +51,8 @@ export interface DepotSetup {
   readonly pollEvery: Millis;
   readonly random: () => number;
   readonly publishesStates: boolean;
+  /** The site's; absent: UTC. */
+  readonly zone?: string;
   /** Absent: nothing is reported. */
   readonly report?: ReportConfig;
   /** Absent: everything is kept. */
@@ -59,7 +63,8 @@ export interface DepotSetup {
 export interface World {
   readonly now: () => Instant;
   readonly monotonic: () => Millis;
-  readonly partner: PartnerSide;
+  /** By the time that the daemon goes by. */
+  readonly partner: (now: () => Instant) => PartnerSide;
   readonly floor: FloorSide;
   readonly looked: () => void;
   readonly warn: (words: string) => void;
@@ -69,6 +74,8 @@ export interface World {
   readonly meddle?: Meddling;
   /** Whether the partner's clock agrees; absent: it does. */
   readonly clockAgrees?: () => boolean;
+  /** The wall clock is held against the record and the partner's, which may differ by so much; absent: it is believed. */
+  readonly maxSkew?: Millis;
 }
 
 export interface Meddling {
@@ -88,11 +95,20 @@ const asRead = (answer: Asked): Fetched => (answer.kind === "gone" ? { ...answer
 /** As in app.ts, but for the parties that are scripted. */
 export function wired(setup: DepotSetup, world: World) {
   const { directory, chargers, vehicles, control: settings, pollEvery, random, publishesStates } = setup;
-  const { floor, partner, now, monotonic, meddle = {} } = world;
-  const opened = openState(directory, { now, random: () => SITE_KEY, log });
+  const { floor, monotonic, meddle = {}, maxSkew } = world;
+  const opened = openState(directory, { now: world.now, monotonic, random: () => SITE_KEY, log });
   if (!opened.ok) throw new Error(opened.reason);
   const { store, remembered, epoch, siteKey, setAside } = meddle.opened?.(opened) ?? opened;
   store.onCommitted = world.recorded;
+  const nobody = { charger: null, vehicle: null, event: null, command: null };
+  const note = (words: string): void =>
+    store.write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words, facts: null } }]);
+  const read = () => ({ wall: world.now(), monotonic: monotonic() });
+  const belief =
+    maxSkew === undefined ? null : believing({ read, recorded: remembered.recordedAt, maxSkew, note });
+  const now = belief?.now ?? world.now;
+  const zone = setup.zone ?? "UTC";
+  const partner = world.partner(now);
 
   const depot = new Depot({
     chargers,
@@ -100,32 +116,35 @@ export function wired(setup: DepotSetup, world: World) {
     settings,
     siteKey,
     epoch,
-    wallClock: wallClock("UTC", now),
+    wallClock: wallClock(zone, now),
     unsure: setAside !== null,
   });
   depot.restore(remembered, now());
-  const words = "setpointd started";
-  const nobody = { charger: null, vehicle: null, event: null, command: null };
-  store.write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words, facts: null } }]);
+  note("setpointd started");
 
   const charger$ = new Subject<ChargerMessage>();
   const broker$ = new Subject<boolean>();
   const hint$ = new Subject<Hint>();
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<readonly ChargerId[]>();
+  const handedBack$ = new Subject<ChargerId>();
   const told$ = new Subject<Command>();
   const changed$ = new Subject<void>();
   const settled = (delivery: Delivery): void => {
     partner.settled(delivery);
     changed$.next();
   };
+  const heard = (answer: Asked): Fetched => {
+    belief?.heard(answer);
+    return asRead(answer);
+  };
   const { fetched$, polled$ } = partnerSources(
     depot,
     {
       now,
       random,
-      list: async () => asRead(await partner.list()),
-      event: async (id) => asRead(await partner.event(id)),
+      list: async () => heard(await partner.list()),
+      event: async (id) => heard(await partner.event(id)),
       ask: (ids) => hint$.next(ids),
       settled: (delivery, { ok }) => (ok ? settled(delivery) : undefined),
     },
@@ -138,8 +157,8 @@ export function wired(setup: DepotSetup, world: World) {
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
     remembered: () => store.remembered(),
-    send: async (command, lease) => {
-      const sent = await floor.send(command, lease);
+    send: async (command, lease, before) => {
+      const sent = await floor.send(command, lease, before);
       if (sent.ok) told$.next(command);
       return sent;
     },
@@ -152,13 +171,35 @@ export function wired(setup: DepotSetup, world: World) {
     warn: world.warn,
   };
   const ports = meddle.ports?.(honest) ?? honest;
-  const startsAllowed$ = afterFirstFetch(fetched$);
+  const startsAllowed$ =
+    belief?.startsAllowed(fetched$, () => {
+      depot.startsAllowed = false;
+      hint$.next("list");
+    }) ?? afterFirstFetch(fetched$);
   const brokerUp$ = broker$.pipe(
     filter(Boolean),
     map(() => ""),
   );
-  const sources: ControlSources = { webhook$, polled$, charger$, brokerUp$, startsAllowed$, freed$ };
+  const sources: ControlSources = {
+    webhook$,
+    polled$,
+    charger$,
+    brokerUp$,
+    startsAllowed$,
+    freed$,
+    handedBack$,
+  };
   const controlled$ = control(depot, meddle.sources?.(sources) ?? sources, ports);
+  const reports =
+    setup.report === undefined
+      ? null
+      : wiredReports(
+          setup.report,
+          { depot, store, remembered },
+          { charger$, told$, changed$, brokerUp$ },
+          { ...ports, zone },
+          async (body) => (await partner.post?.(body)) ?? TAKEN,
+        );
   const pruned$ =
     setup.retention === undefined
       ? []
@@ -167,18 +208,8 @@ export function wired(setup: DepotSetup, world: World) {
           clockAgrees: () => world.clockAgrees?.() ?? true,
           oldRows: (query) => store.oldRows(query),
           oldReports: (before, most) => store.oldReports(before, most),
-          reportedOn: () => store.reportedOn(),
+          reportedOn: () => reports?.reportedOn() ?? new Set(),
         });
-  const reports =
-    setup.report === undefined
-      ? null
-      : wiredReports(
-          setup.report,
-          { depot, store, remembered },
-          { charger$, told$, changed$ },
-          ports,
-          async (body) => (await partner.post?.(body)) ?? TAKEN,
-        );
   const flow = merge(
     controlled$,
     publishesStates ? states(depot, ports) : [],
@@ -188,7 +219,7 @@ export function wired(setup: DepotSetup, world: World) {
   const receiveBody = receive({
     scheme: { kind: "bearer", secrets: () => ["s"] },
     now,
-    monotonic: now,
+    monotonic,
     hint: (ask) => hint$.next(ask),
     take: (delivery) => {
       const { promise, resolve } = Promise.withResolvers<Parameters<Arrival["settle"]>[0]>();
@@ -202,5 +233,18 @@ export function wired(setup: DepotSetup, world: World) {
       return promise;
     },
   });
-  return { store, depot, ports, flow, reports, charger$, broker$, freed$, hint$, receive: receiveBody };
+  return {
+    now,
+    store,
+    depot,
+    ports,
+    flow,
+    reports,
+    charger$,
+    broker$,
+    freed$,
+    handedBack$,
+    hint$,
+    receive: receiveBody,
+  };
 }

@@ -4,7 +4,7 @@ import { siteCalendar } from "../../src/calendar.ts";
 import type { ReportConfig } from "../../src/config/report.ts";
 import type { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
-import { reportDesk, restoreDesk } from "../../src/core/reporting/desk.ts";
+import { reportDesk, reportedOn, restoreDesk } from "../../src/core/reporting/desk.ts";
 import type { PostAnswer, ReportRecord } from "../../src/core/reporting/outbox.ts";
 import type { ControlPorts } from "../../src/flow/ports.ts";
 import { type ReportSources, reporting } from "../../src/flow/reporting.ts";
@@ -18,7 +18,7 @@ export function wiredReports(
   rules: ReportConfig,
   { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },
   sources: Omit<ReportSources, "resend$">,
-  ports: ControlPorts,
+  ports: ControlPorts & { readonly zone: string },
   post: (body: string) => Promise<PostAnswer>,
 ) {
   const desk = reportDesk();
@@ -32,8 +32,8 @@ export function wiredReports(
     { settings: rules, ...rules },
     {
       ...ports,
-      wallClock: wallClock("UTC", ports.now),
-      calendar: siteCalendar("UTC"),
+      wallClock: wallClock(ports.zone, ports.now),
+      calendar: siteCalendar(ports.zone),
       keep: (readings) => store.keep(readings),
       prune: (keep) => store.pruneReadings(ports.now(), keep),
       readings: (chargers, from, until) => store.readings(chargers, from, until),
@@ -51,6 +51,7 @@ export function wiredReports(
       const found = store.report(name);
       if (found !== null) resend$.next(found.record);
     },
+    reportedOn: () => reportedOn(desk, depot.known),
     view: () => reportsView(desk, store.reports({})),
   };
 }

@@ -14,6 +14,10 @@ export interface CampaignPlan {
   /** Killed side by side. */
   readonly depots: number;
   readonly killsEach: number;
+  /** Rounds side by side, each with a broker of its own; one unless told. */
+  readonly jobs?: number;
+  /** No round is begun after this, by performance.now(); absent: only the kills count. */
+  readonly until?: number;
   /** After each round; `seed` plays it again. */
   readonly onRound?: (round: {
     readonly seed: number;
@@ -30,22 +34,28 @@ export interface CampaignOutcome {
 
 /** Rounds until there were as many kills as asked for. The seed of a round is that of the campaign plus its number. */
 export async function campaign(plan: CampaignPlan): Promise<CampaignOutcome> {
-  await using broker = await Mosquitto.start();
   await using stack = new AsyncDisposableStack();
   const codeCache = mkdtempSync(join(tmpdir(), "torture-code-"));
   stack.defer(() => rmSync(codeCache, { recursive: true, force: true }));
   await warmUp(codeCache);
   const [kills, violations, restarts] = [new Map<string, number>(), [] as string[], [] as number[]];
   let done = 0;
-  for (let seed = plan.seed; done < plan.kills; seed += 1) {
-    await using floor = await Floor.at(broker.url);
-    const outcome = await playRound({ ...plan, seed }, { floor, brokerUrl: broker.url, codeCache });
-    for (const where of outcome.kills) kills.set(where, (kills.get(where) ?? 0) + 1);
-    done += outcome.kills.length;
-    violations.push(...outcome.violations.map((words) => `seed ${seed}, ${words}`));
-    restarts.push(...outcome.restarts);
-    plan.onRound?.({ seed, kills: done, outcome });
-  }
+  let next = plan.seed;
+  const work = async (): Promise<void> => {
+    await using broker = await Mosquitto.start();
+    while (done < plan.kills && performance.now() < (plan.until ?? Infinity)) {
+      const seed = next;
+      next += 1;
+      await using floor = await Floor.at(broker.url);
+      const outcome = await playRound({ ...plan, seed }, { floor, brokerUrl: broker.url, codeCache });
+      for (const where of outcome.kills) kills.set(where, (kills.get(where) ?? 0) + 1);
+      done += outcome.kills.length;
+      violations.push(...outcome.violations.map((words) => `seed ${seed}, ${words}`));
+      restarts.push(...outcome.restarts);
+      plan.onRound?.({ seed, kills: done, outcome });
+    }
+  };
+  await Promise.all(Array.from({ length: plan.jobs ?? 1 }, work));
   return { kills, violations, restarts };
 }
 

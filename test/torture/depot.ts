@@ -110,6 +110,7 @@ export class TorturedDepot implements AsyncDisposable {
   /** Kills the last process, and reads what it left behind. */
   async story(history: Story["history"], lag: number): Promise<Story> {
     const { site, floor, id } = this.setup;
+    const stalled = await this.#stalled();
     await this.lives.at(-1)?.kill();
     const opened = openState(join(this.#directory, "state"), {
       now: () => instant(Date.now()),
@@ -126,19 +127,28 @@ export class TorturedDepot implements AsyncDisposable {
     return {
       site,
       history,
-      lives: this.lives.map(({ startedAt, readyAt, endedAt, crashed }) => ({
+      lives: this.lives.map(({ startedAt, readyAt, endedAt, crashed, reconnects }) => ({
         startedAt,
         readyAt,
         endedAt,
         crashed,
+        reconnects,
       })),
       told: new Map(site.chargers.map((charger) => [charger.id, this.told(charger.id)])),
       refusals,
       promised: this.promised,
       rows: store.audit({ limit: 1_000_000 }),
       damage: opened.setAside ?? broken,
-      lag,
+      lag: Math.max(lag, stalled),
     };
+  }
+
+  /** The longest that the present process stood still since its start, ms: on a busy machine nobody can do anything then. */
+  async #stalled(): Promise<number> {
+    const url = this.lives.at(-1)?.operatorUrl ?? null;
+    const answer = url === null ? null : await ask(`${url}/metrics`, { method: "GET" }).catch(() => null);
+    const seconds = /^setpointd_loop_stall_seconds (\S+)$/m.exec(answer?.text ?? "")?.[1];
+    return 1000 * Number(seconds ?? 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -53,10 +53,18 @@ export class Life {
 
   /** Null: not up yet, or gone. */
   get webhookUrl(): string | null {
-    const port = this.#said("setpointd is up")?.["webhook"];
-    return typeof port === "number" && this.endedAt > Date.now()
-      ? `http://127.0.0.1:${port}/webhooks/events`
-      : null;
+    const listener = this.#listener("webhook");
+    return listener === null ? null : `${listener}/webhooks/events`;
+  }
+
+  /** Null: not up yet, or gone. */
+  get operatorUrl(): string | null {
+    return this.#listener("operator");
+  }
+
+  /** How often it had its broker, but for the first time. */
+  get reconnects(): number {
+    return Math.max(0, this.lines.filter(({ msg }) => msg.startsWith("broker connected")).length - 1);
   }
 
   /** From when on it had all that it needs: its listeners, the broker, and one answer of the partner. */
@@ -77,6 +85,11 @@ export class Life {
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#ended;
+  }
+
+  #listener(name: "webhook" | "operator"): string | null {
+    const port = this.#said("setpointd is up")?.[name];
+    return typeof port === "number" && this.endedAt > Date.now() ? `http://127.0.0.1:${port}` : null;
   }
 
   #said(words: string): LogLine | undefined {

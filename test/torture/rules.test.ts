@@ -65,9 +65,12 @@ const good: Story = {
       ties: "newest",
       randomizedEnd: "shift",
       pollEvery: 1000,
+      reports: false,
     },
     siteKey: Buffer.alloc(32),
     midnight: START,
+    zone: "UTC",
+    writtenIn: "UTC",
   },
   history: new Map([
     [
@@ -82,6 +85,7 @@ const good: Story = {
             priority: 1,
             ask: { kind: "current", amperes: 16 },
             vehicles: ["veh-1"],
+            reports: [],
           },
           revised: REVISED,
           created: REVISED,
@@ -90,8 +94,20 @@ const good: Story = {
     ],
   ]),
   lives: [
-    { startedAt: START - MINUTE, readyAt: START - 50_000, endedAt: START + 30_000, crashed: null },
-    { startedAt: START + 30_000, readyAt: START + 32_000, endedAt: START + 5 * MINUTE, crashed: null },
+    {
+      startedAt: START - MINUTE,
+      readyAt: START - 50_000,
+      endedAt: START + 30_000,
+      crashed: null,
+      reconnects: 0,
+    },
+    {
+      startedAt: START + 30_000,
+      readyAt: START + 32_000,
+      endedAt: START + 5 * MINUTE,
+      crashed: null,
+      reconnects: 0,
+    },
   ],
   told: new Map([["bay-01", [asked, again, freed]]]),
   refusals: [],
@@ -112,6 +128,25 @@ const without = (command: string | null): Partial<Story> => ({
 
 test("a story in which all is well breaks no rule", () => {
   expect(violations(good)).toEqual([]);
+});
+
+test("a window that was heard of in its last second may be missed", () => {
+  const facts = {
+    from: new Date(START - 60_000).toISOString(),
+    until: new Date(START - 39_500).toISOString(),
+  };
+  const lives = good.lives.map((life) => ({ ...life, readyAt: life.readyAt - 5 * MINUTE }));
+  expect(
+    violations({ ...good, lives, rows: [...good.rows, aRow("missed", START - 39_000, null, facts)] }),
+  ).toEqual([]);
+});
+
+test("a refresh after a minute is no repetition, and neither is one message after each return of the broker", () => {
+  const later = command(2, "release", START + 2 * MINUTE + 10);
+  expect(violations({ ...good, ...telling(asked, again, freed, later) })).toEqual([]);
+  const returned = command(1, "current", START + 40_000);
+  const lives = good.lives.map((life) => ({ ...life, reconnects: 1 }));
+  expect(violations({ ...good, lives, ...telling(asked, again, returned, freed) })).toEqual([]);
 });
 
 test.each<readonly [string, string, Partial<Story>]>([

@@ -5,6 +5,8 @@ import type { Span, Story, Told } from "./story.ts";
 
 /** Whoever was ready for this long has done what there was to do, ms. */
 const PATIENCE = 1_500;
+/** What holds is said again each minute, to renew its lease, ms. */
+const REFRESH = 60_000;
 /** A message may be heard this long after the end of its window, if it was sent before, ms. */
 const ON_THE_WAY = 500;
 
@@ -113,23 +115,23 @@ const nothingOldArrived: Rule = ({ refusals }) =>
 const content = ({ set: { kind, value, until, vehicle, event } }: Told): string =>
   JSON.stringify([kind, value, until, vehicle, event]);
 
-/** The re-assertion after a start is one message for each charger, and there is no other repetition. */
+/** The re-assertion after a start, or a return of the broker, is one message for each charger; there is no other repetition. */
 const oneExtraPerRestart: Rule = (story) =>
   [...story.told].flatMap(([charger, all]) =>
-    story.lives.flatMap(({ startedAt }, life) => {
+    story.lives.flatMap(({ startedAt, reconnects }, life) => {
       const until = story.lives[life + 1]?.startedAt ?? Number.POSITIVE_INFINITY;
       const extra = all.filter(
         (told, index) => told.at >= startedAt && told.at < until && isExtra(story, told, all[index - 1]),
       );
-      const wrong = extra.length > Math.min(life, 1);
+      const wrong = extra.length > Math.min(life, 1) + reconnects;
       return wrong ? [`${charger} heard ${extra.length} things twice in run ${life}`] : [];
     }),
   );
 
-/** What says the same as the one before is news all the same where something else, that never went out, was decided between them. */
+/** A refresh is none. What says the same as the one before is news all the same where something else, that never went out, was decided between them. */
 function isExtra(story: Case, told: Told, before: Told | undefined): boolean {
   if (before === undefined || content(told) !== content(before)) return false;
-  if (told.set.id === before.set.id) return true;
+  if (told.set.id === before.set.id) return told.at - before.at < REFRESH - PATIENCE - story.lag;
   const own = [...story.decisions.values()].filter(
     ({ charger }) => charger === story.decisions.get(told.set.id)?.charger,
   );
@@ -186,12 +188,16 @@ const onlyWhatThePartnerSaid: Rule = ({ expected }) =>
     step === undefined ? [`${clock(at)} ${event}: the partner never said that`] : [],
   );
 
-/** A window counts as missed only where nobody was there to act in it (DESIGN 5.7). */
-const missedOnlyWhenAway: Rule = ({ rows, lives }) =>
-  rows.flatMap(({ kind, words, facts }) => {
+/** A window counts as missed only where nobody was there to act in it (DESIGN 5.7), or knew of it long enough before its end. */
+const missedOnlyWhenAway: Rule = ({ rows, lives, lag, expected }) =>
+  rows.flatMap(({ kind, words, facts, event }) => {
     const [from, until] = [momentIn(facts, "from"), momentIn(facts, "until")];
-    const wasThere = until - from > PATIENCE && lives.some((life) => wasUp(life, from, until));
-    return kind === "missed" && wasThere ? [words] : [];
+    const patience = PATIENCE + lag;
+    const wasThere = until - from > patience && lives.some((life) => wasUp(life, from, until));
+    const isNews = expected.learned.some(
+      (known) => known.event === event && known.at <= until && until - known.at <= patience,
+    );
+    return kind === "missed" && wasThere && !isNews ? [words] : [];
   });
 
 const whole: Rule = ({ damage }) => (damage === null ? [] : [damage]);

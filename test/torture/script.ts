@@ -36,6 +36,7 @@ function aPassingEvent(index: number, length: number, random: Random): PlannedEv
     priority: oneOf([1, 2, 3], random),
     ask: askOf(index, 0),
     vehicles: someOf(random),
+    reports: [],
   };
 }
 

@@ -24,6 +24,8 @@ export interface Span {
   readonly readyAt: number;
   readonly endedAt: number;
   readonly crashed: string | null;
+  /** How often it lost its broker and had it again: each brings one message to each charger that is held to something. */
+  readonly reconnects: number;
 }
 
 /** Everything that was seen of one depot, by those around it and in its record. */
@@ -39,6 +41,6 @@ export interface Story {
   readonly rows: readonly AuditRow[];
   /** Null: the chain of the record is whole, and no state was set aside. */
   readonly damage: string | null;
-  /** The longest that this process, which looks at the time of everything, was not listening, ms. */
+  /** The longest that this process, which looks at the time of everything, or the last daemon, stood still, ms. */
   readonly lag: number;
 }

@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+
+import { aDay, asked, time } from "./aDay.ts";
+import { dayFrom } from "./generate.ts";
+import { type Action, MINUTE } from "./plan.ts";
+import { playDay } from "./playDay.ts";
+
+/** Each command once, with the moment it went out first: "08:00:00.000 bay-01 10 A for E1". */
+function commands(told: readonly string[]): readonly string[] {
+  const known = new Set<string>();
+  return told.flatMap((line) => {
+    const [at, charger, id = "", ...rest] = line.split(" ");
+    if (known.has(id)) return [];
+    known.add(id);
+    return [[at, charger, ...rest].join(" ")];
+  });
+}
+
+async function played(...actions: readonly Action[]) {
+  const { failure, told, missed } = await playDay(aDay(actions));
+  expect(failure).toBeNull();
+  return { told: commands(told), missed };
+}
+
+/** The machine starts without a battery-backed clock, and is told the time so much later. */
+const noTime = (at: string, lasts: number): Action => ({
+  kind: "noTime",
+  at: time(at),
+  downFor: 1_000,
+  lasts,
+});
+const suspend = (at: string, lasts: number): Action => ({ kind: "suspend", at: time(at), lasts });
+
+test("F22 S2: back at 1970, what ran goes on, and nothing new starts until the time is known", async () => {
+  const { told, missed } = await played(
+    asked("E1", "08:00", "09:00"),
+    asked("E2", "08:31", "09:30", { priority: 0 }),
+    noTime("08:30:30", MINUTE),
+  );
+  expect(told).toEqual([
+    "08:00:00.000 bay-01 10 A for E1",
+    expect.stringMatching(/^08:32:\d\d\.\d+ bay-01 10 A for E2$/),
+    "09:30:00.000 bay-01 free for E2",
+  ]);
+  expect(missed).toEqual([]);
+});
+
+test("F22: the gate opens after five minutes at 1970; with the time nothing is missed that was acted on, nor said again", async () => {
+  const { told, missed } = await played(
+    asked("E1", "07:00", "07:30"),
+    asked("E2", "08:00", "08:10"),
+    asked("E3", "09:00", "09:30"),
+    { kind: "crash", at: time("07:55"), point: "at once", downFor: 20 * MINUTE },
+    noTime("08:30", 20 * MINUTE),
+  );
+  expect(told).toEqual([
+    "07:00:00.000 bay-01 10 A for E1",
+    "07:30:00.000 bay-01 free for E1",
+    "09:00:00.000 bay-01 10 A for E3",
+    "09:30:00.000 bay-01 free for E3",
+  ]);
+  expect(missed).toEqual([
+    expect.stringMatching(/^08:15:00\.\d+ v1 missed event E2, 08:00:00 to 08:10:00: nobody looked/),
+  ]);
+});
+
+test("F01 F22: a crash while 1970 was believed makes nothing missed that was acted on", async () => {
+  const { told, missed } = await played(
+    { ...asked("E1", "08:00", "09:00"), at: time("08:30") },
+    noTime("08:50", 20 * MINUTE),
+    { kind: "crash", at: time("09:15"), point: "at once", downFor: 1_000 },
+  );
+  expect(told).toEqual([
+    expect.stringMatching(/^08:30:00\.\d+ bay-01 10 A for E1$/),
+    expect.stringMatching(/^08:55:\d\d\.\d+ bay-01 free for E1$/),
+  ]);
+  expect(missed).toEqual([]);
+});
+
+test("F01 F21: a clock that was years ahead, and was set right, ends nothing at the next start", async () => {
+  const { told } = await played(
+    asked("E1", "08:00", "10:00"),
+    { kind: "clock", at: time("08:30"), by: 365 * 24 * 60 * MINUTE, lasts: 2 * MINUTE },
+    { kind: "partner", at: time("08:39"), how: "silent", lasts: 10 * MINUTE },
+    { kind: "crash", at: time("08:40"), point: "at once", downFor: 1_000 },
+  );
+  expect(told.filter((line) => line > "08:40")).toEqual(["10:00:00.000 bay-01 free for E1"]);
+});
+
+test("F22: what begins and ends while nothing new may start is recorded as missed, once", async () => {
+  const { told, missed } = await played(
+    asked("E1", "08:00", "08:30"),
+    asked("E2", "08:31", "08:33"),
+    noTime("08:30:10", 10 * MINUTE),
+  );
+  expect(told).toEqual(["08:00:00.000 bay-01 10 A for E1", "08:30:00.000 bay-01 free for E1"]);
+  expect(missed).toEqual([
+    "08:33:00.000 v1 missed event E2, 08:31:00 to 08:33:00: nothing new was to start in that time",
+  ]);
+});
+
+test("F20 F21: a clock that was ahead for a while has not used up the window that it passed, which is missed once more by nobody", async () => {
+  const { told, missed } = await played(
+    asked("E1", "08:00", "08:20"),
+    asked("E2", "10:00", "10:30"),
+    { kind: "clock", at: time("07:00"), by: 120 * MINUTE, lasts: 10 * MINUTE },
+    { kind: "clock", at: time("09:00"), by: -120 * MINUTE, lasts: 30 * MINUTE },
+  );
+  expect(told.filter((line) => line.endsWith("E2"))).toEqual([
+    "10:00:00.000 bay-01 10 A for E2",
+    "10:30:00.000 bay-01 free for E2",
+  ]);
+  expect(told).toContain("08:00:00.000 bay-01 10 A for E1");
+  expect(missed).toHaveLength(1);
+});
+
+test("F10 F27: a machine that slept acts on what is still open, ends what is over, and has missed the rest", async () => {
+  const { told, missed } = await played(
+    asked("E1", "08:00", "09:00"),
+    asked("E2", "10:00", "10:10"),
+    asked("E3", "12:00", "13:00"),
+    suspend("07:50", 20 * MINUTE),
+    suspend("08:30", 5 * MINUTE),
+    suspend("09:55", 20 * MINUTE),
+    suspend("12:50", 20 * MINUTE),
+  );
+  expect(told).toEqual([
+    expect.stringMatching(/^08:1\d:\d\d\.\d+ bay-01 10 A for E1$/),
+    "09:00:00.000 bay-01 free for E1",
+    "12:00:00.000 bay-01 10 A for E3",
+    expect.stringMatching(/^13:1\d:\d\d\.\d+ bay-01 free for E3$/),
+  ]);
+  expect(missed).toEqual([
+    expect.stringMatching(/^10:15:\d\d\.\d+ v1 missed event E2, 10:00:00 to 10:10:00: nobody looked/),
+  ]);
+});
+
+test.each([
+  ["longest", "2026-10-24T22:00:00Z"],
+  ["shortest", "2027-03-27T23:00:00Z"],
+])(
+  "F24: on the %s day of the year chargers are told the same at the same moments, wherever the depot is",
+  { timeout: 120_000 },
+  async (_, start) => {
+    const midnight = Date.parse(start);
+    const told = async (zone: string): Promise<readonly string[]> => {
+      const day = dayFrom(24, 2, { midnight, zone, writtenIn: "Europe/Oslo" });
+      const played = await playDay({ ...day, knobs: { ...day.knobs, reports: false } });
+      expect(played.failure).toBeNull();
+      return played.told;
+    };
+    const inOslo = await told("Europe/Oslo");
+    expect(inOslo.length).toBeGreaterThan(100);
+    expect(await told("Pacific/Apia")).toEqual(inOslo);
+  },
+);

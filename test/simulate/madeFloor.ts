@@ -1,0 +1,313 @@
+import { Heartbeats } from "../../src/chargers/heartbeats.ts";
+import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
+import { ProfileLine } from "../../src/chargers/profileLine.ts";
+import type { Command, Sent } from "../../src/core/control/command.ts";
+import type { Desired } from "../../src/core/control/setpoint.ts";
+import type { Charger } from "../../src/core/site/charger.ts";
+import type { ChargerId, Instant, Millis } from "../../src/core/units.ts";
+import {
+  advance,
+  hear,
+  type MakeFaults,
+  powerCycled,
+  type Reaction,
+  replugged,
+  tells,
+} from "../../src/sim/madeCharger.ts";
+import type { Message } from "../../src/sim/makes/make.ts";
+import { physical } from "./bay.ts";
+import { type MadeBay, madeBay } from "./madeBay.ts";
+import { type Standing, standingUnder } from "./oracle.ts";
+import { REFRESH } from "./patience.ts";
+import type { PlannedVehicle } from "./plan.ts";
+import type { Ears, Floor, FloorOptions } from "./simFloor.ts";
+
+interface MadeFloorOptions extends FloorOptions {
+  /** As they are configured and equipped. */
+  readonly outlets: readonly Charger[];
+}
+
+/** The quickest of them counts as gone when it is silent for 10 s. */
+const TICK = 8_000;
+const TICKS_PER_TELLING = 8;
+const RECONNECTS_WITHIN = 3_000;
+const LATEST = 3_000;
+const OFFLINE: Sent = { ok: false, retry: true, reason: "not connected" };
+const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };
+
+/**
+ * Chargers of many makes behind the gateway's own profile lines, and a broker between each pair: what one says reaches
+ * the other in order, and what is retained is kept. None of them says which vehicle is on it.
+ */
+export class MadeFloor implements Floor {
+  readonly #options: MadeFloorOptions;
+  readonly #bays: ReadonlyMap<string, MadeBay>;
+  readonly #underWay = new Map<ChargerId, number>();
+  readonly #unsettled = new Set<() => void>();
+  #brokerGoneUntil = 0;
+  #linkLostUntil = 0;
+  #slowUntil = 0;
+  #unrulyUntil = 0;
+  #ears: Ears | null = null;
+  #connected = false;
+
+  constructor(options: MadeFloorOptions) {
+    this.#options = options;
+    const { chargers, outlets, vehicles, truth, random } = options;
+    this.#bays = new Map(
+      chargers.map((plan, index) => {
+        const outlet = outlets[index];
+        if (outlet === undefined) throw new Error(`${plan.id} is not configured`);
+        return [plan.id, madeBay(plan, outlet, guestOf(plan.id, vehicles), truth())];
+      }),
+    );
+    for (const bay of this.#bays.values())
+      setTimeout(() => setInterval(() => this.#tick(bay), TICK), TICK * random());
+  }
+
+  get isUp(): boolean {
+    return this.#connected;
+  }
+
+  /** Some makes do not show that they were away: they learn from the next refresh. */
+  readonly unseenFor = REFRESH;
+  readonly told: ReadonlyMap<string, string | null> = new Map();
+  readonly isTold = true;
+
+  attach(ears: Ears): void {
+    this.#ears = ears;
+    const { gateway: now } = this.#options;
+    for (const bay of this.#bays.values()) {
+      const publish = (topic: string, payload: string): Promise<Sent> => this.#publish(bay, topic, payload);
+      bay.line = {
+        speaks: new ProfileLine(bay.id, bay.bound, {
+          now,
+          publish,
+          say: (message) => this.#ears?.hear(message),
+        }),
+        beats: new Heartbeats(keepalivesOf(bay.bound), ({ topic, payload }) => publish(topic, payload), now),
+      };
+    }
+    this.#connectSoon();
+  }
+
+  detach(): void {
+    this.#ears = null;
+    this.#hangUp();
+    for (const bay of this.#bays.values()) {
+      bay.line?.speaks[Symbol.dispose]();
+      bay.line?.beats[Symbol.dispose]();
+      bay.line = null;
+    }
+  }
+
+  brokerGoes(lasts: number): void {
+    this.#brokerGoneUntil = this.#later(this.#brokerGoneUntil, lasts);
+    for (const bay of this.#bays.values()) bay.connected = false;
+    this.#hangUp();
+    setTimeout(() => this.#brokerReturns(), lasts);
+  }
+
+  linkBreaks(lasts: number): void {
+    this.#linkLostUntil = this.#later(this.#linkLostUntil, lasts);
+    this.#hangUp();
+    setTimeout(() => this.#connectSoon(), lasts);
+  }
+
+  isSlow(lasts: number): void {
+    this.#slowUntil = this.#later(this.#slowUntil, lasts);
+  }
+
+  /** Late, but in order: a broker keeps that. */
+  isUnruly(lasts: number): void {
+    this.#unrulyUntil = this.#later(this.#unrulyUntil, lasts);
+  }
+
+  reboots(charger: string, lasts: number): void {
+    const bay = this.#at(charger);
+    bay.offUntil = this.#later(bay.offUntil, lasts);
+    bay.connected = false;
+    bay.made = powerCycled(bay.made, this.#now());
+    const { will } = bay.made.make;
+    if (will !== null)
+      setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.#chance());
+    setTimeout(() => this.#greet(bay), lasts);
+  }
+
+  isDeaf(charger: string, lasts: number): void {
+    this.#fails(this.#at(charger), { ignoresSetpoints: true }, lasts);
+  }
+
+  lies(charger: string, lasts: number): void {
+    this.#fails(this.#at(charger), { lies: true }, lasts);
+  }
+
+  isMute(charger: string, lasts: number): void {
+    const bay = this.#at(charger);
+    bay.muteUntil = this.#later(bay.muteUntil, lasts);
+  }
+
+  plug(charger: string, guest: string | null): void {
+    for (const bay of this.#bays.values()) {
+      if (bay.plan.id === charger) this.#seat(bay, guest);
+      else if (guest !== null && bay.guest === guest) this.#seat(bay, null);
+    }
+  }
+
+  standing = (charger: string): Standing => {
+    const { made } = this.#at(charger);
+    return standingUnder(made.charger.order?.desired ?? { kind: "release" });
+  };
+
+  /** Nobody draws from an empty outlet, and some stand still until they are told their first level. */
+  isWatched = (charger: string): boolean => {
+    const { guest, wasTold, bound } = this.#at(charger);
+    return guest !== null && (wasTold || !bound.profile.refresh.released);
+  };
+
+  async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+    const bay = this.#at(command.charger);
+    const { line } = bay;
+    if (!this.#connected || line === null) return OFFLINE;
+    if (command.until !== null && command.until <= this.#options.gateway()) return PAST;
+    const underWay = this.#underWay.get(command.charger) ?? 0;
+    this.#underWay.set(command.charger, underWay + 1);
+    this.#options.onPublish(command, lease, underWay > 0);
+    bay.wasTold = true;
+    const sent = await line.speaks.send(command, lease, before);
+    this.#underWay.set(command.charger, (this.#underWay.get(command.charger) ?? 1) - 1);
+    return sent;
+  }
+
+  publishState = (): Promise<Sent> => Promise.resolve({ ok: true });
+
+  async #publish(bay: MadeBay, topic: string, payload: string): Promise<Sent> {
+    if (!this.#connected) return OFFLINE;
+    const delay = this.#isOn(this.#unrulyUntil) ? LATEST * this.#chance() : 2 + 10 * this.#chance();
+    bay.lastArrival = Math.max(bay.lastArrival, this.#now() + delay);
+    setTimeout(() => this.#deliver(bay, topic, payload), bay.lastArrival - this.#now());
+    const { promise, resolve } = Promise.withResolvers<Sent>();
+    const giveUp = (): void => resolve(OFFLINE);
+    this.#unsettled.add(giveUp);
+    setTimeout(() => resolve({ ok: true }), this.#isOn(this.#slowUntil) ? 4_000 * this.#chance() : 5);
+    const sent = await promise;
+    this.#unsettled.delete(giveUp);
+    return sent;
+  }
+
+  #deliver(bay: MadeBay, topic: string, payload: string): void {
+    if (!bay.connected) return;
+    const before = stanceOf(bay);
+    this.#apply(bay, hear(bay.made, topic, payload, this.#now()));
+    if (stanceOf(bay) !== before) this.#tellNews(bay);
+  }
+
+  /** Sometimes it tells all, and in between that it is there. */
+  #tick(bay: MadeBay): void {
+    this.#apply(bay, advance(bay.made, this.#now()));
+    bay.ticks += 1;
+    const tellsAll = bay.ticks % TICKS_PER_TELLING === 0;
+    if (!tellsAll && bay.alive === null) return;
+    if (!tellsAll) return this.#tellNews(bay, ({ topic }) => topic === bay.alive);
+    if (bay.made.make.tellsAlways) bay.said.clear();
+    this.#tellNews(bay);
+  }
+
+  #apply(bay: MadeBay, { charger, answers }: Reaction): void {
+    bay.made = charger;
+    for (const answer of answers) this.#say(bay, answer);
+  }
+
+  #tellNews(bay: MadeBay, which: (message: Message) => boolean = () => true): void {
+    if (!bay.connected || this.#isOn(bay.muteUntil)) return;
+    for (const message of tells(bay.made)) {
+      if (!which(message) || bay.said.get(message.topic) === message.payload) continue;
+      bay.said.set(message.topic, message.payload);
+      this.#carry(bay, message);
+    }
+  }
+
+  #say(bay: MadeBay, message: Message): void {
+    if (bay.connected && !this.#isOn(bay.muteUntil)) this.#carry(bay, message);
+  }
+
+  /** The broker has it. */
+  #carry(bay: MadeBay, message: Message): void {
+    if (this.#isOn(this.#brokerGoneUntil) || !bay.isHeard(message.topic)) return;
+    if (message.retain) bay.kept.set(message.topic, message);
+    if (this.#connected) bay.line?.speaks.hear(message.topic, Buffer.from(message.payload), false);
+  }
+
+  #fails(bay: MadeBay, faults: MakeFaults, lasts: number): void {
+    bay.made = { ...bay.made, faults };
+    setTimeout(() => {
+      if (bay.made.faults === faults) bay.made = { ...bay.made, faults: {} };
+    }, lasts);
+  }
+
+  #seat(bay: MadeBay, guest: string | null): void {
+    bay.guest = guest;
+    bay.made = replugged(bay.made, physical(guest, bay.plan), this.#now());
+    this.#tellNews(bay);
+  }
+
+  #greet(bay: MadeBay): void {
+    if (bay.connected || this.#isOn(bay.offUntil) || this.#isOn(this.#brokerGoneUntil)) return;
+    bay.connected = true;
+    bay.said.clear();
+    this.#tellNews(bay);
+  }
+
+  #brokerReturns(): void {
+    if (this.#isOn(this.#brokerGoneUntil)) return;
+    this.#connectSoon();
+    for (const bay of this.#bays.values())
+      setTimeout(() => this.#greet(bay), RECONNECTS_WITHIN * this.#chance());
+  }
+
+  #connectSoon(): void {
+    const ears = this.#ears;
+    setTimeout(() => {
+      const isReachable = !this.#isOn(this.#brokerGoneUntil) && !this.#isOn(this.#linkLostUntil);
+      if (this.#connected || ears === null || ears !== this.#ears || !isReachable) return;
+      this.#connected = true;
+      for (const { line } of this.#bays.values()) {
+        line?.speaks.brokerUp();
+        line?.beats.start();
+      }
+      ears.brokerUp();
+      for (const { line, kept } of this.#bays.values())
+        for (const { topic, payload } of kept.values()) line?.speaks.hear(topic, Buffer.from(payload), true);
+    }, RECONNECTS_WITHIN * this.#chance());
+  }
+
+  #hangUp(): void {
+    if (!this.#connected) return;
+    this.#connected = false;
+    for (const { line } of this.#bays.values()) {
+      line?.beats.stop();
+      line?.speaks.brokerDown();
+    }
+    for (const giveUp of this.#unsettled) giveUp();
+    this.#unsettled.clear();
+    this.#underWay.clear();
+  }
+
+  #at(charger: string): MadeBay {
+    const bay = this.#bays.get(charger);
+    if (bay === undefined) throw new Error(`there is no charger ${charger}`);
+    return bay;
+  }
+
+  #later = (before: number, lasts: number): number => Math.max(before, this.#now() + lasts);
+  #isOn = (until: number): boolean => this.#now() < until;
+  #now = (): Instant => this.#options.truth();
+  #chance = (): number => this.#options.random();
+}
+
+/** What a command can have changed; a keepalive changes none of it. */
+const stanceOf = ({ made: { told } }: MadeBay): string =>
+  JSON.stringify([told.level, told.paused, told.mode, told.phases]);
+
+const guestOf = (charger: string, vehicles: readonly PlannedVehicle[]): string | null =>
+  vehicles.find((vehicle) => vehicle.charger === charger)?.id ?? null;

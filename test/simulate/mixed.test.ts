@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import { mixedDay } from "./mixedDay.ts";
+import { playDay } from "./playDay.ts";
+
+/** Hours that excuse everything, or in which nothing happens, would show nothing. */
+async function plays(seed: number, chargers: number, hours: number): Promise<void> {
+  const { failure, watched } = await playDay(mixedDay(seed, chargers, hours));
+  expect({ seed, failure }).toEqual({ seed, failure: null });
+  expect(watched.all / watched.looks).toBeGreaterThan(0.3);
+  expect(watched.held / watched.looks).toBeGreaterThan(0.02);
+}
+
+test.each([20_266_001, 60])(
+  "F80 F88 F89: chargers of ten makes, whatever goes wrong: all is well 30 s later, three hours from seed %i",
+  { timeout: 120_000 },
+  async (seed) => plays(seed, 10, 3),
+);
+
+test(
+  "two hundred chargers of ten makes are a depot like any other, for an hour and a half",
+  { timeout: 300_000 },
+  async () => plays(20_266_200, 200, 1.5),
+);

@@ -1,0 +1,51 @@
+import pino from "pino";
+
+import type { ReportConfig } from "../../src/config/report.ts";
+import type { Instant } from "../../src/core/units.ts";
+import { VtnClient } from "../../src/vtn/client.ts";
+import { ReportClient } from "../../src/vtn/reports.ts";
+import { TokenSource } from "../../src/vtn/token.ts";
+import type { PartnerSide } from "../support/wiredDepot.ts";
+
+const baseUrl = "https://api.partner.example";
+const tokenUrl = "https://id.partner.example/connect/token";
+const log = pino({ level: "silent" });
+
+interface Options {
+  /** Null: nothing is reported. */
+  readonly report: ReportConfig | null;
+  /** The time that the daemon goes by. */
+  readonly now: () => Instant;
+  readonly monotonic: () => number;
+  /** Lets an answer through as long as the process lives. */
+  readonly alive: <T>(answer: Promise<T>) => Promise<T>;
+}
+
+/** The daemon's own HTTP clients, as app.ts makes them, for one run of it. */
+export function simClients({ report, alive, ...clocks }: Options): Required<PartnerSide> & Disposable {
+  const common = { ...clocks, log };
+  const tokens = new TokenSource({
+    tokenUrl,
+    clientId: "depot",
+    clientSecret: () => "hush",
+    scope: null,
+    ...common,
+  });
+  const client = new VtnClient({ baseUrl, family: "vtn", tokens, ...common });
+  const reports = new ReportClient({
+    baseUrl,
+    path: report?.path ?? "/vtn/v1/reports",
+    tokens,
+    mayAsk: client.mayAskMore,
+    ...clocks,
+  });
+  return {
+    list: () => alive(client.list()),
+    event: (id) => alive(client.event(id)),
+    settled: (delivery) => client.settled(delivery),
+    post: (body) => alive(reports.post(body)),
+    [Symbol.dispose](): void {
+      for (const one of [tokens, client, reports]) void one[Symbol.asyncDispose]();
+    },
+  };
+}

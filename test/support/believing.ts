@@ -1,0 +1,57 @@
+import { type Observable, startWith, Subject, tap } from "rxjs";
+
+import { BelievedClock, type ClockReading } from "../../src/core/clock.ts";
+import { attempted, freshHealth } from "../../src/core/partnerHealth.ts";
+import { between, type Instant, type Millis, millis, minutes } from "../../src/core/units.ts";
+import { startsAllowed } from "../../src/flow/sources.ts";
+import type { Fetched } from "../../src/vtn/fetched.ts";
+
+/** The partner is not shown as stale here. */
+const STALE_AFTER = minutes(10);
+
+interface Surroundings {
+  readonly read: () => ClockReading;
+  /** The last moment on record. */
+  readonly recorded: Instant | null;
+  readonly maxSkew: Millis;
+  readonly note: (words: string) => void;
+}
+
+/** The wall clock held against the record and the partner's, as app.ts does it. */
+export function believing({ read, recorded, maxSkew, note }: Surroundings) {
+  const doubted$ = new Subject<void>();
+  const agrees$ = new Subject<void>();
+  const time = new BelievedClock(read, recorded, () => doubted$.next());
+  const now = (): Instant => time.now();
+  let health = freshHealth(now());
+  return {
+    now,
+    /** What an answer of the partner tells of our clock. */
+    heard(answer: Fetched): void {
+      const skew =
+        answer.kind === "failed" || answer.skew === null ? null : answer.skew - between(read().wall, now());
+      const attempt =
+        answer.kind === "failed"
+          ? ({ ok: false, reason: answer.reason } as const)
+          : ({ ok: true, skew: skew === null ? null : millis(skew) } as const);
+      ({ health } = attempted(health, attempt, now(), { staleAfter: STALE_AFTER, maxSkew }));
+      if (attempt.ok && health.skew !== null && Math.abs(health.skew) <= maxSkew) agrees$.next();
+    },
+    /** `onDoubt`: nothing new starts from now on. */
+    startsAllowed: (fetched$: Observable<unknown>, onDoubt: () => void): Observable<unknown> =>
+      startsAllowed(fetched$, {
+        isDoubted: () => time.isDoubted,
+        doubted$: (time.isDoubted ? doubted$.pipe(startWith(undefined)) : doubted$).pipe(
+          tap(() => {
+            onDoubt();
+            note("the clock of this machine is behind our last record");
+          }),
+        ),
+        agrees$,
+        believe: () => {
+          time.believe();
+          note("the clock of this machine is believed again: new starts may happen");
+        },
+      }),
+  };
+}
