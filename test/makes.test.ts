@@ -39,6 +39,20 @@ test("chargers of known makes with their parameters are fine", () => {
   expect(mistakes(warp("warp/a"), goE("000001"), {})).toEqual([]);
 });
 
+test("phases can be switched only by a make that can, and only where there are three", () => {
+  const phaseSwitching = {};
+  expect(mistakes({ ...warp("warp/a"), phaseSwitching })).toEqual([]);
+  expect(mistakes({ ...warp("warp/a"), phaseSwitching, phases: 1 })).toEqual([
+    "chargers[0].phaseSwitching: phaseSwitching with phases: 1; phases: 3, or no phaseSwitching",
+  ]);
+  expect(mistakes({ phaseSwitching })).toEqual([
+    "chargers[0].phaseSwitching: phaseSwitching with native, which cannot: the native topics have no phases; no phaseSwitching, or a profile that can, such as warp",
+  ]);
+  expect(mistakes({ ...warp("warp/a"), phaseSwitching: { every: "30s" } })).toEqual([
+    expect.stringMatching(/^chargers\[0\]\.phaseSwitching\.every: /),
+  ]);
+});
+
 test("an unknown profile is refused, and the nearest is named", () => {
   expect(mistakes({ profile: "goe-v2" })).toEqual([
     expect.stringMatching(

@@ -10,7 +10,13 @@ import { type BenchDepot, SECRET } from "./depot.ts";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
-const options = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
+const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
+
+/** What else its process is started with. */
+interface Extras {
+  readonly options?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
 
 /** The real daemon as a process of its own, logging to a file as it would to the journal; stopped by its pid. */
 export class Daemon implements AsyncDisposable {
@@ -18,9 +24,9 @@ export class Daemon implements AsyncDisposable {
   /** From its start to the first 200 of /readyz, in ms. */
   readonly readyAfter: number;
   readonly #child: ChildProcess;
-  readonly #depot: BenchDepot;
+  readonly #depot: Pick<BenchDepot, "operator">;
 
-  private constructor(child: ChildProcess, depot: BenchDepot, readyAfter: number) {
+  private constructor(child: ChildProcess, depot: Pick<BenchDepot, "operator">, readyAfter: number) {
     this.pid = child.pid ?? 0;
     this.readyAfter = readyAfter;
     this.#child = child;
@@ -28,12 +34,13 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** Resolves once it is ready. Throws with the end of its log if it ends before. */
-  static async start(depot: BenchDepot): Promise<Daemon> {
+  static async start(depot: Omit<BenchDepot, keyof Disposable>, extras: Extras = {}): Promise<Daemon> {
     const log = join(depot.directory, "daemon.log");
     const output = openSync(log, "a");
     const began = performance.now();
-    const child = spawn(process.execPath, [...options, MAIN, "run", "-c", depot.config], {
-      env: { PATH: process.env["PATH"] ?? "", SECRET },
+    const { options = [], env = {} } = extras;
+    const child = spawn(process.execPath, [...closerLook, ...options, MAIN, "run", "-c", depot.config], {
+      env: { PATH: process.env["PATH"] ?? "", SECRET, ...env },
       stdio: ["ignore", output, output],
     });
     closeSync(output);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { isGood, resultInWords, summary } from "../../src/commission/inWords.ts";
+import { isGood, resultFacts, resultInWords, summary } from "../../src/commission/inWords.ts";
 import { type SilencePromise, type Trial, tryCharger } from "../../src/commission/trial.ts";
 import { amperes, seconds } from "../../src/core/units.ts";
 import { MAKES } from "../../src/sim/makes.ts";
@@ -150,6 +150,17 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     };
     const result = await tryCharger(aTrial({ progress, silence: HOLDS }), bench);
     expect([bench.ordered.at(-1), result.silence]).toEqual(["release", null]);
+  });
+
+  test("what control has taken is told nothing more, and is not put back", async () => {
+    const bench = virtualBench({ profile: "warp" });
+    const progress = (): void => {
+      if (bench.ordered.length === 2) bench.take("EV-7 wants it");
+    };
+    const result = await tryCharger(aTrial({ progress }), bench);
+    expect([bench.ordered, isGood(result)]).toEqual([["32", "19"], false]);
+    expect(resultInWords(result)).toContain("cut short: EV-7 wants it, so it was left to control");
+    expect(resultFacts(result)).toMatchObject({ takenFor: "EV-7 wants it", left: null });
   });
 
   test("a broker that is away for a moment is tried again", async () => {

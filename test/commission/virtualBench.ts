@@ -12,6 +12,8 @@ export interface VirtualBench extends Bench {
   readonly ordered: string[];
   /** Ctrl-C. */
   stop(): void;
+  /** Control takes the charger for this. */
+  take(why: string): void;
   /** What the broker says to the next orders. */
   broker: Sent[];
 }
@@ -21,6 +23,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
   const pair = new Pair(pairing);
   pair.pass(seconds(3));
   let [stopped, orderedAt, signal] = [false, pair.now, 0];
+  let wanted: string | null = null;
   const { confirmedBy } = pair.bound.profile;
   const taken = (): Taken | null => {
     const [reason] = pair.refusals;
@@ -33,6 +36,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     ordered: [],
     broker: [],
     stop: () => void (stopped = true),
+    take: (why) => void (wanted = why),
     now: () => pair.now,
     order: async (desired) => {
       const sent = bench.broker.shift() ?? { ok: true };
@@ -50,13 +54,14 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     until: async (condition, patience: Millis) => {
       const deadline = pair.now + patience;
       while (!condition()) {
-        if (stopped || pair.now >= deadline) return false;
+        if (bench.isStopped() || pair.now >= deadline) return false;
         pair.pass(millis(Math.min(LOOK, deadline - pair.now)));
       }
       return true;
     },
     rest: async (span) => pair.pass(span),
-    isStopped: () => stopped,
+    isStopped: () => stopped || wanted !== null,
+    takenFor: () => wanted,
   };
   return bench;
 }

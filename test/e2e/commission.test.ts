@@ -1,17 +1,20 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { connectAsync } from "mqtt";
 import pino from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 import { chargerId, instant } from "../../src/core/units.ts";
 import type { MakeFaults } from "../../src/sim/madeCharger.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";
+import { freePort } from "../support/freePort.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { launch, setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { BUS, TRAITS } from "../sim/pairing.ts";
 
 const SECOND = 1000;
+const PATIENCE = { timeoutMs: 15 * SECOND };
 const PREFIX = { prefix: "warp3/AbCd" };
 const SECTIONS = {
   control: { verdict: { ramp: "2s" } },
@@ -25,8 +28,13 @@ const SECTIONS = {
 async function aWarpSite(faults: MakeFaults = {}) {
   const site = await aSite({ over: SECTIONS });
   onTestFinished(() => site[Symbol.asyncDispose]());
+  return { site, ...(await aWarp(site.broker.url, faults)) };
+}
+
+/** One charger on this broker; `sets` is what somebody else told it. */
+async function aWarp(url: string, faults: MakeFaults = {}) {
   const floor = MixedFloor.start({
-    url: site.broker.url,
+    url,
     now: () => instant(Date.now()),
     log: pino({ level: "silent" }),
     chargers: [
@@ -42,7 +50,27 @@ async function aWarpSite(faults: MakeFaults = {}) {
   onTestFinished(() => floor[Symbol.asyncDispose]());
   await floor.whenOnline();
   const limit = (): number => floor.chargers[0]?.model.drawn ?? Number.NaN;
-  return { site, limit };
+  const setByHand = async (milliamperes: number): Promise<void> => {
+    const hand = await connectAsync(url);
+    const { prefix } = PREFIX;
+    await hand.publishAsync(`${prefix}/evse/external_enabled_update`, "true", { qos: 1 });
+    await hand.publishAsync(`${prefix}/evse/external_current_update`, String(milliamperes), { qos: 1 });
+    await hand.endAsync();
+    await waitFor(() => limit() === milliamperes / 1000, PATIENCE);
+  };
+  return { limit, setByHand };
+}
+
+/** `commission` as a process of its own, with what it has said so far. */
+function commissioning(site: Site, ...args: readonly string[]) {
+  const child = launch(["commission", "bay-01", "-c", site.config, ...args]);
+  const said = { out: "", err: "" };
+  child.stdout?.on("data", (chunk: Buffer) => (said.out += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (said.err += chunk.toString()));
+  const ended = new Promise<number | null>((end) => child.once("close", end));
+  const tells = (level: string) =>
+    waitFor(() => said.err.includes(`telling it ${level}`), { timeoutMs: 30 * SECOND });
+  return { child, said, ended, tells };
 }
 
 const commission = (site: Site, ...args: readonly string[]) =>
@@ -52,22 +80,19 @@ const record = async (site: Site) => (await setpointd(["audit", "-c", site.confi
 describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", () => {
   test(
     "a good one is tried at three levels, measured, freed, and the record tells",
-    { timeout: 60 * SECOND },
+    { timeout: 120 * SECOND },
     async () => {
       const { site, limit } = await aWarpSite();
       const { code, stdout, stderr } = await commission(site);
       expect([code, stdout.split("\n").slice(0, 2)]).toEqual([
         0,
-        [
-          "bay-01 (warp), never told anything by us before",
-          expect.stringMatching(/^asked +confirmed +measured +followed$/),
-        ],
+        ["bay-01 (warp), free before", expect.stringMatching(/^asked +confirmed +measured +followed$/)],
       ]);
       expect(stdout).toMatch(
         /^32 A +after \d\.\d s +32\.0 A +yes\n19 A +after \d\.\d s +19\.0 A +yes\n6 A +after/m,
       );
       expect(stderr).toContain("bay-01: telling it 19 A");
-      await waitFor(() => limit() === 32);
+      await waitFor(() => limit() === 32, PATIENCE);
       expect(await record(site)).toContain(
         "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
       );
@@ -77,7 +102,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
 
   test(
     "one that ignores what it is told fails, and says what it drew",
-    { timeout: 90 * SECOND },
+    { timeout: 120 * SECOND },
     async () => {
       const { site } = await aWarpSite({ ignoresSetpoints: true });
       const { code, stdout } = await commission(site);
@@ -86,42 +111,65 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     },
   );
 
-  test("Ctrl-C frees the charger before it ends", { timeout: 60 * SECOND }, async () => {
+  test("Ctrl-C frees the charger before it ends", { timeout: 120 * SECOND }, async () => {
     const { site, limit } = await aWarpSite();
-    const child = launch(["commission", "bay-01", "-c", site.config]);
-    const said = { out: "", err: "" };
-    child.stdout?.on("data", (chunk: Buffer) => (said.out += chunk.toString()));
-    child.stderr?.on("data", (chunk: Buffer) => (said.err += chunk.toString()));
-    const ended = new Promise<number | null>((end) => child.once("close", end));
-    await waitFor(() => said.err.includes("telling it 19 A"), { timeoutMs: 30 * SECOND });
+    const { child, said, ended, tells } = commissioning(site);
+    await tells("19 A");
     child.kill("SIGINT");
     expect(await ended).toBe(1);
     expect(said.out).toContain("cut short");
-    await waitFor(() => limit() === 32);
+    await waitFor(() => limit() === 32, PATIENCE);
     expect(await record(site)).toContain("cut short; left with: release");
   });
 
-  test("it stays away from a charger that a daemon or an event has", { timeout: 90 * SECOND }, async () => {
-    const { site, limit } = await aWarpSite();
-    {
-      await using daemon = await site.run();
-      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
-      await waitFor(() => limit() === 10, { timeoutMs: 15 * SECOND });
-      const refused = await commission(site, "--force");
-      expect([refused.code, refused.stdout]).toEqual([1, ""]);
-      expect(refused.stderr).toContain("stop it, commission, start it again");
-      await daemon.end("SIGTERM");
-    }
-    const held = await commission(site);
-    expect([held.code, held.stdout]).toEqual([1, ""]);
-    expect(held.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force commissions it all the same/);
-    expect(limit()).toBe(10);
-    const forced = await commission(site, "--force");
-    expect([forced.code, forced.stdout]).toEqual([0, expect.stringContaining("left with: 10 A")]);
-    await waitFor(() => limit() === 10);
+  test(
+    "it stays away from a charger that an event has, unless forced",
+    { timeout: 120 * SECOND },
+    async () => {
+      const { site, limit } = await aWarpSite();
+      {
+        await using daemon = await site.run();
+        await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+        await waitFor(() => limit() === 10, PATIENCE);
+        const refused = await commission(site);
+        expect([refused.code, refused.stdout]).toEqual([1, ""]);
+        expect(refused.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force commissions it all the same/);
+        await daemon.end("SIGTERM");
+      }
+      const held = await commission(site);
+      expect([held.code, held.stdout]).toEqual([1, ""]);
+      expect(held.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force commissions it all the same/);
+      expect(limit()).toBe(10);
+      const forced = await commission(site, "--force");
+      expect([forced.code, forced.stdout]).toEqual([0, expect.stringContaining("left with: 10 A")]);
+      await waitFor(() => limit() === 10, PATIENCE);
+    },
+  );
+
+  test("what somebody else had limited it to is put back", { timeout: 120 * SECOND }, async () => {
+    const { site, limit, setByHand } = await aWarpSite();
+    await setByHand(13_000);
+    const { code, stdout } = await commission(site);
+    expect([code, stdout.split("\n")[0]]).toEqual([0, "bay-01 (warp), at 13 A before, not by us"]);
+    expect(stdout).toContain("left with: 13 A");
+    await waitFor(() => limit() === 13, PATIENCE);
   });
 
-  test("what cannot be tried is said with the remedy", { timeout: 60 * SECOND }, async () => {
+  test("one whose broker is inside setpointd is tried over that", { timeout: 120 * SECOND }, async () => {
+    await using site = await aSite({ over: SECTIONS });
+    const port = await freePort();
+    site.configure({ ...SECTIONS, mqtt: { embedded: { listen: `127.0.0.1:${port}` } } });
+    const verb = commissioning(site);
+    const { limit } = await aWarp(`mqtt://127.0.0.1:${port}`);
+    expect([await verb.ended, verb.said.out]).toEqual([0, expect.stringMatching(/^6 A +after .* yes$/m)]);
+    await waitFor(() => limit() === 32, PATIENCE);
+    await using daemon = await site.start();
+    await waitFor(() => daemon.hasBroker(), { timeoutMs: 15 * SECOND });
+    const running = await commission(site);
+    expect([running.code, running.stdout]).toEqual([0, expect.stringContaining("left with: release")]);
+  });
+
+  test("what cannot be tried is said with the remedy", { timeout: 120 * SECOND }, async () => {
     const { site } = await aWarpSite();
     const unknown = await setpointd(["commission", "bay-09", "-c", site.config]);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("bay-01, bay-02")]);
@@ -132,4 +180,108 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     const alone = await commission(site);
     expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining("broker cannot be reached")]);
   });
+});
+
+describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd runs", () => {
+  test(
+    "it is tried by the daemon, which tells and writes down the same, and goes on with it afterwards",
+    { timeout: 120 * SECOND },
+    async () => {
+      const { site, limit } = await aWarpSite();
+      await using daemon = await site.run();
+      const { code, stdout, stderr } = await commission(site);
+      expect([code, stdout.split("\n")[0]]).toEqual([0, "bay-01 (warp), free before"]);
+      expect(stdout).toMatch(
+        /^32 A +after \d\.\d s +32\.0 A +yes\n19 A +after \d\.\d s +19\.0 A +yes\n6 A +after/m,
+      );
+      expect(stderr).toContain("bay-01: telling it 19 A");
+      await waitFor(() => limit() === 32, PATIENCE);
+      expect(await record(site)).toContain(
+        "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
+      );
+      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+      await waitFor(() => limit() === 10, PATIENCE);
+      expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
+    },
+  );
+
+  test("an event that becomes due ends it at once", { timeout: 120 * SECOND }, async () => {
+    const { site, limit } = await aWarpSite();
+    await using daemon = await site.run();
+    const { said, ended, tells } = commissioning(site);
+    await tells("19 A");
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+    await waitFor(() => limit() === 10, PATIENCE);
+    expect([await ended, said.out]).toEqual([
+      1,
+      expect.stringContaining("cut short: EV-1 wants it, so it was left to control"),
+    ]);
+    expect(limit()).toBe(10);
+    expect(await record(site)).toContain("cut short: EV-1 wants it");
+  });
+
+  test.each(["SIGINT", "SIGKILL"] as const)(
+    "%s to the verb has the charger left as it was, which was 13 A by somebody else",
+    { timeout: 120 * SECOND },
+    async (signal) => {
+      const { site, limit, setByHand } = await aWarpSite();
+      await setByHand(13_000);
+      await using _ = await site.run();
+      const { child, said, ended, tells } = commissioning(site);
+      await tells("19 A");
+      child.kill(signal);
+      expect(await ended).toBe(signal === "SIGINT" ? 1 : null);
+      if (signal === "SIGINT") expect(said.out).toContain("left with: 13 A");
+      await waitFor(() => limit() === 13, PATIENCE);
+      await waitFor(async () => (await record(site)).includes("cut short; left with: 13 A"), PATIENCE);
+    },
+  );
+
+  test(
+    "a stop of the daemon leaves the charger as it was, and whoever asked is told",
+    { timeout: 120 * SECOND },
+    async () => {
+      const { site, limit } = await aWarpSite();
+      await using daemon = await site.run();
+      const { said, ended, tells } = commissioning(site);
+      await tells("19 A");
+      await daemon.end("SIGTERM");
+      expect([await ended, said.out]).toEqual([1, expect.stringContaining("left with: release")]);
+      await waitFor(() => limit() === 32, PATIENCE);
+    },
+  );
+
+  test("after a crash in the middle the next start frees it", { timeout: 120 * SECOND }, async () => {
+    const { site, limit } = await aWarpSite();
+    await using daemon = await site.run();
+    const { said, ended, tells } = commissioning(site);
+    await tells("19 A");
+    await waitFor(() => limit() === 19, PATIENCE);
+    await daemon.end("SIGKILL");
+    expect([await ended, said.err]).toEqual([1, expect.stringContaining("setpointd went away")]);
+    expect(limit()).toBe(19);
+    await using _ = await site.run();
+    await waitFor(() => limit() === 32, PATIENCE);
+  });
+
+  test(
+    "its silence is tried, and refused where another hangs on the same heartbeat",
+    { timeout: 120 * SECOND },
+    async () => {
+      const { site } = await aWarpSite();
+      const boxes = [0, 1].map((duo) => ({
+        id: `box-${duo}`,
+        profile: "openwb-secondary",
+        params: { duo, parentIp: "10.0.0.5" },
+        current: { min: 6, max: 32 },
+      }));
+      site.configure({ ...SECTIONS, chargers: [...SECTIONS.chargers, ...boxes] });
+      await using _ = await site.run();
+      const refused = await setpointd(["commission", "box-0", "--silence", "-c", site.config]);
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining("box-1 is kept alive by the same message"),
+      ]);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -64,6 +64,37 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     const more = anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] });
     await waitFor(async () => (await daemon.deliver(more)).status === 202, { timeoutMs: 15_000 });
     expect((await site.floor.nth("bay-02", 1)).set.event).toBe("EV-2");
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
+  test("what is reserved for the record keeps it going when the disk fills up, and readings wait until there is room (F05)", async (context) => {
+    if (!canMount) return context.skip("a mount of its own needs root");
+    await using site = await aSite();
+    const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=32m tmpfs");
+    const reserve = join(state, "reserve");
+    const says = (powerW: number): Promise<void> =>
+      site.floor.publish(
+        "setpointd/depot/chargers/bay-01/telemetry",
+        JSON.stringify({ at: new Date().toISOString(), state: "charging", powerW }),
+      );
+    await says(1_000);
+    await waitFor(() => existsSync(reserve), { timeoutMs: 20_000 });
+
+    fill(join(state, "filler"));
+    const note = "x".repeat(20_000);
+    for (let n = 0; n < 20; n += 1) {
+      const event = anEvent(`EV-${n}`, { lastsMs: 60 * SECOND, name: note, vehicles: ["veh-1"] });
+      expect((await daemon.deliver(event)).status).toBe(202);
+    }
+    await waitFor(() => daemon.line("the disk is full: its reserve is given to the record"));
+    expect(existsSync(reserve)).toBe(false);
+    await says(9_000);
+    await waitFor(() => daemon.line("readings cannot be stored"), { timeoutMs: 20_000 });
+    expect((await daemon.deliver(anEvent("EV-LAST", { lastsMs: 60 * SECOND }))).status).toBe(202);
+    await site.floor.nth("bay-01", 1);
+
+    rmSync(join(state, "filler"));
+    await waitFor(() => existsSync(reserve), { timeoutMs: 20_000 });
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 

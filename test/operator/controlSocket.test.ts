@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
-import { askDaemon } from "../../src/cli/daemon.ts";
+import { askDaemon, askDaemonAtLength } from "../../src/cli/daemon.ts";
 import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocket.ts";
+
+const stopped = Promise.withResolvers<void>();
 
 const door: ControlDoor = {
   audit: (query) => [{ ...query }],
@@ -18,6 +20,14 @@ const door: ControlDoor = {
   keepStill: () => true,
   copied: () => false,
   limited: () => [{ charger: "bay-01", told: "10 A" }],
+  commission: async ({ charger, silence, force }, progress) => {
+    progress(`telling ${charger} 32 A`);
+    if (charger === "bay-02") await stopped.promise;
+    return { good: true, words: `${charger} ${silence} ${force}`, complaint: null };
+  },
+  stopCommission: (charger) => {
+    if (charger === "bay-02") stopped.resolve();
+  },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 
@@ -105,4 +115,26 @@ test("a state directory too deep for a socket is a reason, not a crash", async (
   expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), door)).toContain(
     "cannot be listened on",
   );
+});
+
+test("a charger is tried line by line, until whoever asked has had enough", async () => {
+  const state = folder();
+  expect(await askDaemonAtLength(state, "/commission", { charger: "bay-01" }, () => {})).toBe("absent");
+  await opened(state);
+  const lines: unknown[] = [];
+  const asked = { charger: "bay-01", silence: true };
+  expect(await askDaemonAtLength(state, "/commission", asked, (line) => lines.push(line))).toBe("answered");
+  expect(lines).toEqual([
+    { progress: "telling bay-01 32 A" },
+    { done: { good: true, words: "bay-01 true false", complaint: null } },
+  ]);
+  const stop = () => askDaemon(state, "POST", "/commission/stop", { charger: "bay-02" });
+  const onLine = (line: unknown): void => {
+    lines.push(line);
+    if (lines.length === 3) void stop();
+  };
+  expect(await askDaemonAtLength(state, "/commission", { charger: "bay-02" }, onLine)).toBe("answered");
+  expect(lines.at(-1)).toMatchObject({ done: { words: "bay-02 false false" } });
+  expect(await askDaemon(state, "POST", "/commission", { charger: 7 })).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "POST", "/commission/stop", null)).toMatchObject({ status: 400 });
 });
