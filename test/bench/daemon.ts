@@ -9,6 +9,8 @@ import { type BenchDepot, SECRET } from "./depot.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
+/** As bin/setpointd starts it. */
+const AS_INSTALLED = ["--max-semi-space-size=32"];
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
 const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 
@@ -39,10 +41,14 @@ export class Daemon implements AsyncDisposable {
     const output = openSync(log, "a");
     const began = performance.now();
     const { options = [], env = {} } = extras;
-    const child = spawn(process.execPath, [...closerLook, ...options, MAIN, "run", "-c", depot.config], {
-      env: { PATH: process.env["PATH"] ?? "", SECRET, ...env },
-      stdio: ["ignore", output, output],
-    });
+    const child = spawn(
+      process.execPath,
+      [...AS_INSTALLED, ...closerLook, ...options, MAIN, "run", "-c", depot.config],
+      {
+        env: { PATH: process.env["PATH"] ?? "", SECRET, ...env },
+        stdio: ["ignore", output, output],
+      },
+    );
     closeSync(output);
     await waitFor(
       () => {
