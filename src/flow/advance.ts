@@ -74,7 +74,10 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
 }
 
 function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): Change {
-  const why = dispatch.from > before ? "nobody looked in that time" : "nothing new was to start in that time";
+  const why =
+    dispatch.from > before
+      ? "nobody looked in that time"
+      : "heard of too late, or nothing new was to start in that time";
   const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
   const span = `${depot.wallClock(dispatch.from)} to ${depot.wallClock(dispatch.until)}`;
   return row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`);

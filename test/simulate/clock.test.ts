@@ -95,7 +95,7 @@ test("F22: what begins and ends while nothing new may start is recorded as misse
   );
   expect(told).toEqual(["08:00:00.000 bay-01 10 A for E1", "08:30:00.000 bay-01 free for E1"]);
   expect(missed).toEqual([
-    "08:33:00.000 v1 missed event E2, 08:31:00 to 08:33:00: nothing new was to start in that time",
+    "08:33:00.000 v1 missed event E2, 08:31:00 to 08:33:00: heard of too late, or nothing new was to start in that time",
   ]);
 });
 

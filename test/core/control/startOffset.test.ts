@@ -48,6 +48,12 @@ test("another site, event, vehicle, start or spread gives another offset", () =>
   expect(new Set(fractions).size).toBe(fractions.length);
 });
 
+test("an event without a spread draws nothing: everyone starts with it", () => {
+  const event = anEvent({ randomizeStart: millis(0) });
+  const fractions = ["veh-1", "veh-2", "veh-3"].map((id) => fractionOf(SITE_KEY, event, vehicleId(id)));
+  expect(fractions).toEqual([0, 0, 0]);
+});
+
 test("over 10,000 vehicles the offsets are uniform (Kolmogorov-Smirnov, 1 % level), in several events", () => {
   const count = 10_000;
   for (const id of ["EV-1", "EV-2", "EV-3"]) {
