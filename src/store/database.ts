@@ -8,16 +8,14 @@ export const DATABASE = "setpointd.db";
 /** Older ones can corrupt a write-ahead log (reference: SQLite 3.51.3 release notes, "WAL-reset"). */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** With so many pages the write-ahead log is written into the database when commits pause. */
+/** The write-ahead log is written into the database when it has that many pages. */
 export const CHECKPOINT_PAGES = 1000;
-/** With so many it cannot wait for that: 32 MB, two events for 10,000 vehicles. */
-export const FULL_LOG_PAGES = 8000;
 
 const PRAGMAS = `
   PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA wal_autocheckpoint = ${FULL_LOG_PAGES};
+  PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
   PRAGMA journal_size_limit = 4194304;
   PRAGMA foreign_keys = ON;
   PRAGMA trusted_schema = OFF;

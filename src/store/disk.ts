@@ -8,7 +8,7 @@ import type { Instant, Millis } from "../core/units.ts";
 import { isFault, withDatabase, type Booted, type Place } from "./boot.ts";
 import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
-import { CHECKPOINT_PAGES, DATABASE, FULL_LOG_PAGES } from "./database.ts";
+import { CHECKPOINT_PAGES, DATABASE } from "./database.ts";
 import { faultOf, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, Witness } from "./head.ts";
 import { countReadings, pruneReadings } from "./pruneReadings.ts";
@@ -19,8 +19,6 @@ import { verifyTail } from "./verify.ts";
 
 /** The log grows while a copy is made: a forgotten one must not fill the disk, ms. */
 const LONGEST_COPY = 10 * 60_000;
-/** No commit for so long, ms: writing the log into the database, a fifth of what a large commit costs, is in nobody's way. */
-const PAUSE = 500;
 
 const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
 
@@ -39,7 +37,6 @@ export class Disk implements Disposable {
   #isSuspect = false;
   /** Set while the files are being copied. */
   #still: NodeJS.Timeout | null = null;
-  #pause: NodeJS.Timeout | null = null;
 
   constructor(place: Place, lock: DatabaseSync, booted: Booted, log: Logger) {
     this.#place = place;
@@ -86,7 +83,7 @@ export class Disk implements Disposable {
     if (this.#still === null) return false;
     clearTimeout(this.#still);
     this.#still = null;
-    this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${FULL_LOG_PAGES}`);
+    this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     return true;
   }
 
@@ -123,7 +120,6 @@ export class Disk implements Disposable {
   #counted<T extends object>(write: (connection: Connection) => T): T | Fault {
     const written = this.#write(write);
     if (!isFault(written)) this.commits += 1;
-    this.#tidyInPause();
     return written;
   }
 
@@ -137,20 +133,6 @@ export class Disk implements Disposable {
       if (fault.kind !== "full") this.#isSuspect = true;
       return fault;
     }
-  }
-
-  #tidyInPause(): void {
-    if (this.#pause === null) this.#pause = setTimeout(() => this.#tidy(), PAUSE).unref();
-    else this.#pause.refresh();
-  }
-
-  #tidy(): void {
-    this.#pause = null;
-    if (this.#still !== null) return;
-    this.#write(({ database }) => {
-      if (waitingPages(database) >= CHECKPOINT_PAGES) database.exec("PRAGMA wal_checkpoint(PASSIVE)");
-      return {};
-    });
   }
 
   /** After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07). */
@@ -200,8 +182,6 @@ export class Disk implements Disposable {
     // Closing writes the log into the file: what was copied until now does not fit together.
     if (this.#still !== null) clearTimeout(this.#still);
     this.#still = null;
-    if (this.#pause !== null) clearTimeout(this.#pause);
-    this.#pause = null;
     this.#connection?.database.close();
     this.#connection = null;
   }
@@ -211,12 +191,6 @@ export class Disk implements Disposable {
     this.#witness[Symbol.dispose]();
     this.#lock.close();
   }
-}
-
-/** Pages of the write-ahead log that are not in the database yet. */
-function waitingPages(database: DatabaseSync): number {
-  const { log, checkpointed } = database.prepare("PRAGMA wal_checkpoint(NOOP)").get() ?? {};
-  return Number(log) - Number(checkpointed);
 }
 
 function inTransaction(database: DatabaseSync, write: () => void): object {

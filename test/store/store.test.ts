@@ -1,13 +1,11 @@
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { Json } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/ledger.ts";
 import type { PriceSeries } from "../../src/core/prices.ts";
 import { chargerId, eventId, vehicleId } from "../../src/core/units.ts";
-import { DATABASE } from "../../src/store/database.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import { anEvent, live } from "../support/anEvent.ts";
@@ -106,22 +104,6 @@ test("with nothing written there is nothing to wait for", async () => {
   store.write([]);
   expect(await store.durable()).toEqual({ ok: true });
   expect(store.stats().commits).toBe(0);
-});
-
-test("the write-ahead log is written into the database once commits pause, not while somebody waits for one", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const directory = aDirectory();
-  const { store } = opened(directory);
-  const size = (): number => statSync(join(directory, DATABASE)).size;
-  const before = size();
-  const words = "16 A".repeat(250);
-  store.write(Array.from({ length: 6_000 }, () => row(words)));
-  expect(await store.durable()).toEqual({ ok: true });
-  await vi.advanceTimersByTimeAsync(499);
-  expect(size()).toBe(before);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(size()).toBeGreaterThan(before + 6_000_000);
 });
 
 test("rows reach the log after their commit, with their place in the chain", async () => {
