@@ -9,7 +9,7 @@ import { folded, telemetryOf } from "./profile/chargerTelemetry.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
 import { hear, identified, measuredIn } from "./profile/hear.ts";
 import type { Answer, Means } from "./profile/means.ts";
-import { ordersFor } from "./profile/orders.ts";
+import { ordersFor, type Pause } from "./profile/orders.ts";
 import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
@@ -43,10 +43,12 @@ export class ProfileLine implements Line {
   #order: Order | null = null;
   #acquired = false;
   /** Null: not known, since we have told it nothing since the start. */
-  #paused: boolean | null = null;
+  #pause: Pause | null = null;
   /** That it was switched to by us; null: none, or it was away since; undefined: we have told it nothing since the start. */
   #phases: number | null | undefined;
   #isAway = false;
+  /** Since the broker came back. What left before that may have found nobody there. */
+  #wasHeard = true;
   /** Counts its returns: what left before one may be lost. */
   #returns = 0;
   #bell: NodeJS.Timeout | undefined;
@@ -78,15 +80,15 @@ export class ProfileLine implements Line {
     const { desired } = command;
     const standing = {
       acquired: this.#acquired,
-      paused: this.#isPaused(command, before),
+      pause: this.#pauseBefore(before),
       phases: this.#phasesBefore(desired, before),
     };
     const orders = ordersFor(desired, standing, this.#bound, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
     const { order, needless } = this.#take(command, before, orders.publishes);
     const returns = this.#returns;
-    // A pause that is not acknowledged may have arrived all the same.
-    if (desired.kind === "pause") this.#paused = true;
+    // A pause that is not acknowledged may have arrived all the same, and what ends it may get lost.
+    this.#pause = orders.standing.pause;
     for (const { topic, payload } of needless ? [] : orders.publishes) {
       const sent = await publish(topic, payload, { retain: false, expirySeconds });
       if (!sent.ok) return sent;
@@ -95,7 +97,6 @@ export class ProfileLine implements Line {
       this.#acquired = orders.standing.acquired;
       this.#phases = orders.standing.phases;
     }
-    this.#paused = orders.standing.paused;
     this.#arrived(order);
     return { ok: true };
   }
@@ -106,6 +107,10 @@ export class ProfileLine implements Line {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
       this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
+    }
+    if (!retained && !this.#wasHeard) {
+      this.#wasHeard = true;
+      this.#forget();
     }
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
     const means = identified(this.#ear, this.#memory, said);
@@ -121,6 +126,7 @@ export class ProfileLine implements Line {
   }
 
   brokerUp(): void {
+    this.#wasHeard = false;
     this.#forget();
     this.#presence.brokerUp();
   }
@@ -205,6 +211,7 @@ export class ProfileLine implements Line {
         telemetry,
         picture: pictureOf(this.#standing, this.#order, this.#bound, now()),
       });
+    if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
     const isPlugIn = !retained && before.plugged === false && this.#standing.plugged === true;
     if (isPlugIn && this.#bound.profile.refresh.onPlugIn) {
       this.#forget();
@@ -239,13 +246,10 @@ export class ProfileLine implements Line {
     } satisfies ChargerMessage);
   }
 
-  /** What ends a pause is said again with the level until it shows: the charger may not have been there to hear it. */
-  #isPaused(command: Command, before: Desired | null): boolean {
-    const wasPaused = before?.kind === "pause";
-    const { paused, charging } = this.#standing;
-    const isOwed =
-      wasPaused && this.#order?.id === commandId(command) && paused !== false && charging !== true;
-    return isOwed || (this.#paused ?? wasPaused);
+  #pauseBefore(before: Desired | null): Pause {
+    if (this.#pause !== null) return this.#pause;
+    if (before?.kind === "pause") return "told";
+    return this.#standing.paused === true ? "ending" : "none";
   }
 
   /** As it was switched by us, as far as that counts for what comes. */
@@ -271,6 +275,8 @@ export class ProfileLine implements Line {
     this.#returns += 1;
   }
 }
+
+const showsNoPause = ({ paused, charging }: Means): boolean => paused === false || charging === true;
 
 function decoded(payload: Buffer): string | undefined {
   try {

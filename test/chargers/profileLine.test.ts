@@ -91,6 +91,18 @@ test("control is taken before the first command, and again when charger or broke
   expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
 });
 
+test("control that was taken before the charger was heard after an outage of the broker is taken again", async () => {
+  const station = victron();
+  const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
+  station.line.brokerUp();
+  expect(await station.told(A(16))).toEqual([mode, set]);
+  station.hears("N/gx/heartbeat", { value: 1 }, true);
+  expect(await station.again(A(16))).toEqual([set]);
+  station.hears("N/gx/heartbeat", { value: 2 });
+  expect(await station.again(A(16))).toEqual([mode, set]);
+  expect(await station.again(A(16))).toEqual([set]);
+});
+
 test("after a release control is taken anew", async () => {
   const station = victron();
   await station.told(A(16));
@@ -102,6 +114,7 @@ test("a pause ends as the make wants it, also one that was told before a restart
   const charger = goE();
   expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
   expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
+  charger.hears("go-eCharger/1/frc", 2);
   expect(await charger.told(A(10))).toEqual(["amp/set 10"]);
   expect(await goE().told(A(16), PAUSE)).toEqual(["amp/set 16", "frc/set 2"]);
   expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
@@ -115,6 +128,26 @@ test("what ends a pause is said again with its level, until the charger shows th
   expect(await station.again(A(16), PAUSE)).toEqual(both);
   station.hears("N/gx/evcharger/40/Status", { value: 2 });
   expect(await station.again(A(16), PAUSE)).toEqual(both.slice(0, 1));
+});
+
+test("what ends a pause goes with a new level and with the release too, while the charger does not show it", async () => {
+  const station = victron();
+  await station.told(PAUSE);
+  await station.told(A(16), PAUSE);
+  const resume = '40/StartStop {"value":1}';
+  station.hears("N/gx/evcharger/40/Status", { value: 6 });
+  expect(await station.told(A(10), A(16))).toEqual(['40/SetCurrent {"value":10}', resume]);
+  expect(await station.told(RELEASE, A(10))).toContain(resume);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 }, true);
+  expect(await station.again(RELEASE, A(10))).toContain(resume);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 });
+  expect(await station.again(RELEASE, A(10))).not.toContain(resume);
+});
+
+test("a charger that shows a pause after a restart is told to go on with its next level", async () => {
+  const station = victron();
+  station.hears("N/gx/evcharger/40/Status", { value: 6 });
+  expect(await station.told(A(10), A(16))).toContain('40/StartStop {"value":1}');
 });
 
 const onOne = (desired: Desired & { readonly kind: "current" | "pause" }): Desired => ({
@@ -243,6 +276,8 @@ test("a charger that repeats what it was told has accepted it", async () => {
   await charger.told(PAUSE);
   charger.hears("go-eCharger/1/frc", 1);
   await charger.told(RELEASE);
+  charger.hears("go-eCharger/1/frc", 0);
+  charger.hears("go-eCharger/1/alw", true);
   charger.hears("go-eCharger/1/amp", 32);
   expect(charger.acks()).toEqual(["true null", "true null", "true null"]);
 });
@@ -326,6 +361,17 @@ test("a limit that is only repeated counts as its limit while a level holds, not
   expect(station.picture()).not.toHaveProperty("limitA");
 });
 
+test("a release is not taken by who still shows the pause that was to end with it", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/amp", 32, true);
+  charger.hears("go-eCharger/1/frc", 1, true);
+  await charger.told(RELEASE, PAUSE);
+  expect(charger.acks()).toEqual([]);
+  charger.hears("go-eCharger/1/frc", 0);
+  charger.hears("go-eCharger/1/alw", true);
+  expect(charger.acks()).toEqual(["true null"]);
+});
+
 test("released, a make that limits itself shows by its limit only that it is free", async () => {
   const charger = smartevse();
   await charger.told(A(10));
@@ -338,6 +384,10 @@ test("released, a make that limits itself shows by its limit only that it is fre
   await box.told(RELEASE, A(10));
   box.hears("openWB/internal_chargepoint/0/get/evse_current", 10);
   expect(box.picture()?.limitA).toBe(10);
+  const raised = goE();
+  await raised.told(RELEASE, { kind: "power", watts: watts(18_600) });
+  raised.hears("go-eCharger/1/acu", 26);
+  expect(raised.picture()?.limitA).toBe(26);
 });
 
 test("what waited at the broker tells how things stand, but measures nothing", () => {

@@ -76,7 +76,7 @@ export class Pair {
   readonly bound: Bound;
   now: Instant = START;
   made: MadeCharger;
-  standing: Standing = { acquired: false, paused: false, phases: null };
+  standing: Standing = { acquired: false, pause: "none", phases: null };
   means: Means = {};
   telemetry: Telemetry = { at: START };
   /** As long as we are there, keepalives are said. */

@@ -63,7 +63,7 @@ function pace({
   return [
     rate.wear === "none"
       ? `a setpoint is said again every ${spelled(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
-      : `each write wears ${rate.wear}: a setpoint is said when it changes, and when the charger comes back`,
+      : `each write wears ${rate.wear}: a setpoint is said when it changes, when the charger comes back, and up to three times more where it was not taken`,
     ...(rate.minInterval > 0 ? [`at least ${spelled(rate.minInterval)} between two setpoints`] : []),
     ...(rate.writesPerHour === undefined ? [] : [`at most ${rate.writesPerHour} setpoints an hour`]),
     ...(actions.setPhases === undefined

@@ -5,12 +5,14 @@ import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
 
+/** "ending": it was told to go on, and has not shown yet that it does; it may not have been there to hear it. */
+export type Pause = "told" | "ending" | "none";
+
 /** What the daemon knows of how a charger stands. */
 export interface Standing {
   /** Control was taken since it last came online. */
   readonly acquired: boolean;
-  /** What it was told last was not to charge. */
-  readonly paused: boolean;
+  readonly pause: Pause;
   /** Phases that it was switched to; null: not known. */
   readonly phases: number | null;
 }
@@ -23,7 +25,8 @@ export type Orders =
 
 /**
  * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
- * before a pause ends, and a pause ends before control is given back where the make needs that. A limit that would stay
+ * before a pause ends, and a pause ends before control is given back where the make needs that. What ends a pause goes
+ * with every level until the charger shows it. A limit that would stay
  * after a release is raised. Phases are switched only in a pause, and a release gives all of them back.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
@@ -31,7 +34,8 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
   const needed = step.kind === "release" || standing.acquired ? [] : [{ kind: "acquire" } as const];
   const phases = phasesFor(desired, standing, bound);
   const publishes: Publish[] = [];
-  for (const action of [...needed, ...onPhases(phases, step, standing, bound)]) {
+  const actions = [...needed, ...onPhases(phases, step, standing, bound)];
+  for (const action of actions) {
     const answer = publishesFor(action, bound, now);
     if (!answer.ok) return answer;
     // Watts and amperes on one topic: the resume would put amperes in the place of the watts.
@@ -43,8 +47,13 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
   return {
     ok: true,
     publishes: withoutRepeats(publishes),
-    standing: { acquired: step.kind !== "release", paused: step.kind === "pause", phases },
+    standing: { acquired: step.kind !== "release", pause: pauseAfter(step, standing, actions), phases },
   };
+}
+
+function pauseAfter(step: Step, { pause }: Standing, actions: readonly Action[]): Pause {
+  if (step.kind === "pause") return "told";
+  return pause === "none" && !actions.some(({ kind }) => kind === "pause") ? "none" : "ending";
 }
 
 type Step =
@@ -76,7 +85,7 @@ function phasesFor(desired: Desired, standing: Standing, { electrics }: Bound): 
 }
 
 function onPhases(phases: number | null, step: Step, standing: Standing, bound: Bound): readonly Action[] {
-  const asBefore = inOrder(step, standing.paused, bound);
+  const asBefore = inOrder(step, standing.pause !== "none", bound);
   if (phases === null) return asBefore;
   const switched = (lastCurrentA: number | null): Action => ({ kind: "setPhases", phases, lastCurrentA });
   if (placeholdersIn(bound.profile.actions.setPhases ?? []).includes("current")) {
@@ -87,7 +96,7 @@ function onPhases(phases: number | null, step: Step, standing: Standing, bound: 
   }
   if (phases === standing.phases) return asBefore;
   if (step.kind === "pause") return [step, switched(null)];
-  const pause: readonly Action[] = standing.paused ? [] : [{ kind: "pause" }];
+  const pause: readonly Action[] = standing.pause === "told" ? [] : [{ kind: "pause" }];
   return [...pause, switched(null), ...inOrder(step, true, bound)];
 }
 

@@ -36,8 +36,8 @@ const isLevel = (desired: Desired | undefined): boolean =>
   desired?.kind === "current" || desired?.kind === "power";
 
 function showsRelease(limit: number, before: Desired | null, bound: Bound): boolean {
-  const setsMaximum = placeholdersIn(bound.profile.actions.release).includes("maxCurrent");
-  if (setsMaximum) return true;
+  const { actions, releaseKeepsLimit } = bound.profile;
+  if (releaseKeepsLimit || placeholdersIn(actions.release).includes("maxCurrent")) return true;
   const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
   return limit > held;
 }
@@ -80,6 +80,7 @@ export function confirmation(desired: Desired, standing: Means, bound: Bound): t
     case "pause":
       return standing.paused === true || seen === 0 ? true : null;
     case "release":
+      if (standing.paused === true) return null;
       return seen === null || (typeof seen === "number" && seen >= maxCurrent(bound) - tolerance - 1e-6)
         ? true
         : null;

@@ -115,7 +115,7 @@ const fields = z.strictObject({
         .enum(["none", "flash", "database"])
         .prefault("none")
         .describe(
-          "What each write wears: such setpoints are sent when they change, not to refresh. Default none.",
+          "What each write wears: such setpoints are sent when they change or were not taken, not to refresh. Default none.",
         ),
     })
     .prefault({})

@@ -140,10 +140,10 @@ describe("every built-in make", () => {
       if (name === "twcmanager") continue;
       const bound = boundTo(name, params);
       const desired = { kind: "current", amperes: amperes(16) } as const;
-      const orders = ordersFor(desired, { acquired: false, paused: true, phases: null }, bound, NOON);
+      const orders = ordersFor(desired, { acquired: false, pause: "told", phases: null }, bound, NOON);
       expect([name, orders.ok && orders.standing]).toEqual([
         name,
-        { acquired: true, paused: false, phases: null },
+        { acquired: true, pause: "ending", phases: null },
       ]);
       const pause = publishesFor({ kind: "pause" }, bound, NOON);
       const said = orders.ok ? orders.publishes.map(({ topic }) => topic) : [];

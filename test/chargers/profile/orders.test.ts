@@ -12,7 +12,7 @@ const FREE: Desired = { kind: "release" };
 function said(profile: string, params: Params, desired: Desired, standing: Partial<Standing>) {
   const orders = ordersFor(
     desired,
-    { acquired: true, paused: false, phases: null, ...standing },
+    { acquired: true, pause: "none", phases: null, ...standing },
     boundTo(profile, params),
     NOON,
   );
@@ -30,7 +30,7 @@ test("a charger that runs is told no more than its level", () => {
 test("the level is set before a pause ends, so nothing is drawn at the old one", () => {
   const orders = ordersFor(
     AT_13,
-    { acquired: true, paused: true, phases: null },
+    { acquired: true, pause: "told", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
@@ -39,19 +39,19 @@ test("the level is set before a pause ends, so nothing is drawn at the old one",
       { topic: "go-eCharger/000001/amp/set", payload: "13" },
       { topic: "go-eCharger/000001/frc/set", payload: "2" },
     ],
-    standing: { acquired: true, paused: false },
+    standing: { acquired: true, pause: "ending" },
   });
 });
 
 test("where a level counts only after the pause, it comes after it", () => {
-  expect(said("smartevse", smartevse, AT_13, { paused: true })).toEqual([
+  expect(said("smartevse", smartevse, AT_13, { pause: "told" })).toEqual([
     "Mode Normal",
     "CurrentOverride 137",
   ]);
 });
 
 test("where the level ends the pause, it is said once", () => {
-  expect(said("warp", { prefix: "w" }, AT_13, { paused: true })).toEqual([
+  expect(said("warp", { prefix: "w" }, AT_13, { pause: "told" })).toEqual([
     'external_current_update {"current":13700}',
   ]);
 });
@@ -70,33 +70,33 @@ test("control is taken once, before the first level", () => {
 test("a level below the minimum is a pause, and the charger stands paused", () => {
   const orders = ordersFor(
     { kind: "current", amperes: amperes(5) },
-    { acquired: true, paused: true, phases: null },
+    { acquired: true, pause: "told", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
   expect(orders).toMatchObject({
     publishes: [{ payload: "1" }],
-    standing: { acquired: true, paused: true },
+    standing: { acquired: true, pause: "told" },
   });
 });
 
 test("a release ends the pause first where it does not do so by itself", () => {
-  expect(said("smartevse", smartevse, FREE, { paused: true })).toEqual([
+  expect(said("smartevse", smartevse, FREE, { pause: "told" })).toEqual([
     "Mode Normal",
     "CurrentOverride 160",
     "CurrentOverride 0",
   ]);
-  expect(said("victron-evcs", { portalId: "p" }, FREE, { paused: true })).toEqual([
+  expect(said("victron-evcs", { portalId: "p" }, FREE, { pause: "told" })).toEqual([
     'StartStop {"value":1}',
     'Mode {"value":1}',
   ]);
-  expect(said("go-e-v2", goE, FREE, { paused: true })).toEqual(["set 0", "set 32"]);
+  expect(said("go-e-v2", goE, FREE, { pause: "told" })).toEqual(["set 0", "set 32"]);
 });
 
 test("a limit that would stay after a release is raised behind it", () => {
   const orders = ordersFor(
     FREE,
-    { acquired: false, paused: false, phases: null },
+    { acquired: false, pause: "none", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
@@ -110,13 +110,13 @@ test("a limit that would stay after a release is raised behind it", () => {
 
 test("watts after a pause are not replaced by amperes", () => {
   const power: Desired = { kind: "power", watts: watts(11_040) };
-  const cmd = said("ocpp2mqtt", { base: "o" }, power, { paused: true });
+  const cmd = said("ocpp2mqtt", { base: "o" }, power, { pause: "told" });
   expect(cmd).toEqual([expect.stringContaining('"charging_rate_unit":"W"')]);
-  expect(said("pulsatrix", { clientId: "c" }, power, { paused: true })).toEqual([
+  expect(said("pulsatrix", { clientId: "c" }, power, { pause: "told" })).toEqual([
     "powerLimit 11040",
     "amperageLimit 80",
   ]);
-  expect(said("go-e-v2", goE, power, { paused: true })).toEqual(["set 16", "set 2"]);
+  expect(said("go-e-v2", goE, power, { pause: "told" })).toEqual(["set 16", "set 2"]);
   expect(said("go-e-v2", goE, { kind: "power", watts: watts(-5000) }, {})).toEqual(["set 1"]);
 });
 
@@ -129,7 +129,7 @@ const PAUSE = { kind: "pause" } as const;
 const levelled = (profile: string, params: Params, desired: Desired, standing: Partial<Standing>) => {
   const orders = ordersFor(
     desired,
-    { acquired: true, paused: false, phases: null, ...standing },
+    { acquired: true, pause: "none", phases: null, ...standing },
     boundTo(profile, params),
     NOON,
   );
@@ -138,14 +138,14 @@ const levelled = (profile: string, params: Params, desired: Desired, standing: P
 };
 
 test("phases are switched behind a pause, and a level waits for them in it", () => {
-  expect(levelled("go-e-v2", goE, on(1, PAUSE), { paused: true })).toEqual(["frc/set 1", "psm/set 1"]);
-  expect(levelled("go-e-v2", goE, on(1, AT_10), { paused: true, phases: 1 })).toEqual([
+  expect(levelled("go-e-v2", goE, on(1, PAUSE), { pause: "told" })).toEqual(["frc/set 1", "psm/set 1"]);
+  expect(levelled("go-e-v2", goE, on(1, AT_10), { pause: "told", phases: 1 })).toEqual([
     "amp/set 10",
     "frc/set 2",
   ]);
   expect(levelled("go-e-v2", goE, on(1, AT_10), { phases: 1 })).toEqual(["amp/set 10"]);
   const box = { parentIp: "192.0.2.1" };
-  expect(levelled("openwb-secondary", box, on(3, PAUSE), { paused: true, phases: 1 })).toEqual([
+  expect(levelled("openwb-secondary", box, on(3, PAUSE), { pause: "told", phases: 1 })).toEqual([
     "data/set_current 0",
     "data/phases_to_use 3",
     "data/trigger_phase_switch true",
@@ -161,11 +161,11 @@ test("a level for a charger whose phases are not known is told in a pause of its
   ]);
   const orders = ordersFor(
     on(1, AT_10),
-    { acquired: true, paused: true, phases: null },
+    { acquired: true, pause: "told", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
-  expect(orders).toMatchObject({ standing: { paused: false, phases: 1 } });
+  expect(orders).toMatchObject({ standing: { pause: "ending", phases: 1 } });
 });
 
 test("a release gives all phases back, where they were switched", () => {
@@ -175,7 +175,7 @@ test("a release gives all phases back, where they were switched", () => {
     "frc/set 0",
     "amp/set 32",
   ]);
-  expect(levelled("warp", { prefix: "w" }, FREE, { phases: 1, paused: true })).toEqual([
+  expect(levelled("warp", { prefix: "w" }, FREE, { phases: 1, pause: "told" })).toEqual([
     'power_manager/external_control_update {"phases_wanted":3}',
     'evse/external_current_update {"current":32000}',
   ]);
@@ -186,8 +186,8 @@ test("where phases and amperes are one message, each level says both, and watts 
   const evse = { evse: "e" };
   const told = (desired: Desired, standing: Partial<Standing>) =>
     levelled("everest-api-legacy", evse, desired, standing);
-  expect(told(on(1, PAUSE), { paused: true })).toEqual(["cmd/pause_charging true"]);
-  expect(told(on(1, AT_10), { paused: true, phases: 1 })).toEqual([
+  expect(told(on(1, PAUSE), { pause: "told" })).toEqual(["cmd/pause_charging true"]);
+  expect(told(on(1, AT_10), { pause: "told", phases: 1 })).toEqual([
     'cmd/set_limit_amps_phases {"amps":10,"phases":1}',
     "cmd/resume_charging true",
   ]);
