@@ -74,5 +74,5 @@ function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Inst
     outcomeRow(record.command, now, words, { progress, value: ack.value, reason: ack.reason }),
     { kind: "command", record: next } as const,
   ];
-  return { ...NOTHING, changes };
+  return { ...NOTHING, changes, touched: ack.accepted ? [] : [{ charger: ack.charger, reassert: false }] };
 }

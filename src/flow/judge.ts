@@ -1,9 +1,9 @@
 import { complianceWith } from "../core/control/compliance.ts";
-import type { CommandRecord } from "../core/control/command.ts";
+import { type CommandRecord, isRetried, MOST_RESENDS, nextJudgement } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import type { Telemetry } from "../core/site/telemetry.ts";
-import { after, type ChargerId, type Instant, millis } from "../core/units.ts";
+import type { ChargerId, Instant } from "../core/units.ts";
 import { outcomeRow } from "./outcome.ts";
 
 export interface Judged {
@@ -13,8 +13,6 @@ export interface Judged {
 }
 
 const NOTHING: Judged = { changes: [], resend: false };
-/** An ignored command is sent again this often, each time after twice the wait; then it is an alarm (DESIGN 5.6). */
-const MOST_RESENDS = 3;
 
 /** Holds what a charger reports against what it was told, once it had the time to get there. */
 export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant): Judged {
@@ -29,11 +27,13 @@ export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant
     case "unknown":
       return NOTHING;
     case "followed":
-      if (progress === "followed") return NOTHING;
+      // Less than it was told is no violation, but it did not take it either.
+      if (progress === "followed" || (progress === "refused" && isRetried(record, charger.refresh)))
+        return NOTHING;
       return closed(depot, { ...record, progress: "followed", resends: 0 }, `followed: ${seen.words}`, now);
     case "notFollowed": {
       if (resends > MOST_RESENDS) return NOTHING;
-      const judgeAt = after(now, millis(verdict.ramp * 2 ** (resends + 1)));
+      const judgeAt = nextJudgement(now, verdict.ramp, resends + 1);
       const next: CommandRecord = { ...record, progress: "notFollowed", resends: resends + 1, judgeAt };
       if (resends < MOST_RESENDS) {
         const words = `not followed: ${seen.words}; sent again (${resends + 1} of ${MOST_RESENDS})`;

@@ -1,6 +1,13 @@
 import type { Json } from "../core/audit.ts";
 import { backoff } from "../core/backoff.ts";
-import { type Command, commandId, type CommandRecord, type Sent } from "../core/control/command.ts";
+import {
+  type Command,
+  commandId,
+  type CommandRecord,
+  isRetried,
+  nextJudgement,
+  type Sent,
+} from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { after, type Instant, iso, seconds, type Window } from "../core/units.ts";
@@ -10,7 +17,8 @@ const LONGEST_RETRY = seconds(60);
 
 /**
  * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
- * a refresh that went well adds no row. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
+ * a refresh that went well adds no row. The row says what the command's own record would: that is not written again
+ * for it, as a fan-out would pay twice. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
  * the retries.
  */
 export function outcome(
@@ -32,31 +40,37 @@ export function outcome(
 }
 
 function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Instant): readonly Change[] {
-  const first = record.progress === "planned";
+  const first = record.progress === "planned" || record.sentAt === null;
+  const isNews = record.progress === "planned";
+  const { charger } = record.command;
+  const configured = depot.chargers.get(charger);
+  const isRetry = !first && isRetried(record, configured?.refresh);
+  const resends = record.resends + (isRetry ? 1 : 0);
+  const { ramp } = depot.settings.verdict;
   const next: CommandRecord = {
     ...record,
-    progress: first ? "acknowledged" : record.progress,
+    resends,
+    progress: isNews ? "acknowledged" : record.progress,
     sentAt: now,
     sends: record.sends + 1,
     failures: 0,
-    judgeAt: first ? after(now, depot.settings.verdict.ramp) : record.judgeAt,
+    judgeAt: first || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,
   };
-  const { charger } = record.command;
   depot.commands.set(charger, next);
-  const { refresh = null, writesPerHour = null } = depot.chargers.get(charger) ?? {};
-  if (refresh !== null) depot.wake(charger, after(now, refresh));
+  const { refresh = null, writesPerHour = null } = configured ?? {};
+  const lookAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
+  if (lookAt !== null) depot.wake(charger, lookAt);
   // What is only said again, or made longer, must not put off what is to come: only new levels count.
   if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.wrote(charger, now);
   if (!first) return [];
   const took = now - record.command.decidedAt;
-  return [
-    outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
-      progress: "acknowledged",
-      ms: took,
-      sentAt,
-    }),
-    { kind: "command", record: next },
-  ];
+  const row = outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
+    progress: "acknowledged",
+    ms: took,
+    sentAt,
+  });
+  // The charger was quicker to answer than the broker.
+  return isNews ? [row] : [row, { kind: "command", record: next }];
 }
 
 function failed(

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { CommandRecord } from "../core/control/command.ts";
+import { type Command, commandId, type CommandRecord } from "../core/control/command.ts";
 import type { Hold } from "../core/control/hold.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import type { Remembered } from "../core/ledger.ts";
 import type { ReportDuty, ReportRecord } from "../core/reporting/outbox.ts";
-import { instant } from "../core/units.ts";
+import { type Instant, instant } from "../core/units.ts";
 import { damaged, type Fault } from "./fault.ts";
 import { sumOf, type BodyTable } from "./rows.ts";
 
@@ -22,6 +22,7 @@ export function remember(database: DatabaseSync): Remembered | Fault {
     readBodies(database, "duty", (body) => duties.push(JSON.parse(body))) ??
     readBodies(database, "report", (body) => outbox.push(JSON.parse(body)), "WHERE open = 1 ORDER BY seq");
   if (broken !== null) return broken;
+  const arrival = arrivals(database);
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
   const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
   const moments = [newest?.["at"], looked?.["value"]].filter((moment) => moment !== undefined).map(Number);
@@ -29,8 +30,29 @@ export function remember(database: DatabaseSync): Remembered | Fault {
   const alive = database.prepare("SELECT value FROM meta WHERE name = 'alive'").get();
   const aliveAt = alive === undefined ? lookedAt : instant(Math.max(Number(alive["value"]), lookedAt ?? 0));
   const recordedAt = newest === undefined ? null : instant(Number(newest["at"]));
-  return { events, commands, holds, duties, outbox, lookedAt, recordedAt, aliveAt };
+  const told = commands.map((record) =>
+    record.progress === "planned" ? withArrival(record, arrival(record.command)) : record,
+  );
+  return { events, commands: told, holds, duties, outbox, lookedAt, recordedAt, aliveAt };
 }
+
+/** When the broker took a command, as the record has it: the command itself is not written again for that. Null: it did not. */
+function arrivals(database: DatabaseSync): (command: Command) => Instant | null {
+  const rows = database.prepare(
+    `SELECT at, kind, CASE WHEN kind = 'outcome' AND json_valid(facts) THEN facts ->> 'progress' END AS progress
+     FROM audit WHERE charger = ? AND command = ? ORDER BY seq DESC`,
+  );
+  return (command) => {
+    for (const { at, kind, progress } of rows.iterate(command.charger, commandId(command))) {
+      if (progress === "acknowledged") return instant(Number(at));
+      if (kind === "decision") return null;
+    }
+    return null;
+  };
+}
+
+const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>
+  at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
 /** As it was stored; before descriptors were counted, those of the last revision were all that is known of. */
 function eventIn(body: string): KnownEvent {

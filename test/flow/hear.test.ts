@@ -132,6 +132,64 @@ test("a refusal is recorded once, and an answer to another command not at all (F
   expect(depot.audit("outcome")).toHaveLength(2);
 });
 
+test("a refusal is tried again with growing pauses where no refresh would do it, as each write wears (F89)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  depot.floor.answers = "refuses";
+  await depot.until("08:00:40");
+  await depot.telemetry("bay-01", { limitA: 8, currentsA: [8, 8, 8] });
+  await depot.until("08:50");
+  expect(depot.messages()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "08:00:30.005 bay-01 10 A",
+    "08:01:30.010 bay-01 10 A",
+    "08:03:30.015 bay-01 10 A",
+  ]);
+  expect(depot.audit("outcome").filter((words) => words.includes("followed"))).toEqual([]);
+});
+
+test("a release that nobody confirms is tried again as a refusal is, where each write wears", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  await depot.until("08:59");
+  depot.floor.answers = "silent";
+  await depot.until("09:01");
+  depot.floor.answers = "accepts";
+  await depot.until("10:00");
+  expect(depot.messages().slice(1)).toEqual([
+    "09:00:00.000 bay-01 release",
+    "09:00:30.005 bay-01 release",
+    "09:01:30.010 bay-01 release",
+  ]);
+});
+
+test("a charger that answers before the broker does is judged all the same", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  depot.floor.publishing("bay-01", { takesMs: 500 });
+  await depot.until("08:00:00.100");
+  const { id } = depot.floor.published[0] ?? {};
+  if (id === undefined) throw new Error("nothing was sent");
+  const charger = chargerId("bay-01");
+  await depot.hears({ kind: "ack", charger, id, accepted: true, value: 10, reason: null });
+  await depot.until("08:01");
+  await depot.telemetry("bay-01", { limitA: 10 });
+  await depot.passes(1000);
+  expect(depot.audit("outcome").map((words) => words.replace(/^bay-01 \S+ /, ""))).toEqual([
+    "accepted by the charger after 101 ms",
+    "acknowledged by the broker after 500 ms",
+    "followed: reports a limit of 10 A",
+  ]);
+});
+
 test("a charger that is not configured is not listened to", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

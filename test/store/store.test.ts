@@ -48,6 +48,27 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
   });
 });
 
+test("what the broker took of a command is read from the record: its own row is written once", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const bay = chargerId("bay-01");
+  const said = (kind: AuditRow["kind"], command: string, progress: string) =>
+    row(progress, { kind, command, charger: bay, facts: { progress } });
+  first.store.write([
+    said("decision", "7-1", "told"),
+    said("outcome", "7-1", "acknowledged"),
+    said("decision", "7-2", "told"),
+    said("outcome", "7-2", "failed"),
+    { kind: "command", record: commandRecord("bay-01", 2) },
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  expect(first.store.remembered().commands).toEqual([commandRecord("bay-01", 2)]);
+  first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
+  first.store[Symbol.dispose]();
+  const arrived = { ...commandRecord("bay-01", 2), progress: "acknowledged", sentAt: NOON, sends: 1 };
+  expect(opened(directory).remembered.commands).toEqual([arrived]);
+});
+
 test("an event that was stored before descriptors were counted has those of its last revision (L3)", async () => {
   const directory = aDirectory();
   const first = opened(directory);

@@ -1,4 +1,12 @@
-import type { ChargerId, EventId, Instant, VehicleId } from "../units.ts";
+import {
+  after,
+  type ChargerId,
+  type EventId,
+  type Instant,
+  type Millis,
+  millis,
+  type VehicleId,
+} from "../units.ts";
 import type { Desired } from "./setpoint.ts";
 
 /** One decision for one charger, as it is stored and sent. Sent again with the same id, it renews its lease. */
@@ -38,6 +46,13 @@ type Progress =
   /** Decided in observe mode: it never went out, and the charger counts as never commanded. */
   | "observed";
 
+/** An ignored command is sent again this often, each time after twice the wait; then it is an alarm (DESIGN 5.6). */
+export const MOST_RESENDS = 3;
+
+/** When a command that was ignored for the `resends`th time is looked at again. */
+export const nextJudgement = (now: Instant, ramp: Millis, resends: number): Instant =>
+  after(now, millis(ramp * 2 ** resends));
+
 /** The last command of a charger, with what is known of its way. */
 export interface CommandRecord {
   readonly command: Command;
@@ -53,6 +68,18 @@ export interface CommandRecord {
   readonly resends: number;
   /** Failed publishes since the last that worked. */
   readonly failures: number;
+}
+
+/**
+ * It did not take its command, or does not show that it was let go; and as each write wears it, no refresh will come
+ * (null): it is tried again by itself.
+ */
+export function isRetried(
+  { command, progress, resends }: CommandRecord,
+  refresh: Millis | null | undefined,
+): boolean {
+  if (refresh !== null || resends >= MOST_RESENDS) return false;
+  return progress === "refused" || (progress === "acknowledged" && command.desired.kind === "release");
 }
 
 /** What became of one publish. The one who knows says whether another try can help. */

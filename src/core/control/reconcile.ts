@@ -1,5 +1,5 @@
 import { after, earlier, type EventId, type Instant, type VehicleId } from "../units.ts";
-import type { Cause, Command, CommandRecord } from "./command.ts";
+import { type Cause, type Command, type CommandRecord, isRetried } from "./command.ts";
 import { limit, wattsPerAmpere } from "./limits.ts";
 import { type Held, heldBy, type Pace } from "./pace.ts";
 import { type Desired, switchedIn } from "./setpoint.ts";
@@ -127,7 +127,7 @@ function standing(
   { charger: { refresh, refreshesRelease } }: Verdict,
   { now, reassert }: Situation,
 ): Step & { kind: "again" | "nothing" } {
-  const { command, progress, sentAt, sends } = last;
+  const { command, progress, sentAt, sends, judgeAt } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
   const isRelease = command.desired.kind === "release" && !refreshesRelease;
   if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
@@ -137,9 +137,9 @@ function standing(
   // Sent but still planned: its outcome could not be recorded, which is no reason to repeat it at once.
   if (missed || sentAt === null) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
-  // Every write wears it: what it was told stands without being repeated.
-  if (refresh === null) return { kind: "nothing", lookAt: null };
-  const due = after(sentAt, refresh);
+  // Where every write wears it, what it was told stands without being repeated, unless it did not take it.
+  const due = refresh === null ? (isRetried(last, refresh) ? judgeAt : null) : after(sentAt, refresh);
+  if (due === null) return { kind: "nothing", lookAt: null };
   // Sent in the future: the clock was set back, and the lease does not wait for it.
   return due <= now || sentAt > now ? AGAIN : { kind: "nothing", lookAt: due };
 }
