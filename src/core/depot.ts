@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
-import { carryOver } from "./control/carryOver.ts";
+import { carryOver, markRevised } from "./control/carryOver.ts";
 import type { CommandRecord } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
@@ -25,6 +25,7 @@ import type { Vehicle } from "./site/vehicle.ts";
 import { Writes } from "./site/writes.ts";
 import {
   type ChargerId,
+  after,
   earlier,
   type EventId,
   type Instant,
@@ -145,7 +146,10 @@ export class Depot {
     this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
     for (const record of remembered.commands) {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";
-      if (!neverSent) this.commands.set(record.command.charger, record);
+      if (neverSent) continue;
+      const { sentAt } = record;
+      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
+      this.commands.set(record.command.charger, { ...record, judgeAt });
     }
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
@@ -162,7 +166,9 @@ export class Depot {
   /** Takes in what is known of an event; answers the vehicles for whom something holds, or held, now. */
   remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
     this.known.set(known.id, known);
-    return this.agenda.replace(known.id, expand(known, this.expansion), now);
+    const dispatches = expand(known, this.expansion);
+    markRevised(this.agenda.ofEvent(known.id), dispatches, this.seen);
+    return this.agenda.replace(known.id, dispatches, now);
   }
 
   /** Plans everything anew after the clock was set back: what had ended by it may be open again. */

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   after,
@@ -11,6 +12,15 @@ import {
   minutes,
 } from "../../src/core/units.ts";
 import { at } from "../support/anEvent.ts";
+
+test("a moment is spelled as a Date would spell it, in any year", () => {
+  const moment = fc.oneof(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: -8.64e15, max: 8.64e15 }));
+  fc.assert(
+    fc.property(fc.array(moment, { maxLength: 5 }), (moments) => {
+      expect(moments.map((ms) => iso(instant(ms)))).toEqual(moments.map((ms) => new Date(ms).toISOString()));
+    }),
+  );
+});
 
 test("a window holds from its first moment, and no more at its last", () => {
   const window = { from: at("05:00"), until: at("06:00") };

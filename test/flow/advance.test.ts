@@ -75,6 +75,21 @@ test("a clock that is set back ends what holds no longer, and starts nothing twi
   expect(depot.audit("daemon").filter((words) => words.includes("set back by"))).toHaveLength(1);
 });
 
+test("F21: what was acted on is not missed because its event changed while the clock was back", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 30 };
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ ...event, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T05:00:00Z"));
+  await depot.until("05:05");
+  await depot.deliver({ ...event, amperes: 16, revision: 2 });
+  vi.setSystemTime(Date.parse("2026-11-21T09:00:00Z"));
+  await depot.until("09:05");
+  expect(depot.audit("missed")).toEqual([]);
+});
+
 test("F21: a clock that was ahead for a while has not used up the windows that it passed", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

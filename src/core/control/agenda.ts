@@ -23,6 +23,12 @@ export class Agenda {
     return this.#byVehicle.get(vehicle) ?? [];
   }
 
+  /** Everything planned for an event that has not ended. */
+  ofEvent(event: EventId): readonly Dispatch[] {
+    const vehicles = this.#vehiclesOf.get(event) ?? [];
+    return vehicles.flatMap((vehicle) => this.of(vehicle).filter((dispatch) => dispatch.event.id === event));
+  }
+
   holding(vehicle: VehicleId, now: Instant): readonly Dispatch[] {
     return this.of(vehicle).filter((dispatch) => holdsAt(dispatch, now));
   }

@@ -34,3 +34,17 @@ export function carryOver({ before, after, vehicles, lookedAt }: Plans, { seen, 
 
 const isSameWindow = (a: Dispatch, b: Dispatch): boolean =>
   a.event.id === b.event.id && a.from === b.from && a.until === b.until;
+
+/** One event was planned anew: a window that was acted on under an earlier revision is not missed under the next. */
+export function markRevised(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  seen: WeakSet<Dispatch>,
+): void {
+  const acted = new Set(before.filter((dispatch) => seen.has(dispatch)).map(beginning));
+  if (acted.size === 0) return;
+  for (const dispatch of after) if (acted.has(beginning(dispatch))) seen.add(dispatch);
+}
+
+/** One vehicle's start of one event. */
+const beginning = ({ vehicle, from }: Dispatch): string => `${from} ${vehicle}`;

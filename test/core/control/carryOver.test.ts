@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Agenda } from "../../../src/core/control/agenda.ts";
-import { carryOver } from "../../../src/core/control/carryOver.ts";
+import { carryOver, markRevised } from "../../../src/core/control/carryOver.ts";
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { eventId, instant, vehicleId } from "../../../src/core/units.ts";
 import { aDispatch } from "../../support/anEvent.ts";
@@ -53,4 +53,15 @@ test("another window of the same event is another window", () => {
   expect(marksAfter([seen], [window("EV-1", 61)], { seen }).seen).toEqual([]);
   expect(marksAfter([seen], [window("EV-1", 60, 90)], { seen }).seen).toEqual([]);
   expect(marksAfter([seen], [window("EV-2", 60)], { seen }).seen).toEqual([]);
+});
+
+test("a window that was acted on under an earlier revision is not missed under the next, one that starts anew may be", () => {
+  const before = window("EV-1", 20);
+  const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
+  const seen = new WeakSet([before]);
+  markRevised([before], [longer, later], seen);
+  expect([longer, later].map((dispatch) => seen.has(dispatch))).toEqual([true, false]);
+  const unseen = new WeakSet<Dispatch>();
+  markRevised([before], [longer], unseen);
+  expect(unseen.has(longer)).toBe(false);
 });
