@@ -2,11 +2,39 @@ import type { Logger } from "pino";
 
 import { type AuditEntry, factOf, type Json } from "./core/audit.ts";
 
-/** The control-action log: every row of the record is a line, once it is committed. */
-export function logRow(
-  log: Logger,
-  { kind, charger, vehicle, event, command, words, facts }: AuditEntry,
-): void {
+/** The lines of 200 rows take longer than the publishes that the rows are about: those go first. */
+const LINES_AFTER_MS = 50;
+
+/** The control-action log: every row of the record is a line, soon after it is committed. */
+export class ActionLog implements Disposable {
+  readonly #log: Logger;
+  #rows: (readonly AuditEntry[])[] = [];
+  #bell: NodeJS.Timeout | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  add(rows: readonly AuditEntry[]): void {
+    this.#rows.push(rows);
+    this.#bell ??= setTimeout(() => this.#write(), LINES_AFTER_MS);
+  }
+
+  /** Writes what is left. */
+  [Symbol.dispose](): void {
+    this.#write();
+  }
+
+  #write(): void {
+    clearTimeout(this.#bell);
+    this.#bell = undefined;
+    const rows = this.#rows.flat();
+    this.#rows = [];
+    for (const row of rows) logRow(this.#log, row);
+  }
+}
+
+function logRow(log: Logger, { kind, charger, vehicle, event, command, words, facts }: AuditEntry): void {
   const level = isAlarm(facts)
     ? "error"
     : kind === "rejected" || kind === "missed" || isOdd(facts)

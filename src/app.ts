@@ -48,7 +48,7 @@ import { VtnClient } from "./vtn/client.ts";
 import type { Fetched as Asked } from "./vtn/fetched.ts";
 import { TokenSource } from "./vtn/token.ts";
 import { WebhookListener } from "./vtn/webhook.ts";
-import { logRow } from "./actionLog.ts";
+import { ActionLog } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./daemonCommissions.ts";
 import { outages } from "./outages.ts";
@@ -106,6 +106,7 @@ export async function startApp(
   const opened = openState(config.state, { now: world.now, monotonic, random: world.randomBytes, log });
   if (!opened.ok) return opened;
   const { store, remembered, epoch, siteKey, setAside } = opened;
+  const actions = stack.use(new ActionLog(log));
   stack.use(store);
   const hint$ = new Subject<Hint>();
   const doubted$ = new Subject<void>();
@@ -151,7 +152,7 @@ export async function startApp(
   });
   store.onCommitted = (rows) => {
     metrics.committed(store.stats().lastCommitMs / 1000, rows);
-    for (const row of rows) logRow(log, row);
+    actions.add(rows);
   };
   depot.restore(remembered, now());
   const { aliveAt } = remembered;

@@ -1,7 +1,7 @@
 import pino from "pino";
 import { expect, test } from "vitest";
 
-import { logRow } from "../src/actionLog.ts";
+import { ActionLog } from "../src/actionLog.ts";
 import type { AuditEntry } from "../src/core/audit.ts";
 import { chargerId, eventId, instant, vehicleId } from "../src/core/units.ts";
 
@@ -17,11 +17,25 @@ const row = (changes: Partial<AuditEntry>): AuditEntry => ({
   ...changes,
 });
 
+const aLog = (lines: string[]) =>
+  pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
+
 function logged(entry: AuditEntry): Record<string, unknown> {
   const lines: string[] = [];
-  logRow(pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) }), entry);
+  using log = new ActionLog(aLog(lines));
+  log.add([entry]);
+  expect(lines).toEqual([]);
+  log[Symbol.dispose]();
   return JSON.parse(lines[0] ?? "{}") as Record<string, unknown>;
 }
+
+test("the lines follow their commits soon, in order", async () => {
+  const lines: string[] = [];
+  using log = new ActionLog(aLog(lines));
+  log.add([row({ words: "first" }), row({ words: "second" })]);
+  log.add([row({ words: "third" })]);
+  await expect.poll(() => lines.map((line) => JSON.parse(line).msg)).toEqual(["first", "second", "third"]);
+});
 
 test("a decision is a line with what it is about, and nothing that it is not about", () => {
   const about = {
