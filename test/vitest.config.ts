@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 import { ClosingLine } from "./support/closingLine.ts";
+import { LongestFirst } from "./support/longestFirst.ts";
 
 /** Everything but e2e is in-process and quick; e2e starts real daemons and brokers. */
 export default defineConfig({
@@ -8,6 +9,7 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     // By default one of two cores stays idle; most of e2e is waiting.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: ["default", new ClosingLine()],
     coverage: {
       provider: "v8",

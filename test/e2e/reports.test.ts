@@ -108,7 +108,8 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
       ["EV/1/1/0", 201, "2 vehicles, 0.04 kWh", '{"id":"R-2"'],
       ["EV/1/0/0", 201, "2 vehicles, 0.04 kWh", '{"id":"R-1"'],
     ]);
-    expect(daemon.line("report EV/1/0/0 sent: 2 vehicles, 0.04 kWh (HTTP 201)")?.level).toBe(30);
+    const line = await waitFor(() => daemon.line("report EV/1/0/0 sent: 2 vehicles, 0.04 kWh (HTTP 201)"));
+    expect(line.level).toBe(30);
     const { text } = await daemon.get("/metrics");
     expect(text).toContain('setpointd_reports_total{outcome="sent"} 2');
     expect(text).toContain("setpointd_reports_waiting 0");

@@ -14,7 +14,7 @@ import {
   replugged,
   tells,
 } from "../../src/sim/madeCharger.ts";
-import type { Message } from "../../src/sim/makes/make.ts";
+import type { Message, Told } from "../../src/sim/makes/make.ts";
 import { physical } from "./bay.ts";
 import { type MadeBay, madeBay } from "./madeBay.ts";
 import { type Standing, standingUnder } from "./oracle.ts";
@@ -71,6 +71,7 @@ export class MadeFloor implements Floor {
 
   /** Some makes do not show that they were away: they learn from the next refresh. */
   readonly unseenFor = REFRESH;
+  readonly silenceIsAbsence = true;
   readonly told: ReadonlyMap<string, string | null> = new Map();
   readonly isTold = true;
 
@@ -159,6 +160,11 @@ export class MadeFloor implements Floor {
     return standingUnder(made.charger.order?.desired ?? { kind: "release" });
   };
 
+  pretends = (charger: string): boolean => {
+    const { told, acted } = this.#at(charger).made;
+    return stanceIn(told) !== stanceIn(acted);
+  };
+
   /** Nobody draws from an empty outlet, and some stand still until they are told their first level. */
   isWatched = (charger: string): boolean => {
     const { guest, wasTold, bound } = this.#at(charger);
@@ -209,7 +215,8 @@ export class MadeFloor implements Floor {
     const tellsAll = bay.ticks % TICKS_PER_TELLING === 0;
     if (!tellsAll && bay.alive === null) return;
     if (!tellsAll) return this.#tellNews(bay, ({ topic }) => topic === bay.alive);
-    if (bay.made.make.tellsAlways) bay.said.clear();
+    // What measures a current never shows the same twice.
+    if (bay.made.make.tellsAlways || isDrawing(bay)) bay.said.clear();
     this.#tellNews(bay);
   }
 
@@ -306,8 +313,11 @@ export class MadeFloor implements Floor {
 }
 
 /** What a command can have changed; a keepalive changes none of it. */
-const stanceOf = ({ made: { told } }: MadeBay): string =>
-  JSON.stringify([told.level, told.paused, told.mode, told.phases]);
+const stanceIn = ({ level, paused, mode, phases }: Told): string =>
+  JSON.stringify([level, paused, mode, phases]);
+const stanceOf = ({ made: { told } }: MadeBay): string => stanceIn(told);
+
+const isDrawing = ({ made: { charger } }: MadeBay): boolean => charger.drawn > 0;
 
 const guestOf = (charger: string, vehicles: readonly PlannedVehicle[]): string | null =>
   vehicles.find((vehicle) => vehicle.charger === charger)?.id ?? null;

@@ -21,7 +21,7 @@ function amperesOf(standing: Standing, { maxCurrent, phases }: PlannedCharger): 
 /**
  * Whether a charger of a make does as it should. Makes know no release by name and no watts as a rule, so amperes are
  * compared; and less than it should is right as long as the gateway says that it holds an increase back for the
- * hardware's sake. More is never right.
+ * hardware's sake, or the charger pretends. More is never right.
  */
 export function doesAsItShould(
   does: Standing,

@@ -68,7 +68,8 @@ export function perform(action: Action, cast: Cast): void {
       floor.lies(action.charger, action.lasts);
       return patience.disturbed(action.charger, action.lasts + REFRESH + floor.unseenFor);
     case "mute":
-      return floor.isMute(action.charger, action.lasts);
+      floor.isMute(action.charger, action.lasts);
+      return floor.silenceIsAbsence ? patience.disturbed(action.charger, action.lasts) : undefined;
     case "plug":
       floor.plug(action.charger, action.vehicle);
       return patience.disturbed("*", 0);

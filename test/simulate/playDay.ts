@@ -338,7 +338,12 @@ class Stage {
     const isRight =
       charger.make === undefined
         ? isSame(does, should)
-        : doesAsItShould(does, should, charger, this.gateway.isHeldBack(charger.id));
+        : doesAsItShould(
+            does,
+            should,
+            charger,
+            this.gateway.isHeldBack(charger.id) || this.#floor.pretends(charger.id),
+          );
     if (!this.#patience.isOver(charger.id, vehicle?.id ?? null, isRight)) return;
     const words = `${charger.id} with ${vehicle?.id ?? "nobody"} does ${standingInWords(does)}, should ${standingInWords(should)}`;
     this.fails("L1 undisturbed, nobody is wrong for over 30 s", words);

@@ -155,6 +155,10 @@ export class SimFloor {
 
   /** How long it may take until a charger that was away is told what holds, ms. */
   readonly unseenFor: number = 0;
+  /** A charger that says nothing counts as away: it is told what holds when it speaks again (5.7). */
+  readonly silenceIsAbsence: boolean = false;
+  /** A charger shows that it does what it was told, and does not: that nobody draws more is all that can be seen. */
+  pretends = (_charger: string): boolean => false;
   /** Whether what a charger does can matter to anybody. */
   isWatched = (_charger: string): boolean => true;
 

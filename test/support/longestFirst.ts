@@ -1,0 +1,26 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Left to the end, each of these would keep one worker busy while the other has nothing to do. */
+const LONGEST = [
+  "simulate/days.test.ts",
+  "simulate/laterDays.test.ts",
+  "e2e/commission.test.ts",
+  "torture/campaign.test.ts",
+  "e2e/proof.test.ts",
+  "e2e/cli.test.ts",
+  "e2e/reports.test.ts",
+];
+
+const rank = ({ moduleId }: TestSpecification): number => {
+  const place = LONGEST.findIndex((name) => moduleId.endsWith(name));
+  return place < 0 ? LONGEST.length : place;
+};
+
+/** A fresh clone knows no durations: the files that take minutes start first, the others as the runner has them. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's, no array's
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => rank(a) - rank(b));
+  }
+}
