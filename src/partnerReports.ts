@@ -48,7 +48,8 @@ export function storedDesk({ report }: Config, remembered: Remembered): ReportDe
 export function plannedDesk(config: Config, remembered: Remembered): ReportDesk {
   const desk = storedDesk(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
-  lookAtEvents(desk, new Map(remembered.events.map((known) => [known.id, known])), {
+  const events = new Map(remembered.events.map((known) => [known.id, known]));
+  lookAtEvents(desk, events, events.keys(), {
     settings: config.report,
     enabled: config.report.enabled,
     concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,

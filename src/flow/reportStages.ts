@@ -25,9 +25,10 @@ import { compose, type Composed } from "./compose.ts";
 import type { ReportOutcome, ReportPorts, ReportRules } from "./reportPorts.ts";
 import { composedRow, dutyRows, resentRow, triedRow } from "./reportRows.ts";
 
-/** Chargers may tell a little late; and the next look is a minute away at most. */
+/** Chargers may tell a little late; and what is near is found anew each minute at least. */
 const EDGES_BACK = minutes(10);
 const EDGES_AHEAD = minutes(2);
+const EDGES_HOLD = minutes(1);
 /** After a failed commit it is tried again so much later. */
 const COMMIT_RETRY = seconds(5);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
@@ -41,7 +42,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
-  let edges: readonly Instant[] = [];
+  /** Of the reports to come as they were then. */
+  let edges: { readonly at: Instant; readonly near: readonly Instant[] } | null = null;
 
   const context: DeskContext = {
     settings,
@@ -55,11 +57,20 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       return [{ kind: "duty", duty } as const, ...dutyRows(duty, now)];
     });
 
-  /** Events as they are now: a level, so that nothing is lost where a signal is. */
+  /** Events as they are now. */
   const takeIn = (): void => {
-    const now = ports.now();
-    ports.write(remember(lookAtEvents(desk, depot.known, context), now));
-    edges = edgesWithin(desk, { from: instant(now - EDGES_BACK), until: after(now, EDGES_AHEAD) });
+    const changed = depot.known.takeChanged();
+    if (changed.length === 0) return;
+    ports.write(remember(lookAtEvents(desk, depot.known, changed, context), ports.now()));
+    edges = null;
+  };
+
+  const edgesNear = (now: Instant): readonly Instant[] => {
+    const isFresh = edges !== null && edges.at <= now && now < after(edges.at, EDGES_HOLD);
+    if (edges !== null && isFresh) return edges.near;
+    const near = edgesWithin(desk, { from: instant(now - EDGES_BACK), until: after(now, EDGES_AHEAD) });
+    edges = { at: now, near };
+    return near;
   };
 
   const fill = async (upcoming: Upcoming): Promise<Composed | string> => {
@@ -84,6 +95,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     const failed = typeof composed === "string" ? composed : null;
     const record = typeof composed === "string" ? null : recordOf(upcoming, composed, now);
     const duty = issue(desk, key, upcoming, failed, settings);
+    edges = null;
     if (typeof composed !== "string" && record !== null) {
       const body = ports.spell(composed.report);
       ports.write([{ kind: "report", record, body }, composedRow(record, now, ports.wallClock)]);
@@ -92,6 +104,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     const { ok } = await ports.durable();
     if (!ok) {
       restoreDesk(desk, ports.remembered(), enabled);
+      depot.known.allChanged();
       pausedUntil = after(ports.now(), COMMIT_RETRY);
       return false;
     }
@@ -122,7 +135,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
 
   return {
     /** Of the intervals to be reported, those near now. */
-    edges: (): readonly Instant[] => edges,
+    edges: (): readonly Instant[] => edgesNear(ports.now()),
 
     /** When there is something to compose. */
     nextReport: (): Instant | undefined => {

@@ -30,8 +30,8 @@ const sent: ReportRecord = {
 test("every descriptor shows: what is to come and when, what never will and why, then what was made", () => {
   const desk = reportDesk();
   const foreign = live(aReportedEvent(), { id: eventId("EV-9") });
-  const known = [live(aReportedEvent()), foreign].map((event) => [event.id, event] as const);
-  lookAtEvents(desk, new Map(known), {
+  const known = new Map([live(aReportedEvent()), foreign].map((event) => [event.id, event]));
+  lookAtEvents(desk, known, known.keys(), {
     settings: reportSettings(),
     enabled: true,
     concernsUs: ({ event }) => event !== foreign.revision.event,

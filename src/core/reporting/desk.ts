@@ -57,25 +57,33 @@ export interface DeskContext {
 }
 
 /**
- * Takes in how events are now; answers the duties that ended or have to be remembered because of it. An event that is
- * as it was costs nothing.
+ * Takes in how those events are now that have changed since; answers the duties that ended or have to be remembered
+ * because of it. One that is as it was costs nothing.
  */
 export function lookAtEvents(
   desk: ReportDesk,
   events: ReadonlyMap<EventId, KnownEvent>,
+  changed: Iterable<EventId>,
   context: DeskContext,
 ): readonly ReportDuty[] {
-  const changed: ReportDuty[] = [];
-  for (const known of events.values()) {
-    const before = desk.seen.get(known.id);
-    if (before === known) continue;
-    desk.seen.set(known.id, known);
-    const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
-    for (const duty of after) changed.push(...takeUp(desk, duty, known, context));
-    if (known.kind === "live") changed.push(...dropped(desk, known));
+  const duties: ReportDuty[] = [];
+  for (const id of changed) {
+    const known = events.get(id);
+    if (known === undefined) forget(desk, id);
+    else duties.push(...lookAt(desk, known, context));
   }
-  if (desk.seen.size > events.size) forget(desk, events);
-  return changed;
+  return duties;
+}
+
+function lookAt(desk: ReportDesk, known: KnownEvent, context: DeskContext): readonly ReportDuty[] {
+  const before = desk.seen.get(known.id);
+  if (before === known) return [];
+  desk.seen.set(known.id, known);
+  const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
+  return [
+    ...after.flatMap((duty) => takeUp(desk, duty, known, context)),
+    ...(known.kind === "live" ? dropped(desk, known) : []),
+  ];
 }
 
 /** One duty for each descriptor; those beyond the most that are answered share one. */
@@ -105,7 +113,9 @@ function withdrawn(
 ): readonly ReportDuty[] {
   const at = known.receivedAt;
   const revision =
-    before?.kind === "live" ? before.revision : known.endings.find((ending) => ending.at === at)?.revision;
+    before?.kind === "live"
+      ? before.revision
+      : known.endings.findLast((ending) => ending.at === at)?.revision;
   const ending = revision === undefined ? null : { revision, at };
   return openDuties(desk, known).map((duty) => ({ ...duty, withdrawn: duty.withdrawn ?? ending }));
 }
@@ -155,14 +165,12 @@ const dropped = (desk: ReportDesk, known: KnownEvent & { kind: "live" }): readon
     .filter(({ descriptor }) => descriptor >= known.revision.event.reports.length)
     .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
 
-/** Events that are not kept any more take their duties with them. */
-function forget(desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>): void {
-  for (const id of [...desk.seen.keys()].filter((id) => !events.has(id))) {
-    desk.seen.delete(id);
-    for (const duty of dutiesOf(desk, id)) {
-      desk.duties.delete(dutyKey(duty));
-      desk.upcoming.delete(dutyKey(duty));
-    }
+/** An event that is not kept any more takes its duties with it. */
+function forget(desk: ReportDesk, id: EventId): void {
+  desk.seen.delete(id);
+  for (const duty of dutiesOf(desk, id)) {
+    desk.duties.delete(dutyKey(duty));
+    desk.upcoming.delete(dutyKey(duty));
   }
 }
 

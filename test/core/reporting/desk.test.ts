@@ -6,7 +6,7 @@ import {
   type DeskContext,
   edgesWithin,
   issue,
-  lookAtEvents,
+  lookAtEvents as lookAt,
   reportedOn,
   reportDesk,
   type ReportDesk,
@@ -15,7 +15,7 @@ import {
 } from "../../../src/core/reporting/desk.ts";
 import type { ReportDuty } from "../../../src/core/reporting/outbox.ts";
 import { reportName } from "../../../src/core/reporting/plan.ts";
-import { eventId, type Instant, instant, iso, minutes } from "../../../src/core/units.ts";
+import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../../src/core/units.ts";
 import { at, live, withdrawn } from "../../support/anEvent.ts";
 import { aDescriptor, aReportedEvent, reportSettings } from "../../support/aReport.ts";
 import { reportRecord } from "../../store/words.ts";
@@ -29,6 +29,10 @@ const context = (changes: Partial<DeskContext> = {}): DeskContext => ({
 const knownAs = (...events: readonly KnownEvent[]) => new Map(events.map((known) => [known.id, known]));
 const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]>[]) =>
   aReportedEvent({}, { reports: reports.map(aDescriptor) });
+
+/** As if all of them had changed, those that are gone included. */
+const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>, how: DeskContext) =>
+  lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
 
 /** `EV-7731/0/0 at 13:00:30` of each duty with a report to come. */
 const upcoming = ({ upcoming }: ReportDesk): readonly string[] =>
