@@ -7,7 +7,7 @@ import type { CommandRecord } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
-import type { KnownEvent } from "./control/known.ts";
+import { broughtBack, type KnownEvent } from "./control/known.ts";
 import type { Loan } from "./control/loan.ts";
 import type { Held } from "./control/pace.ts";
 import { Ramp } from "./control/ramp.ts";
@@ -15,6 +15,7 @@ import type { ControlSettings } from "./control/settings.ts";
 import { type Verdict, verdict } from "./control/verdict.ts";
 import { DueQueue } from "./dueQueue.ts";
 import type { Rejected } from "./delivery.ts";
+import { KnownEvents } from "./knownEvents.ts";
 import type { Remembered } from "./ledger.ts";
 import { type Reason, type WallClock, whileHeld } from "./reason.ts";
 import type { Charger } from "./site/charger.ts";
@@ -78,7 +79,7 @@ export class Depot {
   readonly wallClock: WallClock;
   readonly reach: Reach;
   readonly plugs: Plugs;
-  readonly known = new Map<EventId, KnownEvent>();
+  readonly known = new KnownEvents();
   readonly commands = new Map<ChargerId, CommandRecord>();
   readonly holds = new Map<ChargerId, Hold>();
   readonly presence = new Map<ChargerId, Presence>();
@@ -171,13 +172,16 @@ export class Depot {
     return this.agenda.replace(known.id, dispatches, now);
   }
 
-  /** Plans everything anew after the clock was set back: what had ended by it may be open again. */
-  replan(now: Instant): void {
+  /** Plans everything anew after the clock was set back: what had ended by it may be open again. Answers what changed. */
+  replan(now: Instant): readonly KnownEvent[] {
     const { agenda, lookedAt } = this;
     this.agenda = new Agenda();
     this.lookedAt = now;
-    for (const known of this.known.values()) this.remember(known, now);
+    const before = [...this.known.values()];
+    const planned = before.map((known) => broughtBack(known, now));
+    for (const known of planned) this.remember(known, now);
     this.#carryOver(agenda, lookedAt ?? now);
+    return planned.filter((known, index) => known !== before[index]);
   }
 
   #carryOver(before: Agenda, lookedAt: Instant): void {

@@ -108,7 +108,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       clock = { wall: ports.now(), monotonic: ports.monotonic() };
       const jump = jumpBetween(before, clock);
       const { lookedAt } = depot;
-      if (jump < 0) depot.replan(clock.wall);
+      const changed = jump < 0 ? depot.replan(clock.wall) : [];
+      ports.write(changed.map((known) => ({ kind: "event", known })));
       const { touched, changes, late } = advance(depot, clock.wall);
       ports.write(changes);
       // What had begun by then is on record: whoever starts next has not missed it.

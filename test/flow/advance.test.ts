@@ -90,6 +90,32 @@ test("F21: what was acted on is not missed because its event changed while the c
   expect(depot.audit("missed")).toEqual([]);
 });
 
+test.each(["running on", "started again"])(
+  "F21: what was replaced while the clock was ahead does not come back when its successor ends: %s",
+  async (then) => {
+    const event = { id: "EV-1", start: "06:00" };
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ ...event, minutes: 180, amperes: 10 })
+      .running();
+    await depot.until("06:30");
+    vi.setSystemTime(Date.parse("2026-11-21T07:15:00Z"));
+    await depot.until("07:16");
+    await depot.deliver({ ...event, minutes: 60, amperes: 8, revision: 2 });
+    await depot.until("07:17");
+    vi.setSystemTime(Date.parse("2026-11-21T06:32:00Z"));
+    await depot.until("06:35");
+    if (then === "started again") await depot.restart();
+    await depot.until("09:30");
+    const toTheMinute = depot.timedCommands().map((words) => words.replace(/:\d\d\.\d{3}/, ""));
+    expect(toTheMinute.slice(1)).toEqual([
+      "07:16 bay-01 release",
+      "06:32 bay-01 8 A",
+      "07:00 bay-01 release",
+    ]);
+  },
+);
+
 test("F21: a clock that was ahead for a while has not used up the windows that it passed", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -1,4 +1,4 @@
-import type { EventId, Instant } from "../units.ts";
+import { between, earlier, type EventId, type Instant, minutes } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
 
 /** One revision with its start settled: where the wire said "now", the moment of the first receipt. */
@@ -36,3 +36,25 @@ export type KnownEvent =
       readonly endings: readonly Ending[];
       readonly descriptors: number;
     };
+
+/** A clock that is set back further than this had no idea of the time, and says nothing of when things came. */
+const FURTHEST_AHEAD = minutes(24 * 60);
+
+/**
+ * What came while the clock was ahead came at the latest now: otherwise a revision that was replaced then would count
+ * again from when its successor ends until the moment that the wrong clock showed. The very same where nothing did.
+ */
+export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
+  const { receivedAt } = known;
+  if (receivedAt <= now || between(now, receivedAt) > FURTHEST_AHEAD) return known;
+  const endings = known.endings.map(({ revision, at }) => ({
+    revision: startedBy(revision, now),
+    at: earlier(at, now),
+  }));
+  return known.kind === "live"
+    ? { ...known, revision: startedBy(known.revision, now), receivedAt: now, endings }
+    : { ...known, receivedAt: now, endings };
+}
+
+const startedBy = (revision: Revision, now: Instant): Revision =>
+  revision.event.start === "now" ? { ...revision, start: earlier(revision.start, now) } : revision;
