@@ -3,4 +3,4 @@
 root=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd)
 # Node is quiet about url.parse() of the MQTT library only where that is in node_modules.
 # A nursery of 32 MB: what an event for thousands of vehicles brings is mostly gone before it is copied.
-exec "$root/lib/setpointd/node" --max-semi-space-size=32 --disable-warning=DEP0169 "$root/lib/setpointd/setpointd.mjs" "$@"
+exec "$root/lib/setpointd/node" --min-semi-space-size=32 --max-semi-space-size=32 --disable-warning=DEP0169 "$root/lib/setpointd/setpointd.mjs" "$@"

@@ -150,8 +150,8 @@ export async function startApp(
     priceHorizons: () => priceHorizons(board, now()),
     reportsWaiting: () => desk.outbox.size,
   });
-  store.onCommitted = (rows) => {
-    metrics.committed(store.stats().lastCommitMs / 1000, rows);
+  store.onCommitted = (rows, tookMs) => {
+    metrics.committed(tookMs / 1000, rows);
     actions.add(rows);
   };
   depot.restore(remembered, now());

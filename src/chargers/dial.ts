@@ -87,6 +87,8 @@ function session({ clientId, version, presenceTopic, timing }: Dialling): IClien
     keepalive: Math.max(1, Math.round(timing.keepalive / 1000)),
     connectTimeout: timing.connectTimeout,
     timerVariant: "native",
+    // Without one it spells several words per packet for a debugger that is not there.
+    log: () => {},
     will: { topic: presenceTopic, payload: "false", qos: 1, retain: true },
     ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
   };

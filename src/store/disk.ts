@@ -10,7 +10,7 @@ import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
 import { CHECKPOINT_PAGES, DATABASE } from "./database.ts";
 import { faultOf, refused, type Fault } from "./fault.ts";
-import { HEAD_FILE, Witness } from "./head.ts";
+import { HEAD_FILE, sealed, Witness } from "./head.ts";
 import { countReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
@@ -41,7 +41,7 @@ export class Disk implements Disposable {
   constructor(place: Place, lock: DatabaseSync, booted: Booted, log: Logger) {
     this.#place = place;
     this.#lock = lock;
-    this.#witness = new Witness(join(place.directory, HEAD_FILE), place.siteKey);
+    this.#witness = new Witness(join(place.directory, HEAD_FILE));
     this.#reserve = new Reserve(join(place.directory, RESERVE), log);
     this.#log = log;
     this.#connection = booted.connection;
@@ -56,7 +56,7 @@ export class Disk implements Disposable {
     return this.#insist((connection) => {
       const turn = commitTurn(connection, this.#place.siteKey, this.#head, changes);
       this.#head = turn.head;
-      if (turn.rows.length > 0) this.#witness.saw(turn.head);
+      if (turn.sealed !== null) this.#witness.saw(turn.sealed);
       return turn;
     });
   }
@@ -139,7 +139,8 @@ export class Disk implements Disposable {
   #sound(): Connection | Fault {
     if (this.#connection === null || !this.#isSuspect) return this.#connection ?? this.#reopen();
     // A file system that has turned read-only could not be opened again, not even for reading (F06).
-    if (!this.#witness.saw(this.#head)) return refused("the file system takes no writes");
+    if (!this.#witness.saw(sealed(this.#place.siteKey, this.#head)))
+      return refused("the file system takes no writes");
     this.#close();
     return this.#reopen();
   }

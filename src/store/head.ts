@@ -22,17 +22,18 @@ export function unsealed(siteKey: Buffer, text: string): Head | null {
  */
 export class Witness implements Disposable {
   readonly #descriptor: number;
-  readonly #siteKey: Buffer;
 
-  constructor(path: string, siteKey: Buffer) {
+  constructor(path: string) {
     this.#descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.#siteKey = siteKey;
   }
 
-  /** False: the file system takes no writes. The rows are safe without; a witness that stays behind is none against them. */
-  saw(head: Head): boolean {
+  /**
+   * Keeps a head as `sealed` spells it. False: the file system takes no writes. The rows are safe without; a witness
+   * that stays behind is none against them.
+   */
+  saw(head: string): boolean {
     try {
-      writeSync(this.#descriptor, sealed(this.#siteKey, head), 0, "latin1");
+      writeSync(this.#descriptor, head, 0, "latin1");
       return true;
     } catch {
       return false;

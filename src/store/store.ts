@@ -17,11 +17,10 @@ import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
 import { verifyAll, type Verified } from "./verify.ts";
 
-/** Commits since the start, readings' included, how long they took (ms, the loop stands still meanwhile), and the size on disk. */
+/** Commits since the start, readings' included, how long the longest took (ms, the loop stands still meanwhile), and the size on disk. */
 export interface StoreStats {
   readonly commits: number;
   readonly failures: number;
-  readonly lastCommitMs: number;
   readonly longestCommitMs: number;
   readonly bytes: number;
 }
@@ -42,8 +41,8 @@ const DONE: Committed = { ok: true };
  * still during a sync, and must have as long for everything else, or starts and leases would be late (F08).
  */
 export class Store implements Disposable {
-  /** Called after each commit that added to the record, with what it added. */
-  onCommitted: (rows: readonly AuditRow[]) => void = () => {};
+  /** Called after each commit that added to the record, with what it added and how long it took. */
+  onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
 
   readonly #disk: Disk;
   readonly #siteKey: Buffer;
@@ -56,7 +55,7 @@ export class Store implements Disposable {
   #rested: NodeJS.Timeout | undefined;
   /** Until then the loop is to have time for other things, monotonic ms. */
   #restsUntil = -Infinity;
-  #stats = { failures: 0, lastCommitMs: 0, longestCommitMs: 0 };
+  #stats = { failures: 0, longestCommitMs: 0 };
   #committedSinceBeat = false;
   #disposed = false;
 
@@ -218,7 +217,7 @@ export class Store implements Disposable {
       return;
     }
     turn?.resolve(DONE);
-    if (outcome.rows.length > 0) this.onCommitted(outcome.rows);
+    if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
   }
 
   /** Milliseconds until the next commit may begin; not positive: at once. */
@@ -230,7 +229,6 @@ export class Store implements Disposable {
     const { failures, longestCommitMs } = this.#stats;
     this.#stats = {
       failures: failed ? failures + 1 : failures,
-      lastCommitMs: tookMs,
       longestCommitMs: Math.max(longestCommitMs, tookMs),
     };
   }

@@ -14,6 +14,8 @@ const QUARANTINE_ROWS = 1000;
 /** What a commit added to the record. */
 export interface Turn {
   readonly head: Head;
+  /** The head as it is kept; null: it stays as it was. */
+  readonly sealed: string | null;
   readonly rows: readonly AuditRow[];
 }
 
@@ -95,13 +97,14 @@ export function commitTurn(
       }
     }
     if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
-    if (rows.length > 0) connection.putMeta.run("head", sealed(siteKey, head));
+    const kept = rows.length > 0 ? sealed(siteKey, head) : null;
+    if (kept !== null) connection.putMeta.run("head", kept);
     database.exec("COMMIT");
+    return { head, sealed: kept, rows };
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;
   }
-  return { head, rows };
 }
 
 function append(connection: Connection, head: Head, entry: AuditEntry): Head {

@@ -77,10 +77,10 @@ describe.concurrent("a partner that misbehaves", () => {
     await waitFor(() => it.api.seen.length > asked);
     const began = performance.now();
     expect((await it.app.deliver(anEvent("EV-2", { lastsMs: HOUR }))).status).toBe(202);
-    await waitFor(() => it.app.complaints().length > 0, { timeoutMs: 12_000 });
+    await waitFor(() => it.app.complaints().length > 0, { timeoutMs: 40_000 });
     expect(performance.now() - began).toBeGreaterThan(8_000);
     expect(it.app.complaints()[0]).toContain("no complete answer within 10000 ms");
-  }, 20_000);
+  }, 60_000);
 
   test("F33: nothing is asked inside a Retry-After, whatever the webhook brings", async () => {
     await using it = await aMeeting();
@@ -94,7 +94,7 @@ describe.concurrent("a partner that misbehaves", () => {
     expect(performance.now() - began).toBeGreaterThan(2_800);
     expect(it.api.seen).toHaveLength(asked + 2);
     expect(it.app.complaints()).toHaveLength(1);
-  }, 20_000);
+  }, 60_000);
 
   test.each([
     [401, 2, 2],

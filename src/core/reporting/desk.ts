@@ -160,10 +160,12 @@ function takeUp(
 }
 
 /** Descriptors that the event had before, and has no more. */
-const dropped = (desk: ReportDesk, known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
-  openDuties(desk, known)
+function dropped(desk: ReportDesk, known: KnownEvent & { kind: "live" }): readonly ReportDuty[] {
+  if (known.descriptors === known.revision.event.reports.length) return [];
+  return openDuties(desk, known)
     .filter(({ descriptor }) => descriptor >= known.revision.event.reports.length)
     .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
+}
 
 /** An event that is not kept any more takes its duties with it. */
 function forget(desk: ReportDesk, id: EventId): void {

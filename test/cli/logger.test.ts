@@ -1,0 +1,32 @@
+import { execFileSync } from "node:child_process";
+import { expect, test } from "vitest";
+
+const LOGGER = new URL("../../src/cli/logger.ts", import.meta.url).href;
+
+/** Runs it in a process of its own, whose output is no terminal; what it wrote, by line. */
+const said = (script: string): readonly string[] =>
+  execFileSync(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `import { logger } from "${LOGGER}"; const log = logger(1, "info"); ${script}`,
+    ],
+    { maxBuffer: 2 ** 24 },
+  )
+    .toString()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line).msg);
+
+test("what was logged in the turn in which the process ends is written", () => {
+  expect(said(`log.info("one"); setTimeout(() => { log.info("two"); process.exit(0); }, 20);`)).toEqual([
+    "one",
+    "two",
+  ]);
+});
+
+test("lines keep their order, however many a turn has", () => {
+  const lines = said(`for (let n = 0; n < 20_000; n += 1) log.info(String(n)); log.fatal("last");`);
+  expect(lines).toEqual([...Array.from({ length: 20_000 }, (_, n) => String(n)), "last"]);
+});
