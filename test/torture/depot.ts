@@ -13,6 +13,7 @@ import { openState } from "../../src/store/open.ts";
 import { ask, signature } from "../support/aDaemon.ts";
 import type { Floor } from "../support/aFloor.ts";
 import type { Site } from "../simulate/oracle.ts";
+import type { Delay } from "./delays.ts";
 import type { Kill } from "./kills.ts";
 import { Life } from "./life.ts";
 import type { Promised, Story, Told } from "./story.ts";
@@ -35,6 +36,7 @@ export interface DepotSetup {
 export class TorturedDepot implements AsyncDisposable {
   readonly lives: Life[] = [];
   readonly promised: Promised[] = [];
+  readonly #oddAnswers: string[] = [];
   readonly setup: DepotSetup;
   readonly #directory: string;
   readonly #chargers: SimulatedChargers;
@@ -98,6 +100,8 @@ export class TorturedDepot implements AsyncDisposable {
         this.promised.push({ ...promise, at: Date.now() });
         return;
       }
+      if (answer !== null && answer.status !== 503)
+        this.#oddAnswers.push(`${promise.event}: ${answer.status} ${answer.text}`);
       await sleep(150 * 2 ** attempt);
     }
   }
@@ -107,10 +111,9 @@ export class TorturedDepot implements AsyncDisposable {
     return floor.on(`/${id}/chargers/${charger}/set`).map(({ at, text }) => ({ at, set: JSON.parse(text) }));
   }
 
-  /** Kills the last process, and reads what it left behind. */
-  async story(history: Story["history"], lag: number): Promise<Story> {
+  /** Kills the last process, and reads what it left behind. `delays` are the judge's own. */
+  async story(history: Story["history"], delays: readonly Delay[]): Promise<Story> {
     const { site, floor, id } = this.setup;
-    const stalled = await this.#stalled();
     await this.lives.at(-1)?.kill();
     const opened = openState(join(this.#directory, "state"), {
       now: () => instant(Date.now()),
@@ -139,16 +142,9 @@ export class TorturedDepot implements AsyncDisposable {
       promised: this.promised,
       rows: store.audit({ limit: 1_000_000 }),
       damage: opened.setAside ?? broken,
-      lag: Math.max(lag, stalled),
+      oddAnswers: this.#oddAnswers,
+      delays: [...delays, ...this.lives.flatMap((life) => life.delays)],
     };
-  }
-
-  /** The longest that the present process stood still since its start, ms: on a busy machine nobody can do anything then. */
-  async #stalled(): Promise<number> {
-    const url = this.lives.at(-1)?.operatorUrl ?? null;
-    const answer = url === null ? null : await ask(`${url}/metrics`, { method: "GET" }).catch(() => null);
-    const seconds = /^setpointd_loop_stall_seconds (\S+)$/m.exec(answer?.text ?? "")?.[1];
-    return 1000 * Number(seconds ?? 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -50,13 +50,16 @@ export class Expected {
     return share;
   };
 
-  /** Null: an edit or a withdrawal has cut something short, and the vehicle may or may not have been released yet. */
-  at(charger: string, moment: number): Standing | null {
+  /**
+   * By what is recorded before row `seq`. Null: an edit or a withdrawal has cut something short, and the vehicle may or
+   * may not have been released yet.
+   */
+  at(charger: string, moment: number, seq = Number.POSITIVE_INFINITY): Standing | null {
     const { site } = this.#story;
     const planned = site.chargers.find(({ id }) => id === charger);
     const vehicle = site.vehicles.find((candidate) => candidate.charger === charger);
     if (planned === undefined || vehicle === undefined) return { kind: "free" };
-    const past = this.learned.filter(({ at }) => at <= moment);
+    const past = this.learned.filter((known) => known.at <= moment && known.seq < seq);
     if (past.some((change) => this.#isTail(change, vehicle.id, moment))) return null;
     const known = new Map(past.map(({ event, now }) => [event, now]));
     const live = [...known.values()].filter((event) => event !== null);

@@ -1,7 +1,7 @@
 import { below, oneOf } from "../fuzz/chance.ts";
 
 /** Moments that a daemon can be killed at by its own hand: see failpoint.ts. */
-const POINTS = [
+export const POINTS = [
   "commit.before",
   "commit.after",
   "publish.before",

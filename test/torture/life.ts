@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { LogLine } from "../support/aDaemon.ts";
 import { launch, setpointd } from "../support/setpointd.ts";
+import { type Delay, waitsOf } from "./delays.ts";
 import type { Kill } from "./kills.ts";
 
 const FAILPOINT = new URL("failpoint.ts", import.meta.url).href;
@@ -26,6 +27,8 @@ export class Life {
   /** It ended although nobody killed it: what it said. */
   crashed: string | null = null;
   readonly lines: LogLine[] = [];
+  /** Since its start. */
+  readonly delays: readonly Delay[];
   readonly #child: ReturnType<typeof launch>;
   readonly #ended: Promise<void>;
   readonly #up = Promise.withResolvers<void>();
@@ -38,13 +41,14 @@ export class Life {
         ? { NODE_OPTIONS: `--import=${FAILPOINT}`, SETPOINTD_KILL_AT: `${kill.point}:${kill.nth}` }
         : {};
     this.#child = launch(["run", "-c", config], { NODE_COMPILE_CACHE: codeCache, ...failpoint });
+    this.delays = waitsOf(this.#child.pid ?? 0);
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#read(chunk.toString()));
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     this.#ended = new Promise((ended) => {
-      this.#child.once("close", (code) => {
+      this.#child.once("close", (code, signal) => {
         this.endedAt = Date.now();
         this.killedAt = /killed at (\S+)/.exec(this.#errors)?.[1] ?? null;
-        if (code !== null) this.crashed = `ended with ${code}: ${this.#errors}`;
+        if (signal !== "SIGKILL") this.crashed = `ended with ${code ?? signal}: ${this.#errors}`;
         this.#up.resolve();
         ended();
       });

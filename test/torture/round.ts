@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 
@@ -18,6 +17,7 @@ import {
 import type { PlannedEvent } from "../simulate/plan.ts";
 import type { Floor } from "../support/aFloor.ts";
 import { waitFor } from "../support/waitFor.ts";
+import { Watch } from "./delays.ts";
 import { TorturedDepot } from "./depot.ts";
 import { standingOf } from "./expected.ts";
 import { killsFrom } from "./kills.ts";
@@ -44,9 +44,9 @@ export interface RoundOutcome {
 
 /** So many ms of script for each kill. */
 const SCRIPT_PER_KILL = 2_200;
-const SETTLED_WITHIN = { timeoutMs: 30_000 };
-/** The last process of each depot may take long to come up on a busy machine; what is right is looked at from then on. */
-const READY_WITHIN = { timeoutMs: 120_000, everyMs: 50 };
+/** L1: from when nothing is ahead any more and the last process was started. */
+const SETTLED_WITHIN = { timeoutMs: 30_000, everyMs: 50 };
+const QUIET_WITHIN = { timeoutMs: 120_000, everyMs: 50 };
 const log = pino({ level: "silent" });
 
 /** One script, played at once to one depot that runs through and to others that are killed, each as its plan says. */
@@ -57,9 +57,7 @@ export async function playRound(
   const random = chance(plan.seed);
   await using stack = new AsyncDisposableStack();
   const partner = stack.use(await aPartner());
-  const lag = monitorEventLoopDelay({ resolution: 10 });
-  lag.enable();
-  stack.defer(() => void lag.disable());
+  const watch = stack.use(new Watch());
   const site = siteOf(plan.seed, Date.now() + 1_000);
   const script = scriptFrom(3_000 + plan.killsEach * SCRIPT_PER_KILL, random);
   const depots = await Promise.all(
@@ -79,8 +77,7 @@ export async function playRound(
   );
   await Promise.all([...suffering, play(script, { site, partner, depots, history })]);
   const unsettled = await settle(depots, site, history);
-  const lagMs = lag.max / 1e6;
-  const stories = await Promise.all(depots.map((depot) => depot.story(history, lagMs)));
+  const stories = await Promise.all(depots.map((depot) => depot.story(history, watch.delays)));
   const [untouched, ...killed] = stories;
   if (untouched === undefined) throw new Error("no depot ran through");
   const wrong = stories.flatMap((story, index) =>
@@ -214,9 +211,9 @@ async function settle(
   const ahead = live.flatMap((event) => site.vehicles.map(({ id }) => shareOf(event, id, site)));
   const isQuiet = (): boolean =>
     ahead.every((share) => share === null || settledShare(share.from, share.until));
-  await waitFor(() => depots.every(({ isReady }) => isReady), READY_WITHIN).catch(() => undefined);
+  await waitFor(isQuiet, QUIET_WITHIN);
   try {
-    await waitFor(() => isQuiet() && wrong().length === 0, { ...SETTLED_WITHIN, everyMs: 50 });
+    await waitFor(() => wrong().length === 0, SETTLED_WITHIN);
     return [];
   } catch {
     return wrong();

@@ -118,7 +118,8 @@ const good: Story = {
     aRow("decision", START + MINUTE + 1, "7-2", null),
   ],
   damage: null,
-  lag: 0,
+  oddAnswers: [],
+  delays: [],
 };
 
 const telling = (...told: readonly Told[]): Partial<Story> => ({ told: new Map([["bay-01", told]]) });
@@ -130,15 +131,31 @@ test("a story in which all is well breaks no rule", () => {
   expect(violations(good)).toEqual([]);
 });
 
-test("a window that was heard of in its last second may be missed", () => {
+/** The same event with another window, in ms after START, and the record of its having been missed. */
+function missing(start: number, duration: number, found: number): Partial<Story> {
+  const [said] = good.history.get("EV-1") ?? [];
+  if (said == null) throw new Error("nothing was said");
   const facts = {
-    from: new Date(START - 60_000).toISOString(),
-    until: new Date(START - 39_500).toISOString(),
+    from: new Date(START + start).toISOString(),
+    until: new Date(START + start + duration).toISOString(),
   };
-  const lives = good.lives.map((life) => ({ ...life, readyAt: life.readyAt - 5 * MINUTE }));
-  expect(
-    violations({ ...good, lives, rows: [...good.rows, aRow("missed", START - 39_000, null, facts)] }),
-  ).toEqual([]);
+  return {
+    history: new Map([["EV-1", [{ ...said, plan: { ...said.plan, start, duration } }]]]),
+    told: new Map([["bay-01", []]]),
+    rows: [...good.rows.slice(0, 1), aRow("missed", START + found, null, facts)],
+  };
+}
+
+test("a window that was heard of in its last second may be missed", () => {
+  expect(violations({ ...good, ...missing(-60_000, 20_500, -39_000) })).toEqual([]);
+});
+
+test("what the machine had no time for is nobody's fault, and only then", () => {
+  const late = telling(asked, again, command(2, "release", START + MINUTE + 3_000));
+  const delays = [{ at: START + MINUTE + 3_000, ms: 2_500 }];
+  expect(violations({ ...good, ...late, delays })).toEqual([]);
+  const elsewhere = [{ at: START + 20_000, ms: 2_500 }];
+  expect(violations({ ...good, ...late, delays: elsewhere }).join()).toContain("what could be done");
 });
 
 test("a refresh after a minute is no repetition, and neither is one message after each return of the broker", () => {
@@ -212,16 +229,43 @@ test.each<readonly [string, string, Partial<Story>]>([
   [
     "a window that was missed while someone was there",
     "missed is what nobody",
+    missing(-60_000, 22_000, -37_000),
+  ],
+  [
+    "a miss of what was never asked for",
+    "nobody asked for that",
     {
+      ...missing(0, MINUTE, MINUTE),
+      history: good.history,
+      rows: [...good.rows.slice(0, 1), ...(missing(0, 999, 999).rows ?? []).slice(1)],
+    },
+  ],
+  [
+    "a release while it should hold",
+    "follows from what was known",
+    {
+      ...telling(asked, command(2, "release", START + 20_000), command(3, "current", START + 20_100), freed),
       rows: [
-        ...good.rows,
-        aRow("missed", START + MINUTE, null, {
-          from: new Date(START).toISOString(),
-          until: new Date(START + 10_000).toISOString(),
-        }),
+        ...good.rows.slice(0, 2),
+        aRow("decision", START + 19_999, "7-2", null),
+        aRow("decision", START + 20_099, "7-3", null),
+        aRow("decision", START + MINUTE + 1, "7-4", null),
       ],
     },
   ],
+  ["a charger that hears nothing after a start", "told so again after a start", telling(asked, freed)],
+  [
+    "a client that flaps",
+    "a connection to the broker lasts",
+    {
+      lives: good.lives.map((life) => ({
+        ...life,
+        endedAt: Math.min(life.endedAt, START + 40_000),
+        reconnects: 9,
+      })),
+    },
+  ],
+  ["a delivery that is refused", "a delivery is taken", { oddAnswers: ["EV-1: 401"] }],
 ])("%s is found", (_name, sentence, change) => {
   expect(violations({ ...good, ...change }).join("\n")).toContain(sentence);
 });

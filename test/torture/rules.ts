@@ -1,14 +1,17 @@
 import type { AuditRow } from "../../src/store/rows.ts";
 import { allowed, isSame, standingInWords, type Standing, type TrueEvent } from "../simulate/oracle.ts";
 import { Expected, momentIn, standingOf } from "./expected.ts";
+import { lostIn } from "./delays.ts";
 import type { Span, Story, Told } from "./story.ts";
 
-/** Whoever was ready for this long has done what there was to do, ms. */
-const PATIENCE = 1_500;
+/** Whoever was ready for this long has done what there was to do (DESIGN 6.4), ms, beside what the machine had no time for. */
+const PATIENCE = 1_000;
 /** What holds is said again each minute, to renew its lease, ms. */
 const REFRESH = 60_000;
-/** A message may be heard this long after the end of its window, if it was sent before, ms. */
+/** A message may be heard this long after it was sent, ms. */
 const ON_THE_WAY = 500;
+/** So long at most a broker that is never disturbed keeps a connection, on average, ms: less is a client that flaps (F84). */
+const LASTS = 10_000;
 
 /** A story with what is worked out from it once. */
 interface Case extends Story {
@@ -62,7 +65,8 @@ const inItsWindow: Rule = (story) =>
     const decidedAt = row?.at ?? at;
     if (share === null || Math.min(decidedAt, at) < share.from) return "before its start";
     const until = set.until === null ? share.until : Date.parse(set.until);
-    if (at >= until + ON_THE_WAY + story.lag) return `its window ended at ${clock(until)}`;
+    if (at >= until + ON_THE_WAY + lostIn(story.delays, until, at))
+      return `its window ended at ${clock(until)}`;
     const known = knowledge(story, event, set.vehicle ?? "", row);
     if (known === "now")
       return until === share.until ? null : `until ${clock(until)}, not ${clock(share.until)}`;
@@ -131,21 +135,27 @@ const oneExtraPerRestart: Rule = (story) =>
 /** A refresh is none. What says the same as the one before is news all the same where something else, that never went out, was decided between them. */
 function isExtra(story: Case, told: Told, before: Told | undefined): boolean {
   if (before === undefined || content(told) !== content(before)) return false;
-  if (told.set.id === before.set.id) return told.at - before.at < REFRESH - PATIENCE - story.lag;
+  if (told.set.id === before.set.id) {
+    const late = lostIn(story.delays, before.at - PATIENCE, before.at);
+    return told.at - before.at < REFRESH - ON_THE_WAY - late;
+  }
   const own = [...story.decisions.values()].filter(
     ({ charger }) => charger === story.decisions.get(told.set.id)?.charger,
   );
   return own[own.findIndex(({ command }) => command === told.set.id) - 1]?.command === before.set.id;
 }
 
-/** L1: at any boundary, and when a process ends, whoever had its patience to do it has done what held until then: starts, changes, releases. */
+/** L1: at any boundary, a while after it, and when a process ends, whoever had its patience to do it has done what held until then: starts, changes, releases. */
 const whoHadTimeDidIt: Rule = (story) =>
   [...story.told].flatMap(([charger, all]) => {
     const boundaries = story.expected.boundaries(charger);
-    const looks = [...boundaries, ...story.lives.map(({ endedAt }) => endedAt)];
-    const patience = PATIENCE + story.lag;
+    const looks = [
+      ...boundaries,
+      ...boundaries.map((boundary) => patienceAfter(story, boundary)),
+      ...story.lives.map(({ endedAt }) => endedAt),
+    ];
     return looks.flatMap((boundary) => {
-      const since = boundary - patience;
+      const since = patienceBefore(story, boundary);
       if (!story.lives.some((life) => wasUp(life, since, boundary))) return [];
       const within = [since, ...boundaries.filter((other) => other > since && other < boundary)];
       const wanted = story.expected.at(charger, since);
@@ -155,6 +165,14 @@ const whoHadTimeDidIt: Rule = (story) =>
       return wrong === null ? [] : [`${clock(boundary)} ${charger}: ${wrong}`];
     });
   });
+
+/** By when what had to be so from a moment on has been done. */
+const patienceAfter = ({ delays }: Case, moment: number): number =>
+  moment + PATIENCE + lostIn(delays, moment, moment + 2 * PATIENCE);
+
+/** Since when at the latest something had to be so, to have been done by then. */
+const patienceBefore = ({ delays }: Case, moment: number): number =>
+  moment - PATIENCE - lostIn(delays, moment - 2 * PATIENCE, moment);
 
 const wasUp = ({ readyAt, endedAt }: Span, from: number, until: number): boolean =>
   readyAt <= from && until <= endedAt;
@@ -188,17 +206,58 @@ const onlyWhatThePartnerSaid: Rule = ({ expected }) =>
     step === undefined ? [`${clock(at)} ${event}: the partner never said that`] : [],
   );
 
-/** A window counts as missed only where nobody was there to act in it (DESIGN 5.7), or knew of it long enough before its end. */
-const missedOnlyWhenAway: Rule = ({ rows, lives, lag, expected }) =>
-  rows.flatMap(({ kind, words, facts, event }) => {
+/** A window counts as missed only where nobody who knew of it was there for long enough to act in it (DESIGN 5.7). */
+const missedOnlyWhenAway: Rule = ({ rows, lives, delays, expected }) =>
+  rows.flatMap(({ kind, words, facts, event, vehicle }) => {
+    if (kind !== "missed") return [];
     const [from, until] = [momentIn(facts, "from"), momentIn(facts, "until")];
-    const patience = PATIENCE + lag;
-    const wasThere = until - from > patience && lives.some((life) => wasUp(life, from, until));
-    const isNews = expected.learned.some(
-      (known) => known.event === event && known.at <= until && until - known.at <= patience,
-    );
-    return kind === "missed" && wasThere && !isNews ? [words] : [];
+    const learned = expected.learned.filter((known) => known.event === event);
+    const asked = learned.findLastIndex(({ now }) => {
+      const share = now === null ? null : expected.share(now, vehicle ?? "");
+      return share?.from === from && share.until === until;
+    });
+    const known = learned[asked];
+    if (known === undefined) return [`${words} (nobody asked for that)`];
+    const next = learned[asked + 1]?.at ?? Number.POSITIVE_INFINITY;
+    const wasThere = lives.some(({ readyAt, endedAt }) => {
+      const [since, end] = [Math.max(readyAt, from, known.at), Math.min(endedAt, until, next)];
+      return end - since > PATIENCE + lostIn(delays, since, end);
+    });
+    return wasThere ? [words] : [];
   });
+
+/** S1: what is decided follows from what was known by then. Before a run has asked the partner, it starts nothing new. */
+const decidedByWhatWasKnown: Rule = (story) =>
+  each(story, (charger, { set }) => {
+    const row = story.decisions.get(set.id);
+    const life = row === undefined ? undefined : story.lives.findLast(({ startedAt }) => startedAt <= row.at);
+    if (row === undefined || life === undefined || row.at < life.readyAt) return null;
+    const expected = story.expected.at(charger, row.at, row.seq);
+    if (expected === null || isSame(standingOf({ ...set, until: null }, 0), expected)) return null;
+    return `it should have been ${standingInWords(expected)} by what was known`;
+  });
+
+/** DESIGN 5.7: after a start each charger that is held to something hears so, at once. */
+const toldAgainAfterAStart: Rule = (story) =>
+  [...story.told].flatMap(([charger, all]) =>
+    story.lives.slice(1).flatMap(({ startedAt, readyAt, endedAt }) => {
+      const by = patienceAfter(story, readyAt);
+      const last = all.findLast(({ at }) => at < startedAt)?.set;
+      if (by >= endedAt || last === undefined || last.kind === "release") return [];
+      if (last.until !== null && Date.parse(last.until) <= by) return [];
+      const isTold = all.some(({ at }) => at >= startedAt && at <= by);
+      return isTold ? [] : [`${charger} stood at ${last.id}, and was told nothing by ${clock(by)}`];
+    }),
+  );
+
+const steadyConnection: Rule = ({ lives }) =>
+  lives.flatMap(({ readyAt, endedAt, reconnects }, life) =>
+    reconnects > 1 && (endedAt - readyAt) / reconnects < LASTS
+      ? [`run ${life} connected ${reconnects + 1} times`]
+      : [],
+  );
+
+const plainAnswers: Rule = ({ oddAnswers }) => oddAnswers;
 
 const whole: Rule = ({ damage }) => (damage === null ? [] : [damage]);
 const nobodyFell: Rule = ({ lives }) => lives.flatMap(({ crashed }) => (crashed === null ? [] : [crashed]));
@@ -212,9 +271,13 @@ const RULES: readonly (readonly [sentence: string, rule: Rule])[] = [
   ["no charger refuses anything because it took something newer", nothingOldArrived],
   ["at most one extra message for each charger and restart", oneExtraPerRestart],
   ["what could be done was done: starts, changes, releases", whoHadTimeDidIt],
+  ["what is decided follows from what was known", decidedByWhatWasKnown],
+  ["who is held to something is told so again after a start", toldAgainAfterAStart],
+  ["a delivery is taken, or is to come again", plainAnswers],
   ["what was answered with 2xx is there", promisesKept],
   ["nothing is known that was never said", onlyWhatThePartnerSaid],
   ["missed is what nobody could act on", missedOnlyWhenAway],
+  ["a connection to the broker lasts", steadyConnection],
   ["the record is whole", whole],
   ["no process ends by itself", nobodyFell],
 ];

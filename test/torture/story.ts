@@ -1,6 +1,7 @@
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { Heard, SetPayload } from "../support/aFloor.ts";
 import type { Site, TrueEvent } from "../simulate/oracle.ts";
+import type { Delay } from "./delays.ts";
 
 /** A command as it came to a subscriber. Times are ms since the epoch, all by the one clock of the machine. */
 export interface Told {
@@ -41,6 +42,8 @@ export interface Story {
   readonly rows: readonly AuditRow[];
   /** Null: the chain of the record is whole, and no state was set aside. */
   readonly damage: string | null;
-  /** The longest that this process, which looks at the time of everything, or the last daemon, stood still, ms. */
-  readonly lag: number;
+  /** Deliveries that were answered with anything but 202 or 503, which is what there is to say. */
+  readonly oddAnswers: readonly string[];
+  /** What the machine had no time for: of this process, and of the depot's. */
+  readonly delays: readonly Delay[];
 }

@@ -8,6 +8,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 
 import { campaign, percentile } from "./campaign.ts";
+import { POINTS } from "./kills.ts";
 
 const KILLS_EACH = 8;
 
@@ -54,6 +55,11 @@ const [p50, p99] = [percentile(outcome.restarts, 50), percentile(outcome.restart
 say(
   `restart to first correct publish: p50 ${p50} ms, p99 ${p99} ms (${outcome.restarts.length} restarts, ${jobs * (depots + 1)} daemons at a time)`,
 );
-const failed = outcome.violations.length > 0;
+const unreached = POINTS.filter((point) => !outcome.kills.has(point));
+if (unreached.length > 0) say(`never killed at ${unreached.join(", ")}`);
+// A campaign that nothing happened in has shown nothing.
+const isEmpty = total === 0 || outcome.restarts.length === 0;
+if (isEmpty) say("no kill, or no restart that had anything to say");
+const failed = outcome.violations.length > 0 || isEmpty;
 say(`${failed ? "FAILED" : "ok"}: ${total} kills, ${outcome.violations.length} violations, seed ${seed}`);
 process.exitCode = failed ? 1 : 0;
