@@ -36,6 +36,7 @@ import type { Hint } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
 import { retention } from "./flow/retention.ts";
 import { partnerSources, startsAllowed } from "./flow/sources.ts";
+import { pickUp } from "./flow/startOver.ts";
 import { limited, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
@@ -154,7 +155,7 @@ export async function startApp(
     metrics.committed(tookMs / 1000, rows);
     actions.add(rows);
   };
-  depot.restore(remembered, now());
+  store.write(pickUp(depot, remembered, now()));
   const { aliveAt } = remembered;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,

@@ -7,6 +7,7 @@ import { Depot } from "./core/depot.ts";
 import { millis } from "./core/units.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
+import { pickUp } from "./flow/startOver.ts";
 import { limited } from "./flow/stop.ts";
 import { openState } from "./store/open.ts";
 import { wallClock } from "./wallClock.ts";
@@ -32,7 +33,7 @@ export async function releaseOffline(
     wallClock: wallClock(config.site.timezone, now),
     unsure: false,
   });
-  depot.restore(opened.remembered, now());
+  pickUp(depot, opened.remembered, now());
   const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
   if (held.length === 0) return { ok: true, words: "nothing was limited" };
   const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));

@@ -1,7 +1,8 @@
 import type { AuditEntry, Json } from "../core/audit.ts";
-import type { Delivery, Rejected } from "../core/delivery.ts";
+import type { Rejected } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
+import type { Instant } from "../core/units.ts";
 
 /** So many things of one delivery have a row of their own in the record; one more row stands for the rest (F12, F39). */
 const OWN_ROWS = 20;
@@ -9,12 +10,14 @@ const OWN_ROWS = 20;
 const MOST_KEPT = 1000;
 /** Ids named in the row that stands for the rest. */
 const MOST_NAMED = 50;
+/** Characters that are kept of what was set aside. */
+export const MOST_RAW = 4096;
 
 /** What could not be read: kept to be looked at, and on record. The same rubbish in every poll is told once. */
 export function quarantined(
   depot: Depot,
   rejected: readonly Rejected[],
-  { at, source }: Delivery,
+  { at, source }: { readonly at: Instant; readonly source: string },
 ): readonly Change[] {
   const fresh = rejected.filter((one) => depot.isFirstSight(one));
   const kept = fresh

@@ -1,10 +1,54 @@
 import { commandId, type CommandRecord } from "../core/control/command.ts";
+import { expand } from "../core/control/expand.ts";
+import type { KnownEvent } from "../core/control/known.ts";
 import type { Depot } from "../core/depot.ts";
-import type { Remembered } from "../core/ledger.ts";
+import type { Change, Remembered } from "../core/ledger.ts";
 import { after, type ChargerId, type Instant, seconds } from "../core/units.ts";
+import { MOST_RAW, quarantined } from "./quarantine.ts";
 
 /** After a failed commit everyone is looked at again so much later: soon, but not in circles. */
 const COMMIT_RETRY = seconds(5);
+
+/**
+ * What is stored becomes the picture. An event that brings out a bug, after an upgrade say, must not end the process
+ * with every start (F15): it is set aside and forgotten, so that the partner's next list brings it anew. Answers what is
+ * to be written of that.
+ */
+export function pickUp(depot: Depot, remembered: Remembered, now: Instant): readonly Change[] {
+  try {
+    depot.restore(remembered, now);
+    return [];
+  } catch (error) {
+    const broken = new Map(
+      remembered.events.flatMap((known) => {
+        const fault = faultOf(known, depot);
+        return fault === null ? [] : [[known, fault] as const];
+      }),
+    );
+    if (broken.size === 0) throw error;
+    depot.restore({ ...remembered, events: remembered.events.filter((known) => !broken.has(known)) }, now);
+    const rejected = [...broken].map(([known, reason]) => ({
+      kind: "rejected" as const,
+      id: known.id,
+      path: "",
+      reason: `a bug: this program cannot plan it (${reason})`,
+      raw: JSON.stringify(known).slice(0, MOST_RAW),
+    }));
+    return [
+      ...quarantined(depot, rejected, { at: now, source: "state" }),
+      ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
+    ];
+  }
+}
+
+function faultOf(known: KnownEvent, { expansion }: Depot): string | null {
+  try {
+    expand(known, expansion);
+    return null;
+  } catch (error) {
+    return String(error);
+  }
+}
 
 /**
  * Nothing of a failed commit was kept, so the picture becomes what is stored. `sent` holds each charger's record
@@ -16,7 +60,7 @@ export function startOver(
   sent: ReadonlyMap<ChargerId, CommandRecord>,
   now: Instant,
 ): void {
-  depot.restore(remembered, now);
+  pickUp(depot, remembered, now);
   for (const [charger, record] of depot.commands) {
     const was = sent.get(charger);
     if (was === undefined || commandId(was.command) !== commandId(record.command)) continue;

@@ -8,7 +8,7 @@ import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { MOST_DESCRIPTORS } from "../core/reporting/plan.ts";
 import { nowhere } from "./advance.ts";
-import { quarantined } from "./quarantine.ts";
+import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../core/units.ts";
 
 export interface Taking {
@@ -84,8 +84,6 @@ interface TakenNotice {
 }
 
 const NOBODY: ReadonlySet<VehicleId> = new Set();
-/** Characters that are kept of what was set aside. */
-const MOST_RAW = 4096;
 
 /**
  * An event that brings out a bug must not end the process: it would come back with every poll, and end it again (F15).

@@ -1,6 +1,58 @@
 import { expect, test } from "vitest";
 
+import type { KnownEvent } from "../../src/core/control/known.ts";
+import { Depot } from "../../src/core/depot.ts";
+import type { Remembered } from "../../src/core/ledger.ts";
+import { eventId, iso } from "../../src/core/units.ts";
+import { pickUp } from "../../src/flow/startOver.ts";
+import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
+
+const aPicture = (): Depot =>
+  new Depot({
+    chargers: [aCharger()],
+    vehicles: [aVehicle()],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 7,
+    wallClock: iso,
+    unsure: false,
+  });
+
+const remembered = (events: readonly KnownEvent[]): Remembered => ({
+  events,
+  commands: [],
+  holds: [],
+  duties: [],
+  outbox: [],
+  lookedAt: null,
+  recordedAt: null,
+  aliveAt: null,
+});
+
+test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
+  const depot = aPicture();
+  // As a later version may find what an earlier one has stored.
+  const broken: KnownEvent = JSON.parse(
+    JSON.stringify({ ...live(anEvent({ id: "EV-broken" })), revision: { event: { targets: [] } } }),
+  );
+  const changes = pickUp(depot, remembered([broken, live(anEvent())]), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-7731"]);
+  expect(depot.next()).toBeGreaterThanOrEqual(at("05:00"));
+  expect(changes.map(({ kind }) => kind)).toEqual(["quarantine", "audit", "eventForgotten"]);
+  expect(changes[0]).toMatchObject({
+    rejected: { id: "EV-broken", reason: expect.stringContaining("a bug: this program cannot plan it") },
+    source: "state",
+  });
+  expect(changes[2]).toEqual({ kind: "eventForgotten", id: eventId("EV-broken") });
+});
+
+test("a bug that no event brings out ends the start", () => {
+  const depot = aPicture();
+  const noCommands: Remembered = JSON.parse(JSON.stringify({ ...remembered([]), commands: null }));
+  expect(() => pickUp(depot, noCommands, at("04:00"))).toThrow(TypeError);
+});
 
 test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").pollingEvery("1h").running();

@@ -18,6 +18,7 @@ import type { Hint } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
 import { retention } from "../../src/flow/retention.ts";
 import { afterFirstFetch, partnerSources } from "../../src/flow/sources.ts";
+import { pickUp } from "../../src/flow/startOver.ts";
 import { type Opened, openState } from "../../src/store/open.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { Fetched as Asked } from "../../src/vtn/fetched.ts";
@@ -119,7 +120,7 @@ export function wired(setup: DepotSetup, world: World) {
     wallClock: wallClock(zone, now),
     unsure: setAside !== null,
   });
-  depot.restore(remembered, now());
+  store.write(pickUp(depot, remembered, now()));
   note("setpointd started");
 
   const charger$ = new Subject<ChargerMessage>();

@@ -79,11 +79,17 @@ function lookAt(desk: ReportDesk, known: KnownEvent, context: DeskContext): read
   const before = desk.seen.get(known.id);
   if (before === known) return [];
   desk.seen.set(known.id, known);
-  const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
-  return [
-    ...after.flatMap((duty) => takeUp(desk, duty, known, context)),
-    ...(known.kind === "live" ? dropped(desk, known) : []),
-  ];
+  try {
+    const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
+    return [
+      ...after.flatMap((duty) => takeUp(desk, duty, known, context)),
+      ...(known.kind === "live" ? dropped(desk, known) : []),
+    ];
+  } catch (error) {
+    // An event that brings out a bug must not end the process with every start (F15), nor its reports in silence (L3).
+    const reason = `a bug: this program cannot plan it (${String(error)})`;
+    return openDuties(desk, known).map((duty) => close(desk, duty, "flagged", reason));
+  }
 }
 
 /** One duty for each descriptor; those beyond the most that are answered share one. */

@@ -56,6 +56,19 @@ test("each descriptor of an event has its next report, and nothing of it has to 
   expect(lookAtEvents(desk, events, context())).toEqual([]);
 });
 
+test("F15 L3: an event that brings out a bug has its descriptors flagged, and others are planned", () => {
+  const desk = reportDesk();
+  const other = live(anAsk({}), { id: eventId("EV-2") });
+  const concernsUs: DeskContext["concernsUs"] = (revision) => {
+    if (revision === other.revision) return true;
+    throw new TypeError("what is this?");
+  };
+  const flagged = lookAtEvents(desk, knownAs(live(anAsk({}, {})), other), context({ concernsUs }));
+  const why = "flagged a bug: this program cannot plan it (TypeError: what is this?)";
+  expect(flagged.map(inWords)).toEqual([`EV-7731/0 ${why}`, `EV-7731/1 ${why}`]);
+  expect(upcoming(desk)).toHaveLength(1);
+});
+
 test("reports are named when they are due, and not again until they are handed over", () => {
   const desk = reportDesk();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
@@ -161,7 +174,11 @@ test("a new revision replaces the schedule, what was handed over stays handed ov
   lookAtEvents(desk, knownAs(live(anAsk(counts, {}))), context());
   hand(desk, "EV-7731/0");
   const shorter = aReportedEvent(counts, { duration: minutes(32), revision: at("12:20") });
-  const flagged = lookAtEvents(desk, knownAs(live(shorter, { receivedAt: at("12:20") })), context());
+  const flagged = lookAtEvents(
+    desk,
+    knownAs(live(shorter, { receivedAt: at("12:20"), descriptors: 2 })),
+    context(),
+  );
   expect(flagged.map(inWords)).toEqual(["EV-7731/1 flagged the event does not ask for it any more"]);
   expect(upcoming(desk)).toEqual(["EV-7731/0/1 at 12:20:00"]);
   expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/0"]);
