@@ -16,6 +16,10 @@ export class SeenRecord {
   readonly #decisions = new Map<string, AuditRow>();
   /** Windows that were acted on, or said to be missed. */
   readonly #accounted = new Set<string>();
+  /** When those began that were said to be missed, ms since the epoch. */
+  readonly #missedFrom = new Map<string, number>();
+  /** Windows that were said to be missed by a clock that was ahead, and lay ahead again once it was set back. */
+  readonly #aheadAgain = new Set<string>();
   readonly #rowsAfter: (seq: number) => readonly AuditRow[];
   #lastSeq = 0;
 
@@ -36,7 +40,21 @@ export class SeenRecord {
       if (row.kind === "event") this.#taken(row);
       else if (row.kind === "decision") this.#decided(row);
       else if (row.kind === "missed") this.#missed(row);
+      else if (row.kind === "daemon") this.#heardOfItself(row);
     }
+  }
+
+  /**
+   * Only the run that saw the clock go back knows what it had said to be missed before. For the next one a window that
+   * lay ahead again is a window like any other: it may well say so once more, but never nothing.
+   */
+  #heardOfItself({ at, words, facts }: AuditRow): void {
+    const jump = memberOf(facts, "jumpMs");
+    if (typeof jump === "number" && jump < 0)
+      for (const [key, from] of this.#missedFrom) if (from > at) this.#aheadAgain.add(key);
+    if (!words.startsWith("setpointd started")) return;
+    for (const key of this.#aheadAgain) this.#accounted.delete(key);
+    this.#aheadAgain.clear();
   }
 
   #taken({ event, facts }: AuditRow): void {
@@ -52,7 +70,9 @@ export class SeenRecord {
     const winner = memberOf(row.facts, "winner") ?? null;
     if (winner === null) return;
     this.limited.add(row.charger);
-    this.#accounted.add(windowOf(row, winner));
+    const key = windowOf(row, winner);
+    this.#accounted.add(key);
+    this.#aheadAgain.delete(key);
   }
 
   /** That a vehicle is nowhere is said at a moment of the window, and is no word on the rest of it. */
@@ -62,6 +82,8 @@ export class SeenRecord {
     const key = windowOf(row, row.facts);
     if (this.#accounted.has(key)) this.wrong ??= row.words;
     this.#accounted.add(key);
+    const from = memberOf(row.facts, "from");
+    if (typeof from === "string") this.#missedFrom.set(key, Date.parse(from));
   }
 }
 
