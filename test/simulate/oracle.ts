@@ -75,9 +75,7 @@ export interface Share {
 export function shareOf({ plan }: TrueEvent, vehicle: string, site: Site): Share | null {
   if (plan.ask.kind === "unknown" || plan.duration === 0 || !plan.vehicles.includes(vehicle)) return null;
   const start = site.midnight + plan.start;
-  const message = JSON.stringify([plan.id, vehicle, wireStart(plan, site), plan.spread]);
-  const digest = createHmac("sha256", site.siteKey).update(message).digest();
-  const fraction = digest.readUIntBE(0, 6) / 2 ** 48;
+  const fraction = fractionOf(plan, vehicle, site);
   if (site.knobs.randomizedEnd === "shift") {
     const from = start + Math.floor(fraction * (plan.spread + 1));
     return { from, until: from + plan.duration };
@@ -85,6 +83,13 @@ export function shareOf({ plan }: TrueEvent, vehicle: string, site: Site): Share
   const from = start + Math.floor(fraction * (Math.min(plan.spread, plan.duration) + 1));
   const until = start + plan.duration;
   return from < until ? { from, until } : null;
+}
+
+/** Where in the spread of an event a vehicle stands, in [0, 1) (DESIGN 5.3). */
+export function fractionOf(plan: PlannedEvent, vehicle: string, site: Site): number {
+  const message = JSON.stringify([plan.id, vehicle, wireStart(plan, site), plan.spread]);
+  const digest = createHmac("sha256", site.siteKey).update(message).digest();
+  return digest.readUIntBE(0, 6) / 2 ** 48;
 }
 
 /** The vehicle that counts as being on a charger, by what the chargers said last (DESIGN 5.5). */

@@ -1,5 +1,12 @@
 import { factOf, type Json } from "../../src/core/audit.ts";
-import { type Share, shareOf, shouldHold, type Standing, type TrueEvent } from "../simulate/oracle.ts";
+import {
+  fractionOf,
+  type Share,
+  shareOf,
+  shouldHold,
+  type Standing,
+  type TrueEvent,
+} from "../simulate/oracle.ts";
 import type { SetPayload } from "../support/aFloor.ts";
 import type { Story } from "./story.ts";
 
@@ -13,6 +20,11 @@ interface Learned {
   readonly step: number | undefined;
   readonly now: TrueEvent | null;
   readonly before: TrueEvent | null;
+}
+
+/** What is left for one vehicle of a revision that was replaced or withdrawn while it acted on it (DESIGN 5.2). */
+interface Tail extends Share {
+  readonly event: TrueEvent;
 }
 
 const LONGEST_TAIL = 600_000;
@@ -50,49 +62,87 @@ export class Expected {
     return share;
   };
 
-  /**
-   * By what is recorded before row `seq`. Null: an edit or a withdrawal has cut something short, and the vehicle may or
-   * may not have been released yet.
-   */
-  at(charger: string, moment: number, seq = Number.POSITIVE_INFINITY): Standing | null {
+  /** By what is recorded before row `seq`. */
+  at(charger: string, moment: number, seq = Number.POSITIVE_INFINITY): Standing {
     const { site } = this.#story;
     const planned = site.chargers.find(({ id }) => id === charger);
     const vehicle = site.vehicles.find((candidate) => candidate.charger === charger);
     if (planned === undefined || vehicle === undefined) return { kind: "free" };
     const past = this.learned.filter((known) => known.at <= moment && known.seq < seq);
-    if (past.some((change) => this.#isTail(change, vehicle.id, moment))) return null;
-    const known = new Map(past.map(({ event, now }) => [event, now]));
-    const live = [...known.values()].filter((event) => event !== null);
-    return shouldHold(planned, vehicle, live, site, moment, this.share);
+    const byEvent = [...Map.groupBy(past, ({ event }) => event).values()];
+    const live = byEvent.flatMap((changes) => changes.at(-1)?.now ?? []);
+    const left = new Map(
+      byEvent.flatMap((changes) => {
+        const tail = this.#tailAfter(changes, vehicle.id);
+        // Of its own, so that what counts and what is left of it cannot be taken for each other.
+        return tail === null ? [] : [[{ ...tail.event }, tail] as const];
+      }),
+    );
+    return shouldHold(
+      planned,
+      vehicle,
+      [...live, ...left.keys()],
+      site,
+      moment,
+      (event, id) => left.get(event) ?? this.share(event, id),
+    );
+  }
+
+  /** What is left of an event by what is recorded before row `seq`; null: nothing. */
+  tailOf(event: string, vehicle: string, seq: number): Tail | null {
+    const changes = this.learned.filter((known) => known.event === event && known.seq < seq);
+    return this.#tailAfter(changes, vehicle);
   }
 
   /** Every moment at which it can change for this charger, in order. */
   boundaries(charger: string): readonly number[] {
     const vehicle = this.#story.site.vehicles.find((candidate) => candidate.charger === charger);
     if (vehicle === undefined) return [];
-    const moments = this.learned.flatMap((change) => {
-      const share = change.now === null ? null : this.share(change.now, vehicle.id);
-      const tail = this.tailOf(change, vehicle.id);
-      return [
-        change.at,
-        ...(share === null ? [] : [share.from, share.until]),
-        ...(tail === null ? [] : [tail]),
-      ];
-    });
+    const moments = [...Map.groupBy(this.learned, ({ event }) => event).values()].flatMap((changes) =>
+      changes.flatMap(({ at, now }, index) => {
+        const share = now === null ? null : this.share(now, vehicle.id);
+        const tail = this.#tailAfter(changes.slice(0, index + 1), vehicle.id);
+        return [
+          at,
+          ...(share === null ? [] : [share.from, share.until]),
+          ...(tail === null ? [] : [tail.from, tail.until]),
+        ];
+      }),
+    );
     return [...new Set(moments)].toSorted((a, b) => a - b);
   }
 
-  /** Until when at most a vehicle is held by what this change has replaced; null: it was not (DESIGN 5.2). */
-  tailOf({ at, before }: Learned, vehicle: string): number | null {
-    if (before === null) return null;
-    const share = this.share(before, vehicle);
-    if (share === null || at < share.from || share.until <= at) return null;
-    return Math.min(share.until, at + Math.min(before.plan.spread, LONGEST_TAIL));
+  /**
+   * After all that was learned of one event, in order: a vehicle that acted on what was replaced is released at its own
+   * end or at T + u x min(spread, 10 min), if the next revision has nothing else for it until then.
+   */
+  #tailAfter(changes: readonly Learned[], vehicle: string): Tail | null {
+    let tail: Tail | null = null;
+    let since = Number.NEGATIVE_INFINITY;
+    for (const { at, before } of changes) {
+      const share = before === null ? null : this.share(before, vehicle);
+      if (before !== null && share !== null && share.from <= at) {
+        // What came in time for this vehicle took over from what was left.
+        if (since < share.until) tail = null;
+        if (at < share.until) tail = { event: before, from: at, until: this.#release(before, vehicle, at) };
+      }
+      since = at;
+    }
+    const next = changes.at(-1)?.now ?? null;
+    const share = next === null ? null : this.share(next, vehicle);
+    if (tail === null || share === null) return tail;
+    const beside: Tail =
+      since < share.until
+        ? { ...tail, until: Math.min(tail.until, share.from) }
+        : { ...tail, from: Math.max(tail.from, share.until) };
+    return beside.from < beside.until ? beside : null;
   }
 
-  #isTail(change: Learned, vehicle: string, moment: number): boolean {
-    const tail = this.tailOf(change, vehicle);
-    return tail !== null && change.at <= moment && moment < tail;
+  #release(event: TrueEvent, vehicle: string, at: number): number {
+    const { site } = this.#story;
+    const spread = Math.min(event.plan.spread, LONGEST_TAIL);
+    const own = this.share(event, vehicle)?.until ?? at;
+    return Math.min(own, at + Math.floor(fractionOf(event.plan, vehicle, site) * spread));
   }
 }
 

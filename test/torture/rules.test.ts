@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { Json } from "../../src/core/audit.ts";
 import { chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
+import { fractionOf } from "../simulate/oracle.ts";
 import type { SetPayload } from "../support/aFloor.ts";
 import { violations } from "./rules.ts";
 import type { Story, Told } from "./story.ts";
@@ -148,6 +149,43 @@ function missing(start: number, duration: number, found: number): Partial<Story>
 
 test("a window that was heard of in its last second may be missed", () => {
   expect(violations({ ...good, ...missing(-60_000, 20_500, -39_000) })).toEqual([]);
+});
+
+/** Withdrawn 40 s after its start, with a spread of 10 s: when its vehicle starts and is let go of, and the story of it. */
+function withdrawnInTheMiddle(releasedAt: (moment: number) => number): Story {
+  const [said] = good.history.get("EV-1") ?? [];
+  if (said == null) throw new Error("nothing was said");
+  const spread = 10_000;
+  const plan = { ...said.plan, spread };
+  const offset = fractionOf(plan, "veh-1", good.site);
+  const from = START + Math.floor(offset * (spread + 1));
+  const withdrawn = START + 40_000;
+  const release = releasedAt(withdrawn + Math.floor(offset * spread));
+  const until = new Date(from + MINUTE).toISOString();
+  return {
+    ...good,
+    history: new Map([["EV-1", [{ ...said, plan }, null]]]),
+    ...telling(
+      command(1, "current", from + 10, { until }),
+      command(1, "current", START + 32_010, { until }),
+      command(2, "release", release + 10),
+    ),
+    rows: [
+      ...good.rows.slice(0, 1),
+      aRow("decision", from + 1, "7-1", null),
+      aRow("event", withdrawn, null, { outcome: "withdrawn" }),
+      aRow("decision", release + 1, "7-2", null),
+    ],
+  };
+}
+
+test("what is withdrawn is released at its vehicle's own moment, no sooner and no later", () => {
+  const onTime = withdrawnInTheMiddle((moment) => moment);
+  expect(violations(onTime)).toEqual([]);
+  const atOnce = withdrawnInTheMiddle(() => START + 40_001);
+  expect(violations(atOnce).join()).toContain("follows from what was known");
+  const late = withdrawnInTheMiddle((moment) => moment + 3_000);
+  expect(violations(late).join()).toContain("what could be done was done");
 });
 
 test("what the machine had no time for is nobody's fault, and only then", () => {

@@ -67,27 +67,24 @@ const inItsWindow: Rule = (story) =>
     const until = set.until === null ? share.until : Date.parse(set.until);
     if (at >= until + ON_THE_WAY + lostIn(story.delays, until, at))
       return `its window ended at ${clock(until)}`;
-    const known = knowledge(story, event, set.vehicle ?? "", row);
-    if (known === "now")
-      return until === share.until ? null : `until ${clock(until)}, not ${clock(share.until)}`;
-    return known === "lately" && until <= share.until ? null : "what it stands on was not known then";
+    const ends = endKnown(story, event, set.vehicle ?? "", row);
+    if (ends === null) return "what it stands on was not known then";
+    return set.until === null || until === ends ? null : `until ${clock(until)}, not ${clock(ends)}`;
   });
 
-/** Whether a depot stood on this revision when it decided, or on what was left of it. */
-function knowledge(
+/** Until when a depot could stand on this revision, or on what was left of it, when it decided; null: it could not. */
+function endKnown(
   { expected }: Case,
   event: TrueEvent,
   vehicle: string,
   decision: AuditRow | undefined,
-): "now" | "lately" | "no" {
-  if (decision === undefined) return "no";
-  const past = expected.learned.filter((known) => known.event === event.plan.id && known.seq < decision.seq);
-  if (past.at(-1)?.now === event) return "now";
-  const isLeft = past.some((change) => {
-    const tail = change.before === event ? expected.tailOf(change, vehicle) : null;
-    return tail !== null && decision.at <= tail;
-  });
-  return isLeft ? "lately" : "no";
+): number | null {
+  if (decision === undefined) return null;
+  const { seq, at } = decision;
+  const last = expected.learned.findLast((known) => known.event === event.plan.id && known.seq < seq);
+  if (last?.now === event) return expected.share(event, vehicle)?.until ?? null;
+  const tail = expected.tailOf(event.plan.id, vehicle, seq);
+  return tail?.event === event && at < tail.until ? tail.until : null;
 }
 
 /** S5. */
@@ -159,7 +156,7 @@ const whoHadTimeDidIt: Rule = (story) =>
       if (!story.lives.some((life) => wasUp(life, since, boundary))) return [];
       const within = [since, ...boundaries.filter((other) => other > since && other < boundary)];
       const wanted = story.expected.at(charger, since);
-      if (wanted === null || !within.every((moment) => isWanted(story, charger, moment, wanted))) return [];
+      if (!within.every((moment) => isWanted(story, charger, moment, wanted))) return [];
       const last = all.findLast(({ at }) => at < boundary)?.set;
       const wrong = missing(last, wanted, boundary - 1);
       return wrong === null ? [] : [`${clock(boundary)} ${charger}: ${wrong}`];
@@ -177,10 +174,8 @@ const patienceBefore = ({ delays }: Case, moment: number): number =>
 const wasUp = ({ readyAt, endedAt }: Span, from: number, until: number): boolean =>
   readyAt <= from && until <= endedAt;
 
-function isWanted({ expected }: Case, charger: string, moment: number, wanted: Standing): boolean {
-  const then = expected.at(charger, moment);
-  return then !== null && isSame(then, wanted);
-}
+const isWanted = ({ expected }: Case, charger: string, moment: number, wanted: Standing): boolean =>
+  isSame(expected.at(charger, moment), wanted);
 
 function missing(last: Told["set"] | undefined, wanted: Standing, moment: number): string | null {
   const standing = standingOf(last, moment);
@@ -233,7 +228,7 @@ const decidedByWhatWasKnown: Rule = (story) =>
     const life = row === undefined ? undefined : story.lives.findLast(({ startedAt }) => startedAt <= row.at);
     if (row === undefined || life === undefined || row.at < life.readyAt) return null;
     const expected = story.expected.at(charger, row.at, row.seq);
-    if (expected === null || isSame(standingOf({ ...set, until: null }, 0), expected)) return null;
+    if (isSame(standingOf({ ...set, until: null }, 0), expected)) return null;
     return `it should have been ${standingInWords(expected)} by what was known`;
   });
 
