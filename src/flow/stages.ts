@@ -5,7 +5,7 @@ import type { Change, Committed } from "../core/ledger.ts";
 import { chargerState } from "../core/site/chargerState.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
-import { advance, nowhere } from "./advance.ts";
+import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
@@ -82,6 +82,29 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     if (came.ok && record !== undefined) sent.set(charger, record);
   };
 
+  /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
+  const advance = (): readonly Touch[] => {
+    const before = clock;
+    clock = { wall: ports.now(), monotonic: ports.monotonic() };
+    const jump = jumpBetween(before, clock);
+    const { lookedAt } = depot;
+    const changed = jump < 0 ? depot.replan(clock.wall) : [];
+    ports.write(changed.map((known) => ({ kind: "event", known })));
+    const { touched, changes, late } = advanced(depot, clock.wall);
+    ports.write(changes);
+    // What had begun by then is on record: whoever starts next has not missed it.
+    if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
+    const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
+    ports.write(fallen.changes);
+    for (const words of fallen.warnings) ports.warn(words);
+    if (jump !== 0) {
+      ports.write([jumped(jump, clock.wall)]);
+      return touchesOf(depot.chargers.keys());
+    }
+    for (const lateBy of late) ports.started(lateBy);
+    return touchesOf(touched);
+  };
+
   return {
     /** Intake and expansion. Each delivery is settled after the commit, which holds the look that follows as well. */
     take(arrivals: readonly Arrival[]): readonly Touch[] {
@@ -102,28 +125,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(touched);
     },
 
-    /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
-    advance(): readonly Touch[] {
-      const before = clock;
-      clock = { wall: ports.now(), monotonic: ports.monotonic() };
-      const jump = jumpBetween(before, clock);
-      const { lookedAt } = depot;
-      const changed = jump < 0 ? depot.replan(clock.wall) : [];
-      ports.write(changed.map((known) => ({ kind: "event", known })));
-      const { touched, changes, late } = advance(depot, clock.wall);
-      ports.write(changes);
-      // What had begun by then is on record: whoever starts next has not missed it.
-      if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
-      const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
-      ports.write(fallen.changes);
-      for (const words of fallen.warnings) ports.warn(words);
-      if (jump !== 0) {
-        ports.write([jumped(jump, clock.wall)]);
-        return touchesOf(depot.chargers.keys());
-      }
-      for (const lateBy of late) ports.started(lateBy);
-      return touchesOf(touched);
-    },
+    advance,
 
     hear(message: ChargerMessage): readonly Touch[] {
       const { changes, touched, warning } = hear(depot, message, ports.now());
@@ -146,6 +148,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
 
     allowStarts(): readonly Touch[] {
       depot.startsAllowed = true;
+      // A clock that is believed again may be back by hours, and right again before anything else looks at the time.
+      advance();
       ports.write(nowhere(depot, depot.vehicles.keys(), ports.now()));
       return touchesOf(depot.chargers.keys());
     },

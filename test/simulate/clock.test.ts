@@ -114,6 +114,20 @@ test("F20 F21: a clock that was ahead for a while has not used up the window tha
   expect(missed).toHaveLength(1);
 });
 
+test("F21: a clock that was back, believed for want of a better one, and right again at once leaves nobody unstarted (seed 20261444)", async () => {
+  const { told, missed } = await played(asked("E1", "10:01", "12:00"), {
+    kind: "clock",
+    at: time("09:57:20"),
+    by: -45 * MINUTE,
+    lasts: 5 * MINUTE + 20_000,
+  });
+  expect(told).toEqual([
+    expect.stringMatching(/^10:0[23]:\d\d\.\d+ bay-01 10 A for E1$/),
+    "12:00:00.000 bay-01 free for E1",
+  ]);
+  expect(missed).toEqual([]);
+});
+
 test("F10 F27: a machine that slept acts on what is still open, ends what is over, and has missed the rest", async () => {
   const { told, missed } = await played(
     asked("E1", "08:00", "09:00"),
