@@ -11,26 +11,29 @@ export class ActionLog implements Disposable {
   #rows: (readonly AuditEntry[])[] = [];
   #bell: NodeJS.Timeout | undefined;
 
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  add(rows: readonly AuditEntry[]): void {
-    this.#rows.push(rows);
-    this.#bell ??= setTimeout(() => this.#write(), LINES_AFTER_MS);
-  }
-
-  /** Writes what is left. */
-  [Symbol.dispose](): void {
-    this.#write();
-  }
-
-  #write(): void {
+  readonly #write = (): void => {
     clearTimeout(this.#bell);
     this.#bell = undefined;
     const rows = this.#rows.flat();
     this.#rows = [];
     for (const row of rows) logRow(this.#log, row);
+  };
+
+  constructor(log: Logger) {
+    this.#log = log;
+    // A bug ends the process at once; before the log itself is written out for the last time.
+    process.prependOnceListener("exit", this.#write);
+  }
+
+  add(rows: readonly AuditEntry[]): void {
+    this.#rows.push(rows);
+    this.#bell ??= setTimeout(this.#write, LINES_AFTER_MS);
+  }
+
+  /** Writes what is left. */
+  [Symbol.dispose](): void {
+    process.removeListener("exit", this.#write);
+    this.#write();
   }
 }
 

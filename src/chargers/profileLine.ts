@@ -249,7 +249,8 @@ export class ProfileLine implements Line {
   #pauseBefore(before: Desired | null): Pause {
     if (this.#pause !== null) return this.#pause;
     if (before?.kind === "pause") return "told";
-    return this.#standing.paused === true ? "ending" : "none";
+    // What ended a pause may have got lost with the last run of ours; nobody is paused where nobody is.
+    return this.#standing.paused === true && this.#standing.plugged !== false ? "ending" : "none";
   }
 
   /** As it was switched by us, as far as that counts for what comes. */

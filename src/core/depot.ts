@@ -143,7 +143,7 @@ export class Depot {
     this.agenda = new Agenda();
     // A clock that was set back since: what it has still ahead of it was not looked at.
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
-    for (const known of remembered.events) this.remember(known, this.lookedAt);
+    for (const known of remembered.events) this.remember(broughtBack(known, now), this.lookedAt);
     this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
     for (const record of remembered.commands) {
       const neverSent = record.progress === "observed" && this.settings.mode === "drive";

@@ -15,10 +15,13 @@ const COMMIT_RETRY = seconds(5);
  * to be written of that.
  */
 export function pickUp(depot: Depot, remembered: Remembered, now: Instant): readonly Change[] {
+  const { agenda } = depot;
   try {
     depot.restore(remembered, now);
     return [];
   } catch (error) {
+    // Half of a plan is nothing to carry over from.
+    depot.agenda = agenda;
     const broken = new Map(
       remembered.events.flatMap((known) => {
         const fault = faultOf(known, depot);

@@ -386,8 +386,21 @@ test("released, a make that limits itself shows by its limit only that it is fre
   expect(box.picture()?.limitA).toBe(10);
   const raised = goE();
   await raised.told(RELEASE, { kind: "power", watts: watts(18_600) });
-  raised.hears("go-eCharger/1/acu", 26);
-  expect(raised.picture()?.limitA).toBe(26);
+  // What it allows has others in it too, and is nothing where nobody is.
+  raised.hears("go-eCharger/1/acu", 0);
+  expect(raised.picture()).not.toHaveProperty("limitA");
+  raised.hears("go-eCharger/1/amp", 32);
+  expect(raised.picture()?.limitA).toBe(32);
+});
+
+test("where nobody is, a charger that says it is paused takes a release, and is not told to go on", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/1/car", 1);
+  charger.hears("go-eCharger/1/alw", false);
+  expect((await charger.told(A(10))).join()).not.toContain("frc/set 2");
+  await charger.told(RELEASE, A(10));
+  charger.hears("go-eCharger/1/amp", 32);
+  expect(charger.acks().at(-1)).toBe("true null");
 });
 
 test("what waited at the broker tells how things stand, but measures nothing", () => {

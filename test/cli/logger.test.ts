@@ -1,11 +1,12 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
 const LOGGER = new URL("../../src/cli/logger.ts", import.meta.url).href;
+const ACTION_LOG = new URL("../../src/actionLog.ts", import.meta.url).href;
 
 /** Runs it in a process of its own, whose output is no terminal; what it wrote, by line. */
 const said = (script: string): readonly string[] =>
-  execFileSync(
+  spawnSync(
     process.execPath,
     [
       "--input-type=module",
@@ -14,7 +15,7 @@ const said = (script: string): readonly string[] =>
     ],
     { maxBuffer: 2 ** 24 },
   )
-    .toString()
+    .stdout.toString()
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line).msg);
@@ -29,4 +30,10 @@ test("what was logged in the turn in which the process ends is written", () => {
 test("lines keep their order, however many a turn has", () => {
   const lines = said(`for (let n = 0; n < 20_000; n += 1) log.info(String(n)); log.fatal("last");`);
   expect(lines).toEqual([...Array.from({ length: 20_000 }, (_, n) => String(n)), "last"]);
+});
+
+test("the lines of the last commit are written when a bug ends the process", () => {
+  const row = `{ kind: "decision", charger: null, vehicle: null, event: null, command: null, words: "the last", facts: null }`;
+  const script = `const { ActionLog } = await import("${ACTION_LOG}"); new ActionLog(log).add([${row}]); process.exit(1);`;
+  expect(said(script)).toEqual(["the last"]);
 });

@@ -4,6 +4,7 @@ import type { KnownEvent } from "../../src/core/control/known.ts";
 import { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
 import { eventId, iso } from "../../src/core/units.ts";
+import { advance } from "../../src/flow/advance.ts";
 import { pickUp } from "../../src/flow/startOver.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -31,12 +32,13 @@ const remembered = (events: readonly KnownEvent[]): Remembered => ({
   aliveAt: null,
 });
 
+/** As a later version may find what an earlier one has stored. */
+const broken: KnownEvent = JSON.parse(
+  JSON.stringify({ ...live(anEvent({ id: "EV-broken" })), revision: { event: { targets: [] } } }),
+);
+
 test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
   const depot = aPicture();
-  // As a later version may find what an earlier one has stored.
-  const broken: KnownEvent = JSON.parse(
-    JSON.stringify({ ...live(anEvent({ id: "EV-broken" })), revision: { event: { targets: [] } } }),
-  );
   const changes = pickUp(depot, remembered([broken, live(anEvent())]), at("04:00"));
   expect([...depot.known.keys()]).toEqual(["EV-7731"]);
   expect(depot.next()).toBeGreaterThanOrEqual(at("05:00"));
@@ -46,6 +48,13 @@ test("F15: a stored event that brings out a bug is set aside and forgotten, and 
     source: "state",
   });
   expect(changes[2]).toEqual({ kind: "eventForgotten", id: eventId("EV-broken") });
+});
+
+test("F15: beside an event that brings out a bug, what was acted on before the start is not missed", () => {
+  const depot = aPicture();
+  const stored = { ...remembered([live(anEvent()), broken]), lookedAt: at("05:30") };
+  pickUp(depot, stored, at("07:00"));
+  expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
 });
 
 test("a bug that no event brings out ends the start", () => {

@@ -22,13 +22,15 @@ export const withoutMeasurements = (means: Means): Means =>
 
 /**
  * All that stands of what a charger told, for holding it against what it was told. A limit that a charger only repeats
- * counts where it tells no other. Released, many makes limit themselves: then a limit shows only that it is free.
+ * counts where it tells no other. Released, many makes limit themselves: then a limit shows only that it is free, but
+ * for one that we have raised and that the charger repeats.
  */
 export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: Instant): Telemetry {
   const { limitA = null, ...all } = telemetryOf(standing, {}, bound.electrics.phases, at);
-  const limit = limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);
-  const shows =
-    limit !== null && (told?.desired.kind !== "release" || showsRelease(limit, told.before, bound));
+  const isRelease = told?.desired.kind === "release";
+  const raised = isRelease && bound.profile.releaseKeepsLimit ? (standing.requestedA ?? null) : null;
+  const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);
+  const shows = limit !== null && (!isRelease || raised !== null || showsRelease(limit, told.before, bound));
   return shows ? { ...all, limitA: limit } : all;
 }
 
@@ -36,8 +38,7 @@ const isLevel = (desired: Desired | undefined): boolean =>
   desired?.kind === "current" || desired?.kind === "power";
 
 function showsRelease(limit: number, before: Desired | null, bound: Bound): boolean {
-  const { actions, releaseKeepsLimit } = bound.profile;
-  if (releaseKeepsLimit || placeholdersIn(actions.release).includes("maxCurrent")) return true;
+  if (placeholdersIn(bound.profile.actions.release).includes("maxCurrent")) return true;
   const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
   return limit > held;
 }
@@ -80,7 +81,8 @@ export function confirmation(desired: Desired, standing: Means, bound: Bound): t
     case "pause":
       return standing.paused === true || seen === 0 ? true : null;
     case "release":
-      if (standing.paused === true) return null;
+      // Some say that they are paused as long as nobody is there.
+      if (standing.paused === true && standing.plugged !== false) return null;
       return seen === null || (typeof seen === "number" && seen >= maxCurrent(bound) - tolerance - 1e-6)
         ? true
         : null;
