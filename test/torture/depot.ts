@@ -130,8 +130,9 @@ export class TorturedDepot implements AsyncDisposable {
     return {
       site,
       history,
-      lives: this.lives.map(({ startedAt, readyAt, endedAt, crashed, reconnects }) => ({
+      lives: this.lives.map(({ startedAt, connectedAt, readyAt, endedAt, crashed, reconnects }) => ({
         startedAt,
+        connectedAt,
         readyAt,
         endedAt,
         crashed,

@@ -73,10 +73,12 @@ export class Life {
 
   /** From when on it had all that it needs: its listeners, the broker, and one answer of the partner. */
   get readyAt(): number {
-    const times = ["setpointd is up", "broker connected", "the partner answers"].map(
-      (words) => this.#said(words)?.["time"],
-    );
-    return Math.max(...times.map((time) => (typeof time === "number" ? time : Number.POSITIVE_INFINITY)));
+    return Math.max(this.#saidAt("setpointd is up"), this.connectedAt, this.#saidAt("the partner answers"));
+  }
+
+  /** From when on it could send. */
+  get connectedAt(): number {
+    return this.#saidAt("broker connected");
   }
 
   /** Waits for the moment that was planned, and makes sure of it. */
@@ -98,6 +100,11 @@ export class Life {
 
   #said(words: string): LogLine | undefined {
     return this.lines.find(({ msg }) => msg.startsWith(words));
+  }
+
+  #saidAt(words: string): number {
+    const time = this.#said(words)?.["time"];
+    return typeof time === "number" ? time : Number.POSITIVE_INFINITY;
   }
 
   #read(text: string): void {

@@ -97,6 +97,7 @@ const good: Story = {
   lives: [
     {
       startedAt: START - MINUTE,
+      connectedAt: START - 51_000,
       readyAt: START - 50_000,
       endedAt: START + 30_000,
       crashed: null,
@@ -104,6 +105,7 @@ const good: Story = {
     },
     {
       startedAt: START + 30_000,
+      connectedAt: START + 31_500,
       readyAt: START + 32_000,
       endedAt: START + 5 * MINUTE,
       crashed: null,
@@ -186,6 +188,24 @@ test("what is withdrawn is released at its vehicle's own moment, no sooner and n
   expect(violations(atOnce).join()).toContain("follows from what was known");
   const late = withdrawnInTheMiddle((moment) => moment + 3_000);
   expect(violations(late).join()).toContain("what could be done was done");
+});
+
+test("what a run sent last may be heard when the next one has begun", () => {
+  const last = command(1, "current", START + 30_002);
+  const lives = good.lives.map((life) => ({ ...life, reconnects: 0 }));
+  const [first, second] = lives;
+  if (first === undefined || second === undefined) throw new Error("two runs");
+  const between = {
+    ...second,
+    startedAt: START + 20_000,
+    connectedAt: START + 21_000,
+    readyAt: START + 21_000,
+    endedAt: START + 30_000,
+  };
+  const three = [{ ...first, endedAt: START + 20_000 }, between, second];
+  expect(violations({ ...good, lives: three, ...telling(asked, last, again, freed) }).join()).not.toContain(
+    "twice",
+  );
 });
 
 test("what the machine had no time for is nobody's fault, and only then", () => {

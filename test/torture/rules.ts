@@ -118,16 +118,19 @@ const content = ({ set: { kind, value, until, vehicle, event } }: Told): string 
 
 /** The re-assertion after a start, or a return of the broker, is one message for each charger; there is no other repetition. */
 const oneExtraPerRestart: Rule = (story) =>
-  [...story.told].flatMap(([charger, all]) =>
-    story.lives.flatMap(({ startedAt, reconnects }, life) => {
-      const until = story.lives[life + 1]?.startedAt ?? Number.POSITIVE_INFINITY;
-      const extra = all.filter(
-        (told, index) => told.at >= startedAt && told.at < until && isExtra(story, told, all[index - 1]),
-      );
-      const wrong = extra.length > Math.min(life, 1) + reconnects;
-      return wrong ? [`${charger} heard ${extra.length} things twice in run ${life}`] : [];
-    }),
-  );
+  [...story.told].flatMap(([charger, all]) => {
+    const extra = all.filter((told, index) => isExtra(story, told, all[index - 1]));
+    return story.lives.flatMap(({ startedAt, reconnects }, life) => {
+      const its = extra.filter(({ at }) => lifeAt(story, at) === life);
+      if (its.length <= Math.min(life, 1) + reconnects) return [];
+      const times = its.map(({ at, set }) => `${set.id} after ${at - startedAt} ms`);
+      return [`${charger} heard twice in run ${life}: ${times.join(", ")}`];
+    });
+  });
+
+/** Who said what was heard at a moment: what a run sent last may be heard when the next one has begun, but not yet connected. */
+const lifeAt = ({ lives }: Case, at: number): number =>
+  lives.findLastIndex(({ connectedAt }) => connectedAt <= at);
 
 /** A refresh is none. What says the same as the one before is news all the same where something else, that never went out, was decided between them. */
 function isExtra(story: Case, told: Told, before: Told | undefined): boolean {

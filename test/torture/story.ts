@@ -19,9 +19,10 @@ export interface Promised {
 /** What the partner said of one event, in order; null: withdrawn. */
 type History = ReadonlyMap<string, readonly (TrueEvent | null)[]>;
 
-/** One process. `readyAt`: infinite where it never was. */
+/** One process. `connectedAt` to its broker, `readyAt`: infinite where it never was. */
 export interface Span {
   readonly startedAt: number;
+  readonly connectedAt: number;
   readonly readyAt: number;
   readonly endedAt: number;
   readonly crashed: string | null;
