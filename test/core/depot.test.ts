@@ -1,39 +1,19 @@
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../src/core/control/command.ts";
-import { Depot, type DepotSetup } from "../../src/core/depot.ts";
+import type { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
-import { amperes, chargerId, eventId, iso, millis, watts } from "../../src/core/units.ts";
-import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
+import { amperes, chargerId, eventId, millis, watts } from "../../src/core/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aDispatch, anEvent, at, live, withdrawn } from "../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
 
 const bay = chargerId("bay-01");
 const bus = aVehicle().id;
 const noSpread = { randomizeStart: millis(0) };
 
-const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
-  new Depot({
-    chargers: [aCharger(), aCharger({ id: "bay-02" })],
-    vehicles: [aVehicle()],
-    settings: settingsWith(),
-    siteKey: SITE_KEY,
-    epoch: 7,
-    wallClock: iso,
-    unsure: false,
-    ...setup,
-  });
-
-const remembered = (changes: Partial<Remembered> = {}): Remembered => ({
-  events: [live(anEvent(noSpread))],
-  commands: [],
-  holds: [],
-  duties: [],
-  outbox: [],
-  lookedAt: null,
-  recordedAt: null,
-  aliveAt: null,
-  ...changes,
-});
+const remembered = (changes: Partial<Remembered> = {}): Remembered =>
+  rememberedOf({ events: [live(anEvent(noSpread))], ...changes });
 
 const record = (progress: CommandRecord["progress"]): CommandRecord => ({
   command: {

@@ -1,36 +1,13 @@
 import { expect, test } from "vitest";
 
 import type { KnownEvent } from "../../src/core/control/known.ts";
-import { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
-import { eventId, iso } from "../../src/core/units.ts";
+import { eventId } from "../../src/core/units.ts";
 import { advance } from "../../src/flow/advance.ts";
 import { pickUp } from "../../src/flow/startOver.ts";
-import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
-
-const aPicture = (): Depot =>
-  new Depot({
-    chargers: [aCharger()],
-    vehicles: [aVehicle()],
-    settings: settingsWith(),
-    siteKey: SITE_KEY,
-    epoch: 7,
-    wallClock: iso,
-    unsure: false,
-  });
-
-const remembered = (events: readonly KnownEvent[]): Remembered => ({
-  events,
-  commands: [],
-  holds: [],
-  duties: [],
-  outbox: [],
-  lookedAt: null,
-  recordedAt: null,
-  aliveAt: null,
-});
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
 
 /** As a later version may find what an earlier one has stored. */
 const broken: KnownEvent = JSON.parse(
@@ -39,7 +16,7 @@ const broken: KnownEvent = JSON.parse(
 
 test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
   const depot = aPicture();
-  const changes = pickUp(depot, remembered([broken, live(anEvent())]), at("04:00"));
+  const changes = pickUp(depot, rememberedOf({ events: [broken, live(anEvent())] }), at("04:00"));
   expect([...depot.known.keys()]).toEqual(["EV-7731"]);
   expect(depot.next()).toBeGreaterThanOrEqual(at("05:00"));
   expect(changes.map(({ kind }) => kind)).toEqual(["quarantine", "audit", "eventForgotten"]);
@@ -52,14 +29,14 @@ test("F15: a stored event that brings out a bug is set aside and forgotten, and 
 
 test("F15: beside an event that brings out a bug, what was acted on before the start is not missed", () => {
   const depot = aPicture();
-  const stored = { ...remembered([live(anEvent()), broken]), lookedAt: at("05:30") };
+  const stored = rememberedOf({ events: [live(anEvent()), broken], lookedAt: at("05:30") });
   pickUp(depot, stored, at("07:00"));
   expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
 });
 
 test("a bug that no event brings out ends the start", () => {
   const depot = aPicture();
-  const noCommands: Remembered = JSON.parse(JSON.stringify({ ...remembered([]), commands: null }));
+  const noCommands: Remembered = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
   expect(() => pickUp(depot, noCommands, at("04:00"))).toThrow(TypeError);
 });
 

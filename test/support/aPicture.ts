@@ -1,0 +1,30 @@
+import { Depot, type DepotSetup } from "../../src/core/depot.ts";
+import type { Remembered } from "../../src/core/ledger.ts";
+import { iso } from "../../src/core/units.ts";
+import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
+
+/** The picture alone, with two chargers and a vehicle: nothing runs. */
+export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
+  new Depot({
+    chargers: [aCharger(), aCharger({ id: "bay-02" })],
+    vehicles: [aVehicle()],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 7,
+    wallClock: iso,
+    unsure: false,
+    ...setup,
+  });
+
+/** What a store has that remembers nothing but this. */
+export const rememberedOf = (changes: Partial<Remembered>): Remembered => ({
+  events: [],
+  commands: [],
+  holds: [],
+  duties: [],
+  outbox: [],
+  lookedAt: null,
+  recordedAt: null,
+  aliveAt: null,
+  ...changes,
+});
