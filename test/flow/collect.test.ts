@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../src/core/control/command.ts";
-import { Depot } from "../../src/core/depot.ts";
+import type { Depot } from "../../src/core/depot.ts";
 import type { Reading } from "../../src/core/reporting/reading.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import {
@@ -10,15 +10,14 @@ import {
   eventId,
   type Instant,
   instant,
-  iso,
   millis,
   minutes,
   seconds,
   vehicleId,
 } from "../../src/core/units.ts";
 import { collector } from "../../src/flow/collect.ts";
-import { aCharger, aVehicle, SITE_KEY, settingsWith } from "../support/aCharger.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const bay = chargerId("bay-01");
 const noon = at("12:00");
@@ -28,15 +27,7 @@ const inWords = (readings: readonly Reading[]): readonly string[] =>
   readings.map(({ kind, value, at }) => `${(at - noon) / 1000} ${kind} ${JSON.stringify(value)}`);
 
 function aCollector(edges: readonly Instant[] = []) {
-  const depot = new Depot({
-    chargers: [aCharger()],
-    vehicles: [aVehicle()],
-    settings: settingsWith(),
-    siteKey: SITE_KEY,
-    epoch: 7,
-    wallClock: iso,
-    unsure: false,
-  });
+  const depot = aPicture();
   const isLinked = { value: true };
   const collect = collector(depot, {
     edges: () => edges,
