@@ -8,6 +8,8 @@ export interface PartnerHealth {
   /** Failed requests in a row. */
   readonly failures: number;
   readonly lastFailure: string | null;
+  /** What was said to fail since the last answer: a cut line shows now as one thing, now as another. */
+  readonly said: readonly string[];
   /** The alarm for too long a silence was raised. */
   readonly stale: boolean;
   /** Our clock minus the partner's, as its last answer had it. */
@@ -30,11 +32,15 @@ export interface Word {
 /** Clocks disagree only when two answers running say so: one answer may have been slow (DESIGN 5.7). */
 const SKEWED_ANSWERS = 2;
 
+/** Reasons that one outage may give in the log: a partner that words each refusal anew fills no disk (F30). */
+const REASONS_OF_AN_OUTAGE = 16;
+
 export const freshHealth = (now: Instant): PartnerHealth => ({
   answeredAt: now,
   everAnswered: false,
   failures: 0,
   lastFailure: null,
+  said: [],
   stale: false,
   skew: null,
   skewed: 0,
@@ -60,11 +66,11 @@ export function attempted(
         words: `our clock is ${off} the partner's: check the time of this machine`,
       });
     }
-    const health = { answeredAt: now, everAnswered: true, failures: 0, lastFailure: null, stale: false };
-    return { health: { ...health, skew: attempt.skew, skewed }, say };
+    return { health: { ...freshHealth(now), everAnswered: true, skew: attempt.skew, skewed }, say };
   }
   const { reason } = attempt;
-  if (before.failures === 0 || before.lastFailure !== reason) {
+  const isNews = !before.said.includes(reason) && before.said.length < REASONS_OF_AN_OUTAGE;
+  if (isNews) {
     say.push({ level: "warn", words: `the partner cannot be asked: ${reason}; the stored plan goes on` });
   }
   const stale = now - before.answeredAt > limits.staleAfter;
@@ -74,5 +80,6 @@ export function attempted(
       words: `no answer from the partner since ${iso(before.answeredAt)}: what is known may be out of date`,
     });
   }
-  return { health: { ...before, failures: before.failures + 1, lastFailure: reason, stale }, say };
+  const said = isNews ? [...before.said, reason] : before.said;
+  return { health: { ...before, failures: before.failures + 1, lastFailure: reason, said, stale }, say };
 }

@@ -41,6 +41,25 @@ test("F30: an outage is said once for each reason, and so is its end", () => {
   ]);
 });
 
+test("F30: an outage that shows now as one thing, now as another, says each once; the next one says them again", () => {
+  const [cut, refused] = [failed("read ECONNRESET"), failed("connect ECONNRESET")];
+  expect(
+    said(
+      ["05:00", cut],
+      ["05:01", refused],
+      ["05:02", cut],
+      ["05:03", refused],
+      ["05:04", answered()],
+      ["05:05", cut],
+    ).map((step) => step.length),
+  ).toEqual([1, 1, 0, 0, 1, 1]);
+});
+
+test("F30: a partner that words each refusal anew is heard sixteen times", () => {
+  const refusals = Array.from({ length: 100 }, (_, n) => ["05:00", failed(`HTTP ${400 + n}`)] as const);
+  expect(said(...refusals).flat()).toHaveLength(16);
+});
+
 test("F30: a partner that is silent for longer than staleAfter raises one alarm", () => {
   const steps = said(["05:10", failed("x")], ["05:10:01", failed("x")], ["05:20", failed("x")]);
   expect(steps.map((step) => step.filter((words) => words.startsWith("error")))).toEqual([
