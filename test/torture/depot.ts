@@ -14,6 +14,7 @@ import { ask, signature } from "../support/aDaemon.ts";
 import type { Floor } from "../support/aFloor.ts";
 import type { Site } from "../simulate/oracle.ts";
 import type { Delay } from "./delays.ts";
+import { connectionsOf } from "./connections.ts";
 import type { Kill } from "./kills.ts";
 import { Life } from "./life.ts";
 import type { Promised, Story, Told } from "./story.ts";
@@ -127,16 +128,20 @@ export class TorturedDepot implements AsyncDisposable {
     const refusals = site.chargers
       .flatMap((charger) => floor.on(`/${id}/chargers/${charger.id}/ack`))
       .filter(({ text }) => JSON.parse(text).accepted !== true);
+    const connections = connectionsOf(
+      this.lives.map(({ startedAt }) => startedAt),
+      floor.on(`/${id}/gateway/online`),
+    );
     return {
       site,
       history,
-      lives: this.lives.map(({ startedAt, connectedAt, readyAt, endedAt, crashed, reconnects }) => ({
+      lives: this.lives.map(({ startedAt, readyAt, endedAt, crashed }, run) => ({
         startedAt,
-        connectedAt,
+        connectedAt: connections[run]?.[0] ?? Number.POSITIVE_INFINITY,
         readyAt,
         endedAt,
         crashed,
-        reconnects,
+        reconnects: Math.max(0, (connections[run]?.length ?? 0) - 1),
       })),
       told: new Map(site.chargers.map((charger) => [charger.id, this.told(charger.id)])),
       refusals,

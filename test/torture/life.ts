@@ -66,19 +66,10 @@ export class Life {
     return this.#listener("operator");
   }
 
-  /** How often it had its broker, but for the first time. */
-  get reconnects(): number {
-    return Math.max(0, this.lines.filter(({ msg }) => msg.startsWith("broker connected")).length - 1);
-  }
-
   /** From when on it had all that it needs: its listeners, the broker, and one answer of the partner. */
   get readyAt(): number {
-    return Math.max(this.#saidAt("setpointd is up"), this.connectedAt, this.#saidAt("the partner answers"));
-  }
-
-  /** From when on it could send. */
-  get connectedAt(): number {
-    return this.#saidAt("broker connected");
+    const parts = ["setpointd is up", "broker connected", "the partner answers"];
+    return Math.max(...parts.map((words) => this.#saidAt(words)));
   }
 
   /** Waits for the moment that was planned, and makes sure of it. */

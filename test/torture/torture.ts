@@ -4,11 +4,14 @@
  * rule was broken. A violation names the seed of its round, and how that round is played again. Needs mosquitto.
  */
 import { randomInt } from "node:crypto";
-import { cpus } from "node:os";
+import { writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { campaign, percentile } from "./campaign.ts";
 import { POINTS } from "./kills.ts";
+import type { Story } from "./story.ts";
 
 const KILLS_EACH = 8;
 
@@ -30,6 +33,16 @@ const say = (words: string): void => void process.stdout.write(`${words}\n`);
 say(
   `${kills} kills, seed ${seed}, ${jobs} x ${depots} depots at a time; ${cpus().length} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}`,
 );
+/** The clock has its part in every round: played again, it may not show. */
+function keep(roundSeed: number, stories: readonly Story[]): string {
+  const path = join(tmpdir(), `torture-${roundSeed}.json`);
+  writeFileSync(
+    path,
+    JSON.stringify(stories, (_key, value) => (value instanceof Map ? [...value] : value), 1),
+  );
+  return path;
+}
+
 const began = performance.now();
 const outcome = await campaign({
   kills,
@@ -44,8 +57,10 @@ const outcome = await campaign({
       `${round.kills} kills in ${passed} min, seed ${round.seed}: ${round.outcome.violations.length} violations`,
     );
     for (const words of round.outcome.violations) say(`VIOLATED ${words}`);
-    if (round.outcome.violations.length > 0)
+    if (round.outcome.violations.length > 0) {
       say(`again: npm run torture -- --kills 1 --seed ${round.seed} --depots ${depots}`);
+      say(`what was seen: ${keep(round.seed, round.outcome.stories)}`);
+    }
   },
 });
 const total = [...outcome.kills.values()].reduce((sum, count) => sum + count, 0);
