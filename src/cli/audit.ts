@@ -1,11 +1,9 @@
 import type { Instant } from "../core/units.ts";
 import { instant, iso } from "../core/units.ts";
-import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
-import { askDaemon } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { askOrRead } from "./storedState.ts";
 
 export interface AuditOptions {
   readonly config: string | undefined;
@@ -34,11 +32,9 @@ export async function audit(
   if (config === null) return 2;
   const clock = wallClock(config.site.timezone, now);
   const query = { ...(event === undefined ? {} : { event }), ...(charger === undefined ? {} : { charger }) };
-  const page = async (after: number): Promise<readonly Row[] | string> => {
+  const page = (after: number): Promise<readonly Row[] | string> => {
     const parameters = new URLSearchParams({ ...query, after: String(after), limit: String(PAGE) });
-    const answer = await askDaemon(config.state, "GET", `/audit?${parameters.toString()}`);
-    if (answer.kind === "answered") return answer.body as readonly Row[];
-    return withState(config.state, ({ store }) =>
+    return askOrRead(config.state, `/audit?${parameters.toString()}`, ({ store }) =>
       store.audit({ ...query, after, limit: PAGE }).map((row) => ({ ...row, at: iso(row.at) })),
     );
   };
@@ -60,11 +56,7 @@ export async function audit(
 export async function auditVerify(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const answer = await askDaemon(config.state, "GET", "/audit/verify");
-  const verified =
-    answer.kind === "answered"
-      ? (answer.body as ReturnType<Store["verify"]>)
-      : withState(config.state, ({ store }) => store.verify());
+  const verified = await askOrRead(config.state, "/audit/verify", ({ store }) => store.verify());
   if (typeof verified === "string") {
     complain(verified);
     return 1;

@@ -4,10 +4,9 @@ import { explain } from "../config/mistakes.ts";
 import { configFile, environmentOf } from "./configuration.ts";
 import { inWords } from "../core/control/setpoint.ts";
 import type { Instant } from "../core/units.ts";
-import { askDaemon } from "./daemon.ts";
 import { loadSite } from "../loadSite.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { askOrRead } from "./storedState.ts";
 
 /** `check`: every mistake with its path, what was found and what would be right. */
 export async function check(named: string | undefined, now: Instant): Promise<ExitCode> {
@@ -42,15 +41,11 @@ export async function check(named: string | undefined, now: Instant): Promise<Ex
 
 /** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
 async function leftBehind({ state, chargers }: Config): Promise<readonly Limited[]> {
-  const answer = await askDaemon(state, "GET", "/limited");
-  const limited =
-    answer.kind === "answered"
-      ? (answer.body as readonly Limited[])
-      : withState(state, ({ remembered }) =>
-          remembered.commands
-            .filter(({ command, progress }) => command.desired.kind !== "release" && progress !== "observed")
-            .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
-        );
+  const limited = await askOrRead<readonly Limited[]>(state, "/limited", ({ remembered }) =>
+    remembered.commands
+      .filter(({ command, progress }) => command.desired.kind !== "release" && progress !== "observed")
+      .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+  );
   // A state that cannot be read is not what a check of the configuration is about.
   if (typeof limited === "string") return [];
   return limited.filter(({ charger }) => !chargers.some(({ id }) => id === charger));

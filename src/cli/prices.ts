@@ -4,9 +4,8 @@ import { type PriceSeriesView, pricesView } from "../operator/priceView.ts";
 import { configuredPrices } from "../spotPrices.ts";
 import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
-import { askDaemon } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { askOrRead } from "./storedState.ts";
 
 /** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
 export async function prices(
@@ -16,11 +15,9 @@ export async function prices(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const answer = await askDaemon(config.state, "GET", "/prices");
-  const known =
-    answer.kind === "answered"
-      ? (answer.body as readonly PriceSeriesView[])
-      : withState(config.state, ({ store }) => pricesView(configuredPrices(config, store)));
+  const known = await askOrRead<readonly PriceSeriesView[]>(config.state, "/prices", ({ store }) =>
+    pricesView(configuredPrices(config, store)),
+  );
   if (typeof known === "string") {
     complain(known);
     return 1;

@@ -2,9 +2,8 @@ import type { Format } from "../core/proof/spelling.ts";
 import type { Instant } from "../core/units.ts";
 import { proofNow, type Proven } from "../proof.ts";
 import { configuration } from "./configuration.ts";
-import { askDaemon } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { askOrRead } from "./storedState.ts";
 
 /** An event of a whole fleet, with its baselines, is a lot to read. */
 const PATIENCE_MS = 600_000;
@@ -20,19 +19,19 @@ export async function proof(
   if (config === null) return 2;
   const event = id.normalize("NFC").toWellFormed();
   const query = new URLSearchParams({ event, format });
-  const answer = await askDaemon(config.state, "GET", `/proof?${query.toString()}`, null, PATIENCE_MS);
-  const proven =
-    answer.kind === "answered"
-      ? (answer.body as Proven)
-      : withState(config.state, ({ store, siteKey, remembered }) =>
-          proofNow(event, format, {
-            config,
-            store,
-            siteKey,
-            now,
-            known: remembered.events.find((each) => each.id === event) ?? null,
-          }),
-        );
+  const proven = await askOrRead<Proven>(
+    config.state,
+    `/proof?${query.toString()}`,
+    ({ store, siteKey, remembered }) =>
+      proofNow(event, format, {
+        config,
+        store,
+        siteKey,
+        now,
+        known: remembered.events.find((each) => each.id === event) ?? null,
+      }),
+    PATIENCE_MS,
+  );
   const reason = typeof proven === "string" ? proven : proven.ok ? null : proven.reason;
   if (reason !== null) complain(reason);
   else if (typeof proven === "object" && proven.ok) say(proven.text.trimEnd());

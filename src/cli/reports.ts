@@ -5,7 +5,7 @@ import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { askOrRead } from "./storedState.ts";
 
 /** A moment of the API as people on site read it. */
 type Moment = (iso: string) => string;
@@ -18,13 +18,9 @@ export async function reports(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const answer = await askDaemon(config.state, "GET", "/reports");
-  const known =
-    answer.kind === "answered"
-      ? (answer.body as readonly ReportRow[])
-      : withState(config.state, ({ store, remembered }) =>
-          shownReports(plannedDesk(config, remembered), store),
-        );
+  const known = await askOrRead<readonly ReportRow[]>(config.state, "/reports", ({ store, remembered }) =>
+    shownReports(plannedDesk(config, remembered), store),
+  );
   if (typeof known === "string") {
     complain(known);
     return 1;
@@ -54,16 +50,13 @@ export async function reportsShow(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const answer = await askDaemon(config.state, "GET", `/report?${new URLSearchParams({ name }).toString()}`);
-  const found =
-    answer.kind === "answered"
-      ? (answer.body as { readonly found: ReturnType<typeof shownReport> }).found
-      : withState(config.state, ({ store }) => shownReport(store, name));
-  if (found === null || typeof found === "string") {
-    complain(found ?? `there is no report ${name}: setpointd reports lists them`);
+  const path = `/report?${new URLSearchParams({ name }).toString()}`;
+  const known = await askOrRead(config.state, path, ({ store }) => ({ found: shownReport(store, name) }));
+  if (typeof known === "string" || known.found === null) {
+    complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
     return 1;
   }
-  const { report, body } = found;
+  const { report, body } = known.found;
   if (json) {
     say(JSON.stringify({ ...report, body: body === null ? null : JSON.parse(body) }));
     return 0;

@@ -4,7 +4,25 @@ import { join } from "node:path";
 import { surroundings } from "../app.ts";
 import { DATABASE } from "../store/database.ts";
 import { type Opened, openState } from "../store/open.ts";
+import { askDaemon } from "./daemon.ts";
 import { logger } from "./logger.ts";
+
+/**
+ * What the running daemon answers, or, where none runs, what `read` finds in the stored state: the same, in its JSON.
+ * A text says why it cannot be had. `path`: of the control socket (DESIGN 6.4).
+ */
+export async function askOrRead<T>(
+  state: string,
+  path: string,
+  read: (opened: Opened & { readonly ok: true }) => T,
+  patienceMs?: number,
+): Promise<T | string> {
+  const answer = await askDaemon(state, "GET", path, null, patienceMs);
+  if (answer.kind === "absent") return withState(state, read);
+  if (answer.status === 200) return answer.body as T;
+  const { error } = answer.body as { readonly error?: string };
+  return `the running daemon refuses (${answer.status}): ${error ?? path}`;
+}
 
 /** Without a daemon a verb opens the state itself, and makes none where there is none; a text says why it cannot. */
 export function withState<T>(state: string, ask: (opened: Opened & { readonly ok: true }) => T): T | string {
