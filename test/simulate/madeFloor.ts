@@ -4,7 +4,7 @@ import { ProfileLine } from "../../src/chargers/profileLine.ts";
 import type { Command, Sent } from "../../src/core/control/command.ts";
 import type { Desired } from "../../src/core/control/setpoint.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
-import type { ChargerId, Instant, Millis } from "../../src/core/units.ts";
+import type { ChargerId, Millis } from "../../src/core/units.ts";
 import {
   advance,
   hear,
@@ -16,11 +16,11 @@ import {
 } from "../../src/sim/madeCharger.ts";
 import type { Message, Told } from "../../src/sim/makes/make.ts";
 import { physical } from "./bay.ts";
+import { BrokeredFloor, type Ears, type FloorOptions, guestOf, OFFLINE, PAST } from "./brokeredFloor.ts";
 import { type MadeBay, madeBay } from "./madeBay.ts";
 import { type Standing, standingUnder } from "./oracle.ts";
 import { REFRESH } from "./patience.ts";
-import type { PlannedVehicle } from "./plan.ts";
-import type { Ears, Floor, FloorOptions } from "./simFloor.ts";
+import type { Floor } from "./simFloor.ts";
 
 interface MadeFloorOptions extends FloorOptions {
   /** As they are configured and equipped. */
@@ -30,43 +30,27 @@ interface MadeFloorOptions extends FloorOptions {
 /** The quickest of them counts as gone when it is silent for 10 s. */
 const TICK = 8_000;
 const TICKS_PER_TELLING = 8;
-const RECONNECTS_WITHIN = 3_000;
 const LATEST = 3_000;
-const OFFLINE: Sent = { ok: false, retry: true, reason: "not connected" };
-const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };
 
 /**
  * Chargers of many makes behind the gateway's own profile lines, and a broker between each pair: what one says reaches
  * the other in order, and what is retained is kept. None of them says which vehicle is on it.
  */
-export class MadeFloor implements Floor {
-  readonly #options: MadeFloorOptions;
-  readonly #bays: ReadonlyMap<string, MadeBay>;
+export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   readonly #underWay = new Map<ChargerId, number>();
-  readonly #unsettled = new Set<() => void>();
-  #brokerGoneUntil = 0;
-  #linkLostUntil = 0;
-  #slowUntil = 0;
-  #unrulyUntil = 0;
-  #ears: Ears | null = null;
-  #connected = false;
 
   constructor(options: MadeFloorOptions) {
-    this.#options = options;
     const { chargers, outlets, vehicles, truth, random } = options;
-    this.#bays = new Map(
+    super(
+      options,
       chargers.map((plan, index) => {
         const outlet = outlets[index];
         if (outlet === undefined) throw new Error(`${plan.id} is not configured`);
-        return [plan.id, madeBay(plan, outlet, guestOf(plan.id, vehicles), truth())];
+        return madeBay(plan, outlet, guestOf(plan.id, vehicles), truth());
       }),
     );
-    for (const bay of this.#bays.values())
+    for (const bay of this.outlets.values())
       setTimeout(() => setInterval(() => this.#tick(bay), TICK), TICK * random());
-  }
-
-  get isUp(): boolean {
-    return this.#connected;
   }
 
   /** Some makes do not show that they were away: they learn from the next refresh. */
@@ -75,142 +59,128 @@ export class MadeFloor implements Floor {
   readonly told: ReadonlyMap<string, string | null> = new Map();
   readonly isTold = true;
 
-  attach(ears: Ears): void {
-    this.#ears = ears;
-    const { gateway: now } = this.#options;
-    for (const bay of this.#bays.values()) {
+  override attach(ears: Ears): void {
+    const { gateway: now } = this.options;
+    for (const bay of this.outlets.values()) {
       const publish = (topic: string, payload: string): Promise<Sent> => this.#publish(bay, topic, payload);
       bay.line = {
         speaks: new ProfileLine(bay.id, bay.bound, {
           now,
           publish,
-          say: (message) => this.#ears?.hear(message),
+          say: (message) => this.ears?.hear(message),
         }),
         beats: new Heartbeats(keepalivesOf(bay.bound), ({ topic, payload }) => publish(topic, payload), now),
       };
     }
-    this.#connectSoon();
+    super.attach(ears);
   }
 
-  detach(): void {
-    this.#ears = null;
-    this.#hangUp();
-    for (const bay of this.#bays.values()) {
+  override detach(): void {
+    super.detach();
+    for (const bay of this.outlets.values()) {
       bay.line?.speaks[Symbol.dispose]();
       bay.line?.beats[Symbol.dispose]();
       bay.line = null;
     }
   }
 
-  brokerGoes(lasts: number): void {
-    this.#brokerGoneUntil = this.#later(this.#brokerGoneUntil, lasts);
-    for (const bay of this.#bays.values()) bay.connected = false;
-    this.#hangUp();
-    setTimeout(() => this.#brokerReturns(), lasts);
-  }
-
-  linkBreaks(lasts: number): void {
-    this.#linkLostUntil = this.#later(this.#linkLostUntil, lasts);
-    this.#hangUp();
-    setTimeout(() => this.#connectSoon(), lasts);
-  }
-
-  isSlow(lasts: number): void {
-    this.#slowUntil = this.#later(this.#slowUntil, lasts);
-  }
-
-  /** Late, but in order: a broker keeps that. */
-  isUnruly(lasts: number): void {
-    this.#unrulyUntil = this.#later(this.#unrulyUntil, lasts);
-  }
-
   reboots(charger: string, lasts: number): void {
-    const bay = this.#at(charger);
-    bay.offUntil = this.#later(bay.offUntil, lasts);
+    const bay = this.at(charger);
+    bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
-    bay.made = powerCycled(bay.made, this.#now());
+    bay.made = powerCycled(bay.made, this.now());
     const { will } = bay.made.make;
     if (will !== null)
-      setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.#chance());
-    setTimeout(() => this.#greet(bay), lasts);
+      setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.chance());
+    setTimeout(() => this.greets(bay), lasts);
   }
 
   isDeaf(charger: string, lasts: number): void {
-    this.#fails(this.#at(charger), { ignoresSetpoints: true }, lasts);
+    this.#fails(this.at(charger), { ignoresSetpoints: true }, lasts);
   }
 
   lies(charger: string, lasts: number): void {
-    this.#fails(this.#at(charger), { lies: true }, lasts);
-  }
-
-  isMute(charger: string, lasts: number): void {
-    const bay = this.#at(charger);
-    bay.muteUntil = this.#later(bay.muteUntil, lasts);
-  }
-
-  plug(charger: string, guest: string | null): void {
-    for (const bay of this.#bays.values()) {
-      if (bay.plan.id === charger) this.#seat(bay, guest);
-      else if (guest !== null && bay.guest === guest) this.#seat(bay, null);
-    }
+    this.#fails(this.at(charger), { lies: true }, lasts);
   }
 
   standing = (charger: string): Standing => {
-    const { made } = this.#at(charger);
+    const { made } = this.at(charger);
     return standingUnder(made.charger.order?.desired ?? { kind: "release" });
   };
 
   pretends = (charger: string): boolean => {
-    const { told, acted } = this.#at(charger).made;
+    const { told, acted } = this.at(charger).made;
     return stanceIn(told) !== stanceIn(acted);
   };
 
   /** Nobody draws from an empty outlet, and some stand still until they are told their first level. */
   isWatched = (charger: string): boolean => {
-    const { guest, wasTold, bound } = this.#at(charger);
+    const { guest, wasTold, bound } = this.at(charger);
     return guest !== null && (wasTold || !bound.profile.refresh.released);
   };
 
   async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
-    const bay = this.#at(command.charger);
+    const bay = this.at(command.charger);
     const { line } = bay;
-    if (!this.#connected || line === null) return OFFLINE;
-    if (command.until !== null && command.until <= this.#options.gateway()) return PAST;
+    if (!this.isUp || line === null) return OFFLINE;
+    if (command.until !== null && command.until <= this.options.gateway()) return PAST;
     const underWay = this.#underWay.get(command.charger) ?? 0;
     this.#underWay.set(command.charger, underWay + 1);
-    this.#options.onPublish(command, lease, underWay > 0);
+    this.options.onPublish(command, lease, underWay > 0);
     bay.wasTold = true;
     const sent = await line.speaks.send(command, lease, before);
     this.#underWay.set(command.charger, (this.#underWay.get(command.charger) ?? 1) - 1);
     return sent;
   }
 
-  publishState = (): Promise<Sent> => Promise.resolve({ ok: true });
+  protected override welcome(ears: Ears): void {
+    for (const { line } of this.outlets.values()) {
+      line?.speaks.brokerUp();
+      line?.beats.start();
+    }
+    ears.brokerUp();
+    for (const { line, kept } of this.outlets.values())
+      for (const { topic, payload } of kept.values()) line?.speaks.hear(topic, Buffer.from(payload), true);
+  }
 
+  protected override parted(): void {
+    for (const { line } of this.outlets.values()) {
+      line?.beats.stop();
+      line?.speaks.brokerDown();
+    }
+    this.#underWay.clear();
+  }
+
+  protected override greet(bay: MadeBay): void {
+    bay.said.clear();
+    this.#tellNews(bay);
+  }
+
+  protected override seat(bay: MadeBay, guest: string | null): void {
+    bay.guest = guest;
+    bay.made = replugged(bay.made, physical(guest, bay.plan), this.now());
+    this.#tellNews(bay);
+  }
+
+  /** Late at times, but in order: a broker keeps that. */
   async #publish(bay: MadeBay, topic: string, payload: string): Promise<Sent> {
-    if (!this.#connected) return OFFLINE;
-    const delay = this.#isOn(this.#unrulyUntil) ? LATEST * this.#chance() : 2 + 10 * this.#chance();
-    bay.lastArrival = Math.max(bay.lastArrival, this.#now() + delay);
-    setTimeout(() => this.#deliver(bay, topic, payload), bay.lastArrival - this.#now());
-    const { promise, resolve } = Promise.withResolvers<Sent>();
-    const giveUp = (): void => resolve(OFFLINE);
-    this.#unsettled.add(giveUp);
-    setTimeout(() => resolve({ ok: true }), this.#isOn(this.#slowUntil) ? 4_000 * this.#chance() : 5);
-    const sent = await promise;
-    this.#unsettled.delete(giveUp);
-    return sent;
+    if (!this.isUp) return OFFLINE;
+    const delay = this.isOutOfOrder ? LATEST * this.chance() : 2 + 10 * this.chance();
+    bay.lastArrival = Math.max(bay.lastArrival, this.now() + delay);
+    setTimeout(() => this.#deliver(bay, topic, payload), bay.lastArrival - this.now());
+    return this.acknowledged();
   }
 
   #deliver(bay: MadeBay, topic: string, payload: string): void {
     if (!bay.connected) return;
     const before = stanceOf(bay);
-    this.#apply(bay, hear(bay.made, topic, payload, this.#now()));
+    this.#apply(bay, hear(bay.made, topic, payload, this.now()));
     if (stanceOf(bay) !== before) this.#tellNews(bay);
   }
 
   /** Sometimes it tells all, and in between that it is there. */
   #tick(bay: MadeBay): void {
-    this.#apply(bay, advance(bay.made, this.#now()));
+    this.#apply(bay, advance(bay.made, this.now()));
     bay.ticks += 1;
     const tellsAll = bay.ticks % TICKS_PER_TELLING === 0;
     if (!tellsAll && bay.alive === null) return;
@@ -226,7 +196,7 @@ export class MadeFloor implements Floor {
   }
 
   #tellNews(bay: MadeBay, which: (message: Message) => boolean = () => true): void {
-    if (!bay.connected || this.#isOn(bay.muteUntil)) return;
+    if (!bay.connected || this.isOn(bay.muteUntil)) return;
     for (const message of tells(bay.made)) {
       if (!which(message) || bay.said.get(message.topic) === message.payload) continue;
       bay.said.set(message.topic, message.payload);
@@ -235,14 +205,14 @@ export class MadeFloor implements Floor {
   }
 
   #say(bay: MadeBay, message: Message): void {
-    if (bay.connected && !this.#isOn(bay.muteUntil)) this.#carry(bay, message);
+    if (bay.connected && !this.isOn(bay.muteUntil)) this.#carry(bay, message);
   }
 
   /** The broker has it. */
   #carry(bay: MadeBay, message: Message): void {
-    if (this.#isOn(this.#brokerGoneUntil) || !bay.isHeard(message.topic)) return;
+    if (!this.hasBroker || !bay.isHeard(message.topic)) return;
     if (message.retain) bay.kept.set(message.topic, message);
-    if (this.#connected) bay.line?.speaks.hear(message.topic, Buffer.from(message.payload), false);
+    if (this.isUp) bay.line?.speaks.hear(message.topic, Buffer.from(message.payload), false);
   }
 
   #fails(bay: MadeBay, faults: MakeFaults, lasts: number): void {
@@ -251,65 +221,6 @@ export class MadeFloor implements Floor {
       if (bay.made.faults === faults) bay.made = { ...bay.made, faults: {} };
     }, lasts);
   }
-
-  #seat(bay: MadeBay, guest: string | null): void {
-    bay.guest = guest;
-    bay.made = replugged(bay.made, physical(guest, bay.plan), this.#now());
-    this.#tellNews(bay);
-  }
-
-  #greet(bay: MadeBay): void {
-    if (bay.connected || this.#isOn(bay.offUntil) || this.#isOn(this.#brokerGoneUntil)) return;
-    bay.connected = true;
-    bay.said.clear();
-    this.#tellNews(bay);
-  }
-
-  #brokerReturns(): void {
-    if (this.#isOn(this.#brokerGoneUntil)) return;
-    this.#connectSoon();
-    for (const bay of this.#bays.values())
-      setTimeout(() => this.#greet(bay), RECONNECTS_WITHIN * this.#chance());
-  }
-
-  #connectSoon(): void {
-    const ears = this.#ears;
-    setTimeout(() => {
-      const isReachable = !this.#isOn(this.#brokerGoneUntil) && !this.#isOn(this.#linkLostUntil);
-      if (this.#connected || ears === null || ears !== this.#ears || !isReachable) return;
-      this.#connected = true;
-      for (const { line } of this.#bays.values()) {
-        line?.speaks.brokerUp();
-        line?.beats.start();
-      }
-      ears.brokerUp();
-      for (const { line, kept } of this.#bays.values())
-        for (const { topic, payload } of kept.values()) line?.speaks.hear(topic, Buffer.from(payload), true);
-    }, RECONNECTS_WITHIN * this.#chance());
-  }
-
-  #hangUp(): void {
-    if (!this.#connected) return;
-    this.#connected = false;
-    for (const { line } of this.#bays.values()) {
-      line?.beats.stop();
-      line?.speaks.brokerDown();
-    }
-    for (const giveUp of this.#unsettled) giveUp();
-    this.#unsettled.clear();
-    this.#underWay.clear();
-  }
-
-  #at(charger: string): MadeBay {
-    const bay = this.#bays.get(charger);
-    if (bay === undefined) throw new Error(`there is no charger ${charger}`);
-    return bay;
-  }
-
-  #later = (before: number, lasts: number): number => Math.max(before, this.#now() + lasts);
-  #isOn = (until: number): boolean => this.#now() < until;
-  #now = (): Instant => this.#options.truth();
-  #chance = (): number => this.#options.random();
 }
 
 /** What a command can have changed; a keepalive changes none of it. */
@@ -318,6 +229,3 @@ const stanceIn = ({ level, paused, mode, phases }: Told): string =>
 const stanceOf = ({ made: { told } }: MadeBay): string => stanceIn(told);
 
 const isDrawing = ({ made: { charger } }: MadeBay): boolean => charger.drawn > 0;
-
-const guestOf = (charger: string, vehicles: readonly PlannedVehicle[]): string | null =>
-  vehicles.find((vehicle) => vehicle.charger === charger)?.id ?? null;
