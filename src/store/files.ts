@@ -3,12 +3,14 @@ import {
   closeSync,
   constants,
   existsSync,
+  fchownSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -65,6 +67,11 @@ function writeDraft(path: string, content: Buffer): string {
   const draft = `${path}.${process.pid}`;
   const descriptor = openSync(draft, "w", 0o600);
   try {
+    // A verb that root runs on the daemon's state must leave nothing there that the daemon cannot open.
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = statSync(dirname(path));
+      fchownSync(descriptor, uid, gid);
+    }
     writeSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { chownSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -29,4 +29,14 @@ test("an unreadable epoch file and a clock from 1970 together still stay above e
   const directory = aDirectory();
   writeFileSync(join(directory, "epoch"), "\0\0\0\0");
   expect(nextEpoch(directory, instant(0), 1_763_700_000)).toBe(1_763_700_001);
+});
+
+// Only root can make a file of somebody else.
+test.skipIf(process.getuid?.() !== 0)("what root writes beside the daemon's state stays the daemon's", () => {
+  const directory = aDirectory();
+  const [daemon, group] = [65_534, 65_533];
+  chownSync(directory, daemon, group);
+  nextEpoch(directory, NOON, 0);
+  const { uid, gid, mode } = statSync(join(directory, "epoch"));
+  expect([uid, gid, mode & 0o777]).toEqual([daemon, group, 0o600]);
 });
