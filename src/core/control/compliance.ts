@@ -56,6 +56,7 @@ function withLevel(
 ): Compliance {
   const level = setpoint.kind === "current" ? setpoint.amperes : setpoint.watts / ratio;
   const most = level + tolerance(level, settings);
+  if (level < 0) return withDischarge(setpoint, told, ratio, most);
   const drawn = switchedIn(setpoint) === null ? drawnBy(told, ratio) : drawnInAll(told, ratio);
   if (told.limitA === undefined && drawn === null) return UNKNOWN;
   const seen = seenIn(told, drawn);
@@ -63,6 +64,20 @@ function withLevel(
     return { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` };
   }
   return { kind: "followed", words: seen };
+}
+
+function withDischarge(
+  setpoint: Desired & Setpoint,
+  told: Telemetry,
+  ratio: number,
+  most: number,
+): Compliance {
+  const drawn = flowing(told, ratio);
+  if (drawn === null) return UNKNOWN;
+  const seen = drawn < 0 ? `feeds back ${toTenths(-drawn)} A` : `draws ${toTenths(drawn)} A`;
+  return drawn > most
+    ? { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` }
+    : { kind: "followed", words: seen };
 }
 
 function withPause(told: Telemetry, ratio: number, settings: Judged): Compliance {
@@ -86,11 +101,11 @@ function withRelease(
 ): Compliance {
   const held = heldTo(before, ratio);
   if (held === null) return UNKNOWN;
-  const drawn = drawnBy(told, ratio);
+  const drawn = held < 0 ? flowing(told, ratio) : drawnBy(told, ratio);
   const seen = seenIn(told, drawn);
   const free = held + (held === 0 ? settings.amperes : tolerance(held, settings));
   const own = charger.maxCurrent ?? (charger.maxPower === null ? Infinity : charger.maxPower / ratio);
-  if ((drawn ?? 0) > free) return { kind: "followed", words: seen };
+  if (drawn !== null && drawn > free) return { kind: "followed", words: seen };
   if (told.limitA === undefined) return UNKNOWN;
   const open = told.limitA > free || told.limitA >= own - tolerance(own, settings);
   return open ? { kind: "followed", words: seen } : { kind: "notFollowed", words: `released, ${seen}` };
@@ -114,10 +129,14 @@ const tolerance = (level: number, { amperes, percent }: Judged): number =>
   Number.isFinite(level) ? Math.max(amperes, (Math.abs(level) * percent) / 100) : 0;
 
 /** Amperes per phase: the largest phase, or what the power comes to. */
-function drawnBy({ currentsA, powerW }: Telemetry, ratio: number): number | null {
-  if (currentsA !== undefined && currentsA.length > 0) return Math.max(...currentsA);
-  return powerW === undefined ? null : powerW / ratio;
+function drawnBy(told: Telemetry, ratio: number): number | null {
+  const { currentsA = [] } = told;
+  return currentsA.length > 0 ? Math.max(...currentsA) : flowing(told, ratio);
 }
+
+/** Only power tells which way it flows: currents and limits are often given without a sign. Negative: it feeds back. */
+const flowing = ({ powerW }: Pick<Telemetry, "powerW">, ratio: number): number | null =>
+  powerW === undefined ? null : powerW / ratio;
 
 /** Where phases were switched: on others than it was told, its power shows it and its largest phase does not. */
 function drawnInAll({ currentsA = [], powerW }: Telemetry, ratio: number): number | null {

@@ -69,6 +69,20 @@ test("a charger that tells nothing of limits or current cannot be judged", () =>
   expect(judged(pause, { state: "unknown" })).toEqual({ kind: "unknown" });
 });
 
+test("discharging is judged by power alone, which has a sign", () => {
+  const back: Desired = { kind: "power", watts: watts(-5_000) };
+  expect(judged(back, { powerW: -5_000 })).toEqual({ kind: "followed", words: "feeds back 7.2 A" });
+  expect(judged(back, { powerW: -5_000, limitA: 0, currentsA: [7.2, 7.2, 7.2] }).kind).toBe("followed");
+  expect(judged(back, { powerW: 0 })).toEqual({
+    kind: "notFollowed",
+    words: "told -5000 W, draws 0 A",
+  });
+  expect(judged(back, { limitA: 0, currentsA: [7.2, 7.2, 7.2] })).toEqual({ kind: "unknown" });
+  expect(judged(release, { powerW: 3_000, currentsA: [4.3] }, back).kind).toBe("followed");
+  expect(judged(release, { powerW: -5_000, currentsA: [7.2] }, back)).toEqual({ kind: "unknown" });
+  expect(judged(release, { currentsA: [7.2] }, back)).toEqual({ kind: "unknown" });
+});
+
 test("a pause is followed when nothing flows", () => {
   expect(judged(pause, { currentsA: [0.1, 0, 0] })).toEqual({ kind: "followed", words: "draws 0.1 A" });
   expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", words: "says it is paused" });
