@@ -23,7 +23,7 @@ export interface ReportClientOptions {
 
 /** The partner answers with the report as it has stored it, and ours may have 10 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Reports may not take the requests that events need. */
+/** Of the requests beside the list that all share: the rest is left to events. */
 const REQUESTS_PER_HOUR = 120;
 const MOST_WORDS = 1000;
 const SPENT_PAUSE = minutes(5);

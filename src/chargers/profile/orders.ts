@@ -26,8 +26,8 @@ export type Orders =
 /**
  * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
  * before a pause ends, and a pause ends before control is given back where the make needs that. What ends a pause goes
- * with every level until the charger shows it. A limit that would stay
- * after a release is raised. Phases are switched only in a pause, and a release gives all of them back.
+ * with every level until the charger shows it. A limit that would stay after a release is raised. Phases are switched
+ * only in a pause, and a release gives all of them back.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
   const step = stepOf(desired, bound);

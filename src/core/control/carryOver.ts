@@ -17,9 +17,9 @@ interface Plans {
 }
 
 /**
- * Everything was planned anew, after a restart, a failed commit, or because the clock was set back: the same windows
- * stay as they were marked. Of those that are not planned any more, or were planned by a run before, what had begun
- * was accounted for: it may be open again, and is missed only once.
+ * Everything was planned anew, after a restart, a failed commit, or because the clock was set back: a window that was
+ * planned before keeps its marks. One that was not, and had begun by the last look, is marked as seen: it was acted on
+ * or said to be missed then, and must not be said to be missed once more.
  */
 export function carryOver({ before, after, vehicles, lookedAt }: Plans, { seen, nowhere }: Marks): void {
   for (const vehicle of vehicles) {

@@ -41,8 +41,9 @@ export type KnownEvent =
 const FURTHEST_AHEAD = minutes(24 * 60);
 
 /**
- * What came while the clock was ahead came at the latest now: otherwise a revision that was replaced then would count
- * again from when its successor ends until the moment that the wrong clock showed. The very same where nothing did.
+ * An event as it is after the clock was set back: what is dated later than now came while the clock was ahead, and is
+ * dated now. Else a revision that was replaced in that time would hold again, from the end of its successor until the
+ * wrong date. The very same object where nothing is dated later.
  */
 export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
   const { receivedAt } = known;

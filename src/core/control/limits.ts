@@ -43,8 +43,8 @@ type Drawn = Pick<Vehicle, "maxCurrent" | "maxPower" | "phases">;
 
 /** How far a measured voltage may be from the declared one before it is not believed (DESIGN 5.4). */
 const VOLTAGE_TOLERANCE = 0.1;
-/** A; nothing is asked more finely. */
-const FINEST_STEP = 0.1;
+/** A; nothing is asked more finely (DESIGN 5.4). */
+export const FINEST_STEP = 0.1;
 /** Measured volts are rounded to this, so that a wandering mains does not become a stream of new setpoints. */
 const VOLTAGE_STEP = 5;
 
@@ -73,8 +73,9 @@ export const asSwitched = <C extends Pick<Charger, "phases">>(charger: C, desire
 };
 
 /**
- * What of a setpoint the charger and the vehicle allow: in amperes where it takes no watts, capped by their maxima in A
- * and W, rounded down to the charger's steps (0.1 A at best) or 1 W; zero or less is pause, and so, or the minimum, is what lies below the charger's minimum (DESIGN 5.4).
+ * What of a setpoint the charger and the vehicle allow (DESIGN 5.4): in amperes where it takes no watts, capped by their
+ * maxima in A and W, rounded down to the charger's steps (0.1 A at best) or 1 W. Zero or less becomes a pause. A level
+ * below the charger's minimum becomes a pause too, or the minimum where `belowMinimum` is "hold".
  */
 export function limit(
   asked: Setpoint,

@@ -53,8 +53,8 @@ export function heldBy(
 }
 
 /**
- * When wear lets an increase through. A vehicle that is free, or that stood still, is not kept waiting for the writes of
- * the last hour: those can be no more than one each five minutes, and what was only made longer keeps its end.
+ * When wear lets an increase through. A release, or the end of a pause, waits for five minutes at most, however many
+ * writes the last hour saw. A command that was only made longer does not start those five minutes anew.
  */
 function bearableAt(
   { desired, decidedAt, until, cause }: Command,
