@@ -12,7 +12,7 @@ import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
 import { BelievedClock } from "./core/clock.ts";
 import type { Delivery } from "./core/delivery.ts";
-import type { Command } from "./core/control/command.ts";
+import { type Command, isToBeFreed } from "./core/control/command.ts";
 import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
@@ -30,14 +30,17 @@ import {
   type Millis,
   millis,
 } from "./core/units.ts";
-import { control, states } from "./flow/control.ts";
+import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
+import { recallWrites } from "./flow/pace.ts";
 import { retention } from "./flow/retention.ts";
+import { endedByStart } from "./flow/silence.ts";
 import { partnerSources, startsAllowed } from "./flow/sources.ts";
 import { pickUp } from "./flow/startOver.ts";
-import { limited, standDown } from "./flow/stop.ts";
+import { states } from "./flow/states.ts";
+import { limited, notReleased, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
 import { Metrics } from "./operator/metrics.ts";
@@ -52,6 +55,7 @@ import { WebhookListener } from "./vtn/webhook.ts";
 import { ActionLog } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./daemonCommissions.ts";
+import { gently } from "./gently.ts";
 import { outages } from "./outages.ts";
 import { partnerReports, shownReport, shownReports, storedDesk } from "./partnerReports.ts";
 import { proofGently } from "./proof.ts";
@@ -106,7 +110,7 @@ export async function startApp(
 
   const opened = openState(config.state, { now: world.now, monotonic, random: world.randomBytes, log });
   if (!opened.ok) return opened;
-  const { store, remembered, epoch, siteKey, setAside } = opened;
+  const { store, remembered, epoch, siteKey, unsure } = opened;
   const actions = stack.use(new ActionLog(log));
   stack.use(store);
   const hint$ = new Subject<Hint>();
@@ -127,7 +131,7 @@ export async function startApp(
     siteKey,
     epoch,
     wallClock: clock,
-    unsure: setAside !== null,
+    unsure,
   });
   const board = configuredPrices(config, store);
   const desk = storedDesk(config, remembered);
@@ -156,6 +160,9 @@ export async function startApp(
     actions.add(rows);
   };
   store.write(pickUp(depot, remembered, now()));
+  recallWrites(depot, (charger, since) => store.writes(charger, since), now());
+  // Before the row of the start: what is over by then is not ended by it once more.
+  store.write(endedByStart(depot, store.openOutages(), millis(monotonic()), now()));
   const { aliveAt } = remembered;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
@@ -164,12 +171,10 @@ export async function startApp(
   // The last row of a run that ends in order: without it the next start tells since when nothing ran to the minute.
   stack.defer(() => note("setpointd stopped"));
   const away = outages((changes) => store.write(changes), now);
-  for (const { command } of remembered.commands) {
-    if (!depot.chargers.has(command.charger) && command.desired.kind !== "release") {
-      log.warn(
-        { charger: command.charger },
-        "a charger left the configuration while it was limited: free it by hand",
-      );
+  for (const record of remembered.commands) {
+    const { charger } = record.command;
+    if (!depot.chargers.has(charger) && isToBeFreed(record)) {
+      log.warn({ charger }, "a charger left the configuration while it was limited: free it by hand");
     }
   }
 
@@ -221,7 +226,7 @@ export async function startApp(
   const heard = (answer: Asked): Fetched => {
     const attempt =
       answer.kind === "failed"
-        ? ({ ok: false, reason: answer.reason } as const)
+        ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
         : ({ ok: true, skew: wallSkew(answer.skew) } as const);
     const { health, say } = attempted(partner, attempt, now(), {
       staleAfter: vtn.staleAfter,
@@ -236,6 +241,9 @@ export async function startApp(
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
 
+  const clockAgrees = (): boolean =>
+    !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew);
+
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
     if (!answer.ok) return;
     client.settled(delivery);
@@ -249,7 +257,7 @@ export async function startApp(
   const { fetched$, polled$ } = partnerSources(
     depot,
     {
-      now,
+      monotonic: () => millis(monotonic()),
       random,
       list: async () => heard(await client.list()),
       event: async (id) => heard(await client.event(id)),
@@ -335,8 +343,7 @@ export async function startApp(
     ),
     retention(depot, config.retention, {
       ...ports,
-      clockAgrees: () =>
-        !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew),
+      clockAgrees,
       oldRows: (query) => store.oldRows(query),
       oldReports: (before, most) => store.oldReports(before, most),
       reportedOn: () => reportedOn(desk, depot.known),
@@ -366,7 +373,7 @@ export async function startApp(
     depot,
     config,
     { charger$, told$, changed$, brokerUp$, resend$ },
-    { ...world, now, tokens, client, store, metrics, fleet, clock },
+    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, clock },
   );
   stack.use(reports.client);
   // After control, which settles who is on a charger.
@@ -442,7 +449,7 @@ export async function startApp(
 
   const socket = await ControlSocket.start(join(config.state, "control.sock"), {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
-    verify: () => ({ ...store.verify() }),
+    verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
     hashes: (seqs) => [...store.hashes(seqs)],
     proof: async (event, format) => {
       const known = depot.known.get(eventId(event)) ?? null;
@@ -470,9 +477,8 @@ export async function startApp(
       if (id !== null && !depot.chargers.has(chargerId(id)))
         return { ok: false, words: `there is no charger ${id}` };
       const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
-      if (config.control.mode === "observe")
-        return { ok: true, words: "observing: no command is published, a release neither" };
       const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
+      if (config.control.mode === "observe") return notReleased(held);
       freed$.next(chargers);
       const freed = held.map(({ command: { charger } }) =>
         depot.presenceOf(charger).online === false ? `${charger} (offline: when it is back)` : charger,

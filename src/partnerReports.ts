@@ -29,6 +29,8 @@ export interface ReportSurroundings {
   readonly now: () => Instant;
   readonly monotonic: () => number;
   readonly random: () => number;
+  /** Whether the partner's clock confirms ours. */
+  readonly clockAgrees: () => boolean;
   /** The site's. */
   readonly clock: WallClock;
   readonly log: Logger;
@@ -76,7 +78,7 @@ export function partnerReports(
   depot: Depot,
   { report: rules, vtn, site }: Config,
   sources: ReportSources,
-  { tokens, client, store, metrics, fleet, now, monotonic, random, clock }: ReportSurroundings,
+  { tokens, client, store, metrics, fleet, now, monotonic, random, clockAgrees, clock }: ReportSurroundings,
 ): {
   readonly client: ReportClient;
   readonly report$: ReturnType<typeof reporting>;
@@ -103,6 +105,7 @@ export function partnerReports(
       isLinked: (charger) => fleet.isLinked(charger),
       keep: (readings) => store.keep(readings),
       prune: (keep) => store.pruneReadings(now(), keep),
+      clockAgrees,
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
       record: (event, after) => store.audit({ event, after, limit: PAGE }),

@@ -9,7 +9,9 @@ import type { FillContext } from "./core/reporting/evidence.ts";
 import type { Reading } from "./core/reporting/reading.ts";
 import { withMargins } from "./core/reporting/subject.ts";
 import { overSince } from "./core/retention.ts";
+import { atOnce, type Steps } from "./core/steps.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "./core/units.ts";
+import { gently } from "./gently.ts";
 import type { Store } from "./store/store.ts";
 
 /** What a proof is made from, whoever makes it: the daemon, or a verb on the stored state. */
@@ -27,40 +29,16 @@ export type Proven =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string };
 
-/** Work that can be left at any step and gone on with. */
-type Steps<Result> = Generator<void, Result>;
-
 /** At once: for a verb, which has nothing else to do. */
 export const proofNow = (event: string, format: Format, sources: ProofSources): Proven =>
   atOnce(proving(event, format, sources));
 
-/** All steps, one after the other. */
-export function atOnce<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
-
-/** The loop is given back after this long, ms: chargers do not wait for a proof. */
-const TURN = 10;
-
 /** A little at a time: for the daemon. */
-export async function proofGently(
+export const proofGently = (
   event: string,
   format: Format,
   sources: ProofSources & { readonly monotonic: () => number },
-): Promise<Proven> {
-  const { monotonic } = sources;
-  const steps = proving(event, format, sources);
-  for (let began = monotonic(); ;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    if (monotonic() - began < TURN) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    began = monotonic();
-  }
-}
+): Promise<Proven> => gently(proving(event, format, sources), sources.monotonic);
 
 const refused = (reason: string): Proven => ({ ok: false, reason });
 

@@ -8,7 +8,7 @@ import { millis } from "./core/units.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
 import { pickUp } from "./flow/startOver.ts";
-import { limited } from "./flow/stop.ts";
+import { limited, notReleased } from "./flow/stop.ts";
 import { openState } from "./store/open.ts";
 import { wallClock } from "./wallClock.ts";
 
@@ -21,7 +21,7 @@ export async function releaseOffline(
   charger: string | null,
   { now, random, randomBytes, log }: Surroundings,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
-  const opened = openState(config.state, { now, random: randomBytes, log });
+  const opened = openState(config.state, { now, random: randomBytes, log, damaged: "refuse" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   using store = opened.store;
   const depot = new Depot({
@@ -31,10 +31,11 @@ export async function releaseOffline(
     siteKey: opened.siteKey,
     epoch: opened.epoch,
     wallClock: wallClock(config.site.timezone, now),
-    unsure: false,
+    unsure: opened.unsure,
   });
   pickUp(depot, opened.remembered, now());
   const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
+  if (config.control.mode === "observe") return notReleased(held);
   if (held.length === 0) return { ok: true, words: "nothing was limited" };
   const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
   const brokers = new Map<string, FleetBroker>();

@@ -106,6 +106,8 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ),
   "test/e2e/prices.test.ts": ["src/spotPrices.ts", "src/cli/prices.ts"],
   "test/e2e/reports.test.ts": ["src/partnerReports.ts", "src/cli/reports.ts"],
+  "test/flow/control.test.ts": ["src/flow/stages.ts"],
+  "test/core/depot.test.ts": ["src/core/site/presence.ts"],
   "test/flow/reporting.test.ts": ["src/flow/reportRows.ts", "src/flow/reportStages.ts"],
   "test/store/readings.test.ts": ["src/store/readingBuffer.ts"],
   "test/e2e/backup.test.ts": ["src/cli/backup.ts"],

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { backoff } from "../core/backoff.ts";
 import type { Sent } from "../core/control/command.ts";
-import { backoff, brokerTiming, type BrokerTiming } from "./brokerTiming.ts";
+import { brokerTiming, type BrokerTiming } from "./brokerTiming.ts";
 import { Connection, type PublishOptions } from "./connection.ts";
 import { dial, type BrokerAddress } from "./dial.ts";
 import type { Ended } from "./ending.ts";
@@ -20,6 +21,8 @@ export interface BrokerSessionOptions {
   readonly log: Logger;
   /** Everything is subscribed, and what the broker had retained has arrived. Nothing of before is sent again. */
   readonly onUp: () => void;
+  /** An attempt has found no broker: told once, until there is one. */
+  readonly onAbsent?: () => void;
   /** Never called for our own stop. */
   readonly onDown: (reason: string) => void;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
@@ -149,12 +152,14 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   #backOff(end: Ended): number {
-    const { log, random } = this.#options;
+    const { log, random, onAbsent } = this.#options;
     if (!this.#told) {
       this.#told = true;
+      if (end.kind !== "dropped") onAbsent?.();
       log.warn({ broker: this.#place(), reason: end.reason }, "broker unreachable, retrying");
     } else log.debug({ reason: end.reason, attempt: this.#attempt }, "broker still unreachable");
-    const nap = backoff(this.#timing, this.#attempt, random());
+    const { backoffFloor, backoffCeiling } = this.#timing;
+    const nap = backoff(this.#attempt, random(), backoffFloor, backoffCeiling);
     this.#attempt += 1;
     return nap;
   }

@@ -29,7 +29,3 @@ export const brokerTiming: BrokerTiming = {
   takenOverPause: minutes(1),
   stopWithin: seconds(1),
 };
-
-/** Full jitter: anywhere between zero and the ceiling, so that a site's gateways do not come back in step. */
-export const backoff = (timing: BrokerTiming, attempt: number, fraction: number): Millis =>
-  millis(fraction * Math.min(timing.backoffCeiling, timing.backoffFloor * 2 ** attempt));

@@ -40,7 +40,10 @@ export interface FleetOptions {
   readonly onMessage: (message: ChargerMessage) => void;
   /** A message that was not taken in: it could not be read, or there were too many of them. */
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
-  /** Up after every (re)connection: what its chargers should be doing now has to be said again (F85). */
+  /**
+   * Up after every (re)connection: what its chargers should be doing now has to be said again (F85). Not up: it was lost,
+   * or the first attempt did not find it.
+   */
   readonly onBroker: (name: string, up: boolean) => void;
   /** Publishes without a PUBACK at a time. */
   readonly window?: number;
@@ -183,6 +186,7 @@ export class Fleet implements AsyncDisposable {
         heartbeats.start();
         onBroker(name, true);
       },
+      onAbsent: () => onBroker(name, false),
       onDown: () => {
         heartbeats.stop();
         for (const { line } of outlets) line.brokerDown();

@@ -3,7 +3,7 @@ import { instant, iso } from "../core/units.ts";
 import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { askOrRead } from "./storedState.ts";
+import { askOrRead, LONG_PATIENCE_MS } from "./storedState.ts";
 
 export interface AuditOptions {
   readonly config: string | undefined;
@@ -56,7 +56,12 @@ export async function audit(
 export async function auditVerify(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const verified = await askOrRead(config.state, "/audit/verify", ({ store }) => store.verify());
+  const verified = await askOrRead(
+    config.state,
+    "/audit/verify",
+    ({ store }) => store.verify(),
+    LONG_PATIENCE_MS,
+  );
   if (typeof verified === "string") {
     complain(verified);
     return 1;

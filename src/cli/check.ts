@@ -2,6 +2,7 @@ import { expiryWarnings } from "../certificates.ts";
 import type { Config } from "../config/schema.ts";
 import { explain } from "../config/mistakes.ts";
 import { configFile, environmentOf } from "./configuration.ts";
+import { isToBeFreed, reallySent } from "../core/control/command.ts";
 import { inWords } from "../core/control/setpoint.ts";
 import type { Instant } from "../core/units.ts";
 import { loadSite } from "../loadSite.ts";
@@ -43,7 +44,9 @@ export async function check(named: string | undefined, now: Instant): Promise<Ex
 async function leftBehind({ state, chargers }: Config): Promise<readonly Limited[]> {
   const limited = await askOrRead<readonly Limited[]>(state, "/limited", ({ remembered }) =>
     remembered.commands
-      .filter(({ command, progress }) => command.desired.kind !== "release" && progress !== "observed")
+      .map(reallySent)
+      .filter((sent) => sent !== null)
+      .filter(isToBeFreed)
       .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
   );
   // A state that cannot be read is not what a check of the configuration is about.

@@ -3,10 +3,7 @@ import type { Instant } from "../core/units.ts";
 import { proofNow, type Proven } from "../proof.ts";
 import { configuration } from "./configuration.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { askOrRead } from "./storedState.ts";
-
-/** An event of a whole fleet, with its baselines, is a lot to read. */
-const PATIENCE_MS = 600_000;
+import { askOrRead, LONG_PATIENCE_MS } from "./storedState.ts";
 
 /** `proof EVENT`: all that is known of one event, sealed; from the running daemon, or the stored state. */
 export async function proof(
@@ -30,7 +27,7 @@ export async function proof(
         now,
         known: remembered.events.find((each) => each.id === event) ?? null,
       }),
-    PATIENCE_MS,
+    LONG_PATIENCE_MS,
   );
   const reason = typeof proven === "string" ? proven : proven.ok ? null : proven.reason;
   if (reason !== null) complain(reason);

@@ -7,6 +7,9 @@ import { type Opened, openState } from "../store/open.ts";
 import { askDaemon } from "./daemon.ts";
 import { logger } from "./logger.ts";
 
+/** For what the daemon does a little at a time: an event of a whole fleet, or the whole record, is a lot to read. */
+export const LONG_PATIENCE_MS = 600_000;
+
 /**
  * What the running daemon answers, or, where none runs, what `read` finds in the stored state: the same, in its JSON.
  * A text says why it cannot be had. `path`: of the control socket (DESIGN 6.4).

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import { carryOver, markRevised } from "./control/carryOver.ts";
-import type { CommandRecord } from "./control/command.ts";
+import { type CommandRecord, reallySent } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
@@ -19,9 +19,9 @@ import { KnownEvents } from "./knownEvents.ts";
 import type { Remembered } from "./ledger.ts";
 import { type Reason, type WallClock, whileHeld } from "./reason.ts";
 import type { Charger } from "./site/charger.ts";
+import { ABSENT, type Presence } from "./site/presence.ts";
 import { Plugs } from "./site/plug.ts";
 import { Silence } from "./site/silence.ts";
-import type { Telemetry } from "./site/telemetry.ts";
 import type { Vehicle } from "./site/vehicle.ts";
 import { Writes } from "./site/writes.ts";
 import {
@@ -47,26 +47,12 @@ export interface DepotSetup {
   readonly unsure: boolean;
 }
 
-/** What a charger last said. */
-export interface Presence {
-  /** Null: it never said. */
-  readonly online: boolean | null;
-  readonly heardAt: Instant | null;
-  /** When it last told its voltages; null: never. */
-  readonly voltagesAt: Instant | null;
-  /** When it last told its currents; null: never. */
-  readonly currentsAt: Instant | null;
-  /** All members it ever told, the newest of each. */
-  readonly telemetry: Telemetry | null;
-}
-
 /** Measured volts and currents older than this are not used. */
 const FRESH = minutes(1);
 /** Below this a phase does not charge: standby electronics draw less. */
 const CHARGING_AMPERES = 1;
 /** Kinds of rubbish remembered before forgetting all of them: more than the worst list that is read holds. */
 const MOST_RUBBISH = 100_000;
-const ABSENT: Presence = { online: null, heardAt: null, voltagesAt: null, currentsAt: null, telemetry: null };
 
 /**
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
@@ -145,9 +131,9 @@ export class Depot {
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
     for (const known of remembered.events) this.remember(broughtBack(known, now), this.lookedAt);
     this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
-    for (const record of remembered.commands) {
-      const neverSent = record.progress === "observed" && this.settings.mode === "drive";
-      if (neverSent) continue;
+    for (const stored of remembered.commands) {
+      const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
+      if (record === null) continue;
       const { sentAt } = record;
       const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
       this.commands.set(record.command.charger, { ...record, judgeAt });

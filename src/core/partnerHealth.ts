@@ -21,7 +21,8 @@ export interface PartnerHealth {
 /** What an attempt came to, as far as health goes. */
 export type Attempt =
   | { readonly ok: true; readonly skew: Millis | null }
-  | { readonly ok: false; readonly reason: string };
+  /** Not asked: a limit of ours, or a wait that an answer told us, which was heard already. */
+  | { readonly ok: false; readonly asked: boolean; readonly reason: string };
 
 /** Something to be said, once. */
 export interface Word {
@@ -68,8 +69,8 @@ export function attempted(
     }
     return { health: { ...freshHealth(now), everAnswered: true, skew: attempt.skew, skewed }, say };
   }
-  const { reason } = attempt;
-  const isNews = !before.said.includes(reason) && before.said.length < REASONS_OF_AN_OUTAGE;
+  const { asked, reason } = attempt;
+  const isNews = asked && !before.said.includes(reason) && before.said.length < REASONS_OF_AN_OUTAGE;
   if (isNews) {
     say.push({ level: "warn", words: `the partner cannot be asked: ${reason}; the stored plan goes on` });
   }
@@ -81,5 +82,6 @@ export function attempted(
     });
   }
   const said = isNews ? [...before.said, reason] : before.said;
-  return { health: { ...before, failures: before.failures + 1, lastFailure: reason, said, stale }, say };
+  const tried = asked ? { failures: before.failures + 1, lastFailure: reason, said } : {};
+  return { health: { ...before, ...tried, stale }, say };
 }

@@ -1,17 +1,4 @@
-import {
-  concatMap,
-  exhaustMap,
-  filter,
-  interval,
-  map,
-  merge,
-  mergeMap,
-  type Observable,
-  of,
-  range,
-  Subject,
-  tap,
-} from "rxjs";
+import { concatMap, map, merge, mergeMap, type Observable, of, range, Subject, tap } from "rxjs";
 
 import type { Depot } from "../core/depot.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
@@ -37,8 +24,6 @@ export interface ControlSources {
 
 /** How many publishes are on their way at once; a broker that wants fewer is obeyed by its session. */
 const WINDOW = 20;
-const STATES_EVERY = 1_000;
-const STATES_WINDOW = 5;
 
 /**
  * The whole of control: what arrives is taken in and committed, in order; what is touched by it, by time, or by a
@@ -77,19 +62,5 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     mergeMap((waiting) => range(0, Math.min(waiting, WINDOW))),
     mergeMap(() => stages.sendWaiting(), WINDOW), // one in flight per charger; what waits is replaced
     tap(() => looked$.next()), // a publish asks for its refresh, or for another try
-  );
-}
-
-/** Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. */
-export function states(depot: Depot, ports: ControlPorts): Observable<unknown> {
-  const stages = stagesOf(depot, ports);
-  const isQuiet = (): boolean => depot.toSend.size === 0;
-  return interval(STATES_EVERY).pipe(
-    filter(isQuiet),
-    exhaustMap(() => {
-      // Drawn from by hand: thousands waiting in an operator's buffer cost more than their publishes.
-      const line = [...depot.dirty].values();
-      return range(0, STATES_WINDOW).pipe(mergeMap(() => stages.publishStates(line, isQuiet)));
-    }),
   );
 }

@@ -28,15 +28,17 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const telemetry = { ...before.telemetry, ...message.telemetry };
       const voltagesAt = message.telemetry.voltagesV === undefined ? before.voltagesAt : now;
       const currentsAt = message.telemetry.currentsA === undefined ? before.currentsAt : now;
-      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, currentsAt, telemetry });
-      if (before.heardAt === null || now >= before.heardAt + STATE_EVERY) depot.dirty.add(charger);
+      const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
+      const stateAt = isStateDue ? now : before.stateAt;
+      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, currentsAt, stateAt, telemetry });
+      if (isStateDue) depot.dirty.add(charger);
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
       const { changes, resend } = judge(depot, charger, message.picture ?? message.telemetry, now);
       const moved = touched.map((id) => ({ charger: id, reassert: false }));
       return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
     case "online": {
-      // That it is gone is the word of its broker, or its silence.
+      // "false" may be the last will, said by its broker: the charger itself was not heard.
       const heardAt = message.online ? now : before.heardAt;
       depot.presence.set(charger, { ...before, heardAt, online: message.online });
       depot.dirty.add(charger);

@@ -1,4 +1,4 @@
-import { commandId, type CommandRecord } from "../core/control/command.ts";
+import { commandId, type CommandRecord, isLimiting } from "../core/control/command.ts";
 import { type Loan, loanOf, takenFor } from "../core/control/loan.ts";
 import { type Desired, inWords } from "../core/control/setpoint.ts";
 import type { Depot } from "../core/depot.ts";
@@ -15,9 +15,8 @@ export interface Lent {
   readonly pledge: readonly Change[];
 }
 
-/** It went out, or was to go out, and limits. */
-const isLimit = ({ command, progress }: CommandRecord): boolean =>
-  command.desired.kind !== "release" && progress !== "observed";
+/** What was only observed is not said to it again, whatever it stands under. */
+const isLimit = (record: CommandRecord): boolean => record.progress !== "observed" && isLimiting(record);
 
 /**
  * Lends a charger to commissioning. One that stands under no limit of ours is remembered as to be released as long as
@@ -41,7 +40,7 @@ export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
   const record: CommandRecord = {
     command,
     progress: "planned",
-    // Of what it is tried with nothing is known here, but that a release ends it.
+    // Nobody here knows what it is being tried with. A release ends any of it, as it would end a pause.
     replaces: { kind: "pause" },
     sentAt: null,
     sends: 0,

@@ -1,5 +1,5 @@
 import type { AuditEntry, Json } from "../core/audit.ts";
-import { type Command, commandId } from "../core/control/command.ts";
+import { type Command, commandId, type CommandRecord, reallySent } from "../core/control/command.ts";
 import { phased } from "../core/control/phases.ts";
 import { type Decision, reconcile } from "../core/control/reconcile.ts";
 import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../core/control/setpoint.ts";
@@ -7,7 +7,7 @@ import type { Verdict } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { reasonOf } from "../core/reason.ts";
-import { type ChargerId, type Instant, instant } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, later } from "../core/units.ts";
 import { weigh } from "./advance.ts";
 import { lookedFor } from "./lend.ts";
 import { inTurn, noteHeld, paceOf } from "./pace.ts";
@@ -66,20 +66,22 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 /** A new command, numbered and remembered; the row that says why is committed before it is published. */
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
-  const replaces = depot.commands.get(id)?.command.desired ?? null;
+  const last = depot.commands.get(id);
+  const replaces = last?.command.desired ?? null;
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...depot.nextId(), charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe";
-  const record = {
+  const planned: CommandRecord = {
     command,
-    progress: observing ? "observed" : "planned",
+    progress: "planned",
     sentAt: null,
     sends: 0,
     failures: 0,
     replaces,
     judgeAt: null,
     resends: 0,
-  } as const;
+  };
+  const record = observing ? observed(planned, last) : planned;
   depot.commands.set(id, record);
   depot.undurable.add(id);
   depot.unsure.delete(id);
@@ -102,6 +104,12 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   ];
 }
 
+/** It takes the place of what was decided before, but not of what the charger was really told. */
+function observed(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
+  const standing = last === undefined ? null : reallySent(last);
+  return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
+}
+
 /** What it is told, as the record has it; `phases` only where they were switched. */
 function toldOf(desired: Desired): Json {
   const phases = switchedIn(desired)?.count;
@@ -120,8 +128,11 @@ export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant):
     const claims = verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled];
     const last = depot.commands.get(id);
     if (claims.length > 0) {
-      const until = claims.reduce((latest, { until }) => (until > latest ? until : latest), now);
-      const hold = { charger: id, events: claims.map(({ event }) => event.id), since: now, until };
+      // Whoever frees it a second time means all of it: from what it was freed of before, too.
+      const before = depot.holds.get(id);
+      const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
+      const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
+      const hold = { charger: id, events, since: now, until };
       depot.holds.set(id, hold);
       depot.wake(id, until);
       changes.push(

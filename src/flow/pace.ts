@@ -3,13 +3,25 @@ import type { Step } from "../core/control/reconcile.ts";
 import type { Verdict } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Charger } from "../core/site/charger.ts";
-import { type ChargerId, type Instant, later } from "../core/units.ts";
+import { HOUR } from "../core/site/writes.ts";
+import { type ChargerId, type Instant, instant, later } from "../core/units.ts";
 
 /** When an increase of a charger may go out, by what it was written to and by who waits before it. */
 export const paceOf = ({ writes, ramp }: Depot, { id, writesPerHour }: Charger, now: Instant): Pace => ({
   writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
   rampAt: ramp?.turnOf(id, now) ?? now,
 });
+
+/** At a start: a restart must not give a charger that wears the writes of its last hour once more. */
+export function recallWrites(
+  { chargers, writes }: Depot,
+  recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
+  now: Instant,
+): void {
+  const since = instant(now - HOUR);
+  for (const { id, writesPerHour } of chargers.values())
+    if (writesPerHour !== null) writes.recall(id, recorded(id, since));
+}
 
 /** Keeps who is held back, and the line before the site's ramp. Before the decision takes the place of the last. */
 export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instant): void {

@@ -17,7 +17,7 @@ import {
 } from "rxjs";
 
 import { backoff } from "../core/backoff.ts";
-import { after, type EventId, type Instant, type Millis, millis, minutes, seconds } from "../core/units.ts";
+import { type EventId, type Millis, millis, minutes, seconds } from "../core/units.ts";
 import type { Fetched, PollingPorts } from "./ports.ts";
 
 /** Someone says that there is news: look at the list, or at these events. */
@@ -36,11 +36,11 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
   return defer(() => {
     // A hint that comes while a list is on its way counts for the next one: that list may be older.
     const hinted$ = new BehaviorSubject(false);
-    let hintsFrom: Instant = ports.now();
+    let hintsFrom = ports.monotonic();
     let failures = 0;
     let pause = every;
     const list$ = defer(() => {
-      if (hinted$.value) hintsFrom = after(ports.now(), HINTS_EVERY);
+      if (hinted$.value) hintsFrom = millis(ports.monotonic() + HINTS_EVERY);
       hinted$.next(false);
       return ports.list();
     }).pipe(
@@ -54,7 +54,7 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
           const hurry$ = failures > 0 ? NEVER : hinted$.pipe(filter(Boolean));
           return race(
             timer(pause),
-            hurry$.pipe(switchMap(() => timer(Math.max(0, hintsFrom - ports.now())))),
+            hurry$.pipe(switchMap(() => timer(Math.max(0, hintsFrom - ports.monotonic())))),
           );
         },
       }),

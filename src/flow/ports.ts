@@ -59,7 +59,8 @@ export type Fetched =
   | { readonly kind: "failed"; readonly reason: string; readonly retryAfter: Millis | null };
 
 export interface PollingPorts {
-  readonly now: () => Instant;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => Millis;
   readonly random: () => number;
   readonly list: () => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;

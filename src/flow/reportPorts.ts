@@ -42,8 +42,10 @@ export interface ReportPorts {
   readonly isLinked: (charger: ChargerId) => boolean;
   /** On disk within ten seconds. */
   readonly keep: (readings: readonly Reading[]) => void;
-  /** Forgets a few readings that are too old. */
-  readonly prune: (keep: Millis) => void;
+  /** Forgets a few readings that are older than `keep`, or too many; null: only those that are too many. */
+  readonly prune: (keep: Millis | null) => void;
+  /** Whether the partner's clock confirms ours. */
+  readonly clockAgrees: () => boolean;
   /** Of these chargers in [from, until). */
   readonly readings: (chargers: Iterable<ChargerId>, from: Instant, until: Instant) => readonly Reading[];
   /** The chargers that a vehicle was on, and a few more. */

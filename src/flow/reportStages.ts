@@ -13,6 +13,7 @@ import {
 import { targeting } from "../core/control/targeting.ts";
 import {
   afterPost,
+  dueAt,
   isCommonTrouble,
   pauseAfter,
   type PostAnswer,
@@ -20,7 +21,7 @@ import {
   type ReportRecord,
   resent,
 } from "../core/reporting/outbox.ts";
-import { after, type Instant, instant, later, minutes, seconds } from "../core/units.ts";
+import { after, type Instant, instant, later, type Millis, millis, minutes, seconds } from "../core/units.ts";
 import { compose, type Composed } from "./compose.ts";
 import type { ReportOutcome, ReportPorts, ReportRules } from "./reportPorts.ts";
 import { composedRow, dutyRows, resentRow, triedRow } from "./reportRows.ts";
@@ -32,11 +33,12 @@ const EDGES_HOLD = minutes(1);
 /** After a failed commit it is tried again so much later. */
 const COMMIT_RETRY = seconds(5);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
-const LONG_AGO = instant(-Infinity);
+const LONG_AGO = millis(-Infinity);
 
 /** The stages of reporting, bound to the desk that they change: each does its part and writes it down. */
 export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules, ports: ReportPorts) {
   const { settings, giveUpAfter, enabled } = rules;
+  // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
   /** Nothing is composed before it: a commit has failed. */
   let pausedUntil = LONG_AGO;
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
@@ -50,6 +52,9 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     enabled,
     concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
   };
+
+  /** A moment of the clock that never jumps, by the wall clock as it is now. */
+  const onWall = (tick: Millis): Instant => after(ports.now(), millis(Math.ceil(tick - ports.monotonic())));
 
   const remember = (duties: readonly ReportDuty[], now: Instant): readonly Change[] =>
     duties.flatMap((duty) => {
@@ -105,7 +110,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     if (!ok) {
       restoreDesk(desk, ports.remembered(), enabled);
       depot.known.allChanged();
-      pausedUntil = after(ports.now(), COMMIT_RETRY);
+      pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
       return false;
     }
     if (record === null) return true;
@@ -115,9 +120,9 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   };
 
   const nextToSend = (): ReportRecord | undefined => {
+    if (ports.monotonic() < closedUntil) return undefined;
     const now = ports.now();
-    if (now < closedUntil) return undefined;
-    return firstBy(desk.outbox.values(), triedAt, now);
+    return firstBy(desk.outbox.values(), now, now);
   };
 
   const settle = (name: string, answer: PostAnswer): void => {
@@ -128,7 +133,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     if (next.nextTry === null) desk.outbox.delete(name);
     else desk.outbox.set(name, next);
     failures = isCommonTrouble(answer) ? failures + 1 : 0;
-    closedUntil = failures > 0 ? after(now, pauseAfter(answer, failures, ports.random())) : LONG_AGO;
+    closedUntil =
+      failures > 0 ? millis(ports.monotonic() + pauseAfter(answer, failures, ports.random())) : LONG_AGO;
     ports.write([{ kind: "report", record: next, body: null }, ...triedRow(record, next, now)]);
     ports.counted(outcomeOf(next));
   };
@@ -140,18 +146,19 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     /** When there is something to compose. */
     nextReport: (): Instant | undefined => {
       const due = desk.due.next();
-      return due === undefined ? undefined : later(due, pausedUntil);
+      return due === undefined ? undefined : later(due, onWall(pausedUntil));
     },
 
     /** When there is something to send. */
     nextTry: (): Instant | undefined => {
-      const first = firstBy(desk.outbox.values(), triedAt, instant(Infinity));
-      return first === undefined ? undefined : later(triedAt(first), closedUntil);
+      const now = ports.now();
+      const first = firstBy(desk.outbox.values(), now, instant(Infinity));
+      return first === undefined ? undefined : later(dueAt(first, now), onWall(closedUntil));
     },
 
     /** Composes one report after another whose time has come, each committed before it may be sent. */
     async compose(): Promise<void> {
-      if (ports.now() < pausedUntil) return;
+      if (ports.monotonic() < pausedUntil) return;
       takeIn();
       for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
         for (const key of due) if (!(await composeOne(key))) return;
@@ -183,18 +190,14 @@ const LOST: PostAnswer = {
   retryAfter: null,
 };
 
-const triedAt = ({ nextTry }: ReportRecord): Instant => nextTry ?? instant(Infinity);
-
-/** The record whose next try is the earliest, if that has come by `now`. */
-function firstBy(
-  records: Iterable<ReportRecord>,
-  at: (record: ReportRecord) => Instant,
-  now: Instant,
-): ReportRecord | undefined {
-  let first: ReportRecord | undefined;
-  for (const record of records)
-    if (at(record) <= now && (first === undefined || at(record) < at(first))) first = record;
-  return first;
+/** The record whose next try is the earliest, if that comes by `until`. */
+function firstBy(records: Iterable<ReportRecord>, now: Instant, until: Instant): ReportRecord | undefined {
+  let first: { readonly record: ReportRecord; readonly at: Instant } | undefined;
+  for (const record of records) {
+    const at = dueAt(record, now);
+    if (at <= until && (first === undefined || at < first.at)) first = { record, at };
+  }
+  return first?.record;
 }
 
 function outcomeOf({ state, nextTry }: ReportRecord): ReportOutcome {

@@ -68,7 +68,10 @@ export function reporting(
     exhaustMap(() => stages.send()), // one at a time -> outcome
     tap(() => sent$.next()),
   );
-  const pruning$ = interval(PRUNE_EVERY).pipe(tap(() => ports.prune(rules.keepReadings)));
+  // A clock that is ahead would make everything old, as it would for the record: ages count only while the partner's agrees.
+  const pruning$ = interval(PRUNE_EVERY).pipe(
+    tap(() => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)),
+  );
 
   return merge(returned$, heard$, told$, upheld$, sending$, composing$, pruning$);
 }

@@ -1,5 +1,8 @@
+import { type AuditEntry, textOf } from "../core/audit.ts";
+import { isLimiting, reallySent } from "../core/control/command.ts";
 import { inWords } from "../core/control/setpoint.ts";
-import type { Depot, Presence } from "../core/depot.ts";
+import type { Depot } from "../core/depot.ts";
+import type { Presence } from "../core/site/presence.ts";
 import type { Change } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
@@ -53,6 +56,34 @@ export function heardAgain(
   return { changes, touched: [{ charger: id, reassert: true }] };
 }
 
+/**
+ * The outages that the last run left open are over on record with the start of this one: whoever was away may have come
+ * back while nothing ran. Who is still away gets a row of its own as soon as that is found; without this every later
+ * proof would tell of an outage that goes on for ever. `open`: the rows that they began with.
+ */
+export function endedByStart(
+  depot: Depot,
+  open: readonly AuditEntry[],
+  tick: Millis,
+  now: Instant,
+): readonly Change[] {
+  return open.map(({ at, charger, facts, ...entry }) => {
+    const outage = textOf(facts, "outage");
+    // It spoke once, so that it is expected to speak from now on.
+    if (charger !== null) depot.silence.heard(charger, tick);
+    return {
+      kind: "audit",
+      entry: {
+        ...entry,
+        at: now,
+        charger,
+        words: `${charger ?? `the ${outage}`} was away when the last run ended; whether it still is has to be found out`,
+        facts: { outage, since: textOf(facts, "since") ?? iso(at), over: true },
+      },
+    };
+  });
+}
+
 /** One that says, or whose broker says, that it is off under a command of ours; and that it is there again (F91). */
 export function offOrOn(
   depot: Depot,
@@ -70,8 +101,9 @@ export function offOrOn(
 
 /** What a charger stands under, in words; null: nothing of ours. */
 function standing(depot: Depot, id: ChargerId): string | null {
-  const command = depot.commands.get(id)?.command;
-  return command === undefined || command.desired.kind === "release" ? null : inWords(command.desired);
+  const record = depot.commands.get(id);
+  const sent = record === undefined ? null : reallySent(record);
+  return sent !== null && isLimiting(sent) ? inWords(sent.command.desired) : null;
 }
 
 const row = (

@@ -2,7 +2,6 @@ import { type ClockReading, jumpBetween } from "../core/clock.ts";
 import type { CommandRecord } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
-import { chargerState } from "../core/site/chargerState.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
 import { advance as advanced, nowhere } from "./advance.ts";
@@ -196,29 +195,6 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
         depot.inFlight.set(charger, looks);
         await send(charger);
         depot.inFlight.delete(charger);
-      }
-    },
-
-    /** Publishes how one charger of the line after another stands, until one cannot be told, or commands wait. */
-    async publishStates(line: Iterable<ChargerId>, mayGoOn: () => boolean): Promise<void> {
-      for (const id of line) {
-        if (!mayGoOn()) return;
-        depot.dirty.delete(id);
-        const charger = depot.chargers.get(id);
-        if (charger === undefined) continue;
-        const verdict = depot.verdictOn(charger, ports.now());
-        const why = depot.whyOf(charger);
-        const state = chargerState(
-          verdict,
-          depot.commands.get(id),
-          depot.presenceOf(id),
-          why,
-          depot.silence.has(id),
-        );
-        const { ok } = await ports.publishState(id, JSON.stringify(state));
-        if (ok) continue;
-        depot.dirty.add(id);
-        return;
       }
     },
   };

@@ -1,6 +1,9 @@
-import type { CommandRecord } from "../core/control/command.ts";
+import { filter, firstValueFrom, timer } from "rxjs";
+
+import { type CommandRecord, isToBeFreed, reallySent } from "../core/control/command.ts";
 import type { Decision } from "../core/control/reconcile.ts";
 import { inWords } from "../core/control/setpoint.ts";
+
 import type { Depot } from "../core/depot.ts";
 import { millis } from "../core/units.ts";
 import { decide } from "./look.ts";
@@ -9,11 +12,24 @@ import type { ControlPorts } from "./ports.ts";
 
 /** The chargers that stand under a command of ours other than a release, or whose release never went out. */
 export const limited = (depot: Depot): readonly CommandRecord[] =>
-  [...depot.commands.values()].filter(({ command, progress, replaces, sentAt }) => {
-    if (progress === "observed") return false;
-    if (command.desired.kind !== "release") return true;
-    return sentAt === null && replaces !== null && replaces.kind !== "release";
+  [...depot.commands.values()].flatMap((record) => {
+    const sent = reallySent(record);
+    return sent !== null && isToBeFreed(sent) ? [sent] : [];
   });
+
+/** What a release by hand comes to while observing. */
+export function notReleased(standing: readonly CommandRecord[]): {
+  readonly ok: boolean;
+  readonly words: string;
+} {
+  const words = "observing: no command is published, a release neither";
+  if (standing.length === 0) return { ok: true, words };
+  const named = standing.map(({ command }) => command.charger).join(", ");
+  return { ok: false, words: `${words}; still as told before: ${named}` };
+}
+
+/** How often it is looked whether the last publishes are over, ms. */
+const LOOK = 10;
 
 interface StopLog {
   readonly info: (words: string) => void;
@@ -58,6 +74,9 @@ export async function standDown(
       ),
     );
   }
+  // What is still on its way must not overtake what is said now; every publish has its deadline.
+  const isQuiet = (): boolean => !standing.some(({ command }) => depot.inFlight.has(command.charger));
+  await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
   const committed = await ports.durable();
   if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
   await Promise.all(

@@ -10,7 +10,7 @@ import { type AuditParameters, auditParameters } from "./server.ts";
 /** What the verbs of the command line ask of a running daemon (DESIGN 6.4). */
 export interface ControlDoor {
   readonly audit: (query: AuditParameters) => Json;
-  readonly verify: () => Json;
+  readonly verify: () => Promise<Json>;
   /** Number and hash of those of these rows that are kept. */
   readonly hashes: (seqs: readonly number[]) => Json;
   /** The proof of an event as a text, or why there is none. */

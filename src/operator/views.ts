@@ -1,4 +1,4 @@
-import { commandId } from "../core/control/command.ts";
+import { commandId, isLimiting } from "../core/control/command.ts";
 import { hasEnded } from "../core/control/absence.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import { targeting } from "../core/control/targeting.ts";
@@ -49,7 +49,7 @@ export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
       total: depot.chargers.size,
       online: [...depot.presence.values()].filter(({ online }) => online === true).length,
       unreachable: [...depot.chargers.keys()].filter((id) => depot.silence.has(id)).length,
-      limited: records.filter(({ command }) => command.desired.kind !== "release").length,
+      limited: records.filter(isLimiting).length,
       followed: records.filter(({ progress }) => progress === "followed").length,
       notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
       refused: records.filter(({ progress }) => progress === "refused").length,

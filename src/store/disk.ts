@@ -99,7 +99,7 @@ export class Disk implements Disposable {
   }
 
   /** One small step of tidying. Null: done. */
-  pruneReadings(now: Instant, keep: Millis): Fault | null {
+  pruneReadings(now: Instant, keep: Millis | null): Fault | null {
     return this.#apart((connection) => pruneReadings(connection, now, keep));
   }
 

@@ -72,6 +72,10 @@ const ROWS = `SELECT audit.*, before.hash AS previous
 /** Outages looked back for. */
 const MOST_OUTAGES = 10_000;
 
+/** Outages that are not over by the end of the record. Throws SQLite errors. */
+export const queryOpenOutages = (database: DatabaseSync): readonly RecordRow[] =>
+  outagesBefore(database, Number.MAX_SAFE_INTEGER, GENESIS.hash);
+
 /** What had gone silent before this row, and was not heard again until then. */
 function outagesBefore(database: DatabaseSync, seq: number, start: string): readonly RecordRow[] {
   const newest = new Map<string, RecordRow>();

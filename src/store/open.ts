@@ -23,6 +23,8 @@ export type Opened =
       readonly siteKey: Buffer;
       /** Where a damaged state was moved to; this one is fresh. Null: nothing was damaged. */
       readonly setAside: string | null;
+      /** It took the place of a damaged one, now or earlier: what a charger without a command was told is not known. */
+      readonly unsure: boolean;
     }
   | { readonly ok: false; readonly reason: string };
 
@@ -101,8 +103,21 @@ function start(
   const writtenAt = committed?.rows.at(-1)?.at;
   const moments = writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
   const store = new Store(disk, siteKey, log, monotonic);
-  return { ok: true, store, remembered: { ...remembered, ...moments }, epoch, siteKey, setAside: moved };
+  const unsure = tookThePlace(disk.connection.database);
+  return {
+    ok: true,
+    store,
+    remembered: { ...remembered, ...moments },
+    epoch,
+    siteKey,
+    setAside: moved,
+    unsure,
+  };
 }
+
+const tookThePlace = (database: DatabaseSync): boolean =>
+  database.prepare("SELECT 1 FROM audit WHERE seq = 1 AND facts ->> 'setAside' IS NOT NULL").get() !==
+  undefined;
 
 /** The first row of a fresh record says why it is one. */
 const notice = (at: Instant, reason: string, moved: string): Change => ({

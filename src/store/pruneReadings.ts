@@ -12,12 +12,13 @@ const STEP_MS = 20;
 
 /**
  * One small step of tidying: readings older than `keep` go, and of those older than eight days all but the last of
- * each minute. To be called again and again, within a transaction. Throws SQLite errors.
+ * each minute. To be called again and again, within a transaction. `keep` null: nobody confirms the clock, so that
+ * nothing counts as old; only what is too many goes. Throws SQLite errors.
  */
 export function pruneReadings(
   connection: Connection,
   now: Instant,
-  keep: Millis,
+  keep: Millis | null,
   most: number = MOST_READINGS,
 ): void {
   const { database } = connection;
@@ -30,7 +31,8 @@ export function pruneReadings(
        WHERE later.minute = reading.minute AND later.charger = reading.charger AND later.at > reading.at
        AND later.vehicle IS reading.vehicle AND (later.energy IS NOT NULL OR reading.energy IS NULL))`,
   );
-  const [tooOld, coarse] = [minuteOf(now - keep), minuteOf(now - FINE)];
+  const [tooOld, coarse] =
+    keep === null ? [-Infinity, -Infinity] : [minuteOf(now - keep), minuteOf(now - FINE)];
   let count = numberIn(connection, "readings");
   let thinned = numberIn(connection, "readingsThinned");
   const began = performance.now();
@@ -45,7 +47,7 @@ export function pruneReadings(
     count -= Number(thin.run(minute).changes);
     thinned = minute + 1;
   }
-  database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
+  if (keep !== null) database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
   connection.putMeta.run("readings", String(count));
   connection.putMeta.run("readingsThinned", String(thinned));
   // Every minute there is this commit anyway: it tells how long nothing ran, should that end without a word.

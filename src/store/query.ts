@@ -41,6 +41,26 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
     .map((row) => auditRow(chainRow(row)));
 }
 
+/**
+ * When the broker took a new level for this charger since then, oldest first, as the control flow counts it: what only
+ * made a level longer (`held`) is left out. A level whose decision is not there to be looked at is counted. Throws
+ * SQLite errors.
+ */
+export function queryWrites(database: DatabaseSync, charger: string, since: Instant): readonly Instant[] {
+  const rows = database.prepare(
+    `SELECT at, kind, command, CASE WHEN json_valid(facts) THEN facts ->> 'progress' END AS progress,
+       CASE WHEN json_valid(facts) THEN facts ->> 'cause' END AS cause
+     FROM audit WHERE charger = ? ORDER BY seq DESC`,
+  );
+  const writes = new Map<string, Instant>();
+  for (const { at, kind, command, progress, cause } of rows.iterate(charger)) {
+    if (Number(at) < since) break;
+    if (kind === "outcome" && progress === "acknowledged") writes.set(String(command), instant(Number(at)));
+    if (kind === "decision" && cause === "held") writes.delete(String(command));
+  }
+  return [...writes.values()].toReversed();
+}
+
 /** Newest first. */
 export function queryQuarantine(database: DatabaseSync, limit: number): readonly Quarantined[] {
   return database

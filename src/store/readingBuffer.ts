@@ -25,7 +25,9 @@ export class ReadingBuffer implements Disposable {
   readonly #mayGo: () => boolean;
   #waiting: Reading[] = [];
   #later: NodeJS.Timeout | undefined;
-  #failing = false;
+  /** Each trouble is told once: it is tried again every ten seconds, or every minute. */
+  #cannotStore = false;
+  #cannotPrune = false;
   /** Of those that wait, made when somebody asks. */
   #index: Index | null = null;
 
@@ -57,8 +59,10 @@ export class ReadingBuffer implements Disposable {
     return [...new Set([...querySeats(this.#disk.connection, vehicle, from, until), ...waiting])];
   }
 
-  prune(now: Instant, keep: Millis): void {
-    this.#told(this.#disk.pruneReadings(now, keep)?.reason ?? null);
+  prune(now: Instant, keep: Millis | null): void {
+    const reason = this.#disk.pruneReadings(now, keep)?.reason ?? null;
+    if (reason !== null && !this.#cannotPrune) this.#log.error({ reason }, "old readings cannot be pruned");
+    this.#cannotPrune = reason !== null;
   }
 
   #sorted(): Index {
@@ -81,17 +85,12 @@ export class ReadingBuffer implements Disposable {
 
   #store(): boolean {
     const fault = this.#disk.keepReadings(this.#waiting.slice(0, SLICE));
-    this.#told(fault?.reason ?? null);
+    if (fault !== null && !this.#cannotStore)
+      this.#log.error({ reason: fault.reason, waiting: this.#waiting.length }, "readings cannot be stored");
+    this.#cannotStore = fault !== null;
     if (fault === null) this.#waiting = this.#waiting.slice(SLICE);
     this.#index = null;
     return fault === null;
-  }
-
-  /** Once per trouble: it is tried every ten seconds. */
-  #told(reason: string | null): void {
-    if (reason !== null && !this.#failing)
-      this.#log.error({ reason, waiting: this.#waiting.length }, "readings cannot be stored");
-    this.#failing = reason !== null;
   }
 
   [Symbol.dispose](): void {

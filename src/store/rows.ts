@@ -50,6 +50,10 @@ export function* chainRows(database: DatabaseSync, after: number): Generator<Cha
   }
 }
 
+/** The next rows after `after`, oldest first, at most so many: none is held open, so that commits go on in between. */
+export const chainPage = (database: DatabaseSync, after: number, most: number): readonly ChainRow[] =>
+  database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?").all(after, most).map(chainRow);
+
 /** One row of the table `audit`. */
 export const chainRow = (row: Columns): ChainRow => ({
   cells: [

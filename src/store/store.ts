@@ -1,21 +1,30 @@
 import type { Logger } from "pino";
+import type { AuditEntry } from "../core/audit.ts";
 import type { Change, Committed, Remembered } from "../core/ledger.ts";
 import type { PriceSeries } from "../core/prices.ts";
 import type { OldRows, OldRowsQuery } from "../core/retention.ts";
 import type { ReportRecord } from "../core/reporting/outbox.ts";
 import type { Reading } from "../core/reporting/reading.ts";
+import { atOnce, type Steps } from "../core/steps.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../core/units.ts";
 import { isFault } from "./boot.ts";
 import { seal, type Head } from "./chain.ts";
 import type { Disk } from "./disk.ts";
-import { queryAudit, queryPrices, queryQuarantine, type AuditQuery, type Quarantined } from "./query.ts";
-import { type EventRows, queryEventRows, queryHashes } from "./eventRecord.ts";
+import {
+  queryAudit,
+  queryPrices,
+  queryQuarantine,
+  queryWrites,
+  type AuditQuery,
+  type Quarantined,
+} from "./query.ts";
+import { type EventRows, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
 import { queryOldReports, queryOldRows } from "./oldest.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
 import { remember } from "./remember.ts";
 import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
-import { verifyAll, type Verified } from "./verify.ts";
+import { verifying, type Verified } from "./verify.ts";
 
 /** Commits since the start, readings' included, how long the longest took (ms, the loop stands still meanwhile), and the size on disk. */
 export interface StoreStats {
@@ -107,14 +116,33 @@ export class Store implements Disposable {
     return queryAudit(this.#disk.connection.database, query);
   }
 
-  /** Follows the whole hash chain: seconds for millions of rows. */
+  /** When the broker took a new level for this charger since then, oldest first. */
+  writes(charger: ChargerId, since: Instant): readonly Instant[] {
+    return queryWrites(this.#disk.connection.database, charger, since);
+  }
+
+  /** Follows the whole hash chain: seconds for millions of rows, so that it can be left after each step. */
+  verifying(): Steps<Verified> {
+    return verifying(() => {
+      // It would open it again.
+      if (this.#disposed) throw new Error("the store is closed");
+      return this.#disk.connection;
+    }, this.#siteKey);
+  }
+
+  /** The same in one go, for who has nothing else to do. */
   verify(): Verified {
-    return verifyAll(this.#disk.connection, this.#siteKey);
+    return atOnce(this.verifying());
   }
 
   /** What the record says of an event whose last window ends at `until`. */
   eventRows(event: EventId, until: Instant): Generator<void, EventRows> {
     return queryEventRows(this.#disk.connection.database, event, until);
+  }
+
+  /** Rows of outages that are not over by the end of the record. */
+  openOutages(): readonly AuditEntry[] {
+    return queryOpenOutages(this.#disk.connection.database);
   }
 
   /** The hashes of those of these rows that are kept. */
@@ -173,8 +201,8 @@ export class Store implements Disposable {
     return this.#readings.seats(vehicle, from, until);
   }
 
-  /** One small step of forgetting readings older than `keep`. To be called every minute or so. */
-  pruneReadings(now: Instant, keep: Millis): void {
+  /** One small step of forgetting readings older than `keep`; null: of age none. To be called every minute or so. */
+  pruneReadings(now: Instant, keep: Millis | null): void {
     this.#readings.prune(now, keep);
   }
 

@@ -1,42 +1,78 @@
-import { followChain, GENESIS, type Checked, type Head } from "./chain.ts";
+import { atOnce, type Steps } from "../core/steps.ts";
+import { followChain, GENESIS, type Head } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
 import { damaged, type Fault } from "./fault.ts";
 import { unsealed } from "./head.ts";
-import { chainRows } from "./rows.ts";
+import { chainPage, chainRows } from "./rows.ts";
 
 /** `head`: hash of the last row. `seq`: the first row that is not what it should be. */
-export type Verified =
-  | { readonly ok: true; readonly rows: number; readonly head: string }
-  | { readonly ok: false; readonly seq: number; readonly reason: string };
+export type Verified = { readonly ok: true; readonly rows: number; readonly head: string } | Broken;
+
+interface Broken {
+  readonly ok: false;
+  readonly seq: number;
+  readonly reason: string;
+}
 
 /** Rows looked at on start; all of them would keep the chargers waiting. */
 const TAIL = 1000;
 
-/** The whole record, from its first row or from what pruning left, to the sealed head (DESIGN 5.8). */
-export function verifyAll(connection: Connection, siteKey: Buffer): Verified {
-  const checked = follow(connection, siteKey, firstStart(connection));
-  return checked.ok ? { ok: true, rows: checked.rows, head: checked.head.hash } : checked;
+/** Rows followed in one step: some milliseconds on a small gateway. */
+const PAGE = 100;
+
+/**
+ * The whole record, from its first row or from what pruning left, to the sealed head (DESIGN 5.8). It can be left after
+ * each step: what is added meanwhile is followed too, and what is pruned meanwhile need not be there any more.
+ * `open` is asked in each step, as a fault may have the database opened anew.
+ */
+export function* verifying(open: () => Connection, siteKey: Buffer): Steps<Verified> {
+  let start = firstStart(open());
+  let head = start;
+  for (;;) {
+    const connection = open();
+    const page = chainPage(connection.database, head.seq, PAGE);
+    const checked = followChain(head, page);
+    if (checked.ok) {
+      head = checked.head;
+      if (page.length === 0)
+        return (
+          otherHead(connection, siteKey, head) ?? { ok: true, rows: head.seq - start.seq, head: head.hash }
+        );
+    } else {
+      const now = firstStart(connection);
+      if (now.seq <= head.seq) return checked;
+      // Pruned beyond where we were: what that left vouches for itself, as it would for who begins now.
+      start = now;
+      head = now;
+    }
+    yield;
+  }
 }
+
+/** The same in one go. */
+export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
+  atOnce(verifying(() => connection, siteKey));
 
 /** The newest rows and the sealed head; `witness` is what the file beside the database saw last. */
 export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
-  const checked = follow(connection, siteKey, tailStart(connection));
+  const start = tailStart(connection);
+  const checked = followChain(start, chainRows(connection.database, start.seq));
   if (!checked.ok) return damaged(`audit record: ${checked.reason}`);
   const { head } = checked;
+  const other = otherHead(connection, siteKey, head);
+  if (other !== null) return damaged(`audit record: ${other.reason}`);
   if (witness !== null && witness.seq > head.seq) {
     return damaged(`audit record: it ends at row ${head.seq}, but row ${witness.seq} was committed`);
   }
   return head;
 }
 
-function follow(connection: Connection, siteKey: Buffer, start: Head): Checked {
-  const checked = followChain(start, chainRows(connection.database, start.seq));
-  if (!checked.ok) return checked;
+/** Null: the rows end where the sealed head says that they do. */
+function otherHead(connection: Connection, siteKey: Buffer, { seq, hash }: Head): Broken | null {
   const text = metaValue(connection, "head");
   const head = text === null ? GENESIS : unsealed(siteKey, text);
-  const { seq, hash } = checked.head;
   if (head === null) return { ok: false, seq, reason: "its head was not written with this site key" };
-  if (head.seq === seq && head.hash === hash) return checked;
+  if (head.seq === seq && head.hash === hash) return null;
   return { ok: false, seq: seq + 1, reason: `it ends at row ${seq}, but its head says ${head.seq}` };
 }
 

@@ -33,7 +33,9 @@ async function authorized(asking: Asking, path: string, json: string | null): Pr
   tokens.drop(first.token);
   if (!mayAskAgain()) return answer;
   const second = await tokens.get();
-  return second.kind === "failed" ? withoutToken(second) : send(asking, path, json, second.token);
+  // The refusal of the first token was an answer, whether or not another token could be asked for.
+  if (second.kind === "failed") return { ...withoutToken(second), asked: true };
+  return send(asking, path, json, second.token);
 }
 
 async function send(

@@ -5,7 +5,7 @@ import type { Delivery } from "../core/delivery.ts";
 import { type EventId, type Instant, instant, type Millis, millis, seconds } from "../core/units.ts";
 import { type Asking, authorizedGet } from "./authorized.ts";
 import { type Answered, agentFor } from "./exchange.ts";
-import { type Failed, failed } from "./failed.ts";
+import { type Failed, unasked } from "./failed.ts";
 import { type Fetched, eventFrom, failureOf, listFrom } from "./fetched.ts";
 import { skewOf } from "./headers.ts";
 import { type Monotonic, hourlyBudget } from "./rate.ts";
@@ -47,7 +47,12 @@ export class VtnClient implements AsyncDisposable {
     this.#options = options;
     const deadline = options.deadline ?? seconds(10);
     this.#agent = agentFor(MAX_BYTES, deadline);
-    this.mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic);
+    this.mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic, () =>
+      options.log.warn(
+        { limit: EXTRA_PER_HOUR },
+        "our own limit of requests in an hour is spent: the list is asked for as before, the rest waits",
+      ),
+    );
     const { origin, pathname } = new URL(options.baseUrl);
     const { tokens, now } = options;
     this.#asking = { agent: this.#agent, origin, tokens, deadline, now, mayAskAgain: this.mayAskMore };
@@ -70,7 +75,7 @@ export class VtnClient implements AsyncDisposable {
   async event(id: EventId): Promise<Fetched> {
     // A server would resolve these as dot segments, however they are encoded: they would name another resource.
     if (id === "." || id === ".." || id === "" || !id.isWellFormed()) {
-      return failed("this id cannot be a part of an address", null, null);
+      return unasked("this id cannot be a part of an address", null);
     }
     const path = `${this.#events}/${encodeURIComponent(id)}`;
     const answer = this.#waiting() ?? this.#overspent() ?? (await this.#ask(path, [404, 410]));
@@ -95,12 +100,12 @@ export class VtnClient implements AsyncDisposable {
   /** Nothing is asked inside the window of a Retry-After (F33). In the same words as before: it is no new trouble. */
   #waiting(): Failed | null {
     const wait = this.#quietUntil - this.#options.monotonic();
-    return wait > 0 ? failed(this.#quietBecause, null, millis(wait)) : null;
+    return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
   }
 
   /** Spends one of the hour's extra requests. */
   #overspent(): Failed | null {
-    return this.mayAskMore() ? null : failed(`${EXTRA_PER_HOUR} extra requests in an hour`, null, null);
+    return this.mayAskMore() ? null : unasked(`${EXTRA_PER_HOUR} extra requests in an hour`, null);
   }
 
   async #ask(path: string, alsoFine: readonly number[] = []): Promise<Answered | Failed> {

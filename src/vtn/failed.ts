@@ -1,8 +1,10 @@
 import type { Millis } from "../core/units.ts";
 
-/** Asked, and nothing usable came back. */
+/** Nothing usable came back, or nothing was asked. */
 export interface Failed {
   readonly kind: "failed";
+  /** False: no request was made, so that this tells nothing new of whom it would have gone to. */
+  readonly asked: boolean;
   /** In words, without anything secret. */
   readonly reason: string;
   /** Of the answer; null where no whole answer came. */
@@ -11,10 +13,17 @@ export interface Failed {
   readonly retryAfter: Millis | null;
 }
 
-/** A failure as a value. */
+/** A failure to answer, as a value. */
 export const failed = (reason: string, status: number | null, retryAfter: Millis | null): Failed => ({
   kind: "failed",
+  asked: true,
   reason,
   status,
   retryAfter,
+});
+
+/** Kept back by ourselves: a limit of ours, or a wait that an earlier answer told us. */
+export const unasked = (reason: string, retryAfter: Millis | null): Failed => ({
+  ...failed(reason, null, retryAfter),
+  asked: false,
 });

@@ -4,7 +4,7 @@ import type { PriceKind, PriceQuery } from "../core/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
 import { authorizedGet } from "./authorized.ts";
 import { type Answered, agentFor, bodyOf } from "./exchange.ts";
-import { type Failed, failed } from "./failed.ts";
+import { type Failed, failed, unasked } from "./failed.ts";
 import { failureOf } from "./fetched.ts";
 import { hourlyBudget, type Monotonic } from "./rate.ts";
 import type { TokenSource } from "./token.ts";
@@ -77,11 +77,11 @@ export class PriceClient implements AsyncDisposable {
   /** Nothing is asked inside the window of a Retry-After (F33), nor soon after a refused token (F34). */
   #waiting(): Failed | null {
     const wait = this.#quietUntil - this.#options.monotonic();
-    return wait > 0 ? failed(this.#quietBecause, null, millis(wait)) : null;
+    return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
   }
 
   #overspent(): Failed | null {
-    return this.#allowed() ? null : failed("this hour's requests are spent", null, null);
+    return this.#allowed() ? null : unasked("this hour's requests are spent", null);
   }
 
   async #get(path: string): Promise<Answered | Failed> {

@@ -3,13 +3,25 @@ export type Monotonic = () => number;
 
 const HOUR = 3_600_000;
 
-/** At most `limit` takes in any sliding hour: bounds our requests whatever goes wrong elsewhere (DESIGN 5.7). */
-export function hourlyBudget(limit: number, monotonic: Monotonic): () => boolean {
+/**
+ * At most `limit` takes in any sliding hour: bounds our requests whatever goes wrong elsewhere (DESIGN 5.7).
+ * `onSpent`: the first is refused, after an hour or more in which none was.
+ */
+export function hourlyBudget(
+  limit: number,
+  monotonic: Monotonic,
+  onSpent: () => void = () => {},
+): () => boolean {
   const taken: number[] = [];
+  let refusedAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = monotonic();
     while (taken[0] !== undefined && taken[0] <= now - HOUR) taken.shift();
-    if (taken.length >= limit) return false;
+    if (taken.length >= limit) {
+      if (refusedAt <= now - HOUR) onSpent();
+      refusedAt = now;
+      return false;
+    }
     taken.push(now);
     return true;
   };

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Agent } from "undici";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
 import { type Answer, agentFor, exchange } from "./exchange.ts";
-import { type Failed, failed } from "./failed.ts";
+import { type Failed, unasked } from "./failed.ts";
 import { type Monotonic, hourlyBudget } from "./rate.ts";
 import { type TokenOutcome, readToken } from "./tokenAnswer.ts";
 
@@ -55,7 +55,9 @@ export class TokenSource implements AsyncDisposable {
     this.#options = options;
     this.#deadline = options.deadline ?? seconds(10);
     this.#agent = agentFor(MAX_BYTES, this.#deadline);
-    this.#allowed = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
+    this.#allowed = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic, () =>
+      options.log.warn({ limit: REQUESTS_PER_HOUR }, "our own limit of token requests in an hour is spent"),
+    );
   }
 
   /** A token to use now. Never rejects. */
@@ -92,8 +94,8 @@ export class TokenSource implements AsyncDisposable {
   async #ask(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
     const wait = this.#closedUntil - now;
-    if (wait > 0) return failed(this.#closedBecause, null, millis(wait));
-    if (!this.#allowed()) return failed(`${REQUESTS_PER_HOUR} token requests in an hour`, null, PATIENCE);
+    if (wait > 0) return unasked(this.#closedBecause, millis(wait));
+    if (!this.#allowed()) return unasked(`${REQUESTS_PER_HOUR} token requests in an hour`, PATIENCE);
     this.#lastAsked = now;
     this.#asking = this.#request().finally(() => {
       this.#asking = null;

@@ -13,7 +13,8 @@ const live = { retain: false };
 describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
   test("comes up once the broker is there, and tells the outage once", async () => {
     const port = await freePort();
-    await using depot = aSession(`mqtt://127.0.0.1:${port}`);
+    let absences = 0;
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, { onAbsent: () => (absences += 1) });
     await waitFor(() => depot.lines.filter(({ msg }) => msg === "broker still unreachable").length >= 3);
     expect(await depot.session.publish("a", "1", live)).toEqual({
       ok: false,
@@ -22,7 +23,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     });
     await using _broker = await Mosquitto.start({ port });
     await upped(depot);
-    expect(depot.ups).toEqual(["up"]);
+    expect([absences, depot.ups]).toEqual([1, ["up"]]);
     expect(depot.lines.filter(({ msg }) => msg === "broker unreachable, retrying")).toHaveLength(1);
     expect(depot.lines.filter(({ msg }) => msg === "broker connected")).toMatchObject([{ mqtt: "5" }]);
     expect(depot.lines.find(({ level }) => level === 40)?.reason).toContain("ECONNREFUSED");

@@ -34,6 +34,9 @@ test("doors that stand open to the network are warned about", () => {
   expect(warningsIn({ operator: { listen: "0.0.0.0:8080" } })).toHaveLength(1);
   const listen = "[::]:1883";
   expect(warningsIn({ mqtt: { url: undefined, embedded: { listen } } })).toHaveLength(1);
+  expect(warningsIn({ brokers: { yard: { embedded: { listen } } } })).toEqual([
+    expect.stringContaining("brokers.yard.embedded.listen"),
+  ]);
   expect(
     warningsIn({
       mqtt: { url: undefined, embedded: { listen }, username: "u", password: { env: "SECRET" } },

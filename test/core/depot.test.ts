@@ -113,6 +113,7 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     heardAt: at("05:10"),
     voltagesAt: toldAt === null ? null : at(toldAt),
     currentsAt: toldAt === null ? null : at(toldAt),
+    stateAt: null,
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -144,6 +145,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       heardAt: at("05:10"),
       voltagesAt: null,
       currentsAt: at(toldAt),
+      stateAt: null,
       telemetry,
     });
     return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
@@ -158,6 +160,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     heardAt: null,
     voltagesAt: null,
     currentsAt: at("05:09"),
+    stateAt: null,
     telemetry: null,
   });
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
@@ -177,6 +180,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     heardAt: null,
     voltagesAt: null,
     currentsAt: null,
+    stateAt: null,
     telemetry: null,
   });
 });

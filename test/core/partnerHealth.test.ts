@@ -4,7 +4,8 @@ import { millis, minutes, seconds } from "../../src/core/units.ts";
 import { at } from "../support/anEvent.ts";
 
 const limits = { staleAfter: minutes(10), maxSkew: minutes(5) };
-const failed = (reason: string): Attempt => ({ ok: false, reason });
+const failed = (reason: string): Attempt => ({ ok: false, asked: true, reason });
+const heldBack = (reason: string): Attempt => ({ ok: false, asked: false, reason });
 const answered = (skew: number | null = 0): Attempt => ({
   ok: true,
   skew: skew === null ? null : millis(skew),
@@ -67,6 +68,15 @@ test("F30: a partner that is silent for longer than staleAfter raises one alarm"
     ["error no answer from the partner since 2026-11-21T05:00:00.000Z: what is known may be out of date"],
     [],
   ]);
+});
+
+test("what was never asked is no failure of the partner and no news, but time without an answer passes", () => {
+  const health = attempted(freshHealth(at("05:00")), failed("HTTP 503"), at("05:01"), limits).health;
+  const soon = attempted(health, heldBack("our own limit"), at("05:02"), limits);
+  expect(soon).toEqual({ health, say: [] });
+  const late = attempted(health, heldBack("our own limit"), at("05:11"), limits);
+  expect(late.health).toEqual({ ...health, stale: true });
+  expect(late.say).toMatchObject([{ level: "error" }]);
 });
 
 test("F22: the clocks disagree only when two answers running say so, and that is said once", () => {

@@ -60,6 +60,31 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     expect(floor.on("gateway/online").map(({ text }) => text)).toEqual(["true"]);
   });
 
+  test("an outage that a restart falls into is on record in two parts, and ends", async () => {
+    await using site = await aSite();
+    await using gate = await Gate.before(site.broker.port);
+    behind(site, gate);
+    await gate.open();
+    {
+      await using daemon = await site.run();
+      await gate.shut();
+      await waitFor(async () => !(await daemon.hasBroker()));
+      expect(await daemon.end("SIGTERM")).toBe(0);
+    }
+    await using daemon = await site.start();
+    const told = async (): Promise<readonly unknown[]> => {
+      const rows =
+        await daemon.view<{ kind: string; facts: { outage?: string; over?: true } }[]>("/api/v1/audit");
+      return rows
+        .filter(({ kind, facts }) => kind === "silence" && facts.outage === "broker")
+        .map(({ facts }) => facts.over ?? false);
+    };
+    await waitFor(async () => (await told()).length === 3);
+    await gate.open();
+    await waitFor(async () => (await told()).length === 4, { timeoutMs: 20_000 });
+    expect(await told()).toEqual([false, true, false, true]);
+  });
+
   test("a broker that is down at the start makes nothing unready; when it comes, each charger hears what holds then (F80)", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);

@@ -47,6 +47,23 @@ test("observe decides and records everything and publishes no command", async ()
   ]);
 });
 
+test("what a charger was really told is not forgotten while observing: driven again, it is let go", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.restart({ mode: "observe" });
+  await depot.deliver({ start: "08:00", minutes: 30, amperes: 8, revision: 1 });
+  await depot.until("09:00");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  await depot.stop();
+  expect(depot.warnings).toContain("bay-01 stays at 10 A until 08:30:00");
+  depot.start();
+  await depot.restart({ mode: "drive" });
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
 test("the minimum interval holds an increase back, never a reduction or a pause", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { minInterval: "5m" })
@@ -141,6 +158,20 @@ test("a withdrawn event is what the release names", async () => {
   await depot.withdraw("EV-1", 1);
   await depot.until("08:30");
   expect(depot.audit("decision").at(-1)).toBe("bay-01 (v1) released: event EV-1 was withdrawn");
+});
+
+test("a charger freed a second time is not held to what it was freed from before", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10, priority: 2 })
+    .withEvent({ id: "EV-2", start: "08:30", minutes: 30, amperes: 16, priority: 1 })
+    .running();
+  await depot.until("08:10");
+  await depot.free("bay-01");
+  await depot.until("08:40");
+  await depot.free("bay-01");
+  await depot.until("11:00");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release", "bay-01 16 A", "bay-01 release"]);
 });
 
 test("a charger freed by hand stays free when its event is made longer", async () => {

@@ -102,6 +102,24 @@ test("beyond the writes that a charger bears, increases wait and reductions do n
   expect(depot.timedCommands().slice(3)).toEqual(["08:13:00.000 bay-01 8 A", "09:10:00.005 bay-01 20 A"]);
 });
 
+test("a restart leaves no more writes in the hour than the charger bears", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { writesPerHour: 2 })
+    .withCharger("bay-02")
+    .withVehicle("v1", "bay-01")
+    .withControl({ refresh: "1h" })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 20, priority: 5 })
+    .withEvent({ id: "EV-2", start: "08:10", minutes: 5, amperes: 10, priority: 1 })
+    .running();
+  await depot.until("08:12");
+  depot.forget();
+  await depot.restart();
+  await depot.until("09:30");
+  // The first one left the last hour at 09:00.
+  const raised = depot.timedCommands().filter((line) => line.endsWith("20 A"));
+  expect(raised).toEqual(["09:00:00.005 bay-01 20 A"]);
+});
+
 test("a bus whose event is over does not stand an hour for the writes that its charger bears", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { writesPerHour: 2 })

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
 
@@ -38,6 +38,18 @@ test("hints hurry the list, but at most once in ten seconds", async () => {
   expect(times[0]).toBeCloseTo(600, 1);
   expect(times.length).toBeLessThanOrEqual(4);
   for (const gap of gaps(times)) expect(gap).toBeGreaterThanOrEqual(10);
+});
+
+test("a clock that is set back holds no hint up", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
+  await depot.until("00:10");
+  await depot.post([]);
+  await depot.passes(1000);
+  vi.setSystemTime(Date.parse("2026-11-20T22:00:00Z"));
+  depot.forget();
+  await depot.post([]);
+  await depot.passes(11_000);
+  expect(seconds(depot.partner.asked)).toHaveLength(1);
 });
 
 test("a hint that comes while a list is under way asks for another one", async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
@@ -310,6 +310,17 @@ test("while the partner is down reports wait, it is asked ever less often, and a
   expect(depot.reports().filter((line) => line.startsWith("sent"))).toHaveLength(20);
 });
 
+test("a clock that was two hours ahead and is set back does not hold reports back for two hours", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  depot.partner.takesReports = { status: 500 };
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
+  await depot.until("08:15");
+  vi.setSystemTime(Date.parse("2026-11-21T06:15:00Z"));
+  depot.partner.takesReports = "well";
+  await depot.passes(16 * 60_000);
+  expect(depot.reports()).toEqual(["sent EV-1/0/0 1 vehicle"]);
+});
+
 test("a report that the partner refuses holds up no other, and its words are kept", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   depot.partner.takesReports = { status: 422 };
@@ -351,4 +362,20 @@ test("a full disk loses no report: it is made when there is room again, and sent
   depot.disk.full = false;
   await depot.until("08:25");
   expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/0/0"]);
+});
+
+test("readings are old only by a clock that the partner's confirms (F20)", async () => {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().reporting().running();
+  await depot.until("08:00");
+  await depot.telemetry("bay-01", { state: "charging", energyWh: 1000 });
+  const kept = (): number => depot.keptReadings("bay-01", "2026-11-21T08:00:00Z");
+  await depot.until("08:01");
+  expect(kept()).toBeGreaterThan(0);
+  depot.clockAgrees = false;
+  vi.setSystemTime(Date.parse("2027-11-21T08:00:00Z"));
+  await depot.until("2027-11-21T09:00:00Z");
+  expect(kept()).toBeGreaterThan(0);
+  depot.clockAgrees = true;
+  await depot.until("2027-11-21T09:05:00Z");
+  expect(kept()).toBe(0);
 });

@@ -1,6 +1,11 @@
 import { expect, test, vi } from "vitest";
 
+import type { AuditEntry, Json } from "../../src/core/audit.ts";
+import { chargerId, millis } from "../../src/core/units.ts";
+import { endedByStart } from "../../src/flow/silence.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { aPicture } from "../support/aPicture.ts";
+import { at } from "../support/anEvent.ts";
 
 /** Chargers that do not answer, so that only what the test sends is heard. */
 const depots = () =>
@@ -78,6 +83,66 @@ test("one that said that it is offline is not silent, and a clock that jumps sil
   expect(depot.unreachable()).toEqual(["bay-02"]);
 });
 
+test("a silence that a restart falls into ends on record, and begins anew if the charger is still not heard", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.restart();
+  await depot.until("08:50");
+  const unreachable = "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A";
+  expect(depot.audit("silence")).toEqual([
+    unreachable,
+    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    unreachable,
+  ]);
+  await depot.restart();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("09:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.restart();
+  // The first word after the start was no news: what was silent before it had ended with it.
+  expect(depot.audit("silence").slice(3)).toEqual([
+    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    unreachable,
+    expect.stringMatching(/^bay-01 is heard again after \d+ s$/),
+  ]);
+});
+
+const began = (charger: string | null, facts: Json): AuditEntry => ({
+  at: at("05:01"),
+  kind: "silence",
+  charger: charger === null ? null : chargerId(charger),
+  vehicle: null,
+  event: null,
+  command: null,
+  words: "away",
+  facts,
+});
+
+test("what the start ends, it ends with since when it was", async () => {
+  const now = at("06:00");
+  const open = [
+    began(null, { outage: "partner", since: "2026-11-21T05:00:00.000Z" }),
+    began("bay-01", { outage: "charger", warning: "silent" }),
+  ];
+  expect(endedByStart(aPicture(), open, millis(0), now)).toMatchObject([
+    {
+      entry: {
+        at: now,
+        words: "the partner was away when the last run ended; whether it still is has to be found out",
+        facts: { outage: "partner", since: "2026-11-21T05:00:00.000Z", over: true },
+      },
+    },
+    {
+      entry: {
+        charger: "bay-01",
+        facts: { outage: "charger", since: "2026-11-21T05:01:00.000Z", over: true },
+      },
+    },
+  ]);
+});
+
 test("how long is configured, and otherwise never shorter than three refreshes", async () => {
   const patient = await aDepot().withControl({ silentAfter: "1h" }).withVehicles(1).running();
   await patient.telemetry("bay-01", { state: "connected" });
@@ -85,4 +150,15 @@ test("how long is configured, and otherwise never shorter than three refreshes",
   expect(patient.unreachable()).toEqual([]);
   await patient.until("01:02");
   expect(patient.unreachable()).toEqual(["bay-01"]);
+});
+
+test("while only observing nothing was told, and the record does not say that it was", async () => {
+  const depot = await depots().withControl({ mode: "observe" }).running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.online("bay-01", false);
+  expect(depot.audit("decision")).toHaveLength(1);
+  expect(depot.warnings).toEqual(["bay-01 is unreachable: nothing was heard of it for 300 s"]);
+  expect(depot.audit("silence")).toEqual([]);
 });

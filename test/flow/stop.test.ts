@@ -41,3 +41,13 @@ test("a stop that pauses is undone by a start after the event has ended", async 
   await depot.passes(1000);
   expect(depot.commands()).toEqual(["bay-01 release"]);
 });
+
+test("what a stop says comes after what is still on its way, and so is the last word", async () => {
+  const depot = await acting("release").running();
+  depot.floor.publishing("bay-01", { takesMs: 60_000 });
+  await depot.until("08:00:30");
+  depot.floor.publishing("bay-01", "works");
+  await depot.stop();
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.floor.breaches).toEqual([]);
+});

@@ -10,7 +10,7 @@ const stopped = Promise.withResolvers<void>();
 
 const door: ControlDoor = {
   audit: (query) => [{ ...query }],
-  verify: () => ({ ok: true, rows: 3 }),
+  verify: async () => ({ ok: true, rows: 3 }),
   hashes: (seqs) => seqs.map((seq) => [seq, "ab"]),
   proof: async (event, format) => ({ ok: true, text: `${event} as ${format}` }),
   prices: () => [{ region: "NO1" }],

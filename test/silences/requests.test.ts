@@ -78,7 +78,7 @@ async function hoursWith(identityAnswers: Answer, apiAnswers: Answer, hint$: Obs
   const random = chance(20_261_121);
   const polls = polling(
     {
-      now: virtualNow,
+      monotonic: () => millis(performance.now()),
       random,
       list: () => asking(client.list()),
       event: (id) => asking(client.event(id)),

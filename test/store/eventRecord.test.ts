@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { chainHash } from "../../src/core/chain.ts";
+import { atOnce } from "../../src/core/steps.ts";
 import { chargerId, eventId, instant, minutes } from "../../src/core/units.ts";
 import { queryEventRows } from "../../src/store/eventRecord.ts";
-import { atOnce } from "../../src/proof.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, row } from "./words.ts";
 
@@ -78,6 +78,7 @@ test("an outage that began before an event, and was not over by then, is part of
     outage(6, "broker", true),
   ]);
   expect(await store.durable()).toEqual({ ok: true });
+  expect(store.openOutages().map(({ words }) => words)).toEqual(["bay-02 is offline"]);
   const found = atOnce(store.eventRows(EV1, later(10)));
   expect(found.ok && found.rows.map(({ words }) => words)).toEqual([
     "broker is away",

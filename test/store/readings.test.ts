@@ -1,4 +1,7 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
+import { pino } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { type Reading, readingsOf } from "../../src/core/reporting/reading.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
@@ -145,4 +148,41 @@ test("what is older than it is kept for goes; from the ninth day on the last rea
   const nine = after(NOON, millis(-DAY * 9));
   expect(again.readings([bay], nine, after(nine, minutes(1))).map(({ value }) => value)).toEqual([50]);
   expect(again.seats(bus, after(NOON, millis(-DAY * 61)), after(NOON, millis(-DAY * 60)))).toEqual([]);
+});
+
+/** What is said of trouble. */
+function complaints() {
+  const said: string[] = [];
+  const log = pino({ level: "error" }, { write: (line) => said.push(JSON.parse(line).msg) });
+  return { said, log };
+}
+
+test("readings that cannot be stored are complained of once, though pruning works every minute (F05)", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { said, log } = complaints();
+  const { store } = opened(aDirectory(), { maxPages: 60, log });
+  store.keep(Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat());
+  for (let minute = 0; minute < 3; minute += 1) {
+    await vi.advanceTimersByTimeAsync(60_000);
+    store.pruneReadings(NOON, millis(60 * DAY));
+  }
+  expect(said).toEqual(["readings cannot be stored"]);
+});
+
+test("old readings that cannot be pruned are complained of once, and in their own words", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { said, log } = complaints();
+  const directory = aDirectory();
+  opened(directory).store[Symbol.dispose]();
+  const meddler = new DatabaseSync(join(directory, "setpointd.db"));
+  meddler.exec("CREATE TRIGGER stuck BEFORE DELETE ON reading BEGIN SELECT RAISE(ABORT, 'stuck'); END");
+  meddler.close();
+  const { store } = opened(directory, { log });
+  for (let minute = 0; minute < 3; minute += 1) {
+    store.keep(message({ powerW: minute }, seconds(minute)));
+    await vi.advanceTimersByTimeAsync(60_000);
+    store.pruneReadings(after(NOON, millis(DAY)), minutes(60));
+  }
+  expect(said).toEqual(["old readings cannot be pruned"]);
+  expect(store.readings([bay], NOON, seconds(60))).toHaveLength(3);
 });

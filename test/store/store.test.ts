@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Json } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/ledger.ts";
 import type { PriceSeries } from "../../src/core/prices.ts";
-import { chargerId, eventId, vehicleId } from "../../src/core/units.ts";
+import { chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import { anEvent, live } from "../support/anEvent.ts";
@@ -20,6 +20,7 @@ const quarantined = (n: number): Change => ({
   rejected: { kind: "rejected", id: null, path: `[${n}]`, reason: "not an event", raw: "{}" },
 });
 
+const minute = (count: number) => instant(NOON + count * 60_000);
 const hold = { charger: chargerId("bay-02"), events: [eventId("EV-7731")], since: NOON, until: NOON };
 
 test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
@@ -46,6 +47,26 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     recordedAt: NOON,
     aliveAt: NOON,
   });
+});
+
+test("the writes of an hour are the levels that the broker took, without those that were only made longer", async () => {
+  const { store } = opened(aDirectory());
+  const bay = chargerId("bay-01");
+  const said = (count: number, kind: AuditRow["kind"], command: string, facts: Json, charger = bay) =>
+    row("said", { at: minute(count), kind, command, charger, facts });
+  const ACKNOWLEDGED = { progress: "acknowledged" };
+  store.write([
+    said(0, "outcome", "7-1", ACKNOWLEDGED),
+    said(2, "outcome", "7-2", ACKNOWLEDGED),
+    said(3, "decision", "7-3", { cause: "event" }),
+    said(4, "outcome", "7-3", ACKNOWLEDGED),
+    said(5, "outcome", "7-3", { progress: "followed" }),
+    said(6, "decision", "7-4", { cause: "held" }),
+    said(7, "outcome", "7-4", ACKNOWLEDGED),
+    said(8, "outcome", "7-5", ACKNOWLEDGED, chargerId("bay-02")),
+  ]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.writes(bay, minute(1))).toEqual([minute(2), minute(4)]);
 });
 
 test("what the broker took of a command is read from the record: its own row is written once", async () => {

@@ -32,7 +32,7 @@ export function believing({ read, recorded, maxSkew, note }: Surroundings) {
         answer.kind === "failed" || answer.skew === null ? null : answer.skew - between(read().wall, now());
       const attempt =
         answer.kind === "failed"
-          ? ({ ok: false, reason: answer.reason } as const)
+          ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
           : ({ ok: true, skew: skew === null ? null : millis(skew) } as const);
       ({ health } = attempted(health, attempt, now(), { staleAfter: STALE_AFTER, maxSkew }));
       if (attempt.ok && health.skew !== null && Math.abs(health.skew) <= maxSkew) agrees$.next();

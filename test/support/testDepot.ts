@@ -19,6 +19,11 @@ interface TestSetup extends DepotSetup {
   readonly disk: { full: boolean };
 }
 
+interface Restart {
+  readonly after?: number;
+  readonly mode?: "drive" | "observe";
+}
+
 /**
  * The real core, flow and store, wired as app.ts wires them, in virtual time. Only the other parties are scripted:
  * `partner`, and `floor` for the broker with its chargers.
@@ -32,7 +37,7 @@ export class TestDepot {
   readonly siteKey = SITE_KEY;
   looks = 0;
   clockAgrees = true;
-  readonly #setup: TestSetup;
+  #setup: TestSetup;
   readonly #recorded = new Set<string>();
   readonly #forgotten = new Set<string>();
   #running: ReturnType<typeof wired> | null = null;
@@ -70,22 +75,29 @@ export class TestDepot {
     if (running === null) return;
     this.disk.full = false;
     running.flow.unsubscribe();
-    this.floor.failInFlight();
     await settled();
+    let isOver = false;
     const stopping = standDown(running.depot, running.ports, this.#setup.control.onStop, {
       info: () => {},
       warn: (words) => this.warnings.push(words),
     });
+    void stopping.then(() => (isOver = true));
     await this.passes(10);
+    if (!isOver) {
+      // What hangs has its deadline.
+      this.floor.failInFlight();
+      await this.passes(20);
+    }
     await stopping;
     this.#running = null;
     running.store[Symbol.dispose]();
   }
 
-  /** Off and on again, within a second. */
-  async restart({ after: pause = 0 }: { readonly after?: number } = {}): Promise<void> {
+  /** Off and on again, within a second; in another mode where one is named. */
+  async restart({ after: pause = 0, mode = this.#setup.control.mode }: Restart = {}): Promise<void> {
     await this.stop();
     if (pause > 0) await this.passes(pause);
+    this.#setup = { ...this.#setup, control: { ...this.#setup.control, mode } };
     this.start();
     await this.passes(1000);
   }
@@ -236,6 +248,12 @@ export class TestDepot {
 
   /** Whether the record holds from its first row, or its checkpoint, to its head. */
   verified = () => this.#up.store.verify();
+
+  /** How many readings are kept of what a charger said in the minute from then on. */
+  keptReadings(charger: string, since: string): number {
+    const from = Date.parse(moment(since));
+    return this.#up.store.readings([chargerId(charger)], instant(from), instant(from + 60_000)).length;
+  }
 
   /** How often the store has committed since the start. */
   commits = (): number => this.#up.store.stats().commits;

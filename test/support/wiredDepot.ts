@@ -13,10 +13,13 @@ import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/core/units.ts";
-import { control, type ControlSources, states } from "../../src/flow/control.ts";
+import { control, type ControlSources } from "../../src/flow/control.ts";
+import { states } from "../../src/flow/states.ts";
 import type { Hint } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
 import { retention } from "../../src/flow/retention.ts";
+import { recallWrites } from "../../src/flow/pace.ts";
+import { endedByStart } from "../../src/flow/silence.ts";
 import { afterFirstFetch, partnerSources } from "../../src/flow/sources.ts";
 import { pickUp } from "../../src/flow/startOver.ts";
 import { type Opened, openState } from "../../src/store/open.ts";
@@ -99,7 +102,7 @@ export function wired(setup: DepotSetup, world: World) {
   const { floor, monotonic, meddle = {}, maxSkew } = world;
   const opened = openState(directory, { now: world.now, monotonic, random: () => SITE_KEY, log });
   if (!opened.ok) throw new Error(opened.reason);
-  const { store, remembered, epoch, siteKey, setAside } = meddle.opened?.(opened) ?? opened;
+  const { store, remembered, epoch, siteKey, unsure } = meddle.opened?.(opened) ?? opened;
   store.onCommitted = world.recorded;
   const nobody = { charger: null, vehicle: null, event: null, command: null };
   const note = (words: string): void =>
@@ -118,9 +121,11 @@ export function wired(setup: DepotSetup, world: World) {
     siteKey,
     epoch,
     wallClock: wallClock(zone, now),
-    unsure: setAside !== null,
+    unsure,
   });
   store.write(pickUp(depot, remembered, now()));
+  recallWrites(depot, (charger, since) => store.writes(charger, since), now());
+  store.write(endedByStart(depot, store.openOutages(), monotonic(), now()));
   note("setpointd started");
 
   const charger$ = new Subject<ChargerMessage>();
@@ -142,7 +147,7 @@ export function wired(setup: DepotSetup, world: World) {
   const { fetched$, polled$ } = partnerSources(
     depot,
     {
-      now,
+      monotonic,
       random,
       list: async () => heard(await partner.list()),
       event: async (id) => heard(await partner.event(id)),
@@ -190,6 +195,7 @@ export function wired(setup: DepotSetup, world: World) {
     freed$,
     handedBack$,
   };
+  const clockAgrees = (): boolean => world.clockAgrees?.() ?? true;
   const controlled$ = control(depot, meddle.sources?.(sources) ?? sources, ports);
   const reports =
     setup.report === undefined
@@ -198,7 +204,7 @@ export function wired(setup: DepotSetup, world: World) {
           setup.report,
           { depot, store, remembered },
           { charger$, told$, changed$, brokerUp$ },
-          { ...ports, zone },
+          { ...ports, zone, clockAgrees },
           async (body) => (await partner.post?.(body)) ?? TAKEN,
         );
   const pruned$ =
@@ -206,7 +212,7 @@ export function wired(setup: DepotSetup, world: World) {
       ? []
       : retention(depot, setup.retention, {
           ...ports,
-          clockAgrees: () => world.clockAgrees?.() ?? true,
+          clockAgrees,
           oldRows: (query) => store.oldRows(query),
           oldReports: (before, most) => store.oldReports(before, most),
           reportedOn: () => reports?.reportedOn() ?? new Set(),

@@ -18,7 +18,7 @@ export function wiredReports(
   rules: ReportConfig,
   { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },
   sources: Omit<ReportSources, "resend$">,
-  ports: ControlPorts & { readonly zone: string },
+  ports: ControlPorts & { readonly zone: string; readonly clockAgrees: () => boolean },
   post: (body: string) => Promise<PostAnswer>,
 ) {
   const desk = reportDesk();

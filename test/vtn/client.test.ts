@@ -139,7 +139,7 @@ test("F67: no id ever leaves its place in the path", async () => {
     ),
     { numRuns: 50 },
   );
-  expect(await partner.client.event(eventId(".."))).toMatchObject({ kind: "failed", status: null });
+  expect(await partner.client.event(eventId(".."))).toMatchObject({ kind: "failed", asked: false });
 });
 
 test("an answer about another event than the one asked for is not believed", async () => {
@@ -165,7 +165,9 @@ test("F34: while every token is refused, the token server is not worn out", asyn
   await using partner = await aPartner(json({}, 401));
   for (let second = 0; second < 60; second += 1) {
     partner.time.now += 1000;
-    expect(await partner.client.list()).toMatchObject({ kind: "failed" });
+    const asked = partner.server.seen.length;
+    const list = await partner.client.list();
+    expect(list).toMatchObject({ kind: "failed", asked: partner.server.seen.length > asked });
   }
   expect(partner.identity.seen.length).toBeLessThanOrEqual(3);
   expect(partner.server.seen.length).toBeLessThanOrEqual(5);
@@ -177,6 +179,7 @@ test("F33: nothing is asked inside the window of a Retry-After", async () => {
   partner.time.now += 29_000;
   // In the words of the refusal itself: whoever tells news once must not take the wait for other news.
   expect(await partner.client.event(eventId("EV-1"))).toMatchObject({
+    asked: false,
     status: null,
     retryAfter: 1000,
     reason: "the partner answered 429",
@@ -243,7 +246,8 @@ test("L4: no more than 300 fetches by id in an hour, and polling goes on", async
   await using partner = await aPartner(json({}, 404));
   for (let fetches = 0; fetches < 310; fetches += 1) await partner.client.event(eventId(`EV-${fetches}`));
   expect(partner.server.seen).toHaveLength(300);
-  expect(await partner.client.event(eventId("EV-1"))).toMatchObject({ kind: "failed", status: null });
+  expect(await partner.client.event(eventId("EV-1"))).toMatchObject({ kind: "failed", asked: false });
+  expect(partner.lines.filter((line) => line.includes("our own limit"))).toHaveLength(1);
   partner.server.answer = json([]);
   expect((await partner.client.list()).kind).toBe("read");
   partner.time.now += 3_600_000;
@@ -255,7 +259,12 @@ test("F30: no partner and no token server are failures in words", async () => {
   await using partner = await aPartner(json([]));
   await partner.client.list();
   await partner.server[Symbol.asyncDispose]();
-  expect(await partner.client.list()).toMatchObject({ kind: "failed", status: null, retryAfter: null });
+  expect(await partner.client.list()).toMatchObject({
+    kind: "failed",
+    asked: true,
+    status: null,
+    retryAfter: null,
+  });
   partner.time.now += 3_600_000;
   await partner.identity[Symbol.asyncDispose]();
   const list = await partner.client.list();

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { minutes } from "../../src/core/units.ts";
 import { bucket, bucketPerAddress, hourlyBudget } from "../../src/vtn/rate.ts";
 
 test("never more than the limit in any sliding hour, whatever the times of asking", () => {
@@ -17,6 +18,20 @@ test("never more than the limit in any sliding hour, whatever the times of askin
       }
     }),
   );
+});
+
+test("that a limit is spent is said once, and again only after an hour without a refusal", () => {
+  let now = 0;
+  let said = 0;
+  const allowed = hourlyBudget(
+    1,
+    () => now,
+    () => (said += 1),
+  );
+  for (; now < minutes(300); now += minutes(1)) allowed();
+  expect(said).toBe(1);
+  now += minutes(60);
+  expect([allowed(), allowed(), said]).toEqual([true, false, 2]);
 });
 
 test("a bucket allows its burst, then its pace", () => {

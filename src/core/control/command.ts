@@ -34,7 +34,7 @@ export type Cause = "event" | "ended" | "operator" | "stop" | "held";
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
-/** How far a command has come. Only `followed` and `not followed` (measured) would close it. */
+/** How far a command has come. */
 type Progress =
   | "planned"
   | "acknowledged"
@@ -68,6 +68,26 @@ export interface CommandRecord {
   readonly resends: number;
   /** Failed publishes since the last that worked. */
   readonly failures: number;
+  /** While observing: what the charger was really told last, and stands under; absent: nothing by us. */
+  readonly standing?: CommandRecord;
+}
+
+/** What the charger was really told last: what is decided while observing goes nowhere. Null: nothing by us. */
+export const reallySent = (record: CommandRecord): CommandRecord | null =>
+  record.progress === "observed" ? (record.standing ?? null) : record;
+
+/** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */
+export function isLimiting(record: CommandRecord): boolean {
+  const sent = reallySent(record);
+  return sent !== null && sent.command.desired.kind !== "release";
+}
+
+/** Its charger is limited by us, or was and never got the release: somebody has to free it. */
+export function isToBeFreed(record: CommandRecord): boolean {
+  const sent = reallySent(record);
+  if (sent === null) return false;
+  const neverReleased = sent.sentAt === null && sent.replaces !== null && sent.replaces.kind !== "release";
+  return isLimiting(sent) || neverReleased;
 }
 
 /**

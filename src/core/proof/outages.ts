@@ -1,4 +1,4 @@
-import { factOf, type RecordRow, textOf } from "../audit.ts";
+import { type AuditEntry, factOf, numberOf, type RecordRow, textOf } from "../audit.ts";
 import { type ChargerId, earlier, type Instant, instant, iso, later, type Window } from "../units.ts";
 import { type Fact, fact } from "./fact.ts";
 
@@ -10,11 +10,19 @@ export interface Outage extends Window {
   readonly seq: number;
 }
 
-/** The outages that these rows, in order, tell of; one that is not over goes on for ever. */
+/**
+ * The outages that these rows, in order, tell of; one that is not over goes on for ever. A start of setpointd ends what
+ * was open: from then on the record says that somebody is away only where the new run found that out itself.
+ */
 export function outagesIn(rows: readonly RecordRow[]): readonly Outage[] {
   const open = new Map<string, Outage>();
   const over: Outage[] = [];
-  for (const { at, charger, seq, facts, words: told } of rows) {
+  for (const row of rows) {
+    const { at, charger, seq, facts, words: told } = row;
+    if (isStart(row)) {
+      for (const outage of open.values()) over.push({ ...outage, until: at });
+      open.clear();
+    }
     const outage = textOf(facts, "outage");
     if (outage === null) continue;
     const who = `${charger} ${outage}`;
@@ -31,6 +39,10 @@ export function outagesIn(rows: readonly RecordRow[]): readonly Outage[] {
   }
   return [...over, ...open.values()].toSorted((a, b) => a.from - b.from);
 }
+
+/** Only the row of a start names the epoch of its run. */
+const isStart = ({ kind, facts }: AuditEntry): boolean =>
+  kind === "daemon" && numberOf(facts, "epoch") !== null;
 
 /** Those of the site and of these chargers that reach into a vehicle's window, up to now; beside its figures they explain them. */
 export const outageFacts = (

@@ -4,6 +4,7 @@ import {
   after,
   type EventId,
   type Instant,
+  instant,
   type Millis,
   millis,
   minutes,
@@ -81,6 +82,8 @@ const FIRST_RETRY = seconds(2);
 const LONGEST_RETRY = minutes(15);
 /** Rights and credentials do not mend by asking often, and each try may cost the events their token (F34). */
 const CREDENTIALS_WAIT = minutes(15);
+/** The partner's own wish is cut to as much where its answer is read. */
+const LONGEST_WAIT = minutes(15);
 /** A path that is not there today may be there tomorrow. */
 const DAILY = minutes(24 * 60);
 
@@ -137,6 +140,15 @@ function reasonOf(answer: PostAnswer): string {
   if (status === 401 || status === 403)
     return `the partner does not let us send reports (HTTP ${status})${said}`;
   return `HTTP ${status}${said}`;
+}
+
+/**
+ * When it is tried next. A moment further ahead than the longest wait was set by a clock that has been set back since:
+ * then it is due now.
+ */
+export function dueAt({ nextTry, state }: ReportRecord, now: Instant): Instant {
+  if (nextTry === null) return instant(Infinity);
+  return nextTry > after(now, state === "flagged" ? DAILY : LONGEST_WAIT) ? now : nextTry;
 }
 
 /** The same body once more, as if it had just been composed. */

@@ -2,7 +2,7 @@ import type { Json } from "../audit.ts";
 import { commandId, type CommandRecord } from "../control/command.ts";
 import { valueOf } from "../control/setpoint.ts";
 import type { Verdict } from "../control/verdict.ts";
-import type { Presence } from "../depot.ts";
+import type { Presence } from "./presence.ts";
 import type { Reason } from "../reason.ts";
 import { iso } from "../units.ts";
 

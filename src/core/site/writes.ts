@@ -1,6 +1,7 @@
 import { after, type ChargerId, type Instant, minutes } from "../units.ts";
 
-const HOUR = minutes(60);
+/** Writes are counted over this long. */
+export const HOUR = minutes(60);
 
 /** When chargers that wear were written to within the last hour. */
 export class Writes {
@@ -8,6 +9,11 @@ export class Writes {
 
   wrote(charger: ChargerId, at: Instant): void {
     this.#at.set(charger, [...this.#within(charger, at), at]);
+  }
+
+  /** In the place of what was known: the record outlives the run. Oldest first. */
+  recall(charger: ChargerId, at: readonly Instant[]): void {
+    this.#at.set(charger, at);
   }
 
   inLastHour(charger: ChargerId, now: Instant): number {

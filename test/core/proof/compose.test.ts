@@ -299,6 +299,23 @@ test("outages stand beside the figures of whom they concern, as far as they reac
   expect(told("outage", { ...input, now: at("05:20") }).at(-1)).toContain('"setpointd: setpointd at 05:20"');
 });
 
+test("a start ends the outages that were open; what is still away is told from when the new run found it", () => {
+  const input = of(
+    ...STORY.slice(0, 3),
+    outage("05:10", "partner"),
+    outage("05:10", "clock"),
+    outage("05:20", "setpointd", { ...since("05:15"), over: true, epoch: 7 }),
+    outage("05:22", "partner", since("05:20")),
+    outage("05:30", "partner", { over: true }),
+  );
+  expect(told("outage", input)).toEqual([
+    'outage 600 s 05:10 05:20 "partner: partner at 05:10" [4]',
+    'outage 600 s 05:10 05:20 "clock: clock at 05:10" [5]',
+    'outage 300 s 05:15 05:20 "setpointd: setpointd at 05:20" [6]',
+    'outage 600 s 05:20 05:30 "partner: partner at 05:30" [8]',
+  ]);
+});
+
 test("an event that is shorter than the pause between two readings has its energy by what is around it", () => {
   const event = anEvent({ start: at("05:00:20"), duration: seconds(20), randomizeStart: millis(0) });
   const input = { known: live(event), readings: () => charging(from("04:50", "05:10"), 6000, { every: 60 }) };

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   afterPost,
+  dueAt,
   dutyKey,
   isCommonTrouble,
   pauseAfter,
@@ -134,6 +135,16 @@ test("sent again by hand it has its whole time before it once more", () => {
     attempts: 0,
     reason: null,
   });
+});
+
+test("a next try further ahead than any wait is due now: the clock that set it was ahead", () => {
+  const tried = (nextTry: typeof NOON | null, state: ReportRecord["state"] = "waiting") =>
+    dueAt({ ...record, nextTry, state }, NOON);
+  expect(tried(after(NOON, minutes(15)))).toBe(after(NOON, minutes(15)));
+  expect(tried(after(NOON, minutes(120)))).toBe(NOON);
+  expect(tried(after(NOON, minutes(120)), "flagged")).toBe(after(NOON, minutes(120)));
+  expect(tried(after(NOON, millis(DAY + 1)), "flagged")).toBe(NOON);
+  expect(tried(null)).toBe(Infinity);
 });
 
 test("a duty is known by its event and the place of its descriptor", () => {

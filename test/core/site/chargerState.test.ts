@@ -6,7 +6,14 @@ import { amperes, chargerId } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
-const SILENT = { online: null, heardAt: null, voltagesAt: null, currentsAt: null, telemetry: null };
+const SILENT = {
+  online: null,
+  heardAt: null,
+  voltagesAt: null,
+  currentsAt: null,
+  stateAt: null,
+  telemetry: null,
+};
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
 const circumstances = {
   charger: aCharger(),
@@ -77,7 +84,7 @@ test("what is asked, what is allowed and what is measured are three different nu
     chargerState(
       now,
       record,
-      { online: true, heardAt: at("05:01"), voltagesAt: null, currentsAt: null, telemetry },
+      { online: true, heardAt: at("05:01"), voltagesAt: null, currentsAt: null, stateAt: null, telemetry },
       null,
       false,
     ),

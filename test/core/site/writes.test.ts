@@ -17,6 +17,13 @@ test("a charger that bears three writes an hour takes the fourth an hour after t
   expect(writes.inLastHour(BAY, at(60))).toBe(2);
 });
 
+test("what is recalled from the record counts as if it had been written now", () => {
+  const writes = new Writes();
+  writes.recall(BAY, [at(0), at(30)]);
+  writes.wrote(BAY, at(40));
+  expect([writes.inLastHour(BAY, at(40)), writes.roomAt(BAY, 3, at(40))]).toEqual([3, at(60)]);
+});
+
 test("a clock that was set back leaves no write in the future", () => {
   const writes = new Writes();
   writes.wrote(BAY, at(100));

@@ -41,3 +41,16 @@ test("a state tells at once that another vehicle is plugged in", async () => {
     vehicle: "v3",
   });
 });
+
+test("a charger that talks all the time has its published state renewed twice a minute", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").publishingStates().running();
+  await depot.until("08:00");
+  const before = depot.floor.states.length;
+  for (let n = 0; n < 120; n += 1) {
+    await depot.telemetry("bay-01", { powerW: n });
+    await depot.passes(5_000);
+  }
+  const renewed = depot.floor.states.length - before;
+  expect(renewed).toBeGreaterThanOrEqual(19);
+  expect(renewed).toBeLessThanOrEqual(21);
+});

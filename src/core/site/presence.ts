@@ -1,0 +1,27 @@
+import type { Instant } from "../units.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+/** What a charger last said. */
+export interface Presence {
+  /** Null: it never said. */
+  readonly online: boolean | null;
+  readonly heardAt: Instant | null;
+  /** When it last told its voltages; null: never. */
+  readonly voltagesAt: Instant | null;
+  /** When it last told its currents; null: never. */
+  readonly currentsAt: Instant | null;
+  /** When its telemetry last had its published state renewed; null: never. */
+  readonly stateAt: Instant | null;
+  /** All members it ever told, the newest of each. */
+  readonly telemetry: Telemetry | null;
+}
+
+/** Of a charger that never said anything. */
+export const ABSENT: Presence = {
+  online: null,
+  heardAt: null,
+  voltagesAt: null,
+  currentsAt: null,
+  stateAt: null,
+  telemetry: null,
+};
