@@ -1,7 +1,7 @@
 import type { BrokerConfig } from "../config/mqtt.ts";
 import type { BrokerAddress } from "./dial.ts";
 
-/** How the site broker of a configuration is reached; `embeddedPort` where it runs in this process. */
+/** How a broker of the configuration is reached; `embeddedPort` where it runs in this process. */
 export function addressOf(
   { reach, username, password, tls }: BrokerConfig,
   embeddedPort: number | null,

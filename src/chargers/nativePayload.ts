@@ -2,11 +2,9 @@ import { z } from "zod";
 import type { Desired } from "../core/control/setpoint.ts";
 import type { ChargerState } from "../core/site/telemetry.ts";
 import { amperes, instant, seconds, watts, type Instant, type Millis } from "../core/units.ts";
+import { LARGEST_PAYLOAD } from "./profile/payload.ts";
 
 /** The JSON of DESIGN 6.2 as schemas: unknown members are ignored, wrong types are not. */
-
-/** Nothing a native charger has to say is longer; what is, is not looked at. */
-const LARGEST_PAYLOAD_BYTES = 64 * 1024;
 
 export type Read<T> =
   | { readonly ok: true; readonly value: T }
@@ -14,7 +12,7 @@ export type Read<T> =
 
 /** Reads a payload by a schema. The reason names the member, never the content. */
 export function readPayload<T>(schema: z.ZodType<T>, payload: Buffer): Read<T> {
-  if (payload.length > LARGEST_PAYLOAD_BYTES) return { ok: false, reason: `${payload.length} bytes long` };
+  if (payload.length > LARGEST_PAYLOAD) return { ok: false, reason: `${payload.length} bytes long` };
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));

@@ -13,10 +13,8 @@ import { ordersFor, type Pause } from "./profile/orders.ts";
 import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
+import { LARGEST_PAYLOAD } from "./profile/payload.ts";
 import type { Memory } from "./profile/signal.ts";
-
-/** Nothing a charger has to say is longer. */
-const LARGEST_PAYLOAD_BYTES = 64 * 1024;
 
 /** The command that a charger was told last, and how it took it. */
 interface Order extends Told {
@@ -102,7 +100,7 @@ export class ProfileLine implements Line {
   }
 
   hear(topic: string, payload: Buffer, retained: boolean): void {
-    const text = payload.length > LARGEST_PAYLOAD_BYTES ? undefined : decoded(payload);
+    const text = payload.length > LARGEST_PAYLOAD ? undefined : decoded(payload);
     if (text === undefined || !isReadable(this.#ear, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
       this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
@@ -185,8 +183,9 @@ export class ProfileLine implements Line {
   }
 
   /**
-   * What was measured and waited at the broker, once its charger speaks: it would have told if that had changed. Not if
-   * that is its birth. No verdict rests on it: that would hold against a command what was drawn before it.
+   * Measured values that waited at the broker, told once, when the charger first speaks: it would have told if they had
+   * changed. Not with its birth message, after which it tells everything anew. They go into reports only: they may be
+   * older than the command, so that no command is judged by them.
    */
   #lastKnown(retained: boolean, isWill: boolean): Means {
     if (retained) this.#hasWaiting = true;

@@ -56,7 +56,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     .version(version())
     .option(
       "-c, --config <file>",
-      "the configuration (YAML); default $SETPOINTD_CONFIG, else /etc/setpointd/config.yaml",
+      "the configuration (YAML); default $SETPOINTD_CONFIG, else /etc/setpointd/config.yaml, but for run: the demo",
     )
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError("(setpointd --help tells more)")

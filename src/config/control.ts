@@ -142,7 +142,7 @@ export const controlSection = z.strictObject({
   minInterval: minInterval
     .prefault("0s")
     .describe(
-      "Least time between two commands to one charger, to protect its hardware; a reduction waits for at most 1s. Default 0s.",
+      "Least time between two commands to one charger, to protect its hardware; a reduction never waits. Default 0s.",
     ),
   deadband: deadband
     .prefault(0)

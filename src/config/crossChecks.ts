@@ -50,7 +50,8 @@ function* listeners(file: ConfigFile): Generator<Listener> {
       yield { path: [...path, "embedded", "listen"], listen: section.embedded.listen };
 }
 
-const brokerSections = (file: ConfigFile): readonly (readonly [Path, BrokerSection])[] => [
+/** All brokers, the site's own first, each with where it stands. */
+export const brokerSections = (file: ConfigFile): readonly (readonly [Path, BrokerSection])[] => [
   [["mqtt"], file.mqtt],
   ...Object.entries(file.brokers).map(([name, section]) => [["brokers", name], section] as const),
 ];

@@ -2,14 +2,8 @@ import * as z from "zod";
 import { REPORT_DEFAULTS, type ReportSettings } from "../core/reporting/settings.ts";
 import type { Millis } from "../core/units.ts";
 import { duration } from "./duration.ts";
-import { quantity } from "./quantities.ts";
+import { count, quantity } from "./quantities.ts";
 import { reads } from "./reads.ts";
-
-const count = (least: number, most: number) =>
-  z
-    .int({ error: `a whole number from ${least} to ${most}` })
-    .min(least)
-    .max(most);
 
 const path = reads(
   (text) => (/^\/[\x21\x22\x24-\x7e]{0,510}$/.test(text) ? text : null),
@@ -117,7 +111,7 @@ export const reportSection = z.strictObject({
   keepReadings: duration("1d", "400d")
     .prefault("50d")
     .describe(
-      "How long readings are kept, for baselines at least 46d. Default 50d. A charger takes about 0.7 MB a day, from the ninth day on a sixth of that; 700 MB in all at most, then the oldest go first.",
+      "How long readings are kept, for baselines at least 46d. Default 50d. A charger takes about 0.7 MB a day, from the ninth day on a sixth of that; 700 MB in all at most, then the oldest go first. Ages count only while the partner's clock agrees with ours.",
     ),
 });
 

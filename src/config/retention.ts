@@ -1,11 +1,6 @@
 import * as z from "zod";
 import { duration } from "./duration.ts";
-
-const count = (least: number, most: number) =>
-  z
-    .int({ error: `a whole number from ${least} to ${most}` })
-    .min(least)
-    .max(most);
+import { count } from "./quantities.ts";
 
 /** The least is longer than a sender retries a delivery, or a report waits to be sent (failures.md 3.4, F43). */
 export const retentionSection = z.strictObject({

@@ -40,7 +40,7 @@ export const configFile = z.strictObject(
         listen: address
           .prefault("127.0.0.1:8080")
           .describe(
-            "Host and port of the operator page, the API, health and metrics. Default 127.0.0.1:8080. It has no login: open it with care.",
+            "Host and port of the API, health and metrics. Default 127.0.0.1:8080. It has no login: open it with care.",
           ),
       })
       .prefault({})

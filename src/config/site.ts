@@ -1,5 +1,6 @@
 import { IANAZone } from "luxon";
 import * as z from "zod";
+import { FINEST_STEP } from "../core/control/limits.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { Identity, Vehicle } from "../core/site/vehicle.ts";
 import { amperes, chargerId, millis, vehicleId } from "../core/units.ts";
@@ -186,8 +187,6 @@ export const vehicleEntry = z.strictObject({
     ),
 });
 
-/** What a native charger is told, A. */
-const FINEST_STEP = 0.1;
 /** Of the pauses around a switch of phases the make knows. */
 const NONE = millis(0);
 

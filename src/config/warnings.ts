@@ -1,4 +1,5 @@
 import { isLoopback } from "./address.ts";
+import { brokerSections } from "./crossChecks.ts";
 import type { Finding } from "./mistakes.ts";
 import { tooManyRequests } from "./prices.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -40,13 +41,14 @@ export function warnings(file: ConfigFile): readonly Finding[] {
       found: `${file.operator.listen.host}, so that other machines reach a page that has no login`,
       expected: "127.0.0.1, or a reverse proxy with a login before it",
     });
-  const { embedded, username } = file.mqtt;
-  if (embedded !== undefined && username === undefined && !isLoopback(embedded.listen.host))
+  for (const [path, { embedded, username }] of brokerSections(file)) {
+    if (embedded === undefined || username !== undefined || isLoopback(embedded.listen.host)) continue;
     all.push({
-      path: ["mqtt", "embedded", "listen"],
+      path: [...path, "embedded", "listen"],
       found: "a broker that other machines reach without a password",
       expected: "username and password, or a network that only chargers are on",
     });
+  }
   if (file.chargers.length === 0)
     all.push({
       path: ["chargers"],

@@ -1,10 +1,8 @@
+import { FINEST_STEP } from "../../core/control/limits.ts";
 import type { Charger } from "../../core/site/charger.ts";
 import { amperes, millis, type Watts, watts } from "../../core/units.ts";
 import { bind, type Binding } from "./bind.ts";
 import type { Profile } from "./schema.ts";
-
-/** Currents are decided to a tenth of an ampere at best (DESIGN 5.4). */
-const FINEST_STEP = 0.1;
 
 /** Writes an hour that a make bears which wears with each, where neither it nor the configuration says: 300 a day. */
 const WEARING_WRITES_PER_HOUR = 12;

@@ -2,10 +2,8 @@ import type { Json } from "../../core/audit.ts";
 import type { Ear } from "./ear.ts";
 import { type Answer, type Heard, impliedBy, type Means, NOTHING_HEARD } from "./means.ts";
 import { hearNative } from "./nativeHear.ts";
+import { LARGEST_PAYLOAD } from "./payload.ts";
 import { composedValue, type Memory } from "./signal.ts";
-
-/** Nothing a charger has to say is longer; what is, is not looked at. */
-const LARGEST_PAYLOAD = 64 * 1024;
 
 /**
  * What a message means. `memory` holds the last payload of each topic of this charger, since some values are spread

@@ -1,5 +1,6 @@
 import type { Json } from "../../core/audit.ts";
 import type { Ear } from "./ear.ts";
+import { parsed } from "./payload.ts";
 import { isNumeric } from "./readings.ts";
 import type { Reading, SignalName } from "./readingSchema.ts";
 import { isList } from "./render.ts";
@@ -26,13 +27,4 @@ function says(signal: SignalName, { path, map }: Reading, payload: string, json:
   if (map !== undefined || !isNumeric(signal)) return true;
   const value = path === undefined ? payload : json === undefined ? undefined : valueAt(json, path, null);
   return value === undefined || isList(value) || numberIn(value) !== undefined;
-}
-
-function parsed(payload: string): Json | undefined {
-  try {
-    // What JSON.parse makes is JSON.
-    return JSON.parse(payload) as Json;
-  } catch {
-    return undefined;
-  }
 }

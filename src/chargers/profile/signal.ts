@@ -1,5 +1,6 @@
 import type { Json } from "../../core/audit.ts";
 import { STATES } from "./means.ts";
+import { parsed } from "./payload.ts";
 import { isList, isNumeric } from "./readings.ts";
 import type { Composed, Reading, SignalName } from "./readingSchema.ts";
 import { isList as isJsonList } from "./render.ts";
@@ -75,15 +76,6 @@ function rawIn({ topic, path, index }: Reading, memory: Memory): Json | undefine
         ? at
         : -1;
   return place < 0 || place + index.add < 0 ? undefined : valueAt(json, path, place + index.add);
-}
-
-function parsed(payload: string): Json | undefined {
-  try {
-    // What JSON.parse makes is JSON.
-    return JSON.parse(payload) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The map's word for it, or what it says by itself. */

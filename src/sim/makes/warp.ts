@@ -90,7 +90,6 @@ export function warp(params: Params): Make {
           authorization_info: tag === null ? null : { tag_type: 0, tag_id: tag },
         },
         // WARP 4 only, and only from vehicles that say who they are.
-        // WARP 4 only, and only from vehicles that say who they are.
         ...(vehicle !== null && mac !== null && { "ev/state": { mac, soc: Math.round(vehicle.soc) } }),
       };
       return Object.entries(topics).map(([topic, value]) => retained(`${prefix}/${topic}`, value));
