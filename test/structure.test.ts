@@ -26,6 +26,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
       "check",
       "configuration",
       "daemon",
+      "environment",
       "outcome",
       "program",
       "release",

@@ -31,7 +31,8 @@ export async function audit(
   const config = configuration(named);
   if (config === null) return 2;
   const clock = wallClock(config.site.timezone, now);
-  const query = { ...(event === undefined ? {} : { event }), ...(charger === undefined ? {} : { charger }) };
+  const id = event?.normalize("NFC").toWellFormed();
+  const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
   const page = (after: number): Promise<readonly Row[] | string> => {
     const parameters = new URLSearchParams({ ...query, after: String(after), limit: String(PAGE) });
     return askOrRead(config.state, `/audit?${parameters.toString()}`, ({ store }) =>
@@ -53,7 +54,7 @@ export async function audit(
 }
 
 /** `audit verify`: follows the hash chain from the first row to the authenticated head. */
-export async function auditVerify(named: string | undefined): Promise<ExitCode> {
+export async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const verified = await askOrRead(
@@ -65,6 +66,10 @@ export async function auditVerify(named: string | undefined): Promise<ExitCode> 
   if (typeof verified === "string") {
     complain(verified);
     return 1;
+  }
+  if (json) {
+    say(JSON.stringify(verified));
+    return verified.ok ? 0 : 1;
   }
   if (!verified.ok) {
     complain(`the record is broken at row ${verified.seq}: ${verified.reason}`);

@@ -47,11 +47,13 @@ async function copyStored(state: string, draft: string): Promise<Fault | null> {
     const done = withState(state, () => copyFiles(state, draft));
     return typeof done === "string" ? refused(done) : null;
   }
+  if (begun.kind === "failed") return refused(begun.reason);
   if (!isOk(begun.body))
     return refused("another backup is being made, or was cut short within the last 10 min");
   const copied = attempt(() => copyFiles(state, draft));
   const ended = await askDaemon(state, "POST", "/backup/end");
   if (copied !== null) return copied;
+  if (ended.kind === "failed") return refused(ended.reason);
   const stayed = ended.kind === "answered" && isOk(ended.body);
   return stayed ? null : refused("the state was moved while it was copied: try again");
 }

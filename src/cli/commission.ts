@@ -99,7 +99,8 @@ async function throughDaemon(
     if (said.progress !== undefined) progress(said.progress);
     if (said.done !== undefined) done = said.done;
   });
-  return came === "absent" ? came : done;
+  if (came === "absent") return came;
+  return typeof came === "string" ? done : { good: false, words: null, complaint: came.reason };
 }
 
 interface Setting {

@@ -6,6 +6,7 @@ import { explain } from "../config/mistakes.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
 import { loadSite } from "../loadSite.ts";
+import { setting } from "./environment.ts";
 import { complain } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
@@ -23,7 +24,7 @@ export const environmentOf = (file: string, env: Environment): Environment =>
 
 /** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>
-  named ?? process.env["SETPOINTD_CONFIG"] ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
+  named ?? setting("SETPOINTD_CONFIG") ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
 
 /** A configuration, and the profiles of its chargers. */
 export interface SiteConfiguration {

@@ -1,12 +1,22 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { Client } from "undici";
+import { Client, errors } from "undici";
+
+/** There is something at the socket that could not be asked; `reason`: one sentence. */
+export interface Failed {
+  readonly kind: "failed";
+  readonly reason: string;
+}
 
 /** What a running daemon answered over its socket; "absent": there is none. */
 export type Answer =
   | { readonly kind: "absent" }
-  | { readonly kind: "answered"; readonly status: number; readonly body: unknown };
+  | { readonly kind: "answered"; readonly status: number; readonly body: unknown }
+  | Failed;
+
+/** How long the daemon may take to begin its answer. */
+const PATIENCE_MS = 60_000;
 
 /** One request to the daemon that holds this state, over `<state>/control.sock` (DESIGN 6.4). */
 export async function askDaemon(
@@ -14,7 +24,7 @@ export async function askDaemon(
   method: "GET" | "POST",
   path: string,
   body: unknown = null,
-  patienceMs = 60_000,
+  patienceMs = PATIENCE_MS,
 ): Promise<Answer> {
   const client = new Client("http://localhost", {
     socketPath: join(state, "control.sock"),
@@ -29,8 +39,7 @@ export async function askDaemon(
     );
     return { kind: "answered", status: response.statusCode, body: await response.body.json() };
   } catch (error) {
-    if (isNobodyThere(error)) return { kind: "absent" };
-    throw error;
+    return isNobodyThere(error) ? { kind: "absent" } : failed(error, patienceMs);
   } finally {
     await client.destroy();
   }
@@ -45,11 +54,11 @@ export async function askDaemonAtLength(
   path: string,
   body: unknown,
   onLine: (line: unknown) => void,
-): Promise<"absent" | "answered" | "cut"> {
+): Promise<"absent" | "answered" | "cut" | Failed> {
   const client = new Client("http://localhost", {
     socketPath: join(state, "control.sock"),
     bodyTimeout: 0,
-    headersTimeout: 60_000,
+    headersTimeout: PATIENCE_MS,
   });
   let begun = false;
   try {
@@ -60,11 +69,17 @@ export async function askDaemonAtLength(
     return "answered";
   } catch (error) {
     if (isNobodyThere(error)) return "absent";
-    if (begun) return "cut";
-    throw error;
+    return begun ? "cut" : failed(error, PATIENCE_MS);
   } finally {
     await client.destroy();
   }
+}
+
+function failed(error: unknown, patienceMs: number): Failed {
+  const isSilent = error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
+  const words = error instanceof Error ? error.message : String(error);
+  const why = isSilent ? `no answer within ${patienceMs / 1000} s` : words;
+  return { kind: "failed", reason: `the running daemon cannot be asked: ${why}` };
 }
 
 const isNobodyThere = (error: unknown): boolean =>

@@ -22,9 +22,9 @@ import { complain, type ExitCode, say } from "./outcome.ts";
 import { stopSignal } from "./stopSignal.ts";
 
 /** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
-export async function demo(): Promise<ExitCode> {
+export async function demo(level: string): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
-  const world = surroundings(plainLogger(process.env["LOG_LEVEL"] ?? "info"));
+  const world = surroundings(plainLogger(level));
   const { now, randomBytes } = world;
   // The simulated side has its own voice: what it does is told by the script, in sentences.
   const silent = pino({ level: "silent" });

@@ -43,8 +43,8 @@ A line that cannot be answered gets {"error":"..."}, and the next one its own an
 
 const VERIFY_HELP = `
 Exit code 0: nothing is wrong in what could be checked, and what could not be is said on standard error; without the
-key that is the seal, so that a forger's work would pass. 1: a line is not as it was written, or the file or the key
-cannot be read.`;
+key that is the seal, so that a forger's work would pass. 1: a line is not as it was written, the file or the key
+cannot be read, or a running daemon cannot be asked for its record.`;
 
 /** The command line of DESIGN 6.4; answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {
@@ -148,8 +148,9 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     .description(
       "follow the hash chain from the first row to the authenticated head; fails if a row was changed or is missing",
     )
-    .action(async () => {
-      code = await auditVerify(named());
+    .option("--json", "one JSON object: ok, and rows and head, or seq and reason", false)
+    .action(async (_options: object, command: Command) => {
+      code = await auditVerify(named(), command.optsWithGlobals<{ json: boolean }>().json);
     });
   program
     .command("backup")

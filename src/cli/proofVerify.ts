@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Broken, type ShownRow, verifyProof } from "../core/proof/verify.ts";
 import { readSiteKey } from "../store/siteKey.ts";
 import { configFile, configuration } from "./configuration.ts";
-import { askDaemon } from "./daemon.ts";
+import { askDaemon, type Failed } from "./daemon.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { withState } from "./storedState.ts";
 
@@ -33,12 +33,13 @@ export async function proofVerify(
   if (siteKey === "unreadable") return 1;
   const { broken, lines, rows } = verifyProof(text, siteKey);
   const compared = state === null ? null : await compare(rows, state);
-  const wrong = [...broken, ...(compared?.strange ?? [])];
+  const wrong = [...broken, ...(compared === "failed" ? [] : (compared?.strange ?? []))];
   if (wrong.length > 0) {
     for (const { line, reason } of wrong.slice(0, MOST_NAMED)) complain(`${file}, line ${line}: ${reason}`);
     if (wrong.length > MOST_NAMED) complain(`and ${wrong.length - MOST_NAMED} more lines`);
     return 1;
   }
+  if (compared === "failed") return 1;
   say(`${file} is whole: ${lines} lines, ${rows.length} rows of the record, each with its own hash`);
   if (siteKey === null)
     complain(
@@ -73,8 +74,8 @@ interface Compared {
   readonly words: string;
 }
 
-/** With the record itself. Null: it cannot be read, which has been told. */
-async function compare(rows: readonly ShownRow[], state: string): Promise<Compared | null> {
+/** With the record itself. Null: it cannot be read, "failed": the daemon that has it cannot be asked; which is told. */
+async function compare(rows: readonly ShownRow[], state: string): Promise<Compared | "failed" | null> {
   const strange: Broken[] = [];
   let kept = 0;
   for (let from = 0; from < rows.length; from += PAGE) {
@@ -86,6 +87,10 @@ async function compare(rows: readonly ShownRow[], state: string): Promise<Compar
     if (typeof hashes === "string") {
       complain(hashes);
       return null;
+    }
+    if ("kind" in hashes) {
+      complain(hashes.reason);
+      return "failed";
     }
     for (const { line, seq, hash } of page) {
       const known = hashes.get(seq);
@@ -102,8 +107,9 @@ async function compare(rows: readonly ShownRow[], state: string): Promise<Compar
 async function hashesOf(
   seqs: readonly number[],
   state: string,
-): Promise<ReadonlyMap<number, string> | string> {
+): Promise<ReadonlyMap<number, string> | string | Failed> {
   const answer = await askDaemon(state, "POST", "/audit/hashes", { seqs });
+  if (answer.kind === "failed") return answer;
   return answer.kind === "answered"
     ? new Map(answer.body as readonly (readonly [number, string])[])
     : withState(state, ({ store }) => store.hashes(seqs));

@@ -25,6 +25,10 @@ export async function release(
     return 2;
   }
   const answer = await askDaemon(config.state, "POST", "/release", { charger: charger ?? null });
+  if (answer.kind === "failed") {
+    complain(answer.reason);
+    return 1;
+  }
   const done =
     answer.kind === "answered"
       ? (answer.body as { readonly ok: boolean; readonly words: string })

@@ -75,8 +75,12 @@ export async function reportsResend(named: string | undefined, name: string): Pr
   const config = configuration(named);
   if (config === null) return 2;
   const answer = await askDaemon(config.state, "POST", "/report/resend", { name });
-  if (answer.kind === "absent") {
-    complain("no daemon runs on this state, and only a running one sends: setpointd run");
+  if (answer.kind !== "answered") {
+    complain(
+      answer.kind === "failed"
+        ? answer.reason
+        : "no daemon runs on this state, and only a running one sends: setpointd run",
+    );
     return 1;
   }
   const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };

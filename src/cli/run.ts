@@ -5,6 +5,7 @@ import { systemdNotify } from "../operator/systemdNotify.ts";
 import { Watchdog } from "../operator/watchdog.ts";
 import { siteConfiguration } from "./configuration.ts";
 import { demo } from "./demo.ts";
+import { logLevel, setting } from "./environment.ts";
 import { lastWords } from "./lastWords.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode } from "./outcome.ts";
@@ -15,10 +16,12 @@ const STOP_PATIENCE_MS = 4_000;
 
 /** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo. */
 export async function run(named: string | undefined): Promise<ExitCode> {
-  if (named === undefined && process.env["SETPOINTD_CONFIG"] === undefined) return demo();
+  const level = logLevel();
+  if (level === null) return 2;
+  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return demo(level);
   const site = siteConfiguration(named);
   if (site === null) return 2;
-  const log = logger(1, process.env["LOG_LEVEL"] ?? "info");
+  const log = logger(1, level);
   lastWords(log);
   const { env } = process;
   const stopped = stopSignal("SIGTERM", "SIGINT");

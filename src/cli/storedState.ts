@@ -1,9 +1,5 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-
 import { surroundings } from "../app.ts";
-import { DATABASE } from "../store/database.ts";
-import { type Opened, openState } from "../store/open.ts";
+import { nothingYet, type Opened, openState } from "../store/open.ts";
 import { askDaemon } from "./daemon.ts";
 import { logger } from "./logger.ts";
 
@@ -22,6 +18,7 @@ export async function askOrRead<T>(
 ): Promise<T | string> {
   const answer = await askDaemon(state, "GET", path, null, patienceMs);
   if (answer.kind === "absent") return withState(state, read);
+  if (answer.kind === "failed") return answer.reason;
   if (answer.status === 200) return answer.body as T;
   const { error } = answer.body as { readonly error?: string };
   return `the running daemon refuses (${answer.status}): ${error ?? path}`;
@@ -29,7 +26,8 @@ export async function askOrRead<T>(
 
 /** Without a daemon a verb opens the state itself, and makes none where there is none; a text says why it cannot. */
 export function withState<T>(state: string, ask: (opened: Opened & { readonly ok: true }) => T): T | string {
-  if (!existsSync(join(state, DATABASE))) return `there is no state in ${state}: nothing has run there yet`;
+  const nothing = nothingYet(state);
+  if (nothing !== null) return nothing;
   const { now, randomBytes, log } = surroundings(logger(2, "error"));
   const opened = openState(state, { now, random: randomBytes, log, damaged: "refuse" });
   if (!opened.ok) return `the state cannot be read: ${opened.reason}`;

@@ -82,7 +82,7 @@ export function auditParameters(query: Readonly<Record<string, unknown>>): Audit
   const [after, limit] = [wholeNumber(query["after"]), wholeNumber(query["limit"])];
   if (after === null || limit === null) return "after and limit are whole numbers, e.g. ?after=120&limit=50";
   return {
-    ...(typeof query["event"] === "string" ? { event: query["event"] } : {}),
+    ...(typeof query["event"] === "string" ? { event: query["event"].normalize("NFC").toWellFormed() } : {}),
     ...(typeof query["charger"] === "string" ? { charger: query["charger"] } : {}),
     ...(after === undefined ? {} : { after }),
     limit: Math.min(limit ?? 1000, MOST_ROWS),

@@ -1,9 +1,11 @@
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { Change, Remembered } from "../core/ledger.ts";
 import type { Instant } from "../core/units.ts";
 import { boot, isFault, type Booted, type Place } from "./boot.ts";
+import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
 import { nextEpoch } from "./epoch.ts";
 import { fileFault, refused, type Fault } from "./fault.ts";
@@ -43,6 +45,12 @@ export interface OpenOptions {
 
 /** 16 GiB. */
 export const MAX_PAGES = 4_194_304;
+
+/** Why there is nothing to open, for a verb that must not make a state. Null: there is a state. */
+export const nothingYet = (directory: string): string | null =>
+  existsSync(join(directory, DATABASE))
+    ? null
+    : `there is no state in ${directory}: nothing has run there yet`;
 
 /** Takes the state directory for this process: checked, or fresh, or refused with the reason (DESIGN 5.7). */
 export function openState(directory: string, options: OpenOptions): Opened {

@@ -1,8 +1,12 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 
+import { SITE_KEY } from "../support/aCharger.ts";
+import { proofText } from "../support/aProof.ts";
 import { aSite, anEvent, type Site, startOf } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
@@ -21,7 +25,7 @@ describe("the command line", () => {
       run: ["--config"],
       plan: ["--config", "--events", "--at", "--json", "--dispatches"],
       audit: ["--config", "--json", "--event", "--charger", "verify"],
-      "audit verify": ["--config"],
+      "audit verify": ["--config", "--json"],
       backup: ["--config", "<file>"],
       proof: ["--config", "--format", "<event>", "verify"],
       "proof verify": ["--config", "--key", "<file>", "Exit code 0"],
@@ -48,6 +52,24 @@ describe("the command line", () => {
       expect(stderr).not.toBe("");
     });
     await Promise.all(refusals);
+  });
+});
+
+describe("the environment", () => {
+  test("a level that does not exist ends run and the demo with 2, and with those that do", async () => {
+    const wrong = ["loud", "warning", "INFO"].map(async (level) => {
+      const { code, stdout, stderr } = await setpointd([], { env: { LOG_LEVEL: level } });
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toBe(
+        `LOG_LEVEL is "${level}", which is no level; there are trace, debug, info, warn, error, fatal, silent\n`,
+      );
+    });
+    await Promise.all(wrong);
+  });
+
+  test("an empty SETPOINTD_CONFIG names no configuration", async () => {
+    const { code, stderr } = await setpointd(["audit"], { env: { SETPOINTD_CONFIG: "" } });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^which configuration\?/)]);
   });
 });
 
@@ -84,6 +106,54 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect(absent.stderr).toContain("does not exist");
   });
 
+  test("where nothing has run yet, audit and release say so and make no state", async () => {
+    await using site = await aSite();
+    const said = ["audit", "release --all"].map(async (name) => {
+      const { code, stdout, stderr } = await verb(site, name);
+      expect([name, code, stdout]).toEqual([name, 1, ""]);
+      expect(stderr).toBe(`there is no state in ${site.state}: nothing has run there yet\n`);
+    });
+    await Promise.all(said);
+    expect(existsSync(site.state)).toBe(false);
+  });
+
+  test("a daemon that cannot be asked ends a verb with 1 and one sentence, and check all the same with 0", async () => {
+    await using site = await aSite();
+    mkdirSync(site.state);
+    writeFileSync(join(site.state, "site.key"), SITE_KEY, { mode: 0o600 });
+    const shown = join(site.directory, "proof.json");
+    writeFileSync(shown, proofText("json"));
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((up) => server.listen(join(site.state, "control.sock"), up));
+    await using _stop = { [Symbol.asyncDispose]: async () => void server.close() };
+    const asked = [
+      ["audit"],
+      ["audit", "verify"],
+      ["release", "--all"],
+      ["reports", "resend", "EV-1/0/0"],
+      ["commission", "bay-01"],
+      ["backup", join(site.directory, "copy")],
+      ["proof", "verify", shown],
+    ].map(async ([name = "", ...args]) => {
+      const { code, stdout, stderr } = await verb(site, name, ...args);
+      expect([name, code, stdout]).toEqual([name, 1, ""]);
+      expect(stderr).toMatch(/^(no backup was made: )?the running daemon cannot be asked: .+\n$/);
+    });
+    await Promise.all(asked);
+    expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("audit verify --json tells a broken record as it was found, and ends with 1", async () => {
+    await using site = await aSite();
+    mkdirSync(site.state);
+    const found = { ok: false, seq: 7, reason: "it was changed" };
+    const server = createHttpServer((_request, response) => response.end(JSON.stringify(found)));
+    await new Promise<void>((up) => server.listen(join(site.state, "control.sock"), up));
+    await using _stop = { [Symbol.asyncDispose]: async () => void server.close() };
+    const { code, stdout, stderr } = await verb(site, "audit verify", "--json");
+    expect([code, stdout, stderr]).toEqual([1, `${JSON.stringify(found)}\n`, ""]);
+  });
+
   test("a listener that cannot have its address ends run with 1 and the reason", async () => {
     await using site = await aSite();
     site.configure({ operator: { listen: `127.0.0.1:${site.broker.port}` } });
@@ -100,6 +170,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       await daemon.deliver([
         anEvent("EV-1", { lastsMs: 60 * SECOND }),
         anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] }),
+        anEvent("Z\u00fcrich", { startIn: 60 * SECOND, lastsMs: 60 * SECOND, vehicles: ["veh-3"] }),
       ]);
       await waitFor(async () => (await daemon.view<unknown[]>("/api/v1/audit?event=EV-2")).length === 3);
       const people = await verb(site, "audit");
@@ -108,8 +179,15 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       const verified = await verb(site, "audit verify");
       expect([verified.code, verified.stderr]).toEqual([0, ""]);
       expect(verified.stdout).toMatch(/^the record is whole: \d+ rows, head [0-9a-f]{64}\n$/);
+      const asJson = await verb(site, "audit verify", "--json");
+      expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
+        0,
+        { ok: true, rows: expect.any(Number), head: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      ]);
+      expect((await verb(site, "audit", "--event", "Zu\u0308rich")).stdout).toContain("Z\u00fcrich");
       expect(await daemon.end("SIGTERM")).toBe(0);
     }
+    expect((await verb(site, "audit", "--event", "Zu\u0308rich")).stdout).toContain("Z\u00fcrich");
     const all = await verb(site, "audit", "--json");
     expect([all.code, all.stderr]).toEqual([0, ""]);
     const rows = all.stdout

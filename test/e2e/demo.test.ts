@@ -18,7 +18,8 @@ class Demo implements AsyncDisposable {
   errors = "";
 
   constructor() {
-    this.#child = launch([], { TMPDIR: this.temporary });
+    // Empty is unset: neither a configuration nor a level.
+    this.#child = launch([], { TMPDIR: this.temporary, SETPOINTD_CONFIG: "", LOG_LEVEL: "" });
     let rest = "";
     this.#child.stdout?.on("data", (chunk: Buffer) => {
       const [last = "", ...whole] = (rest + chunk.toString()).split("\n").toReversed();

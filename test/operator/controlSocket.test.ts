@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -107,6 +108,35 @@ test("what a killed daemon left behind is replaced", async () => {
 
 test("where no daemon runs, the verb is told so", async () => {
   expect(await askDaemon(folder(), "GET", "/audit/verify")).toEqual({ kind: "absent" });
+});
+
+test("a daemon that does not answer, hangs up or answers nonsense is a reason, not a crash", async () => {
+  const asked: ((socket: Socket) => void)[] = [
+    () => {},
+    (socket) => socket.destroy(),
+    (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\noops"),
+  ];
+  const answers = asked.map(async (meet) => {
+    const state = folder();
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.once("data", () => meet(socket));
+    });
+    await new Promise<void>((up) => server.listen(join(state, "control.sock"), up));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    return askDaemon(state, "GET", "/limited", null, 1000);
+  });
+  const [silent, gone, nonsense] = await Promise.all(answers);
+  expect(silent).toEqual({
+    kind: "failed",
+    reason: "the running daemon cannot be asked: no answer within 1 s",
+  });
+  const failed = { kind: "failed", reason: expect.stringMatching(/^the running daemon cannot be asked: \w/) };
+  expect([gone, nonsense]).toEqual([failed, failed]);
 });
 
 test("a state directory too deep for a socket is a reason, not a crash", async () => {

@@ -62,6 +62,10 @@ test("no one request takes more than ten thousand rows", () => {
   expect(auditParameters({ after: "-1" })).toBeTypeOf("string");
 });
 
+test("an event is found however its letters are composed", () => {
+  expect(auditParameters({ event: "Zu\u0308rich" })).toMatchObject({ event: "Z\u00fcrich" });
+});
+
 test("nothing can be changed through it", async () => {
   for (const method of ["POST", "PUT", "DELETE"]) {
     const response = await fetch(`http://127.0.0.1:${listener.port}/api/v1/chargers`, { method });
