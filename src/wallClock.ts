@@ -1,7 +1,7 @@
 import { IANAZone } from "luxon";
 
 import type { WallClock } from "./core/reason.ts";
-import { type Instant, instant, iso, minutes } from "./core/units.ts";
+import { after, type Instant, iso, minutes } from "./core/units.ts";
 
 /** No zone changes its offset but at a multiple of this. */
 const STEP = minutes(15);
@@ -21,7 +21,7 @@ export function wallClock(zone: string, now: () => Instant): WallClock {
       if (remembered.size >= MOST_REMEMBERED) remembered.clear();
       remembered.set(step, offset);
     }
-    return iso(instant(at + offset * minutes(1)));
+    return iso(after(at, minutes(offset)));
   };
   return (at) => {
     const [moment, today] = [local(at), local(now())];

@@ -28,8 +28,8 @@ export interface Window {
   readonly until: Instant;
 }
 
-/** The last instant that a Date can show; sums stop there instead of becoming invalid. */
-const LAST_INSTANT = 8.64e15;
+/** The last one that ISO 8601 spells with four digits, which is what others read: sums stop there. */
+const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const after = (at: Instant, span: Millis): Instant => instant(Math.min(at + span, LAST_INSTANT));
 export const between = (from: Instant, to: Instant): Millis => millis(to - from);

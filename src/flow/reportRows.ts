@@ -1,4 +1,5 @@
 import type { Json } from "../core/audit.ts";
+import { legible } from "../core/legible.ts";
 import type { Change } from "../core/ledger.ts";
 import type { WallClock } from "../core/reason.ts";
 import { dutyKey, type ReportDuty, type ReportRecord } from "../core/reporting/outbox.ts";
@@ -15,7 +16,7 @@ export function composedRow(record: ReportRecord, at: Instant, wallClock: WallCl
   const { name, event, payloadType, summary, span, flags } = record;
   const odd = flags.length === 0 ? "" : `; ${flags.join("; ")}`;
   const when = `${wallClock(span.from)} to ${wallClock(span.until)}`;
-  return row(at, event, `report ${name} composed: ${payloadType}, ${summary}, ${when}${odd}`, {
+  return row(at, event, `report ${name} composed: ${legible(payloadType)}, ${summary}, ${when}${odd}`, {
     report: name,
     progress: "composed",
     flags,

@@ -1,5 +1,6 @@
 import type { AuditEntry, Json } from "../core/audit.ts";
 import { askInWords, changeInWords, nameOf, oddities } from "../core/control/describe.ts";
+import type { Ask } from "../core/control/event.ts";
 import { type EventNotice, type Intake, intake } from "../core/control/intake.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import { type Targeting, targeting } from "../core/control/targeting.ts";
@@ -170,7 +171,7 @@ function audited(
       durationMs: event.duration,
       randomizeStartMs: event.randomizeStart,
       priority: event.priority,
-      ask: { ...event.ask },
+      ask: askFacts(event.ask),
       hash: event.hash,
       targets: targetFacts(aim),
       reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
@@ -182,13 +183,17 @@ function audited(
   };
 }
 
-/** Of what a partner calls its reports, so much is put on record. */
+/** Of what a partner calls something, so much is put on record; and so many names. */
 const MOST_NAME = 128;
+const MOST_NAMES = 20;
+
+const askFacts = (ask: Ask): Json =>
+  ask.kind === "unknown" ? { ...ask, payloadType: ask.payloadType.slice(0, MOST_NAME) } : { ...ask };
 
 const targetFacts = (aim: Targeting): Json => ({
   vehicles: aim.vehicles.size,
   foreignVehicles: aim.foreignVehicles,
-  foreignTypes: aim.foreignTypes,
+  foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
 });
 
 const eventRow = (at: Instant, event: EventId | null, words: string, facts: Json): AuditEntry => ({

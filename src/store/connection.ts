@@ -21,7 +21,8 @@ export interface Connection {
   readonly trimQuarantine: StatementSync;
   readonly putMeta: StatementSync;
   readonly getMeta: StatementSync;
-  readonly oldestReading: StatementSync;
+  /** First and last minute of which there are any. */
+  readonly readingSpan: StatementSync;
   /** First and last minute, charger, from, until. */
   readonly readings: StatementSync;
   /** Vehicle, first and last day. */
@@ -70,7 +71,10 @@ export function connection(database: DatabaseSync): Connection {
       "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     ),
     getMeta: database.prepare("SELECT value FROM meta WHERE name = ?"),
-    oldestReading: database.prepare("SELECT min(minute) AS minute FROM reading"),
+    // One by one: only then does SQLite look at the ends of the index alone.
+    readingSpan: database.prepare(
+      "SELECT (SELECT min(minute) FROM reading) AS first, (SELECT max(minute) FROM reading) AS last",
+    ),
     // By the minute: the rows of a minute lie together, whosever they are, so that a commit touches few pages.
     readings: database.prepare(
       `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)

@@ -74,14 +74,15 @@ function markOf(reading: Reading): number {
 
 /** What these chargers said and were told in [from, until), each in its order of time. Throws SQLite errors. */
 export function queryReadings(
-  { oldestReading, readings }: Pick<Connection, "oldestReading" | "readings">,
+  { readingSpan, readings }: Pick<Connection, "readingSpan" | "readings">,
   chargers: Iterable<ChargerId>,
   from: Instant,
   until: Instant,
 ): readonly Reading[] {
-  const oldest = oldestReading.get()?.["minute"];
-  if (typeof oldest !== "number" || from >= until) return [];
-  const [first, last] = [Math.max(minuteOf(from), oldest), minuteOf(until)];
+  const span = readingSpan.get();
+  if (typeof span?.["first"] !== "number" || typeof span["last"] !== "number" || from >= until) return [];
+  // Minute by minute between them: an event "until cancelled" (P9999Y) has five thousand million.
+  const [first, last] = [Math.max(minuteOf(from), span["first"]), Math.min(minuteOf(until), span["last"])];
   if (first > last) return [];
   return [...chargers].flatMap((charger) =>
     readings.all(first, last, text(charger), from, until).flatMap((row) => readingsIn(charger, row)),

@@ -29,8 +29,8 @@ test("a window holds from its first moment, and no more at its last", () => {
 });
 
 test("F57: a window that would end after the last date there is ends with it, and can still be written", () => {
-  const far = after(instant(8.64e15 - 1), minutes(60));
-  expect(iso(far)).toBe("+275760-09-13T00:00:00.000Z");
+  const far = after(instant(Date.UTC(9999, 11, 31, 23, 59)), minutes(60));
+  expect(iso(far)).toBe("9999-12-31T23:59:59.999Z");
 });
 
 test("moments are written in UTC with milliseconds", () => {

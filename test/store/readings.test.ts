@@ -66,6 +66,12 @@ test("whatever was said, and in whatever order, is found in its time and nowhere
   );
 });
 
+test("a window without an end costs no more than what there is to look at", () => {
+  using store = opened(aDirectory()).store;
+  store.keep(message({ powerW: 7_000 }));
+  expect(store.readings([bay], instant(0), instant(Date.UTC(9999, 0)))).toHaveLength(1);
+});
+
 test("readings are in one commit within ten seconds, and asking does not wait for it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { store } = opened(aDirectory());

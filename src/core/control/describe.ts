@@ -1,3 +1,4 @@
+import { legible } from "../legible.ts";
 import type { WallClock } from "../reason.ts";
 import type { Charger } from "../site/charger.ts";
 import { after, type Instant } from "../units.ts";
@@ -50,7 +51,7 @@ export function oddities(
   const { event } = revision;
   const odd: string[] = [];
   if (event.ask.kind === "unknown")
-    odd.push(`payload type ${event.ask.payloadType} is not known: never acted on`);
+    odd.push(`payload type ${legible(event.ask.payloadType)} is not known: never acted on`);
   if (event.duration <= 0) odd.push("its duration is zero: never acted on");
   else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
   if (aim.untargeted)
@@ -58,7 +59,7 @@ export function oddities(
   if (aim.foreignVehicles > 0)
     odd.push(`${aim.foreignVehicles} of its vehicles ${aim.foreignVehicles === 1 ? "is" : "are"} not ours`);
   if (aim.foreignTypes.length > 0)
-    odd.push(`target types ${aim.foreignTypes.join(", ")} mean no vehicles here`);
+    odd.push(`target types ${legible(aim.foreignTypes.join(", "))} mean no vehicles here`);
   if (unitsLookWrong(event.ask, settings, reach)) {
     odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
   }
@@ -111,7 +112,7 @@ function level(ask: Ask, { powerUnit }: ControlSettings): string {
     case "power":
       return `${ask.level} ${powerUnit}`;
     case "unknown":
-      return ask.payloadType;
+      return legible(ask.payloadType);
   }
 }
 
@@ -123,4 +124,4 @@ const difference = (what: string, before: string, now: string): string | null =>
 
 /** `event EV-7731 "Evening peak"`. */
 export const nameOf = ({ id, name }: Pick<CoordinationEvent, "id" | "name">): string =>
-  name === "" ? `event ${id}` : `event ${id} "${name}"`;
+  name === "" ? `event ${id}` : `event ${id} "${legible(name)}"`;

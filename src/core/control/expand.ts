@@ -12,6 +12,7 @@ import {
   type VehicleId,
   type Window,
   watts,
+  type Watts,
 } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
 import { LONGEST_TAIL } from "./intake.ts";
@@ -85,10 +86,16 @@ function setpointOf({ ask }: CoordinationEvent, { powerUnit }: ControlSettings):
     case "current":
       return { kind: "current", amperes: amperes(ask.level) };
     case "power":
-      return { kind: "power", watts: watts(powerUnit === "kW" ? ask.level * 1000 : ask.level) };
+      return { kind: "power", watts: powerUnit === "kW" ? fromKilowatts(ask.level) : watts(ask.level) };
     case "unknown":
       return null;
   }
+}
+
+/** 16.08 kW are 16080 W, and not 16079.999999999998; and no number of kilowatts is infinite. */
+function fromKilowatts(level: number): Watts {
+  const most = Number.MAX_VALUE;
+  return watts(Math.min(most, Math.max(-most, Number((level * 1000).toPrecision(12)))));
 }
 
 /**

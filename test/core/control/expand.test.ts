@@ -71,6 +71,10 @@ const setpointFor = (ask: Dispatch["event"]["ask"], powerUnit: "kW" | "W" = "kW"
 test("currents are amperes, powers are kW or W as the site says", () => {
   expect(setpointFor({ kind: "current", level: 16 })).toEqual({ kind: "current", amperes: 16 });
   expect(setpointFor({ kind: "power", level: 11 })).toEqual({ kind: "power", watts: 11_000 });
+  expect(setpointFor({ kind: "power", level: 16.08 })).toEqual({ kind: "power", watts: 16_080 });
+  expect(setpointFor({ kind: "power", level: -1.001 })).toEqual({ kind: "power", watts: -1_001 });
+  expect(setpointFor({ kind: "power", level: 1e306 })).toEqual({ kind: "power", watts: Number.MAX_VALUE });
+  expect(setpointFor({ kind: "power", level: -1e306 })).toEqual({ kind: "power", watts: -Number.MAX_VALUE });
   expect(setpointFor({ kind: "power", level: 11 }, "W")).toEqual({ kind: "power", watts: 11 });
 });
 
