@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 
 import type { Logger } from "pino";
 import { merge, startWith, Subject, tap } from "rxjs";
@@ -30,6 +31,7 @@ import {
   type Millis,
   millis,
 } from "./core/units.ts";
+import { notReleased, released } from "./flow/byHand.ts";
 import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
@@ -40,7 +42,7 @@ import { endedByStart } from "./flow/silence.ts";
 import { partnerSources, startsAllowed } from "./flow/sources.ts";
 import { pickUp } from "./flow/startOver.ts";
 import { states } from "./flow/states.ts";
-import { limited, notReleased, standDown } from "./flow/stop.ts";
+import { limited, standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
 import { Metrics } from "./operator/metrics.ts";
@@ -480,13 +482,9 @@ export async function startApp(
       const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
       if (config.control.mode === "observe") return notReleased(held);
       freed$.next(chargers);
-      const freed = held.map(({ command: { charger } }) =>
-        depot.presenceOf(charger).online === false ? `${charger} (offline: when it is back)` : charger,
-      );
-      return {
-        ok: true,
-        words: freed.length === 0 ? "nothing was limited" : `freed ${freed.join(", ")}`,
-      };
+      // The look that this asks for comes at the end of the turn, and knows what has to wait.
+      await endOfTurn();
+      return released(depot, held, ports.isLinked);
     },
   });
   if (typeof socket === "string")

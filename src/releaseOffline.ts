@@ -5,11 +5,12 @@ import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import { Depot } from "./core/depot.ts";
 import { millis } from "./core/units.ts";
+import { notReleased } from "./flow/byHand.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
 import { pickUp } from "./flow/startOver.ts";
-import { limited, notReleased } from "./flow/stop.ts";
-import { openState } from "./store/open.ts";
+import { limited } from "./flow/stop.ts";
+import { nothingYet, openState } from "./store/open.ts";
 import { wallClock } from "./wallClock.ts";
 
 /** How long the broker may take to be there. */
@@ -21,6 +22,8 @@ export async function releaseOffline(
   charger: string | null,
   { now, random, randomBytes, log }: Surroundings,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
+  const nothing = nothingYet(config.state);
+  if (nothing !== null) return { ok: false, words: nothing };
   const opened = openState(config.state, { now, random: randomBytes, log, damaged: "refuse" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   using store = opened.store;

@@ -3,10 +3,9 @@ import { filter, firstValueFrom, timer } from "rxjs";
 import { type CommandRecord, isToBeFreed, reallySent } from "../core/control/command.ts";
 import type { Decision } from "../core/control/reconcile.ts";
 import { inWords } from "../core/control/setpoint.ts";
-
 import type { Depot } from "../core/depot.ts";
 import { millis } from "../core/units.ts";
-import { decide } from "./look.ts";
+import { decide, listens } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { ControlPorts } from "./ports.ts";
 
@@ -16,17 +15,6 @@ export const limited = (depot: Depot): readonly CommandRecord[] =>
     const sent = reallySent(record);
     return sent !== null && isToBeFreed(sent) ? [sent] : [];
   });
-
-/** What a release by hand comes to while observing. */
-export function notReleased(standing: readonly CommandRecord[]): {
-  readonly ok: boolean;
-  readonly words: string;
-} {
-  const words = "observing: no command is published, a release neither";
-  if (standing.length === 0) return { ok: true, words };
-  const named = standing.map(({ command }) => command.charger).join(", ");
-  return { ok: false, words: `${words}; still as told before: ${named}` };
-}
 
 /** How often it is looked whether the last publishes are over, ms. */
 const LOOK = 10;
@@ -45,12 +33,7 @@ export async function standDown(
 ): Promise<void> {
   const standing = limited(depot);
   if (onStop === "keep" || depot.settings.mode === "observe") {
-    for (const { command } of standing) {
-      const until = command.until === null ? "its lease ends" : depot.wallClock(command.until);
-      const level =
-        command.desired.kind === "release" ? "what it was told before its release" : inWords(command.desired);
-      log.warn(`${command.charger} stays at ${level} until ${until}`);
-    }
+    for (const record of standing) stays(depot, record, log);
     return;
   }
   const kind = onStop;
@@ -79,15 +62,27 @@ export async function standDown(
   await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
   const committed = await ports.durable();
   if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
-  await Promise.all(
+  const told = await Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
+      if (!listens(depot, command.charger)) return false;
       const from = ports.now();
       const sent = await ports.send(command, millis(depot.settings.refresh * 3), replaces);
       ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
+      return sent.ok;
     }),
   );
   await ports.durable();
-  log.info(`${standing.length} chargers were told to ${onStop}`);
+  log.info(`${told.filter(Boolean).length} chargers were told to ${onStop}`);
+  for (const record of standing) {
+    if (depot.commands.get(record.command.charger)?.sentAt === null) stays(depot, record, log);
+  }
+}
+
+function stays(depot: Depot, { command }: CommandRecord, log: StopLog): void {
+  const until = command.until === null ? "its lease ends" : depot.wallClock(command.until);
+  const level =
+    command.desired.kind === "release" ? "what it was told before its release" : inWords(command.desired);
+  log.warn(`${command.charger} stays at ${level} until ${until}`);
 }
 
 const limitedBy = (depot: Depot, before: readonly CommandRecord[]): readonly CommandRecord[] =>

@@ -51,3 +51,21 @@ test("what a stop says comes after what is still on its way, and so is the last 
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
   expect(depot.floor.breaches).toEqual([]);
 });
+
+test("a stop names who could not be told, and until when", async () => {
+  const depot = await aDepot()
+    .withControl({ onStop: "release" })
+    .withVehicles(3)
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.online("bay-02", false);
+  depot.floor.publishing("bay-03", "fails");
+  await depot.stop();
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  expect(depot.warnings.toSorted()).toEqual([
+    "bay-02 stays at 10 A until 09:00:00",
+    "bay-03 stays at 10 A until 09:00:00",
+  ]);
+});

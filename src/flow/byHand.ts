@@ -1,0 +1,41 @@
+import type { CommandRecord } from "../core/control/command.ts";
+import { heldInWords } from "../core/control/pace.ts";
+import type { Depot } from "../core/depot.ts";
+import type { ChargerId } from "../core/units.ts";
+
+/** What came of a release by hand, for who asked for it. */
+export interface Released {
+  readonly ok: boolean;
+  readonly words: string;
+}
+
+/** While observing. `standing`: what would have been freed. */
+export function notReleased(standing: readonly CommandRecord[]): Released {
+  const words = "observing: no command is published, a release neither";
+  if (standing.length === 0) return { ok: true, words };
+  const named = standing.map(({ command }) => command.charger).join(", ");
+  return { ok: false, words: `${words}; still as told before: ${named}` };
+}
+
+/** After the look that a release by hand asks for: who is freed now, and who only later, and why. */
+export function released(
+  depot: Depot,
+  standing: readonly CommandRecord[],
+  isLinked: (charger: ChargerId) => boolean,
+): Released {
+  if (standing.length === 0) return { ok: true, words: "nothing was limited" };
+  const named = standing.map(({ command: { charger } }) => {
+    const wait = waitOf(depot, charger, isLinked);
+    return wait === null ? charger : `${charger} (${wait})`;
+  });
+  return { ok: true, words: `freed ${named.join(", ")}` };
+}
+
+function waitOf(depot: Depot, id: ChargerId, isLinked: (charger: ChargerId) => boolean): string | null {
+  if (!isLinked(id)) return "not told yet, its broker is away: when that is back";
+  if (depot.presenceOf(id).online === false) return "not told yet, it is offline: when it is back";
+  const held = depot.held.get(id);
+  if (held === undefined) return null;
+  const why = heldInWords(held, depot.chargers.get(id)?.writesPerHour ?? null);
+  return `not told yet, but by ${depot.wallClock(held.until)}: ${why}`;
+}

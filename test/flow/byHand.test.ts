@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+
+import { chargerId } from "../../src/core/units.ts";
+import { notReleased, released } from "../../src/flow/byHand.ts";
+import { at } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
+import { commandRecord } from "../store/words.ts";
+
+const [first, second] = [chargerId("bay-01"), chargerId("bay-02")];
+const standing = [commandRecord(first, 1), commandRecord(second, 2)];
+const linked = (): boolean => true;
+
+test("who is freed is named, and so is why somebody has to wait", () => {
+  const depot = aPicture();
+  expect(released(depot, [], linked).words).toBe("nothing was limited");
+  expect(released(depot, standing, linked)).toEqual({ ok: true, words: "freed bay-01, bay-02" });
+  depot.held.set(first, { by: "minimum interval", until: at("05:10:20") });
+  depot.presence.set(second, { ...depot.presenceOf(second), online: false });
+  expect(released(depot, standing, linked).words).toBe(
+    "freed bay-01 (not told yet, but by 2026-11-21T05:10:20.000Z: it was told something just now (minimum interval)), bay-02 (not told yet, it is offline: when it is back)",
+  );
+  expect(released(depot, standing, (charger) => charger === second).words).toContain(
+    "bay-01 (not told yet, its broker is away: when that is back)",
+  );
+});
+
+test("while observing nobody is freed, and who stands limited is named", () => {
+  const words = "observing: no command is published, a release neither";
+  expect(notReleased([])).toEqual({ ok: true, words });
+  expect(notReleased(standing)).toEqual({
+    ok: false,
+    words: `${words}; still as told before: bay-01, bay-02`,
+  });
+});
