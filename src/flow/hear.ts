@@ -1,8 +1,9 @@
-import { commandId, type CommandRecord } from "../core/control/command.ts";
+import { commandId, type CommandRecord, nextJudgement } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
+import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type Instant, millis, seconds } from "../core/units.ts";
+import { type ChargerId, type Instant, later, type Millis, millis, minutes, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
@@ -17,6 +18,10 @@ export interface Heard {
 const NOTHING: Heard = { changes: [], touched: [], warning: null };
 /** Telemetry alone renews a charger's published state this often, not with every message. */
 const STATE_EVERY = seconds(30);
+/** "online" said again sooner is chatter and no return. */
+const CHATTER = minutes(1);
+/** Lags of one clock differ by less than this, whatever the network does. */
+const STEADY = millis(500);
 
 /** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
 export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
@@ -30,29 +35,67 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const currentsAt = message.telemetry.currentsA === undefined ? before.currentsAt : now;
       const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
       const stateAt = isStateDue ? now : before.stateAt;
-      depot.presence.set(charger, { ...before, heardAt: now, voltagesAt, currentsAt, stateAt, telemetry });
+      const lag = millis(now - message.telemetry.at);
+      depot.presence.set(charger, {
+        ...before,
+        heardAt: now,
+        voltagesAt,
+        currentsAt,
+        stateAt,
+        lag,
+        telemetry,
+      });
       if (isStateDue) depot.dirty.add(charger);
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
-      const { changes, resend } = judge(depot, charger, message.picture ?? message.telemetry, now);
+      const { changes, resend } = isOld(depot, charger, before, message.telemetry.at, lag)
+        ? { changes: [], resend: false }
+        : judge(depot, charger, message.picture ?? message.telemetry, now);
       const moved = touched.map((id) => ({ charger: id, reassert: false }));
       return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
     case "online": {
       // "false" may be the last will, said by its broker: the charger itself was not heard.
       const heardAt = message.online ? now : before.heardAt;
-      depot.presence.set(charger, { ...before, heardAt, online: message.online });
+      const isLive = message.online && !message.snapshot;
+      depot.presence.set(charger, {
+        ...before,
+        heardAt,
+        online: message.online,
+        onlineAt: isLive ? now : before.onlineAt,
+      });
       depot.dirty.add(charger);
       // A retained "true" tells how things stand; only one that follows "false", or that is live, is a return.
-      const returned = message.online && (!message.snapshot || before.online === false);
+      const isChatter = before.online === true && before.onlineAt !== null && now < before.onlineAt + CHATTER;
+      const returned = message.online && (before.online === false || (isLive && !isChatter));
+      if (returned) givesTime(depot, charger, now);
       const changes = offOrOn(depot, charger, before, message.online, now);
       return { ...NOTHING, changes, touched: returned ? [{ charger, reassert: true }] : [] };
     }
     case "forgot":
+      givesTime(depot, charger, now);
       return { ...NOTHING, touched: [{ charger, reassert: true }] };
     case "ack":
       depot.presence.set(charger, { ...before, heardAt: now });
       return answered(depot, message, now);
   }
+}
+
+/**
+ * Measured before the command was made, so that it tells nothing of it: a buffer that is emptied after an outage, or
+ * what waited at the broker. Such messages catch up; a clock that is wrong shows the same lag each time.
+ */
+function isOld(depot: Depot, charger: ChargerId, before: Presence, at: Instant, lag: Millis): boolean {
+  const record = depot.commands.get(charger);
+  const isSteady = before.lag !== null && Math.abs(lag - before.lag) <= STEADY;
+  return !isSteady && record !== undefined && at < record.command.decidedAt;
+}
+
+/** Who comes back may have forgotten what it was told, and has the time to get there once more. */
+function givesTime(depot: Depot, charger: ChargerId, now: Instant): void {
+  const record = depot.commands.get(charger);
+  if (record === undefined || record.judgeAt === null) return;
+  const judgeAt = nextJudgement(now, depot.settings.verdict.ramp, 0);
+  depot.commands.set(charger, { ...record, judgeAt: later(record.judgeAt, judgeAt) });
 }
 
 /** Measured counts for more than said. */
@@ -64,7 +107,7 @@ function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Inst
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
   // Every refresh is answered too: only the first answer, or another one, is news.
-  if (record.progress === progress || (ack.accepted && isJudged(record))) return NOTHING;
+  if (record.progress === progress || isJudged(record)) return NOTHING;
   const next = { ...record, progress } as const;
   depot.commands.set(ack.charger, next);
   depot.dirty.add(ack.charger);

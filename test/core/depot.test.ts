@@ -114,6 +114,8 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     voltagesAt: toldAt === null ? null : at(toldAt),
     currentsAt: toldAt === null ? null : at(toldAt),
     stateAt: null,
+    onlineAt: null,
+    lag: null,
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -146,6 +148,8 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       voltagesAt: null,
       currentsAt: at(toldAt),
       stateAt: null,
+      onlineAt: null,
+      lag: null,
       telemetry,
     });
     return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
@@ -161,6 +165,8 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     voltagesAt: null,
     currentsAt: at("05:09"),
     stateAt: null,
+    onlineAt: null,
+    lag: null,
     telemetry: null,
   });
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
@@ -181,6 +187,8 @@ test("a charger that never spoke is neither online nor offline", () => {
     voltagesAt: null,
     currentsAt: null,
     stateAt: null,
+    onlineAt: null,
+    lag: null,
     telemetry: null,
   });
 });

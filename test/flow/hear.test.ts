@@ -231,3 +231,18 @@ test("F89: what a make tells in parts is judged as a whole", async () => {
     "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
   );
 });
+
+test("one that says it is there each second is told once, and then as often as anyone", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 10, amperes: 10 })
+    .running();
+  depot.floor.answers = "silent";
+  await depot.until("08:10:30");
+  depot.forget();
+  for (let second = 0; second < 50; second += 1) {
+    await depot.online("bay-01", true);
+    await depot.passes(1_000);
+  }
+  expect(depot.messages()).toHaveLength(1);
+});

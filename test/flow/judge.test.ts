@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
+import { chargerId, instant } from "../../src/core/units.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { virtualNow } from "../support/virtualTime.ts";
 
 /** bay-01 is told 16 A from 08:00 to 09:00. */
 const charging = async () => {
@@ -77,4 +79,64 @@ test("a charger that tells nothing that could be judged is not judged", async ()
   await depot.telemetry("bay-01", { state: "charging", soc: 40 });
   await depot.passes(1000);
   expect(outcomes(depot).filter((words) => words.includes("followed"))).toEqual([]);
+});
+
+/** What bay-01 measured so many ms ago. */
+const measured = (depot: Awaited<ReturnType<typeof charging>>, ago: number, limitA: number) =>
+  depot.hears({
+    kind: "telemetry",
+    charger: chargerId("bay-01"),
+    telemetry: { at: instant(virtualNow() - ago), limitA },
+  });
+
+const judgements = (depot: Awaited<ReturnType<typeof charging>>) =>
+  outcomes(depot).filter((words) => words.includes("followed"));
+
+test("what was measured before the command is no measure of it: a buffer that is emptied, or what waited", async () => {
+  const depot = await charging();
+  await depot.until("08:05");
+  for (const ago of [3_600_000, 1_800_000, 600_000, 400_000]) await measured(depot, ago, 32);
+  expect(judgements(depot)).toEqual([]);
+  await measured(depot, 0, 16);
+  expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
+});
+
+test("a clock that is an hour behind shows the same lag each time, and its charger is judged all the same", async () => {
+  const depot = await charging();
+  await depot.until("08:05");
+  await measured(depot, 3_600_000, 16);
+  expect(judgements(depot)).toEqual([]);
+  await measured(depot, 3_600_200, 16);
+  expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
+});
+
+test("who comes back has the time to get there once more, and is told once", async () => {
+  const depot = await charging();
+  await depot.until("08:01");
+  await depot.telemetry("bay-01", { limitA: 16 });
+  await depot.online("bay-01", false);
+  await depot.passes(3_000);
+  depot.forget();
+  await depot.online("bay-01", true);
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.passes(1_000);
+  expect(depot.messages()).toHaveLength(1);
+  expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
+  await depot.until("08:02");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  expect(judgements(depot)).toHaveLength(2);
+});
+
+test("one that refuses each refresh is on record as refused, and as what it then does, once", async () => {
+  const depot = await charging();
+  depot.floor.answers = "refuses";
+  for (let minute = 1; minute < 10; minute += 1) {
+    await depot.until(`08:0${minute}:45`);
+    await depot.telemetry("bay-01", { currentsA: [0, 0, 0] });
+  }
+  expect(outcomes(depot).filter((words) => !words.startsWith("acknowledged"))).toEqual([
+    "accepted by the charger after 25 ms",
+    "refused by the charger: busy",
+    "followed: draws 0 A",
+  ]);
 });

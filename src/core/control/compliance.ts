@@ -21,6 +21,9 @@ export type Compliance =
   /** The charger tells too little. */
   | { readonly kind: "unknown" };
 
+/** Of the nominal one (EN 50160). */
+const LOWEST_VOLTAGE = 0.9;
+
 const UNKNOWN: Compliance = { kind: "unknown" };
 type Judged = Pick<JudgeSettings, "amperes" | "percent">;
 
@@ -40,7 +43,7 @@ export function complianceWith(
   switch (desired.kind) {
     case "current":
     case "power":
-      return withLevel(desired, told, ratio, settings);
+      return withLevel(desired, told, charger, ratio, settings);
     case "pause":
       return withPause(told, ratio, settings);
     case "release":
@@ -51,12 +54,21 @@ export function complianceWith(
 function withLevel(
   setpoint: Desired & Setpoint,
   told: Telemetry,
+  charger: Charger,
   ratio: number,
   settings: Judged,
 ): Compliance {
   const level = setpoint.kind === "current" ? setpoint.amperes : setpoint.watts / ratio;
   const most = level + tolerance(level, settings);
   if (level < 0) return withDischarge(setpoint, told, ratio, most);
+  if (setpoint.kind === "power" && told.powerW !== undefined)
+    return withWatts(
+      setpoint,
+      told.powerW,
+      speaksAmperes(charger) ? told.limitA : undefined,
+      ratio,
+      settings,
+    );
   const drawn = switchedIn(setpoint) === null ? drawnBy(told, ratio) : drawnInAll(told, ratio);
   if (told.limitA === undefined && drawn === null) return UNKNOWN;
   const seen = seenIn(told, drawn);
@@ -65,6 +77,30 @@ function withLevel(
   }
   return { kind: "followed", words: seen };
 }
+
+/**
+ * Watts are held against watts: what they come to in amperes depends on a voltage that may be another one. A limit is
+ * told in amperes all the same, and one that no voltage of this mains explains is somebody else's.
+ */
+function withWatts(
+  setpoint: Setpoint & { kind: "power" },
+  drawn: number,
+  limitA: number | undefined,
+  ratio: number,
+  settings: Judged,
+): Compliance {
+  const most = setpoint.watts + ratio * tolerance(setpoint.watts / ratio, settings);
+  const limit = limitA === undefined ? "" : `reports a limit of ${toTenths(limitA)} A and `;
+  const seen = `${limit}draws ${Math.round(drawn)} W`;
+  const isForeign = limitA !== undefined && limitA * ratio * LOWEST_VOLTAGE > most;
+  return drawn > most || isForeign
+    ? { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` }
+    : { kind: "followed", words: seen };
+}
+
+/** One that is configured in watts alone (DC) tells no amperes of the mains. */
+const speaksAmperes = ({ maxCurrent, maxPower }: Charger): boolean =>
+  maxCurrent !== null || maxPower === null;
 
 function withDischarge(
   setpoint: Desired & Setpoint,
@@ -83,8 +119,9 @@ function withDischarge(
 function withPause(told: Telemetry, ratio: number, settings: Judged): Compliance {
   const drawn = drawnBy(told, ratio);
   const seen = seenIn(told, drawn);
-  if (drawn !== null && drawn > settings.amperes)
-    return { kind: "notFollowed", words: `told to pause, ${seen}` };
+  // What flows back is no pause either.
+  const flow = drawn === null ? 0 : Math.max(Math.abs(drawn), ...(told.currentsA ?? []).map(Math.abs));
+  if (flow > settings.amperes) return { kind: "notFollowed", words: `told to pause, ${seen}` };
   if (drawn === null && told.state === "charging")
     return { kind: "notFollowed", words: "told to pause, it charges" };
   const says = drawn !== null || told.limitA === 0 || (told.state !== undefined && told.state !== "unknown");
@@ -107,7 +144,9 @@ function withRelease(
   const own = charger.maxCurrent ?? (charger.maxPower === null ? Infinity : charger.maxPower / ratio);
   if (drawn !== null && drawn > free) return { kind: "followed", words: seen };
   if (told.limitA === undefined) return UNKNOWN;
-  const open = told.limitA > free || told.limitA >= own - tolerance(own, settings);
+  // What is clearly less than it was held to is its own, and not fought (DESIGN 5.6).
+  const isItsOwn = told.limitA < held - tolerance(held, settings);
+  const open = isItsOwn || told.limitA > free || told.limitA >= own - tolerance(own, settings);
   return open ? { kind: "followed", words: seen } : { kind: "notFollowed", words: `released, ${seen}` };
 }
 

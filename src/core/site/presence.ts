@@ -1,4 +1,4 @@
-import type { Instant } from "../units.ts";
+import type { Instant, Millis } from "../units.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What a charger last said. */
@@ -12,6 +12,10 @@ export interface Presence {
   readonly currentsAt: Instant | null;
   /** When its telemetry last had its published state renewed; null: never. */
   readonly stateAt: Instant | null;
+  /** When it last said by itself that it is there; null: never. */
+  readonly onlineAt: Instant | null;
+  /** How long after its own time its last telemetry came; null: it told none. */
+  readonly lag: Millis | null;
   /** All members it ever told, the newest of each. */
   readonly telemetry: Telemetry | null;
 }
@@ -23,5 +27,7 @@ export const ABSENT: Presence = {
   voltagesAt: null,
   currentsAt: null,
   stateAt: null,
+  onlineAt: null,
+  lag: null,
   telemetry: null,
 };

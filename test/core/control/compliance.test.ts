@@ -47,8 +47,30 @@ test("0.5 A or 5 %, whichever is more, is tolerated, and the busiest phase count
 });
 
 test("power is judged as power, where only that is measured", () => {
-  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 16.2 A" });
+  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 11200 W" });
   expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
+});
+
+test("watts are held against watts, whatever the amperes come to", () => {
+  const onDc = (told: Omit<Telemetry, "at">) =>
+    complianceWith(
+      { kind: "power", watts: watts(50_000) },
+      null,
+      { at: instant(0), ...told },
+      aCharger({ maxCurrent: null, minCurrent: null, maxPower: watts(150_000) }),
+      null,
+      settings,
+    ).kind;
+  expect(onDc({ powerW: 50_000, currentsA: [125], voltagesV: [400], limitA: 125 })).toBe("followed");
+  expect(onDc({ powerW: 60_000, currentsA: [75], voltagesV: [800] })).toBe("notFollowed");
+  expect(judged(elevenKilowatts, { powerW: 11_040, currentsA: [17.6, 17.6, 17.6], limitA: 17.6 })).toEqual({
+    kind: "followed",
+    words: "reports a limit of 17.6 A and draws 11040 W",
+  });
+  expect(judged(elevenKilowatts, { powerW: 0, limitA: 32 })).toEqual({
+    kind: "notFollowed",
+    words: "told 11040 W, reports a limit of 32 A and draws 0 W",
+  });
 });
 
 test("one that draws on more phases than it was switched to does not follow, by its power or its phases", () => {
@@ -92,6 +114,16 @@ test("a pause is followed when nothing flows", () => {
     words: "told to pause, draws 5.9 A",
   });
   expect(judged(pause, { state: "charging" }).kind).toBe("notFollowed");
+});
+
+test("a pause is not followed by what feeds back", () => {
+  expect(judged(pause, { powerW: -11_040, currentsA: [-16, 0, 0] }).kind).toBe("notFollowed");
+  expect(judged(pause, { powerW: -11_040 }).kind).toBe("notFollowed");
+});
+
+test("a limit of its own below what it was held to is not fought after the end", () => {
+  expect(judged(release, { limitA: 12 }, sixteen).kind).toBe("followed");
+  expect(judged(release, { limitA: 15.5 }, sixteen).kind).toBe("notFollowed");
 });
 
 test("a release is followed when the charger allows or draws more than it was held to", () => {

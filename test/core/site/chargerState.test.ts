@@ -12,6 +12,8 @@ const SILENT = {
   voltagesAt: null,
   currentsAt: null,
   stateAt: null,
+  onlineAt: null,
+  lag: null,
   telemetry: null,
 };
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
@@ -84,7 +86,16 @@ test("what is asked, what is allowed and what is measured are three different nu
     chargerState(
       now,
       record,
-      { online: true, heardAt: at("05:01"), voltagesAt: null, currentsAt: null, stateAt: null, telemetry },
+      {
+        online: true,
+        heardAt: at("05:01"),
+        voltagesAt: null,
+        currentsAt: null,
+        stateAt: null,
+        onlineAt: null,
+        lag: null,
+        telemetry,
+      },
       null,
       false,
     ),
