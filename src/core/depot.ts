@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import { carryOver, markRevised } from "./control/carryOver.ts";
-import { type CommandRecord, reallySent } from "./control/command.ts";
+import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
@@ -70,7 +70,7 @@ export class Depot {
   readonly holds = new Map<ChargerId, Hold>();
   readonly presence = new Map<ChargerId, Presence>();
   readonly silence = new Silence();
-  /** Why each charger was last told what it was told, since the start. */
+  /** Why each charger was last told what it was told. */
   readonly why = new Map<ChargerId, Reason>();
   /** Chargers whose increase has to wait, and for what. */
   readonly held = new Map<ChargerId, Held>();
@@ -123,6 +123,7 @@ export class Depot {
   restore(remembered: Remembered, now: Instant): void {
     this.known.clear();
     this.commands.clear();
+    this.why.clear();
     this.holds.clear();
     this.undurable.clear();
     const before = this.agenda;
@@ -137,6 +138,8 @@ export class Depot {
       const { sentAt } = record;
       const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
       this.commands.set(record.command.charger, { ...record, judgeAt });
+      const why = remembered.reasons.get(commandId(record.command));
+      if (why !== undefined) this.why.set(record.command.charger, why);
     }
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
@@ -206,7 +209,7 @@ export class Depot {
     return true;
   }
 
-  /** Why a charger was told what it was told last, and what holds back what is to come; null: not known since the start. */
+  /** Why a charger was told what it was told last, and what holds back what is to come; null: not known. */
   whyOf(charger: Charger): Reason | null {
     const [why, held] = [this.why.get(charger.id) ?? null, this.held.get(charger.id)];
     return why === null || held === undefined ? why : whileHeld(why, held, charger, this.wallClock);

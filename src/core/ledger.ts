@@ -4,6 +4,7 @@ import type { Hold } from "./control/hold.ts";
 import type { KnownEvent } from "./control/known.ts";
 import type { Rejected } from "./delivery.ts";
 import type { PriceSeries } from "./prices.ts";
+import type { Reason } from "./reason.ts";
 import type { ReportDuty, ReportRecord } from "./reporting/outbox.ts";
 import type { ChargerId, EventId, Instant } from "./units.ts";
 
@@ -39,6 +40,8 @@ export type Committed = { readonly ok: true } | { readonly ok: false; readonly r
 export interface Remembered {
   readonly events: readonly KnownEvent[];
   readonly commands: readonly CommandRecord[];
+  /** Why, by command id; absent: the record does not have it any more. */
+  readonly reasons: ReadonlyMap<string, Reason>;
   readonly holds: readonly Hold[];
   readonly duties: readonly ReportDuty[];
   /** Those with a next try, the oldest first. */

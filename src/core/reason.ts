@@ -1,4 +1,4 @@
-import type { Json } from "./audit.ts";
+import { factOf, type Json, textOf } from "./audit.ts";
 import type { Dispatch } from "./control/expand.ts";
 import type { Decision } from "./control/reconcile.ts";
 import type { Limit } from "./control/limits.ts";
@@ -60,6 +60,18 @@ export function reasonOf(
     occupant: { ...occupant },
     hold: hold === null ? null : { since: iso(hold.since), until: iso(hold.until), events: hold.events },
   };
+}
+
+/** The reason that the row of a decision carries, beside what was told. Null: the row is not one as it was written. */
+export function reasonIn(facts: Json): Reason | null {
+  const isWhole =
+    textOf(facts, "words") !== null &&
+    textOf(facts, "cause") !== null &&
+    Array.isArray(factOf(facts, "overruled")) &&
+    Array.isArray(factOf(facts, "limits"));
+  if (!isWhole) return null;
+  const { told: _told, ...reason } = facts as Reason;
+  return reason;
 }
 
 function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {

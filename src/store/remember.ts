@@ -3,6 +3,7 @@ import { type Command, commandId, type CommandRecord } from "../core/control/com
 import type { Hold } from "../core/control/hold.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import type { Remembered } from "../core/ledger.ts";
+import { type Reason, reasonIn } from "../core/reason.ts";
 import type { ReportDuty, ReportRecord } from "../core/reporting/outbox.ts";
 import { type Instant, instant } from "../core/units.ts";
 import { damaged, type Fault } from "./fault.ts";
@@ -33,7 +34,17 @@ export function remember(database: DatabaseSync): Remembered | Fault {
   const told = commands.map((record) =>
     record.progress === "planned" ? withArrival(record, arrival(record.command)) : record,
   );
-  return { events, commands: told, holds, duties, outbox, lookedAt, recordedAt, aliveAt };
+  return {
+    events,
+    commands: told,
+    reasons: reasons(database, commands),
+    holds,
+    duties,
+    outbox,
+    lookedAt,
+    recordedAt,
+    aliveAt,
+  };
 }
 
 /** When the broker took a command, as the record has it: the command itself is not written again for that. Null: it did not. */
@@ -49,6 +60,24 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
     }
     return null;
   };
+}
+
+/** Why each command was decided, as the row of its decision has it: people are told the same as before the restart. */
+function reasons(database: DatabaseSync, records: readonly CommandRecord[]): ReadonlyMap<string, Reason> {
+  const rows = database.prepare(
+    `SELECT CASE WHEN json_valid(facts) THEN facts END AS facts
+     FROM audit WHERE charger = ? AND command = ? AND kind = 'decision' ORDER BY seq DESC LIMIT 1`,
+  );
+  const found = new Map<string, Reason>();
+  for (const record of records) {
+    for (const { command } of [record, ...(record.standing === undefined ? [] : [record.standing])]) {
+      const id = commandId(command);
+      const facts = rows.get(command.charger, id)?.["facts"];
+      const reason = typeof facts === "string" ? reasonIn(JSON.parse(facts)) : null;
+      if (reason !== null) found.set(id, reason);
+    }
+  }
+  return found;
 }
 
 const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
+import type { Reason } from "../../src/core/reason.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
@@ -51,6 +52,16 @@ test("restoring again starts over from what is stored", () => {
   depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
   depot.restore(remembered({ events: [] }), at("05:11"));
   expect([depot.known.size, depot.commands.size, depot.agenda.size]).toEqual([0, 0, 0]);
+});
+
+test("why a charger was told what it was told is known again, and not once its command is gone", () => {
+  const depot = aPicture();
+  const why = { words: "bay-01 to 16 A", cause: "event" } as Reason;
+  const commands = [record("accepted")];
+  depot.restore(remembered({ commands, reasons: new Map([["1-1", why]]) }), at("05:10"));
+  expect(depot.whyOf(aCharger())).toEqual(why);
+  depot.restore(remembered({ commands, reasons: new Map([["1-2", why]]) }), at("05:11"));
+  expect(depot.whyOf(aCharger())).toBeNull();
 });
 
 test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {

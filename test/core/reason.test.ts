@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Dispatch } from "../../src/core/control/expand.ts";
 import type { Decision } from "../../src/core/control/reconcile.ts";
 import { verdict } from "../../src/core/control/verdict.ts";
-import { reasonOf, whileHeld } from "../../src/core/reason.ts";
+import { reasonIn, reasonOf, whileHeld } from "../../src/core/reason.ts";
 import {
   amperes,
   chargerId,
@@ -249,4 +249,12 @@ test("a switch of phases says what it is for, and why it has not come yet", () =
   expect(told("phase interval")).toMatch(
     /; 1 phase would do it, but phases are not switched that often: pause$/,
   );
+});
+
+test("the row of a decision gives back its reason, and one that is not whole gives none", () => {
+  const why = reason([loser, winner]);
+  expect(reasonIn({ ...why, told: { kind: "current" } })).toEqual(why);
+  for (const broken of [{ words: 1 }, { cause: null }, { overruled: {} }, { limits: "none" }])
+    expect(reasonIn({ ...why, ...broken })).toBeNull();
+  expect(reasonIn(null)).toBeNull();
 });

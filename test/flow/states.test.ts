@@ -54,3 +54,20 @@ test("a charger that talks all the time has its published state renewed twice a 
   expect(renewed).toBeGreaterThanOrEqual(19);
   expect(renewed).toBeLessThanOrEqual(21);
 });
+
+test("after a restart a state still says why its command holds, as before", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10, vehicles: ["v1"] })
+    .publishingStates()
+    .startingAt("07:59")
+    .running();
+  const latest = () => JSON.parse(depot.floor.states.at(-1)?.payload ?? "null");
+  await depot.until("08:00:05");
+  const before = latest();
+  expect(before.reason).toMatchObject({ cause: "event", winner: { event: "EV-1" } });
+  depot.floor.states.length = 0;
+  await depot.restart();
+  await depot.passes(3000);
+  expect(latest()).toMatchObject({ command: before.command, reason: before.reason });
+});

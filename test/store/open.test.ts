@@ -144,6 +144,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
     commands: [],
     holds: [],
     duties: [],
+    reasons: new Map(),
     outbox: [],
     lookedAt: NOON,
     recordedAt: NOON,

@@ -40,6 +40,7 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
   expect(opened(directory).remembered).toEqual({
     events: [tombstone("EV-1")],
     commands: [commandRecord("bay-01", 2)],
+    reasons: new Map(),
     holds: [hold],
     duties: [],
     outbox: [],
@@ -47,6 +48,32 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     recordedAt: NOON,
     aliveAt: NOON,
   });
+});
+
+const decided = (charger: string, seq: number, facts: Json): readonly Change[] => [
+  { kind: "command", record: commandRecord(charger, seq) },
+  row("to 16 A", { charger: chargerId(charger), command: `7-${seq}`, facts }),
+];
+
+test("why a command was decided is there after a restart, unless its row is gone or cannot be read", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const why = { words: "to 16 A", cause: "event", overruled: [], limits: [] };
+  const observed: Change = {
+    kind: "command",
+    record: { ...commandRecord("bay-01", 5), progress: "observed", standing: commandRecord("bay-01", 2) },
+  };
+  first.store.write([
+    ...decided("bay-01", 1, { ...why, words: "to 6 A" }),
+    ...decided("bay-01", 2, { ...why, told: { kind: "current", amperes: 16 } }),
+    row("taken", { kind: "outcome", charger: chargerId("bay-01"), command: "7-2" }),
+    ...decided("bay-02", 3, { words: "of another make" }),
+    { kind: "command", record: commandRecord("bay-03", 4) },
+    observed,
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  first.store[Symbol.dispose]();
+  expect([...opened(directory).remembered.reasons]).toEqual([["7-2", why]]);
 });
 
 test("the writes of an hour are the levels that the broker took, without those that were only made longer", async () => {

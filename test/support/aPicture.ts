@@ -20,6 +20,7 @@ export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
 export const rememberedOf = (changes: Partial<Remembered>): Remembered => ({
   events: [],
   commands: [],
+  reasons: new Map(),
   holds: [],
   duties: [],
   outbox: [],
