@@ -46,7 +46,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
         telemetry,
       });
       if (isStateDue) depot.dirty.add(charger);
-      const { touched, warning } = depot.plugs.note(charger, message.telemetry, now);
+      const isWhole = message.picture === undefined;
+      const { touched, warning } = depot.plugs.note(charger, message.telemetry, now, isWhole);
       const { changes, resend } = isOld(depot, charger, before, message.telemetry.at, lag)
         ? { changes: [], resend: false }
         : judge(depot, charger, message.picture ?? message.telemetry, now);

@@ -1,5 +1,11 @@
 import { virtualNow } from "../support/virtualTime.ts";
-import { chargerId } from "../../src/core/units.ts";
+import type { CommandRecord } from "../../src/core/control/command.ts";
+import type { Depot } from "../../src/core/depot.ts";
+import { amperes, after, chargerId, minutes, vehicleId } from "../../src/core/units.ts";
+import { hear } from "../../src/flow/hear.ts";
+import { aVehicle } from "../support/aCharger.ts";
+import { at } from "../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { expect, test } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
@@ -245,4 +251,52 @@ test("one that says it is there each second is told once, and then as often as a
     await depot.passes(1_000);
   }
   expect(depot.messages()).toHaveLength(1);
+});
+
+const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
+
+/** A restart under an event that bay-01 was told for veh-1 and bay-02 for veh-2; the bindings were swapped meanwhile. */
+function swapped(): Depot {
+  const depot = aPicture({
+    vehicles: [aVehicle({ id: "veh-1", charger: bay2 }), aVehicle({ id: "veh-2", charger: bay1 })],
+  });
+  const told = (charger: typeof bay1, vehicle: string): CommandRecord => ({
+    command: {
+      charger,
+      epoch: 1,
+      seq: 1,
+      desired: { kind: "current", amperes: amperes(16) },
+      until: at("06:00"),
+      vehicle: vehicleId(vehicle),
+      event: null,
+      cause: "event",
+      decidedAt: at("05:00"),
+    },
+    progress: "accepted",
+    replaces: null,
+    sentAt: at("05:00"),
+    sends: 1,
+    judgeAt: null,
+    resends: 0,
+    failures: 0,
+  });
+  depot.restore(rememberedOf({ commands: [told(bay1, "veh-1"), told(bay2, "veh-2")] }), at("05:10"));
+  return depot;
+}
+
+test.each([
+  ["at once, where a message tells all", false, 0],
+  ["after a minute, where a make tells one thing at a time", true, 1],
+])("bindings that were swapped under an event hold after the restart: %s", (_, inParts, wait) => {
+  const depot = swapped();
+  const spoken = (now = at("05:11")) => {
+    const telemetry = { at: now, powerW: 4000 };
+    const picture = inParts ? { picture: telemetry } : {};
+    for (const charger of [bay1, bay2])
+      hear(depot, { kind: "telemetry", charger, telemetry, ...picture }, now);
+    return depot.plugs.where(vehicleId("veh-1"));
+  };
+  expect(spoken()).toBe(inParts ? bay1 : bay2);
+  expect(spoken(after(at("05:11"), minutes(wait)))).toBe(bay2);
+  expect(depot.plugs.where(vehicleId("veh-2"))).toBe(bay1);
 });

@@ -1,5 +1,13 @@
-import type { ChargerId, Instant, VehicleId } from "../units.ts";
-import { vehicleId } from "../units.ts";
+import {
+  after,
+  type ChargerId,
+  earlier,
+  type Instant,
+  later,
+  minutes,
+  type VehicleId,
+  vehicleId,
+} from "../units.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { Vehicle } from "./vehicle.ts";
 
@@ -10,12 +18,43 @@ export type Occupant =
   | { readonly kind: "unknown"; readonly said: string }
   | { readonly kind: "nobody" };
 
-/** What a charger last said of the vehicle on it, and since when. */
-type Claim =
-  | { readonly kind: "known"; readonly vehicle: VehicleId; readonly since: Instant }
-  | { readonly kind: "stranger"; readonly said: string; readonly since: Instant };
+interface Known {
+  readonly kind: "known";
+  readonly charger: ChargerId;
+  readonly vehicle: VehicleId;
+  /** Newest report that stood by it, by the charger's own clock. */
+  at: Instant;
+  /** Known from a stored command only: the charger did not say so in this run. */
+  recalled: boolean;
+}
+
+/** A vehicle that the configuration does not know. */
+interface Stranger {
+  readonly kind: "stranger";
+  readonly said: string;
+}
+
+/** What one message says of who is there; undefined: nothing. */
+type Word = Pick<Known, "kind" | "vehicle"> | Stranger | "nobody" | undefined;
+
+interface Noted {
+  /** Chargers whose occupant may have changed. */
+  readonly touched: ChargerId[];
+  readonly warning: string | null;
+}
+
+/**
+ * Makes that tell one thing at a time tell their identity some time after the rest. One that does not in so long
+ * since it first spoke has none to tell.
+ */
+const HESITATION = minutes(1);
+/** Another charger takes over a claim that was not renewed for so long. Two that both go on keep what was. */
+const QUIET = minutes(1);
+/** A clock that is further behind is wrong, as with readings. */
+const MOST_BEHIND = minutes(7 * 24 * 60);
 
 const NOBODY: Occupant = { kind: "nobody" };
+const NOTHING_NEW: Noted = { touched: [], warning: null };
 
 /**
  * Which vehicle is where: identities from telemetry over fixed bindings, the newer claim over the older where two
@@ -25,9 +64,12 @@ export class Plugs {
   readonly #fixed = new Map<ChargerId, VehicleId[]>();
   readonly #vehicles = new Map<VehicleId, Vehicle>();
   readonly #byIdentity = new Map<string, VehicleId>();
-  readonly #claims = new Map<ChargerId, Claim>();
-  /** The charger whose claim on a vehicle is the newest. */
-  readonly #seat = new Map<VehicleId, ChargerId>();
+  /** What each charger last said of the vehicle on it. */
+  readonly #claims = new Map<ChargerId, Known | Stranger>();
+  /** The claim on a vehicle that counts. */
+  readonly #seat = new Map<VehicleId, Known>();
+  /** When each charger first spoke in this run. */
+  readonly #heardSince = new Map<ChargerId, Instant>();
 
   constructor(vehicles: Iterable<Vehicle>) {
     for (const vehicle of vehicles) {
@@ -40,47 +82,55 @@ export class Plugs {
     }
   }
 
-  /** Takes in one telemetry message; answers the chargers whose occupant it may have changed. */
-  note(
-    charger: ChargerId,
-    telemetry: Telemetry,
-    at: Instant,
-  ): { touched: ChargerId[]; warning: string | null } {
+  /** Takes in one telemetry message. `isWhole`: it tells all that the charger has to tell. */
+  note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true): Noted {
+    const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
+    this.#heardSince.set(charger, heardSince);
     const before = this.#claims.get(charger);
-    const claim = this.#claimOf(before, telemetry, at);
-    if (claim === before) return { touched: [], warning: null };
-    const touched = new Set([charger]);
-    if (before?.kind === "known")
-      for (const other of this.#leave(before.vehicle, charger)) touched.add(other);
-    if (claim === undefined) this.#claims.delete(charger);
-    else this.#claims.set(charger, claim);
-    let warning: string | null = null;
-    if (claim?.kind === "known") {
-      const seat = this.#seat.get(claim.vehicle);
-      const home = this.#vehicles.get(claim.vehicle)?.charger ?? null;
-      if (seat !== undefined && seat !== charger) {
-        touched.add(seat);
-        warning = `vehicle ${claim.vehicle} is claimed by ${seat} and ${charger}: the newer report, ${charger}, wins`;
-      }
-      if (home !== null) touched.add(home);
-      this.#seat.set(claim.vehicle, charger);
+    const said = saidAt(telemetry.at, now);
+    let word = this.#wordOf(telemetry);
+    if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
+      if (!isWhole && now < after(heardSince, HESITATION)) return NOTHING_NEW;
+      word = "nobody";
     }
-    return { touched: [...touched], warning };
+    if (word === undefined || isSame(before, word))
+      return before?.kind === "known" ? this.#renew(before, said, now) : NOTHING_NEW;
+    const touched = new Set([charger]);
+    if (before?.kind === "known") for (const other of this.#leave(before)) touched.add(other);
+    if (word === "nobody") this.#claims.delete(charger);
+    else if (word.kind === "stranger") this.#claims.set(charger, word);
+    else {
+      const claim: Known = { ...word, charger, at: said, recalled: false };
+      this.#claims.set(charger, claim);
+      const seat = this.#seat.get(claim.vehicle);
+      if (seat !== undefined && said < seat.at)
+        return { touched: [...touched], warning: conflict(seat, claim) };
+      const taken = this.#take(claim, seat);
+      return { touched: [...new Set([...touched, ...taken.touched])], warning: taken.warning };
+    }
+    return { touched: [...touched], warning: null };
   }
 
-  /** Who was on a charger before a restart: believed until the charger says otherwise, as its setpoint still stands. */
+  /**
+   * Who was on a charger before a restart: believed until the charger speaks, as its setpoint still stands. What
+   * telemetry said then and what was fixed then look alike in a command, so it gives way to what is fixed now, if
+   * anything is, as soon as the charger speaks and tells no identity.
+   */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
-    if (known === undefined || known.charger === charger || this.#claims.has(charger)) return;
-    this.#claims.set(charger, { kind: "known", vehicle, since });
-    this.#seat.set(vehicle, charger);
+    if (known === undefined || known.charger === charger) return;
+    if (this.#claims.has(charger) || this.#heardSince.has(charger)) return;
+    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true };
+    this.#claims.set(charger, claim);
+    const seat = this.#seat.get(vehicle);
+    if (seat === undefined || seat.at <= since) this.#seat.set(vehicle, claim);
   }
 
   at(charger: ChargerId): Occupant {
     const claim = this.#claims.get(charger);
     if (claim?.kind === "stranger") return { kind: "unknown", said: claim.said };
     if (claim?.kind === "known") {
-      if (this.#seat.get(claim.vehicle) !== charger) return NOBODY;
+      if (this.#seat.get(claim.vehicle) !== claim) return NOBODY;
       return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
     }
     const [bound, second] = this.#fixed.get(charger) ?? [];
@@ -92,49 +142,81 @@ export class Plugs {
   /** The charger that a vehicle is on; null: nowhere. */
   where(vehicle: VehicleId): ChargerId | null {
     const seat = this.#seat.get(vehicle);
-    if (seat !== undefined) return seat;
+    if (seat !== undefined) return seat.charger;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     if (home === null) return null;
     const occupant = this.at(home);
     return occupant.kind === "vehicle" && occupant.vehicle === vehicle ? home : null;
   }
 
-  #claimOf(before: Claim | undefined, telemetry: Telemetry, at: Instant): Claim | undefined {
-    if (telemetry.state === "unplugged") return undefined;
+  #wordOf(telemetry: Telemetry): Word {
+    if (telemetry.state === "unplugged") return "nobody";
     const { vehicle, identity } = telemetry;
     const named =
       typeof vehicle === "string" && this.#vehicles.has(vehicleId(vehicle.normalize("NFC")))
         ? vehicleId(vehicle.normalize("NFC"))
         : identity && this.#byIdentity.get(identityKey(identity.kind, identity.value));
-    if (named)
-      return before?.kind === "known" && before.vehicle === named
-        ? before
-        : { kind: "known", vehicle: named, since: at };
+    if (named) return { kind: "known", vehicle: named };
     const said = vehicle ?? (identity ? `${identity.kind} ${identity.value}` : undefined);
-    if (said !== undefined) {
-      return before?.kind === "stranger" && before.said === said
-        ? before
-        : { kind: "stranger", said, since: at };
-    }
-    const denied = vehicle === null || identity === null;
-    return denied ? undefined : before;
+    if (said !== undefined) return { kind: "stranger", said };
+    return vehicle === null || identity === null ? "nobody" : undefined;
+  }
+
+  /**
+   * A charger stands by its claim. It gets the vehicle (back) from a charger that does not: its own reports, this one
+   * and the one before, have to be newer than the other's last, or two that claim it forever would take turns.
+   */
+  #renew(claim: Known, said: Instant, now: Instant): Noted {
+    const lastAt = claim.at;
+    claim.at = earlier(later(lastAt, said), now);
+    claim.recalled = false;
+    const seat = this.#seat.get(claim.vehicle);
+    if (seat === undefined || seat === claim || lastAt <= after(seat.at, QUIET)) return NOTHING_NEW;
+    return this.#take(claim, seat);
+  }
+
+  #take(claim: Known, seat: Known | undefined): Noted {
+    const { charger, vehicle } = claim;
+    this.#seat.set(vehicle, claim);
+    const home = this.#vehicles.get(vehicle)?.charger ?? null;
+    const touched = [charger, seat?.charger ?? charger, home ?? charger];
+    return { touched: [...new Set(touched)], warning: seat === undefined ? null : conflict(claim, seat) };
+  }
+
+  /** By the configuration as it is now, its vehicle is elsewhere, or another one is there. */
+  #isBoundOtherwise({ charger, vehicle }: Known): boolean {
+    return this.#fixed.has(charger) || this.#vehicles.get(vehicle)?.charger != null;
   }
 
   /** A charger gives a vehicle up: the newest of the other claims on it stands again. */
-  #leave(vehicle: VehicleId, charger: ChargerId): ChargerId[] {
+  #leave(left: Known): ChargerId[] {
+    const { vehicle } = left;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     const touched = home === null ? [] : [home];
-    if (this.#seat.get(vehicle) !== charger) return touched;
+    if (this.#seat.get(vehicle) !== left) return touched;
     this.#seat.delete(vehicle);
-    let newest: { charger: ChargerId; since: Instant } | undefined;
-    for (const [other, claim] of this.#claims) {
-      if (other === charger || claim.kind !== "known" || claim.vehicle !== vehicle) continue;
-      if (newest === undefined || claim.since > newest.since) newest = { charger: other, since: claim.since };
+    let newest: Known | undefined;
+    for (const claim of this.#claims.values()) {
+      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle) continue;
+      if (newest === undefined || claim.at > newest.at) newest = claim;
     }
     if (newest === undefined) return touched;
-    this.#seat.set(vehicle, newest.charger);
+    this.#seat.set(vehicle, newest);
     return [...touched, newest.charger];
   }
+}
+
+const conflict = (winner: Known, loser: Known): string =>
+  `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;
+
+/** Nothing is said after it was received. */
+const saidAt = (at: Instant, receivedAt: Instant): Instant =>
+  at < receivedAt - MOST_BEHIND ? receivedAt : earlier(at, receivedAt);
+
+function isSame(claim: Known | Stranger | undefined, word: Exclude<Word, undefined>): boolean {
+  if (claim === undefined || word === "nobody") return claim === undefined && word === "nobody";
+  if (claim.kind === "known") return word.kind === "known" && claim.vehicle === word.vehicle;
+  return word.kind === "stranger" && claim.said === word.said;
 }
 
 /** An EVCC id is the MAC address of the vehicle's modem: makes call it by either name. */

@@ -51,16 +51,18 @@ test("power is judged as power, where only that is measured", () => {
   expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
 });
 
+/** 50 kW asked of a charger that is configured in watts alone. */
+const onDc = (told: Omit<Telemetry, "at">) =>
+  complianceWith(
+    { kind: "power", watts: watts(50_000) },
+    null,
+    { at: instant(0), ...told },
+    aCharger({ maxCurrent: null, minCurrent: null, maxPower: watts(150_000) }),
+    null,
+    settings,
+  ).kind;
+
 test("watts are held against watts, whatever the amperes come to", () => {
-  const onDc = (told: Omit<Telemetry, "at">) =>
-    complianceWith(
-      { kind: "power", watts: watts(50_000) },
-      null,
-      { at: instant(0), ...told },
-      aCharger({ maxCurrent: null, minCurrent: null, maxPower: watts(150_000) }),
-      null,
-      settings,
-    ).kind;
   expect(onDc({ powerW: 50_000, currentsA: [125], voltagesV: [400], limitA: 125 })).toBe("followed");
   expect(onDc({ powerW: 60_000, currentsA: [75], voltagesV: [800] })).toBe("notFollowed");
   expect(judged(elevenKilowatts, { powerW: 11_040, currentsA: [17.6, 17.6, 17.6], limitA: 17.6 })).toEqual({

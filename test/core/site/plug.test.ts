@@ -21,7 +21,7 @@ const free = vehicleId("veh-9");
 
 /** Notes one message at a time of day. */
 function note(site: Plugs, charger: typeof bay1, more: Omit<Telemetry, "at">, time = "05:00") {
-  return site.note(charger, says(more), at(time));
+  return site.note(charger, says(more, at(time)), at(time));
 }
 
 test("without any telemetry the fixed vehicle is there, and a charger without one is empty", () => {
@@ -152,6 +152,8 @@ test("two vehicles fixed to one charger: only their identities can tell which it
 test("whatever chargers say, a vehicle is in one place, and that place agrees", () => {
   const message = fc.record({
     charger: fc.constantFrom(bay1, bay2, bay3),
+    lag: fc.constantFrom(0, 90_000),
+    isWhole: fc.boolean(),
     telemetry: fc.constantFrom<Omit<Telemetry, "at">>(
       { vehicle: "veh-214" },
       { vehicle: "veh-9" },
@@ -165,10 +167,12 @@ test("whatever chargers say, a vehicle is in one place, and that place agrees", 
   fc.assert(
     fc.property(fc.array(message, { maxLength: 15 }), (messages) => {
       const site = plugs();
-      messages.forEach(({ charger, telemetry }, index) => {
-        const moment: Instant = instant(index);
+      site.recall(bay2, bus, instant(5 * 40_000));
+      site.recall(bay3, free, instant(0));
+      messages.forEach(({ charger, telemetry, lag, isWhole }, index) => {
+        const moment: Instant = instant(index * 40_000);
         const before = [bay1, bay2, bay3].map((bay) => JSON.stringify(site.at(bay)));
-        const { touched } = site.note(charger, says(telemetry, moment), moment);
+        const { touched } = site.note(charger, says(telemetry, instant(moment - lag)), moment, isWhole);
         [bay1, bay2, bay3].forEach((bay, n) => {
           if (JSON.stringify(site.at(bay)) !== before[n]) expect(touched).toContain(bay);
         });
@@ -201,6 +205,115 @@ test("a restart recalls nothing that the fixed binding says, that was heard alre
   expect(site.where(free)).toBe(bay3);
   site.recall(bay2, vehicleId("sold"), at("05:00"));
   expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
+});
+
+test("a stand-in gives way to the fixed binding as soon as its charger speaks and tells no identity", () => {
+  const site = plugs();
+  // The bindings were swapped while it was down.
+  site.recall(bay1, vehicleId("veh-1"), at("05:00"));
+  site.recall(bay2, bus, at("05:00"));
+  note(site, bay1, { state: "charging", powerW: 4000 }, "05:01");
+  expect([site.at(bay1).kind, site.where(bus)]).toEqual(["nobody", bay2]);
+  const { touched } = note(site, bay2, { powerW: 4000 }, "05:01");
+  expect(new Set(touched)).toEqual(new Set([bay1, bay2]));
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
+  expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
+  // A commit that failed later brings the stored commands back: the charger has spoken since.
+  site.recall(bay2, bus, at("05:00"));
+  expect(site.where(bus)).toBe(bay1);
+});
+
+test("a stand-in that its charger confirms is as good as what it says itself", () => {
+  const site = plugs();
+  site.recall(bay3, free, at("05:00"));
+  expect(note(site, bay3, { vehicle: "veh-9" }, "05:01").touched).toEqual([]);
+  note(site, bay3, { powerW: 4000 }, "05:02");
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("a make that tells one thing at a time has a minute to come to its identity", () => {
+  const site = plugs();
+  const part = (time: string) => site.note(bay3, says({ powerW: 4000 }), at(time), false);
+  site.recall(bay3, bus, at("05:00"));
+  expect(part("05:10").touched).toEqual([]);
+  // The clock is set back: the minute begins anew.
+  expect([part("05:01"), part("05:01:59")].flatMap(({ touched }) => touched)).toEqual([]);
+  expect(site.where(bus)).toBe(bay3);
+  expect(part("05:02").touched).toEqual([bay3, bay1]);
+  expect(site.where(bus)).toBe(bay1);
+});
+
+test("where no binding says otherwise, a vehicle that was named once stays over a restart", () => {
+  const site = plugs();
+  site.recall(bay3, free, at("05:00"));
+  expect(note(site, bay3, { powerW: 4000 }, "05:01").touched).toEqual([]);
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("of two chargers that one vehicle is recalled at, the newer command counts", () => {
+  const site = plugs();
+  site.recall(bay2, free, at("05:01"));
+  site.recall(bay3, free, at("05:00"));
+  expect(site.where(free)).toBe(bay2);
+  site.recall(bay1, free, at("05:02"));
+  expect(site.where(free)).toBe(bay1);
+});
+
+/** One message that was measured at one time of day and came in at another. */
+const late = (site: Plugs, charger: typeof bay1, measured: string, received: string) =>
+  site.note(charger, says({ vehicle: "veh-9" }, at(measured)), at(received));
+
+test("a message that is older than the newest report of another charger does not take the vehicle", () => {
+  const site = plugs();
+  note(site, bay1, { vehicle: "stranger" }, "05:00");
+  late(site, bay2, "05:00", "05:00");
+  late(site, bay2, "05:10", "05:10");
+  const { touched, warning } = late(site, bay1, "04:10", "05:10");
+  expect(touched).toEqual([bay1]);
+  expect(warning).toBe("vehicle veh-9 is claimed by bay-01 and bay-02: the newer report, bay-02, wins");
+  expect([site.at(bay1).kind, site.where(free)]).toEqual(["nobody", bay2]);
+});
+
+test("a clock that is absurd counts as the receipt, ahead or behind", () => {
+  const site = plugs();
+  late(site, bay1, "09:00", "05:00");
+  site.note(bay3, says({ vehicle: "veh-9" }, instant(0)), at("05:01"));
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("a charger that goes on claiming a vehicle wins it back from one that does not", () => {
+  const site = plugs();
+  late(site, bay1, "05:00", "05:00");
+  late(site, bay3, "05:00:01", "05:00:01");
+  expect(late(site, bay1, "05:01", "05:01").warning).toBeNull();
+  late(site, bay1, "05:01:02", "05:01:02");
+  expect(site.where(free)).toBe(bay3);
+  const { touched, warning } = late(site, bay1, "05:01:03", "05:01:03");
+  expect(new Set(touched)).toEqual(new Set([bay1, bay3]));
+  expect(warning).toBe("vehicle veh-9 is claimed by bay-03 and bay-01: the newer report, bay-01, wins");
+  expect([site.at(bay3).kind, site.where(free)]).toEqual(["nobody", bay1]);
+});
+
+test.each([1, 7, 300])("two chargers that both claim a vehicle every %i s do not take turns", (every) => {
+  const site = plugs();
+  const say = (charger: typeof bay1, second: number) => {
+    const moment = instant(at("05:00") + second * 1000);
+    return site.note(charger, says({ vehicle: "veh-9" }, moment), moment);
+  };
+  const warnings = Array.from({ length: 60 }, (_, n) => [
+    say(bay1, n * every).warning,
+    say(bay3, (n + 0.5) * every).warning,
+  ]).flat();
+  expect(warnings.filter((warning) => warning !== null)).toHaveLength(1);
+  expect(site.where(free)).toBe(bay3);
+});
+
+test("a clock that was set back takes the vehicle from nobody", () => {
+  const site = plugs();
+  late(site, bay3, "06:00", "06:00");
+  expect(late(site, bay3, "05:00", "05:00")).toEqual({ touched: [], warning: null });
+  late(site, bay1, "05:01", "05:01");
+  expect(site.where(free)).toBe(bay1);
 });
 
 test("a MAC address is the same vehicle whether a make calls it mac or evccid", () => {
