@@ -108,7 +108,9 @@ function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Inst
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
   // Every refresh is answered too: only the first answer, or another one, is news.
-  if (record.progress === progress || isJudged(record)) return NOTHING;
+  // One that refuses each refresh and draws little would else be refused and followed in turns.
+  const isSettled = record.progress === "followed" || (ack.accepted && isJudged(record));
+  if (record.progress === progress || isSettled) return NOTHING;
   const next = { ...record, progress } as const;
   depot.commands.set(ack.charger, next);
   depot.dirty.add(ack.charger);
