@@ -57,14 +57,14 @@ export async function standDown(
       ),
     );
   }
-  // What is still on its way must not overtake what is said now; every publish has its deadline.
-  const isQuiet = (): boolean => !standing.some(({ command }) => depot.inFlight.has(command.charger));
-  await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
   const committed = await ports.durable();
   if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
   const told = await Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
       if (!listens(depot, command.charger)) return false;
+      // What is still on its way to it must not overtake what is said now; every publish has its deadline.
+      const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
+      await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
       const from = ports.now();
       const sent = await ports.send(command, millis(depot.settings.refresh * 3), replaces);
       ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
