@@ -3,7 +3,7 @@ import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, later, type Millis, millis, minutes, seconds } from "../core/units.ts";
+import { type ChargerId, type Instant, later, type Millis, millis, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
@@ -18,8 +18,8 @@ export interface Heard {
 const NOTHING: Heard = { changes: [], touched: [], warning: null };
 /** Telemetry alone renews a charger's published state this often, not with every message. */
 const STATE_EVERY = seconds(30);
-/** "online" said again sooner is chatter and no return. */
-const CHATTER = minutes(1);
+/** "online" said again sooner, with no "offline" between, is chatter and no return: nobody starts that fast. */
+const CHATTER = seconds(5);
 /** Lags of one clock differ by less than this, whatever the network does. */
 const STEADY = millis(500);
 
