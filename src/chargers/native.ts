@@ -123,7 +123,7 @@ function readTelemetry(
     ...(identity === undefined ? {} : { identity }),
     ...told(readings),
   };
-  return { kind: "telemetry", charger, telemetry };
+  return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
 
 type Told<T> = { [K in keyof T]?: NonNullable<T[K]> };

@@ -3,7 +3,7 @@ import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, later, type Millis, millis, seconds } from "../core/units.ts";
+import { type ChargerId, type Instant, later, millis, minutes, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
@@ -22,6 +22,8 @@ const STATE_EVERY = seconds(30);
 const CHATTER = seconds(5);
 /** Lags of one clock differ by less than this, whatever the network does. */
 const STEADY = millis(500);
+/** A clock that is further behind has no idea of the time. */
+const LONGEST_BUFFER = minutes(60);
 
 /** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
 export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
@@ -35,10 +37,12 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const currentsAt = message.telemetry.currentsA === undefined ? before.currentsAt : now;
       const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
       const stateAt = isStateDue ? now : before.stateAt;
-      const lag = millis(now - message.telemetry.at);
+      const isLive = message.snapshot !== true;
+      const lag = isLive ? millis(now - message.telemetry.at) : before.lag;
+      const heardAt = isLive ? now : before.heardAt;
       depot.presence.set(charger, {
         ...before,
-        heardAt: now,
+        heardAt,
         voltagesAt,
         currentsAt,
         stateAt,
@@ -48,9 +52,10 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       if (isStateDue) depot.dirty.add(charger);
       const isWhole = message.picture === undefined;
       const { touched, warning } = depot.plugs.note(charger, message.telemetry, now, isWhole);
-      const { changes, resend } = isOld(depot, charger, before, message.telemetry.at, lag)
-        ? { changes: [], resend: false }
-        : judge(depot, charger, message.picture ?? message.telemetry, now);
+      const { changes, resend } =
+        !isLive || isOld(depot, charger, before, message.telemetry.at, now)
+          ? { changes: [], resend: false }
+          : judge(depot, charger, message.picture ?? message.telemetry, now);
       const moved = touched.map((id) => ({ charger: id, reassert: false }));
       return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
@@ -82,13 +87,14 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
 }
 
 /**
- * Measured before the command was made, so that it tells nothing of it: a buffer that is emptied after an outage, or
- * what waited at the broker. Such messages catch up; a clock that is wrong shows the same lag each time.
+ * Measured before the command was made, so that it tells nothing of it: a buffer that is emptied after an outage. Such
+ * messages catch up; a clock that is wrong shows the same lag each time, or one that is no outage's.
  */
-function isOld(depot: Depot, charger: ChargerId, before: Presence, at: Instant, lag: Millis): boolean {
+function isOld(depot: Depot, charger: ChargerId, before: Presence, at: Instant, now: Instant): boolean {
   const record = depot.commands.get(charger);
+  const lag = now - at;
   const isSteady = before.lag !== null && Math.abs(lag - before.lag) <= STEADY;
-  return !isSteady && record !== undefined && at < record.command.decidedAt;
+  return !isSteady && lag <= LONGEST_BUFFER && record !== undefined && at < record.command.decidedAt;
 }
 
 /** Who comes back may have forgotten what it was told, and has the time to get there once more. */

@@ -39,7 +39,7 @@ export function fallSilent(
   return { changes, warnings };
 }
 
-/** Any message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
+/** Any live message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
 export function heardAgain(
   depot: Depot,
   message: ChargerMessage,
@@ -47,7 +47,8 @@ export function heardAgain(
   now: Instant,
 ): { readonly changes: readonly Change[]; readonly touched: readonly Touch[] } {
   const { charger: id } = message;
-  const silentFor = depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
+  const isLive = message.kind !== "telemetry" || message.snapshot !== true;
+  const silentFor = isLive && depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
   if (silentFor === null) return { changes: [], touched: [] };
   depot.dirty.add(id);
   const words = `${id} is heard again after ${Math.round(silentFor / 1000)} s`;

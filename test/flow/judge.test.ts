@@ -95,18 +95,36 @@ const judgements = (depot: Awaited<ReturnType<typeof charging>>) =>
 test("what was measured before the command is no measure of it: a buffer that is emptied, or what waited", async () => {
   const depot = await charging();
   await depot.until("08:05");
-  for (const ago of [3_600_000, 1_800_000, 600_000, 400_000]) await measured(depot, ago, 32);
+  for (const ago of [3_500_000, 1_800_000, 600_000, 400_000]) await measured(depot, ago, 32);
   expect(judgements(depot)).toEqual([]);
   await measured(depot, 0, 16);
   expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
 });
 
-test("a clock that is an hour behind shows the same lag each time, and its charger is judged all the same", async () => {
+test("what waited at the broker judges nothing, and is no sign of life", async () => {
   const depot = await charging();
   await depot.until("08:05");
-  await measured(depot, 3_600_000, 16);
+  const telemetry = { at: instant(virtualNow() - 5 * 86_400_000), limitA: 32 };
+  await depot.hears({ kind: "telemetry", charger: chargerId("bay-01"), telemetry, snapshot: true });
   expect(judgements(depot)).toEqual([]);
-  await measured(depot, 3_600_200, 16);
+  await depot.until("08:20");
+  await depot.hears({ kind: "telemetry", charger: chargerId("bay-01"), telemetry, snapshot: true });
+  expect(depot.warnings.concat(depot.audit("silence")).join()).not.toContain("heard again");
+});
+
+test("a clock that is years behind is none: its charger is judged by when its words come", async () => {
+  const depot = await charging();
+  await depot.until("08:05");
+  await measured(depot, 86_400_000, 16);
+  expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
+});
+
+test("a clock that is half an hour behind shows the same lag each time, and its charger is judged all the same", async () => {
+  const depot = await charging();
+  await depot.until("08:05");
+  await measured(depot, 1_800_000, 16);
+  expect(judgements(depot)).toEqual([]);
+  await measured(depot, 1_800_200, 16);
   expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
 });
 

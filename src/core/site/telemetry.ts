@@ -31,12 +31,16 @@ export interface Telemetry {
 
 /** Everything that can come up from a charger. */
 export type ChargerMessage =
-  /** `picture`: all that stands of what it told, from a make that tells one thing at a time; absent: `telemetry`. */
+  /**
+   * `picture`: all that stands of what it told, from a make that tells one thing at a time; absent: `telemetry`.
+   * `snapshot`: it waited at the broker, nobody knows for how long.
+   */
   | {
       readonly kind: "telemetry";
       readonly charger: ChargerId;
       readonly telemetry: Telemetry;
       readonly picture?: Telemetry;
+      readonly snapshot?: true;
     }
   | {
       readonly kind: "ack";
