@@ -4,6 +4,7 @@ import { firstWhere } from "../core/reporting/bisect.ts";
 import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
 import { flows, upheld } from "../core/reporting/upheld.ts";
+import { type ClockTrust, clockTrust, type Stamped } from "../core/site/ownClock.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import {
   between,
@@ -21,6 +22,8 @@ const MINUTE = 60_000;
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
 
+type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
+
 /** What was kept of a charger, and how much of it in this minute. */
 interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
@@ -29,6 +32,8 @@ interface Shelf {
   heardAt: Instant | null;
   /** When it was heard last while energy flowed. */
   flowedAt: Instant;
+  /** Of its last live message. */
+  stamped: Stamped | null;
   /** When the last message was from, and what was not kept of it. */
   at: number;
   passedOver: readonly Reading[];
@@ -43,6 +48,7 @@ const freshShelf = (): Shelf => ({
   said: new Map(),
   heardAt: null,
   flowedAt: instant(0),
+  stamped: null,
   at: Infinity,
   passedOver: [],
   turnsAt: Infinity,
@@ -117,14 +123,26 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
   const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
     upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
 
-  const taken = (charger: ChargerId, message: ChargerMessage & { kind: "telemetry" }, now: Instant) => {
+  /** What waited at the broker says nothing of the clock. */
+  const trusted = (shelf: Shelf, { telemetry, snapshot }: TelemetryMessage, now: Instant): ClockTrust => {
+    if (snapshot === true) return "right";
+    const stamped = { at: telemetry.at, receivedAt: now };
+    const trust = clockTrust(shelf.stamped, stamped);
+    shelf.stamped = stamped;
+    return trust;
+  };
+
+  const taken = (charger: ChargerId, message: TelemetryMessage, now: Instant) => {
     const shelf = shelfOf(charger);
     heardNow(shelf, now);
+    const trust = trusted(shelf, message, now);
+    // Put at the wrong time, its register would look as if it had gone back: the next message tells what this was.
+    if (trust === "unknown") return [];
     const vehicle = vehicleAt(charger);
     const record = depot.commands.get(charger);
     const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
     const command = isOut ? record.command : null;
-    const readings = readingsOf({ charger, vehicle }, message.telemetry, now, command);
+    const readings = readingsOf({ charger, vehicle }, message.telemetry, now, command, trust === "behind");
     if (flows(shelf.said)) shelf.flowedAt = now;
     for (const reading of readings)
       if (reading.kind !== "setpoint" && reading.quality !== "implausible")

@@ -1,6 +1,7 @@
 import { commandId, type CommandRecord, nextJudgement } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
+import { lagsAlike } from "../core/site/ownClock.ts";
 import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, minutes, seconds } from "../core/units.ts";
@@ -20,8 +21,6 @@ const NOTHING: Heard = { changes: [], touched: [], warning: null };
 const STATE_EVERY = seconds(30);
 /** "online" said again sooner, with no "offline" between, is chatter and no return: nobody starts that fast. */
 const CHATTER = seconds(5);
-/** Lags of one clock differ by less than this, whatever the network does. */
-const STEADY = millis(500);
 /** A clock that is further behind has no idea of the time. */
 const LONGEST_BUFFER = minutes(60);
 
@@ -38,7 +37,7 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
       const stateAt = isStateDue ? now : before.stateAt;
       const isLive = message.snapshot !== true;
-      const lag = isLive ? millis(now - message.telemetry.at) : before.lag;
+      const stamped = isLive ? { at: message.telemetry.at, receivedAt: now } : before.stamped;
       const heardAt = isLive ? now : before.heardAt;
       depot.presence.set(charger, {
         ...before,
@@ -46,7 +45,7 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
         voltagesAt,
         currentsAt,
         stateAt,
-        lag,
+        stamped,
         telemetry,
       });
       if (isStateDue) depot.dirty.add(charger);
@@ -92,9 +91,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
  */
 function isOld(depot: Depot, charger: ChargerId, before: Presence, at: Instant, now: Instant): boolean {
   const record = depot.commands.get(charger);
-  const lag = now - at;
-  const isSteady = before.lag !== null && Math.abs(lag - before.lag) <= STEADY;
-  return !isSteady && lag <= LONGEST_BUFFER && record !== undefined && at < record.command.decidedAt;
+  const isSteady = before.stamped !== null && lagsAlike(before.stamped, { at, receivedAt: now });
+  return !isSteady && now - at <= LONGEST_BUFFER && record !== undefined && at < record.command.decidedAt;
 }
 
 /** Who comes back may have forgotten what it was told, and has the time to get there once more. */

@@ -126,7 +126,7 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     currentsAt: toldAt === null ? null : at(toldAt),
     stateAt: null,
     onlineAt: null,
-    lag: null,
+    stamped: null,
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -160,7 +160,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       currentsAt: at(toldAt),
       stateAt: null,
       onlineAt: null,
-      lag: null,
+      stamped: null,
       telemetry,
     });
     return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
@@ -177,7 +177,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     currentsAt: at("05:09"),
     stateAt: null,
     onlineAt: null,
-    lag: null,
+    stamped: null,
     telemetry: null,
   });
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
@@ -199,7 +199,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     currentsAt: null,
     stateAt: null,
     onlineAt: null,
-    lag: null,
+    stamped: null,
     telemetry: null,
   });
 });

@@ -111,6 +111,37 @@ test("a charger that never says anything has a trace of what it was told, once a
   expect(kept).toEqual([1, 0, 0, 1]);
 });
 
+test("a charger whose clock is minutes behind is measured by ours, from its second word on", () => {
+  const { collect } = aCollector();
+  const said = (seconds: number, lag: number, energyWh: number, snapshot = false): readonly string[] =>
+    inWords(
+      collect.heard(
+        {
+          kind: "telemetry",
+          charger: bay,
+          telemetry: { at: second(seconds - lag), energyWh },
+          ...(snapshot ? { snapshot } : {}),
+        },
+        second(seconds),
+      ),
+    );
+  expect([said(0, 3600, 900, true), said(5, 300, 1000)]).toEqual([["-3600 energy 900"], []]);
+  expect([said(15, 300, 1010), said(25, 301, 1020)]).toEqual([["15 energy 1010"], ["25 energy 1020"]]);
+});
+
+test("what a charger kept while it was cut off is from when it says", () => {
+  const { collect } = aCollector();
+  const said = (seconds: number, lag: number, energyWh: number): readonly string[] =>
+    inWords(
+      collect.heard(
+        { kind: "telemetry", charger: bay, telemetry: { at: second(seconds - lag), energyWh } },
+        second(seconds),
+      ),
+    );
+  const kept = [said(0, 0, 1000), said(600, 580, 1020), said(600, 560, 1040), said(610, 0, 1600)];
+  expect(kept.flat()).toEqual(["0 energy 1000", "20 energy 1020", "40 energy 1040", "610 energy 1600"]);
+});
+
 test("a charger that flips its state all the time fills neither disk nor memory (F95)", () => {
   const { hears } = aCollector();
   const kept = Array.from({ length: 590 }, (_, n) =>

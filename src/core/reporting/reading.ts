@@ -1,7 +1,8 @@
 import type { Command } from "../control/command.ts";
 import type { Desired } from "../control/setpoint.ts";
+import { believedAt } from "../site/ownClock.ts";
 import type { ChargerState, Telemetry } from "../site/telemetry.ts";
-import { type ChargerId, earlier, type EventId, type Instant, minutes, type VehicleId } from "../units.ts";
+import { type ChargerId, type EventId, type Instant, minutes, type VehicleId } from "../units.ts";
 
 /**
  * `power` W; `energy` Wh, the charger's lifetime register; `current` A of the phase that carries most, as an event
@@ -19,7 +20,7 @@ interface Stamp {
   readonly quality: ReadingQuality;
 }
 
-/** `received`: the charger's clock is absurd, so `at` is the receipt. `implausible`: kept, never counted. */
+/** `received`: the charger's clock is wrong, so `at` is the receipt. `implausible`: kept, never counted. */
 type ReadingQuality = "good" | "received" | "implausible";
 
 export interface Measured extends Stamp {
@@ -46,8 +47,6 @@ export type Reading = Measured | Stated | Told;
 
 /** Ahead of the receipt by more than this, a charger's clock is wrong; less is taken for the receipt. */
 const MOST_AHEAD = minutes(1);
-/** A charger may keep readings while it is cut off, but not for longer. */
-const MOST_BEHIND = minutes(7 * 24 * 60);
 
 interface Seat {
   readonly charger: ChargerId;
@@ -56,16 +55,17 @@ interface Seat {
 
 /**
  * What one message from a charger says of power, energy, current, voltage, charge, state and limit, and what the
- * charger was told to do when it came (null: nothing by us).
+ * charger was told to do when it came (null: nothing by us). `isBehind`: its clock is, so that the receipt counts.
  */
 export function readingsOf(
   { charger, vehicle }: Seat,
   telemetry: Telemetry,
   receivedAt: Instant,
   command: Command | null,
+  isBehind = false,
 ): readonly Reading[] {
   const { powerW, energyWh, currentsA = [], voltagesV = [], soc, limitA, state } = telemetry;
-  const { at, quality } = timeOf(telemetry.at, receivedAt);
+  const { at, quality } = timeOf(telemetry.at, receivedAt, isBehind);
   const stamp = { charger, vehicle, at, receivedAt };
   const live = voltagesV.filter((volts) => volts > 0);
   const values: readonly (readonly [MeasuredKind, number | undefined])[] = [
@@ -109,12 +109,14 @@ export const toldBy = ({ charger, vehicle, desired, until, event }: Command, at:
   event,
 });
 
-/** Nothing is measured after it was received. */
-function timeOf(at: Instant, receivedAt: Instant): { at: Instant; quality: "good" | "received" } {
-  const believed = at <= receivedAt + MOST_AHEAD && at >= receivedAt - MOST_BEHIND;
-  return believed
-    ? { at: earlier(at, receivedAt), quality: "good" }
-    : { at: receivedAt, quality: "received" };
+function timeOf(
+  at: Instant,
+  receivedAt: Instant,
+  isBehind: boolean,
+): { at: Instant; quality: "good" | "received" } {
+  const measuredAt = isBehind ? receivedAt : believedAt({ at, receivedAt });
+  const isCorrected = isBehind || at > receivedAt + MOST_AHEAD || measuredAt > at;
+  return { at: measuredAt, quality: isCorrected ? "received" : "good" };
 }
 
 /** Beyond this a number is none, whatever it measures. */

@@ -8,6 +8,7 @@ import {
   type VehicleId,
   vehicleId,
 } from "../units.ts";
+import { believedAt } from "./ownClock.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { Vehicle } from "./vehicle.ts";
 
@@ -50,8 +51,6 @@ interface Noted {
 const HESITATION = minutes(1);
 /** Another charger takes over a claim that was not renewed for so long. Two that both go on keep what was. */
 const QUIET = minutes(1);
-/** A clock that is further behind is wrong, as with readings. */
-const MOST_BEHIND = minutes(7 * 24 * 60);
 
 const NOBODY: Occupant = { kind: "nobody" };
 const NOTHING_NEW: Noted = { touched: [], warning: null };
@@ -87,7 +86,7 @@ export class Plugs {
     const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
     this.#heardSince.set(charger, heardSince);
     const before = this.#claims.get(charger);
-    const said = saidAt(telemetry.at, now);
+    const said = believedAt({ at: telemetry.at, receivedAt: now });
     let word = this.#wordOf(telemetry);
     if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
       if (!isWhole && now < after(heardSince, HESITATION)) return NOTHING_NEW;
@@ -208,10 +207,6 @@ export class Plugs {
 
 const conflict = (winner: Known, loser: Known): string =>
   `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;
-
-/** Nothing is said after it was received. */
-const saidAt = (at: Instant, receivedAt: Instant): Instant =>
-  at < receivedAt - MOST_BEHIND ? receivedAt : earlier(at, receivedAt);
 
 function isSame(claim: Known | Stranger | undefined, word: Exclude<Word, undefined>): boolean {
   if (claim === undefined || word === "nobody") return claim === undefined && word === "nobody";

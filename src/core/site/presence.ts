@@ -1,4 +1,5 @@
-import type { Instant, Millis } from "../units.ts";
+import type { Instant } from "../units.ts";
+import type { Stamped } from "./ownClock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What a charger last said. */
@@ -14,8 +15,8 @@ export interface Presence {
   readonly stateAt: Instant | null;
   /** When it last said by itself that it is there; null: never. */
   readonly onlineAt: Instant | null;
-  /** How long after its own time its last telemetry came; null: it told none. */
-  readonly lag: Millis | null;
+  /** Of its last live telemetry; null: it told none. */
+  readonly stamped: Stamped | null;
   /** All members it ever told, the newest of each. */
   readonly telemetry: Telemetry | null;
 }
@@ -28,6 +29,6 @@ export const ABSENT: Presence = {
   currentsAt: null,
   stateAt: null,
   onlineAt: null,
-  lag: null,
+  stamped: null,
   telemetry: null,
 };

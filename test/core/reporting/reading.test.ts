@@ -88,6 +88,14 @@ describe("when it was", () => {
     expect(timeOf(instant(0))).toBe("12:00:00 received");
     expect(timeOf(instant(NOW - minutes(8 * 24 * 60)))).toBe("12:00:00 received");
   });
+
+  test("is the receipt where the charger's clock is known to be behind", () => {
+    const [reading] = readingsOf(seat, { at: at("11:55"), powerW: 1 }, NOW, null, true);
+    expect([iso(reading?.at ?? instant(0)).slice(11, 19), reading?.quality]).toEqual([
+      "12:00:00",
+      "received",
+    ]);
+  });
 });
 
 test("F95: what cannot be is kept and marked, what is no number is not kept", () => {

@@ -13,7 +13,7 @@ const SILENT = {
   currentsAt: null,
   stateAt: null,
   onlineAt: null,
-  lag: null,
+  stamped: null,
   telemetry: null,
 };
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
@@ -93,7 +93,7 @@ test("what is asked, what is allowed and what is measured are three different nu
         currentsAt: null,
         stateAt: null,
         onlineAt: null,
-        lag: null,
+        stamped: null,
         telemetry,
       },
       null,
