@@ -33,7 +33,7 @@ export function syncFile(path: string): void {
 export function prepareDirectory(directory: string): Fault | null {
   try {
     if (!existsSync(directory)) {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeDirectory(resolve(directory));
       syncDirectory(dirname(resolve(directory)));
     }
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -41,6 +41,13 @@ export function prepareDirectory(directory: string): Fault | null {
   } catch (error) {
     return fileFault(error);
   }
+}
+
+/** Node's own recursive mkdir never ends where a file system calls every new name missing, as /proc does. */
+function makeDirectory(directory: string): void {
+  const parent = dirname(directory);
+  if (!existsSync(parent)) makeDirectory(parent);
+  mkdirSync(directory, { mode: 0o700 });
 }
 
 /** Whole or not at all, and for good: on return it survives a power cut. Throws file system errors. */

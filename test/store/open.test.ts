@@ -190,6 +190,8 @@ test("a state that cannot be used is refused in words, not with an exception (F0
     ok: false,
     reason: expect.stringMatching(/ENOTDIR|EEXIST/),
   });
+  // Linux: a file system that calls every new name missing, however deep.
+  expect(open("/proc/setpointd/state")).toMatchObject({ ok: false, reason: expect.stringMatching(/ENOENT/) });
   mkdirSync(join(directory, DATABASE));
   writeFileSync(join(directory, "site.key"), "k".repeat(32));
   expect(open(directory)).toMatchObject({ ok: false });
