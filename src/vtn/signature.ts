@@ -29,7 +29,7 @@ export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, n
       return true;
     case "bearer": {
       const given = /^bearer +(.+)$/i.exec(headerText(headers, "authorization") ?? "")?.[1];
-      return given !== undefined && anySame([given], active(scheme.secrets));
+      return given !== undefined && anySame([given], active(scheme.secrets).map(asHeaderText));
     }
     case "hmac": {
       const given = headerText(headers, scheme.header);
@@ -74,6 +74,9 @@ function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer
   });
   return anySame((headerText(headers, "webhook-signature") ?? "").split(" "), expected);
 }
+
+/** What node makes of its bytes in a header field: one character each. */
+const asHeaderText = (secret: string): string => Buffer.from(secret, "utf8").toString("latin1");
 
 /** An empty secret would let everybody sign. */
 const active = (secrets: Secrets): readonly string[] =>

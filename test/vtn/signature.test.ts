@@ -139,6 +139,12 @@ test("F69: neither id nor time can be left out or changed", () => {
   expect(verify(standard("whsec_"), headers, standardBody, later(0))).toBe(false);
 });
 
+test("a bearer secret may have letters beyond ASCII, which a header carries byte by byte", () => {
+  const scheme: Scheme = { kind: "bearer", secrets: () => ["nøkkel"] };
+  const carried = Buffer.from("Bearer nøkkel").toString("latin1");
+  expect(verify(scheme, { authorization: carried }, body, now)).toBe(true);
+});
+
 test("a bearer secret is compared whole", () => {
   const scheme: Scheme = { kind: "bearer", secrets: () => ["old", "new"] };
   const accepts = (authorization: string) => verify(scheme, { authorization }, body, now);
