@@ -35,6 +35,7 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
     ],
     warnings: (file) => [
       ...uncertainties(madeIn(file, profiles)),
+      ...idleParameters(file, profiles),
       ...[...causes].map(([name, why]) => ({
         path: [],
         found: `the profile ${name} cannot be used`,
@@ -71,6 +72,20 @@ function parameterMistakes({ index, entry, profile, charger }: Made): readonly F
     },
   ];
 }
+
+/** A native charger is found by its id: what a make would be found by was perhaps meant for one. */
+const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
+  file.chargers.flatMap(({ profile, params }, index): readonly Finding[] =>
+    profiles.get(profile)?.nativePayloads !== true || Object.keys(params).length === 0
+      ? []
+      : [
+          {
+            path: ["chargers", index, "params"],
+            found: `${Object.keys(params).slice(0, 3).join(", ")} with ${profile}, which has no parameters`,
+            expected: "no params, or the profile that they are for",
+          },
+        ],
+  );
 
 /** What the configuration says that a make cannot do, and would be silently refused or cut. */
 function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {

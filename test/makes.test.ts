@@ -101,6 +101,12 @@ test("a profile that is experimental or uncertain warns once, with what is uncer
   );
 });
 
+test("parameters of a charger that needs none are pointed out", () => {
+  expect(warnings(builtIn, { params: { serial: "1" } })).toEqual([
+    "chargers[0].params: serial with native, which has no parameters",
+  ]);
+});
+
 test("a site's own profile that cannot be used is explained, by itself and where it is used", () => {
   const whole = { path: "limits", line: 3, column: null, found: "nothing", expected: "a section" };
   const known = { ...builtIn, broken: [{ file: "/site/profiles/mine.yaml", mistakes: [whole] }] };
