@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
 
 import { profileInWords } from "../chargers/profile/inWords.ts";
 import { reachOf } from "../chargers/profile/reach.ts";
@@ -25,10 +24,24 @@ export async function profileTry(places: ProfilePlaces, now: () => Instant): Pro
   const profiles = profilesFrom(places);
   if (profiles === null) return 2;
   const answer = trial(profiles, now);
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  for await (const line of linesOf(process.stdin.setEncoding("utf8"))) {
     if (line.trim() !== "") say(answer(line));
   }
   return 0;
+}
+
+/** At line feeds only: other separators of lines may stand in a JSON text. */
+async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let begun = "";
+  for await (const text of texts) {
+    const [first = "", ...more] = text.split("\n");
+    begun += first;
+    for (const next of more) {
+      yield begun;
+      begun = next;
+    }
+  }
+  yield begun;
 }
 
 /** `profile list`: one line each. */

@@ -30,6 +30,22 @@ describe("trying profiles from the command line, without a configuration", () =>
     ]);
   });
 
+  test("only a line feed ends a line, and no payload is too deep", async () => {
+    const evcc = { profile: "evcc", params: { id: 1 }, topic: "evcc/loadpoints/1/vehicleName" };
+    const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`;
+    const input = [
+      JSON.stringify({ ...evcc, payload: "A\u2028B" }),
+      `{"profile":"evcc",\r"params":{"id":1},"topic":"evcc/loadpoints/1/mode","payload":${deep}}\r`,
+      JSON.stringify({ profile: "evcc", params: { id: 1 }, action: "pause" }),
+    ].join("\n");
+    const { stdout } = await setpointd(["profile", "try", "--stdin"], { input });
+    expect(lines(stdout)).toEqual([
+      { means: { vehicleId: "A\u2028B", vehicleIdKind: "name" } },
+      { means: expect.anything() },
+      { publishes: [expect.anything()] },
+    ]);
+  });
+
   test("recorded traffic of any length is answered to its end", async () => {
     const line = JSON.stringify({
       profile: "warp",

@@ -35,7 +35,7 @@ const line = z.object(
       .nullish()
       .transform((input) => input ?? {}),
     topic: z.string({ error: "topic: a text" }).nullish(),
-    payload: z.json().optional(),
+    payload: z.unknown().optional(),
   },
   { error: NOT_JSON },
 );
