@@ -4,8 +4,8 @@ import { firstWhere } from "../core/reporting/bisect.ts";
 import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
 import { flows, upheld } from "../core/reporting/upheld.ts";
-import { type ClockTrust, clockTrust, type Stamped } from "../core/site/ownClock.ts";
-import type { ChargerMessage } from "../core/site/telemetry.ts";
+import { heardOf, type OwnClock, UNHEARD, waitingSince } from "../core/site/ownClock.ts";
+import type { ChargerMessage, Telemetry } from "../core/site/telemetry.ts";
 import {
   between,
   type ChargerId,
@@ -22,7 +22,17 @@ const MINUTE = 60_000;
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
 
-type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
+/** One message, and how things stood when it came. */
+interface Taken {
+  readonly telemetry: Telemetry;
+  readonly now: Instant;
+  readonly vehicle: VehicleId | null;
+  readonly command: Command | null;
+}
+
+const NOT_BEHIND = millis(0);
+/** A clock is known after two seconds: who says more in that time says it again. */
+const MOST_UNSURE = 20;
 
 /** What was kept of a charger, and how much of it in this minute. */
 interface Shelf {
@@ -32,8 +42,9 @@ interface Shelf {
   heardAt: Instant | null;
   /** When it was heard last while energy flowed. */
   flowedAt: Instant;
-  /** Of its last live message. */
-  stamped: Stamped | null;
+  clock: OwnClock;
+  /** What may have been kept, or is by a clock that is behind: the next words tell. */
+  unsure: readonly Taken[];
   /** When the last message was from, and what was not kept of it. */
   at: number;
   passedOver: readonly Reading[];
@@ -48,7 +59,8 @@ const freshShelf = (): Shelf => ({
   said: new Map(),
   heardAt: null,
   flowedAt: instant(0),
-  stamped: null,
+  clock: UNHEARD,
+  unsure: [],
   at: Infinity,
   passedOver: [],
   turnsAt: Infinity,
@@ -123,34 +135,42 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
   const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
     upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
 
-  /** What waited at the broker says nothing of the clock. */
-  const trusted = (shelf: Shelf, { telemetry, snapshot }: TelemetryMessage, now: Instant): ClockTrust => {
-    if (snapshot === true) return "right";
-    const stamped = { at: telemetry.at, receivedAt: now };
-    const trust = clockTrust(shelf.stamped, stamped);
-    shelf.stamped = stamped;
-    return trust;
-  };
-
-  const taken = (charger: ChargerId, message: TelemetryMessage, now: Instant) => {
-    const shelf = shelfOf(charger);
-    heardNow(shelf, now);
-    const trust = trusted(shelf, message, now);
-    // Put at the wrong time, its register would look as if it had gone back: the next message tells what this was.
-    if (trust === "unknown") return [];
-    const vehicle = vehicleAt(charger);
-    const record = depot.commands.get(charger);
-    const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
-    const command = isOut ? record.command : null;
-    const readings = readingsOf({ charger, vehicle }, message.telemetry, now, command, trust === "behind");
+  const kept = (
+    charger: ChargerId,
+    shelf: Shelf,
+    { telemetry, now, vehicle, command }: Taken,
+    behind: Millis,
+  ) => {
+    const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
     if (flows(shelf.said)) shelf.flowedAt = now;
     for (const reading of readings)
       if (reading.kind !== "setpoint" && reading.quality !== "implausible")
         shelf.said.set(reading.kind, reading);
     const at = readings[0]?.at ?? now;
-    const kept = choose(shelf, readings, at);
+    const chosen = choose(shelf, readings, at);
     shelf.turnsAt = nextTurn(vehicle, at);
-    return [...keep(shelf, kept, now), ...keep(shelf, still(charger, shelf, now), now)];
+    return [...keep(shelf, chosen, now), ...keep(shelf, still(charger, shelf, now), now)];
+  };
+
+  const heardTelemetry = (
+    charger: ChargerId,
+    { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
+    now: Instant,
+  ): readonly Reading[] => {
+    const shelf = shelfOf(charger);
+    heardNow(shelf, now);
+    const record = depot.commands.get(charger);
+    const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
+    const vehicle = vehicleAt(charger);
+    const taken = { telemetry, now, vehicle, command: isOut ? record.command : null };
+    const stamped = { at: telemetry.at, receivedAt: now };
+    if (snapshot === true)
+      return waitingSince(stamped) === null ? [] : kept(charger, shelf, taken, NOT_BEHIND);
+    const { age, clock } = heardOf(shelf.clock, stamped);
+    shelf.clock = clock;
+    const all = [...shelf.unsure, taken];
+    shelf.unsure = age === "unsure" ? all.slice(-MOST_UNSURE) : [];
+    return age === "unsure" ? [] : all.flatMap((one) => kept(charger, shelf, one, clock.behind));
   };
 
   return {
@@ -161,7 +181,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
       const shelf = shelfOf(charger);
       switch (message.kind) {
         case "telemetry":
-          return taken(charger, message, now);
+          return heardTelemetry(charger, message, now);
         case "ack":
           heardNow(shelf, now);
           return keep(shelf, still(charger, shelf, now), now);

@@ -1,10 +1,17 @@
 import { commandId, type CommandRecord, nextJudgement } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
-import { lagsAlike } from "../core/site/ownClock.ts";
+import {
+  type Age,
+  heardOf,
+  lagsAlike,
+  measuredAt,
+  type Stamped,
+  waitingSince,
+} from "../core/site/ownClock.ts";
 import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, later, millis, minutes, seconds } from "../core/units.ts";
+import { type ChargerId, type Instant, later, millis, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
@@ -21,8 +28,6 @@ const NOTHING: Heard = { changes: [], touched: [], warning: null };
 const STATE_EVERY = seconds(30);
 /** "online" said again sooner, with no "offline" between, is chatter and no return: nobody starts that fast. */
 const CHATTER = seconds(5);
-/** A clock that is further behind has no idea of the time. */
-const LONGEST_BUFFER = minutes(60);
 
 /** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
 export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
@@ -31,30 +36,38 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   const before = depot.presenceOf(charger);
   switch (message.kind) {
     case "telemetry": {
-      const telemetry = { ...before.telemetry, ...message.telemetry };
-      const voltagesAt = message.telemetry.voltagesV === undefined ? before.voltagesAt : now;
-      const currentsAt = message.telemetry.currentsA === undefined ? before.currentsAt : now;
+      const isSnapshot = message.snapshot === true;
+      const stamped = { at: message.telemetry.at, receivedAt: now };
+      const { age, clock } = isSnapshot
+        ? { age: "kept" as const, clock: before.clock }
+        : heardOf(before.clock, stamped);
+      const wasAt = isSnapshot ? waitingSince(stamped) : measuredAt(clock, stamped);
+      if (wasAt === null) return NOTHING;
+      // What is on its way for a moment is as fresh as it gets.
+      const at = age === "live" ? now : wasAt;
+      const isNewest = age === "live" || before.measuredAt === null || wasAt >= before.measuredAt;
       const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
-      const stateAt = isStateDue ? now : before.stateAt;
-      const isLive = message.snapshot !== true;
-      const stamped = isLive ? { at: message.telemetry.at, receivedAt: now } : before.stamped;
-      const heardAt = isLive ? now : before.heardAt;
       depot.presence.set(charger, {
         ...before,
-        heardAt,
-        voltagesAt,
-        currentsAt,
-        stateAt,
-        stamped,
-        telemetry,
+        heardAt: isSnapshot ? before.heardAt : now,
+        voltagesAt: newer(before.voltagesAt, message.telemetry.voltagesV, at, isNewest),
+        currentsAt: newer(before.currentsAt, message.telemetry.currentsA, at, isNewest),
+        stateAt: isStateDue ? now : before.stateAt,
+        stamped: isSnapshot ? before.stamped : stamped,
+        clock,
+        measuredAt: isNewest ? wasAt : before.measuredAt,
+        telemetry: isNewest
+          ? { ...before.telemetry, ...message.telemetry }
+          : { ...message.telemetry, ...before.telemetry },
       });
       if (isStateDue) depot.dirty.add(charger);
       const isWhole = message.picture === undefined;
-      const { touched, warning } = depot.plugs.note(charger, message.telemetry, now, isWhole);
-      const { changes, resend } =
-        !isLive || isOld(depot, charger, before, message.telemetry.at, now)
-          ? { changes: [], resend: false }
-          : judge(depot, charger, message.picture ?? message.telemetry, now);
+      const said = { ...message.telemetry, at: wasAt };
+      const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, age !== "live");
+      const isJudged = !isSnapshot && age !== "unsure" && !isOld(depot, charger, before, stamped, wasAt, age);
+      const { changes, resend } = isJudged
+        ? judge(depot, charger, message.picture ?? message.telemetry, now)
+        : { changes: [], resend: false };
       const moved = touched.map((id) => ({ charger: id, reassert: false }));
       return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
     }
@@ -85,15 +98,24 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   }
 }
 
-/**
- * Measured before the command was made, so that it tells nothing of it: a buffer that is emptied after an outage. Such
- * messages catch up; a clock that is wrong shows the same lag each time, or one that is no outage's.
- */
-function isOld(depot: Depot, charger: ChargerId, before: Presence, at: Instant, now: Instant): boolean {
+/** Measured before the command was made, so that it tells nothing of it. */
+function isOld(
+  depot: Depot,
+  charger: ChargerId,
+  before: Presence,
+  stamped: Stamped,
+  wasAt: Instant,
+  age: Age,
+): boolean {
   const record = depot.commands.get(charger);
-  const isSteady = before.stamped !== null && lagsAlike(before.stamped, { at, receivedAt: now });
-  return !isSteady && now - at <= LONGEST_BUFFER && record !== undefined && at < record.command.decidedAt;
+  if (record === undefined || wasAt >= record.command.decidedAt) return false;
+  // A clock that is behind by seconds shows the same lag each time.
+  return age !== "live" || before.stamped === null || !lagsAlike(before.stamped, stamped);
 }
+
+/** When what was told of something was so, after a message that tells it or not. */
+const newer = (before: Instant | null, told: unknown, at: Instant, isNewest: boolean): Instant | null =>
+  told === undefined || (before !== null && !isNewest) ? before : at;
 
 /** Who comes back may have forgotten what it was told, and has the time to get there once more. */
 function givesTime(depot: Depot, charger: ChargerId, now: Instant): void {

@@ -1,3 +1,4 @@
+import { UNHEARD } from "../../src/core/site/ownClock.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { Depot } from "../../src/core/depot.ts";
@@ -127,6 +128,8 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     stateAt: null,
     onlineAt: null,
     stamped: null,
+    clock: UNHEARD,
+    measuredAt: null,
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
@@ -161,6 +164,8 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       stateAt: null,
       onlineAt: null,
       stamped: null,
+      clock: UNHEARD,
+      measuredAt: null,
       telemetry,
     });
     return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
@@ -178,6 +183,8 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     stateAt: null,
     onlineAt: null,
     stamped: null,
+    clock: UNHEARD,
+    measuredAt: null,
     telemetry: null,
   });
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
@@ -200,6 +207,8 @@ test("a charger that never spoke is neither online nor offline", () => {
     stateAt: null,
     onlineAt: null,
     stamped: null,
+    clock: UNHEARD,
+    measuredAt: null,
     telemetry: null,
   });
 });

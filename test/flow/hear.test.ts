@@ -1,7 +1,8 @@
 import { virtualNow } from "../support/virtualTime.ts";
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { Depot } from "../../src/core/depot.ts";
-import { amperes, after, chargerId, minutes, vehicleId } from "../../src/core/units.ts";
+import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import { amperes, after, chargerId, instant, minutes, vehicleId } from "../../src/core/units.ts";
 import { hear } from "../../src/flow/hear.ts";
 import { aVehicle } from "../support/aCharger.ts";
 import { at } from "../support/anEvent.ts";
@@ -9,6 +10,7 @@ import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { expect, test } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
+import type { TestDepot } from "../support/testDepot.ts";
 
 test("a charger that comes back online is told what holds, once (F88)", async () => {
   const depot = await aDepot().withVehicles(2).withEvent({ start: "08:00", amperes: 10 }).running();
@@ -236,6 +238,92 @@ test("F89: what a make tells in parts is judged as a whole", async () => {
   expect(depot.audit("outcome").join("\n")).toContain(
     "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
   );
+});
+
+const DAY = 86_400_000;
+
+/** What a charger measured so many ms ago, and says only now. */
+const late = (
+  depot: TestDepot,
+  charger: string,
+  ago: number,
+  telemetry: Omit<Telemetry, "at">,
+  snapshot = false,
+) =>
+  depot.hears({
+    kind: "telemetry",
+    charger: chargerId(charger),
+    telemetry: { at: instant(virtualNow() - ago), ...telemetry },
+    ...(snapshot ? { snapshot } : {}),
+  });
+
+test.each([
+  ["waited at the broker for five days", 5 * DAY, true],
+  ["waited at the broker for longer than anything is kept", 8 * DAY, true],
+  ["was kept for an hour", DAY / 24, false],
+])(
+  "phases and voltages that a charger measured long ago are not those of now: it %s",
+  async (_, ago, waited) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01", { phases: 3 })
+      .equippedWith({ takesWatts: false })
+      .withEvent({ start: "08:00", minutes: 60, kilowatts: 11.04 })
+      .running();
+    await depot.until("07:59:50");
+    await late(depot, "bay-01", ago, { currentsA: [16, 0, 0] }, waited);
+    await depot.until("08:01");
+    expect(depot.commands()).toEqual(["bay-01 16 A"]);
+  },
+);
+
+test("a buffer that is emptied after the first live word moves no vehicle", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withCharger("bay-01")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10, vehicles: ["v1"] })
+    .running();
+  await depot.until("08:10");
+  await late(depot, "bay-01", 0, { state: "charging", vehicle: "v1" });
+  await late(depot, "bay-01", 3_600_000, { state: "charging", vehicle: "v2" });
+  await late(depot, "bay-01", 3_000_000, { state: "unplugged", vehicle: null });
+  await late(depot, "bay-01", 10, { state: "charging", vehicle: "v1" });
+  await depot.passes(5_000);
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a word that waited at the broker for longer than anything is kept says nothing of who is where", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("07:50");
+  await late(depot, "bay-02", 0, { state: "charging", vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.restart();
+  depot.forget();
+  await late(depot, "bay-01", 8 * DAY, { state: "charging", vehicle: "v1" }, true);
+  await depot.until("08:20");
+  expect(depot.commands().filter((words) => !words.startsWith("bay-02"))).toEqual([]);
+});
+
+test("a charger whose clock is days behind gets the vehicle of one that went dark", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await late(depot, "bay-01", 0, { state: "charging", vehicle: "v1" });
+  await depot.until("08:20");
+  for (let word = 0; word < 8; word += 1) {
+    await late(depot, "bay-02", 2 * DAY, { state: "charging", vehicle: "v1" });
+    await depot.passes(30_000);
+  }
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A", "bay-01 release"]);
 });
 
 test("one that says it is there each second is told once, and then as often as anyone", async () => {

@@ -1,8 +1,16 @@
 import type { Command } from "../control/command.ts";
 import type { Desired } from "../control/setpoint.ts";
-import { believedAt } from "../site/ownClock.ts";
+import { measuredAt, type Stamped } from "../site/ownClock.ts";
 import type { ChargerState, Telemetry } from "../site/telemetry.ts";
-import { type ChargerId, type EventId, type Instant, minutes, type VehicleId } from "../units.ts";
+import {
+  type ChargerId,
+  type EventId,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  type VehicleId,
+} from "../units.ts";
 
 /**
  * `power` W; `energy` Wh, the charger's lifetime register; `current` A of the phase that carries most, as an event
@@ -20,7 +28,7 @@ interface Stamp {
   readonly quality: ReadingQuality;
 }
 
-/** `received`: the charger's clock is wrong, so `at` is the receipt. `implausible`: kept, never counted. */
+/** `received`: the charger's clock is wrong, so `at` goes by the receipt. `implausible`: kept, never counted. */
 type ReadingQuality = "good" | "received" | "implausible";
 
 export interface Measured extends Stamp {
@@ -55,17 +63,17 @@ interface Seat {
 
 /**
  * What one message from a charger says of power, energy, current, voltage, charge, state and limit, and what the
- * charger was told to do when it came (null: nothing by us). `isBehind`: its clock is, so that the receipt counts.
+ * charger was told to do when it came (null: nothing by us). `behind`: so far is its clock.
  */
 export function readingsOf(
   { charger, vehicle }: Seat,
   telemetry: Telemetry,
   receivedAt: Instant,
   command: Command | null,
-  isBehind = false,
+  behind: Millis = millis(0),
 ): readonly Reading[] {
   const { powerW, energyWh, currentsA = [], voltagesV = [], soc, limitA, state } = telemetry;
-  const { at, quality } = timeOf(telemetry.at, receivedAt, isBehind);
+  const { at, quality } = timeOf({ at: telemetry.at, receivedAt }, behind);
   const stamp = { charger, vehicle, at, receivedAt };
   const live = voltagesV.filter((volts) => volts > 0);
   const values: readonly (readonly [MeasuredKind, number | undefined])[] = [
@@ -109,14 +117,9 @@ export const toldBy = ({ charger, vehicle, desired, until, event }: Command, at:
   event,
 });
 
-function timeOf(
-  at: Instant,
-  receivedAt: Instant,
-  isBehind: boolean,
-): { at: Instant; quality: "good" | "received" } {
-  const measuredAt = isBehind ? receivedAt : believedAt({ at, receivedAt });
-  const isCorrected = isBehind || at > receivedAt + MOST_AHEAD || measuredAt > at;
-  return { at: measuredAt, quality: isCorrected ? "received" : "good" };
+function timeOf(stamped: Stamped, behind: Millis): { at: Instant; quality: "good" | "received" } {
+  const isWrong = behind > 0 || stamped.at > stamped.receivedAt + MOST_AHEAD;
+  return { at: measuredAt({ behind }, stamped), quality: isWrong ? "received" : "good" };
 }
 
 /** Beyond this a number is none, whatever it measures. */

@@ -1,4 +1,4 @@
-import { earlier, type Instant, millis, minutes } from "../units.ts";
+import { earlier, type Instant, instant, type Millis, millis, minutes, seconds } from "../units.ts";
 
 /** When a charger says that something was so, and when that came. */
 export interface Stamped {
@@ -6,36 +6,56 @@ export interface Stamped {
   readonly receivedAt: Instant;
 }
 
-/** A clock that is behind by less is not told from a measurement that took its time on the way. */
-const NOTABLE = minutes(1);
-/** A charger may keep readings while it is cut off, but not for longer. */
-const MOST_BEHIND = minutes(7 * 24 * 60);
-/** Lags of one clock differ by less than this, whatever the network does. */
-const STEADY = millis(500);
-/** Of one that is known to be late they may differ by this part of the time between two messages as well. */
-const PART = 1 / 5;
-
-/** Whether the time that a charger names is worth believing; of the first word that is late nobody knows. */
-export type ClockTrust = "right" | "behind" | "unknown";
-
-/**
- * Of a live message, by the one before it (null: there was none). What was kept while the charger was cut off catches
- * up, message by message; a clock that is behind lags alike each time, or was set back.
- */
-export function clockTrust(before: Stamped | null, next: Stamped): ClockTrust {
-  if (next.receivedAt - next.at <= NOTABLE) return "right";
-  if (isBeyondAnyBuffer(next)) return "behind";
-  if (before === null) return "unknown";
-  const slack = Math.max(STEADY, (next.receivedAt - before.receivedAt) * PART);
-  return next.at < before.at || lagsAlike(before, next, slack) ? "behind" : "right";
+/** What is known of a charger's clock by what it said so far. */
+export interface OwnClock {
+  /** How far it is behind; 0: not so far that it could be told from a measurement that took its time on the way. */
+  readonly behind: Millis;
+  /** A word that was late all the same: it was kept, or the clock was set back. Null: none since one was on time. */
+  readonly late: Stamped | null;
 }
 
+/** Of a charger that has said nothing yet. */
+export const UNHEARD: OwnClock = { behind: millis(0), late: null };
+
+/** `live`: it is how things are. `kept`: how they were. `unsure`: the next words tell which of the two. */
+export type Age = "live" | "kept" | "unsure";
+
+/** A word that is late by less may have taken its time on the way. */
+const NOTABLE = minutes(1);
+/** A charger may keep what it measures while it is cut off, but not for longer. */
+const LONGEST_KEPT = minutes(7 * 24 * 60);
+/** Words of one clock are late alike to so much, whatever the network does; some clocks have whole seconds only. */
+const ALIKE = seconds(1.5);
+/** Two words that are late alike show it only when they came so far apart: kept ones come all at once. */
+const APART = seconds(2);
+/** A right clock, whatever the network does. */
+const STEADY = millis(500);
+
+/**
+ * What a live message is worth. What was kept while the charger was cut off catches up, word by word; a clock that is
+ * behind is late alike each time. `clock` is as `measuredAt` wants it for this word.
+ */
+export function heardOf(clock: OwnClock, word: Stamped): { readonly age: Age; readonly clock: OwnClock } {
+  const lag = millis(word.receivedAt - word.at);
+  if (lag <= NOTABLE) return { age: "live", clock: UNHEARD };
+  const isBehind = { age: "live", clock: { behind: lag, late: null } } as const;
+  if (lag > LONGEST_KEPT) return isBehind;
+  const { behind, late } = clock;
+  if (lag - behind <= NOTABLE)
+    return { age: "live", clock: { behind: millis(Math.min(behind, lag)), late: null } };
+  if (late === null) return { age: "unsure", clock: { behind, late: word } };
+  if (!lagsAlike(late, word, ALIKE)) return { age: "kept", clock: { behind, late: word } };
+  return word.receivedAt - late.receivedAt < APART ? { age: "unsure", clock } : isBehind;
+}
+
+/** By our clock; nothing is measured after it was received. */
+export const measuredAt = ({ behind }: Pick<OwnClock, "behind">, { at, receivedAt }: Stamped): Instant =>
+  earlier(instant(at + behind), receivedAt);
+
+/** Of what waited at the broker only its own time tells the age: null where that cannot be. */
+export const waitingSince = ({ at, receivedAt }: Stamped): Instant | null =>
+  at > receivedAt + NOTABLE || at < receivedAt - LONGEST_KEPT ? null : earlier(at, receivedAt);
+
 /** Whether the same clock, right or wrong, spoke twice without anything being kept in between. */
-export const lagsAlike = (before: Stamped, next: Stamped, slack: number = STEADY): boolean =>
+export const lagsAlike = (before: Stamped, next: Stamped, slack: Millis = STEADY): boolean =>
   Math.abs(next.receivedAt - before.receivedAt - (next.at - before.at)) <= slack;
-
-/** Nothing is so after it was received, and nothing is kept for longer than a charger is cut off. */
-export const believedAt = (word: Stamped): Instant =>
-  isBeyondAnyBuffer(word) ? word.receivedAt : earlier(word.at, word.receivedAt);
-
-const isBeyondAnyBuffer = ({ at, receivedAt }: Stamped): boolean => at < receivedAt - MOST_BEHIND;

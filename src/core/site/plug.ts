@@ -8,7 +8,6 @@ import {
   type VehicleId,
   vehicleId,
 } from "../units.ts";
-import { believedAt } from "./ownClock.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { Vehicle } from "./vehicle.ts";
 
@@ -67,6 +66,8 @@ export class Plugs {
   readonly #claims = new Map<ChargerId, Known | Stranger>();
   /** The claim on a vehicle that counts. */
   readonly #seat = new Map<VehicleId, Known>();
+  /** When each charger's last word of who is there was so. */
+  readonly #saidAt = new Map<ChargerId, Instant>();
   /** When each charger first spoke in this run. */
   readonly #heardSince = new Map<ChargerId, Instant>();
 
@@ -81,13 +82,21 @@ export class Plugs {
     }
   }
 
-  /** Takes in one telemetry message. `isWhole`: it tells all that the charger has to tell. */
-  note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true): Noted {
+  /**
+   * Takes in one telemetry message, its time by our clock. `isWhole`: it tells all that the charger has to tell.
+   * `isLate`: it tells how things were, so that it counts only where nothing newer was said.
+   */
+  note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true, isLate = false): Noted {
     const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
     this.#heardSince.set(charger, heardSince);
     const before = this.#claims.get(charger);
-    const said = believedAt({ at: telemetry.at, receivedAt: now });
+    const said = earlier(telemetry.at, now);
     let word = this.#wordOf(telemetry);
+    if (word !== undefined) {
+      const lastSaid = this.#saidAt.get(charger) ?? said;
+      if (isLate && said < lastSaid) return NOTHING_NEW;
+      this.#saidAt.set(charger, said);
+    }
     if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
       if (!isWhole && now < after(heardSince, HESITATION)) return NOTHING_NEW;
       word = "nobody";

@@ -1,5 +1,5 @@
 import type { Instant } from "../units.ts";
-import type { Stamped } from "./ownClock.ts";
+import { type OwnClock, type Stamped, UNHEARD } from "./ownClock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What a charger last said. */
@@ -7,9 +7,9 @@ export interface Presence {
   /** Null: it never said. */
   readonly online: boolean | null;
   readonly heardAt: Instant | null;
-  /** When it last told its voltages; null: never. */
+  /** When the voltages were that it told last; null: it never told any. */
   readonly voltagesAt: Instant | null;
-  /** When it last told its currents; null: never. */
+  /** When the currents were that it told last; null: it never told any. */
   readonly currentsAt: Instant | null;
   /** When its telemetry last had its published state renewed; null: never. */
   readonly stateAt: Instant | null;
@@ -17,6 +17,9 @@ export interface Presence {
   readonly onlineAt: Instant | null;
   /** Of its last live telemetry; null: it told none. */
   readonly stamped: Stamped | null;
+  readonly clock: OwnClock;
+  /** When the newest telemetry was measured; null: it told none. */
+  readonly measuredAt: Instant | null;
   /** All members it ever told, the newest of each. */
   readonly telemetry: Telemetry | null;
 }
@@ -30,5 +33,7 @@ export const ABSENT: Presence = {
   stateAt: null,
   onlineAt: null,
   stamped: null,
+  clock: UNHEARD,
+  measuredAt: null,
   telemetry: null,
 };

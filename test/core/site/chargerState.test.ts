@@ -1,3 +1,4 @@
+import { UNHEARD } from "../../../src/core/site/ownClock.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/core/control/command.ts";
 import { verdict } from "../../../src/core/control/verdict.ts";
@@ -14,6 +15,8 @@ const SILENT = {
   stateAt: null,
   onlineAt: null,
   stamped: null,
+  clock: UNHEARD,
+  measuredAt: null,
   telemetry: null,
 };
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
@@ -94,6 +97,8 @@ test("what is asked, what is allowed and what is measured are three different nu
         stateAt: null,
         onlineAt: null,
         stamped: null,
+        clock: UNHEARD,
+        measuredAt: null,
         telemetry,
       },
       null,

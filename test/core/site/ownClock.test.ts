@@ -1,9 +1,18 @@
 import { describe, expect, test } from "vitest";
 
-import { believedAt, clockTrust, lagsAlike, type Stamped } from "../../../src/core/site/ownClock.ts";
+import {
+  heardOf,
+  lagsAlike,
+  measuredAt,
+  type OwnClock,
+  type Stamped,
+  UNHEARD,
+  waitingSince,
+} from "../../../src/core/site/ownClock.ts";
 import { instant } from "../../../src/core/units.ts";
 
 const NOON = Date.UTC(2026, 10, 22, 12);
+const WEEK = 7 * 24 * 3600;
 
 /** Received so many seconds after noon, measured so many seconds before that. */
 const stamped = (receivedAt: number, lag: number): Stamped => ({
@@ -11,45 +20,92 @@ const stamped = (receivedAt: number, lag: number): Stamped => ({
   receivedAt: instant(NOON + receivedAt * 1000),
 });
 
-/** What is made of each message of a charger, given as [received, lag] in seconds. */
-function trusts(...messages: readonly (readonly [number, number])[]): readonly string[] {
-  const said = messages.map(([receivedAt, lag]) => stamped(receivedAt, lag));
-  return said.map((next, index) => clockTrust(said[index - 1] ?? null, next));
+/** What is made of each message of a charger, given as [received, lag] in seconds; the moment in seconds after noon. */
+function heard(...messages: readonly (readonly [number, number])[]): readonly string[] {
+  let clock: OwnClock = UNHEARD;
+  return messages.map(([receivedAt, lag]) => {
+    const word = stamped(receivedAt, lag);
+    const { age, clock: next } = heardOf(clock, word);
+    clock = next;
+    return `${age} ${(measuredAt(clock, word) - NOON) / 1000}`;
+  });
 }
 
-describe("whether the time that a charger names is believed", () => {
-  test("what is a minute late at most, or ahead, needs no second word", () => {
-    expect(trusts([0, 0], [10, 60], [20, -300])).toEqual(["right", "right", "right"]);
+describe("what a message of a charger is worth", () => {
+  test("who is a minute late at most has taken its time on the way, who is ahead speaks of now", () => {
+    expect(heard([0, 0], [10, 60], [20, -300])).toEqual(["live 0", "live -50", "live 20"]);
   });
 
-  test("a clock that is behind by minutes lags alike each time, but for the network", () => {
-    expect(trusts([0, 300], [10, 300], [20, 301.9], [320, 270], [330, 270])).toEqual([
-      "unknown",
-      "behind",
-      "behind",
-      "behind",
-      "behind",
+  test("a clock that is behind is late alike each time, and is put right by that", () => {
+    expect(heard([0, 300], [10, 301], [20, 301], [320, 299], [400, 310])).toEqual([
+      "unsure -300",
+      "live 10",
+      "live 20",
+      "live 320",
+      "live 389",
     ]);
   });
 
-  test("a buffer that is emptied catches up, whether at once or over seconds", () => {
-    expect(trusts([0, 0], [600, 590], [600.01, 580.01], [602, 572], [610, 0])).toEqual(
-      Array(5).fill("right"),
-    );
+  test("whole seconds that come close together tell nothing yet", () => {
+    expect(heard([0, 180.9], [0.2, 180.1], [10.1, 180.1])).toEqual([
+      "unsure -180.9",
+      "unsure -179.9",
+      "live 10.1",
+    ]);
   });
 
-  test("a clock that is set back is behind at once, one that is set right is right at once", () => {
-    expect(trusts([0, 0], [10, 300], [20, 300], [30, 0])).toEqual(["right", "behind", "behind", "right"]);
+  test("what was kept while a charger was cut off catches up, and is of when it says", () => {
+    const kept = ["unsure 10", "kept 20.01", "kept 30"];
+    expect(heard([0, 0], [600, 590], [600.01, 580], [602, 572], [610, 0])).toEqual([
+      "live 0",
+      ...kept,
+      "live 610",
+    ]);
+  });
+
+  test("kept words between live ones take nothing from a clock that is right", () => {
+    const ages = heard(
+      [0, 0],
+      [600, 0],
+      [600.1, 590],
+      [600.2, 0],
+      [600.3, 580],
+      [610, 0],
+      [620, 230],
+      [630, 0],
+    );
+    expect(ages.map((words) => words.split(" ")[0])).toEqual([
+      "live",
+      "live",
+      "unsure",
+      "live",
+      "unsure",
+      "live",
+      "unsure",
+      "live",
+    ]);
+  });
+
+  test("a clock that is behind keeps words too, and one that is set right is believed at once", () => {
+    expect(heard([0, 300], [10, 300], [700, 980], [700, 970], [710, 300], [720, 0])).toEqual([
+      "unsure -300",
+      "live 10",
+      "unsure 20",
+      "kept 30",
+      "live 710",
+      "live 720",
+    ]);
   });
 
   test("who names a time of a week ago has no idea of it", () => {
-    const week = 7 * 24 * 3600;
-    expect(trusts([0, week + 1])).toEqual(["behind"]);
-    expect(trusts([0, week])).toEqual(["unknown"]);
-    expect(believedAt(stamped(0, week))).toBe(stamped(0, week).at);
-    expect(believedAt(stamped(0, week + 1))).toBe(NOON);
-    expect(believedAt(stamped(0, -5))).toBe(NOON);
+    expect(heard([0, WEEK + 1], [10, WEEK + 1])).toEqual(["live 0", "live 10"]);
+    expect(heard([0, WEEK])).toEqual([`unsure ${-WEEK}`]);
   });
+});
+
+test("what waited at the broker is as old as it says, and worth nothing where that cannot be", () => {
+  const ages = [stamped(0, 3600), stamped(0, -60), stamped(0, -61), stamped(0, WEEK), stamped(0, WEEK + 1)];
+  expect(ages.map(waitingSince)).toEqual([NOON - 3_600_000, NOON, null, NOON - WEEK * 1000, null]);
 });
 
 test("two lags of half a second's difference are the same clock's", () => {

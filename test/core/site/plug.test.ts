@@ -274,11 +274,23 @@ test("a message that is older than the newest report of another charger does not
   expect([site.at(bay1).kind, site.where(free)]).toEqual(["nobody", bay2]);
 });
 
-test("a clock that is absurd counts as the receipt, ahead or behind", () => {
+test("a clock that is ahead counts as the receipt", () => {
   const site = plugs();
   late(site, bay1, "09:00", "05:00");
-  site.note(bay3, says({ vehicle: "veh-9" }, instant(0)), at("05:01"));
+  late(site, bay3, "08:00", "05:01");
   expect(site.where(free)).toBe(bay3);
+});
+
+test("what a charger kept counts only where it said nothing newer", () => {
+  const site = plugs();
+  const kept = (more: Omit<Telemetry, "at">, moment: string) =>
+    site.note(bay3, says(more, at(moment)), at("05:00"), true, true);
+  kept({ vehicle: "veh-1" }, "04:00");
+  expect(site.at(bay3)).toMatchObject({ vehicle: "veh-1" });
+  note(site, bay3, { vehicle: "veh-9" });
+  kept({ vehicle: "veh-1" }, "04:30");
+  kept({ state: "unplugged" }, "04:40");
+  expect(site.at(bay3)).toMatchObject({ vehicle: "veh-9" });
 });
 
 test("a charger that goes on claiming a vehicle wins it back from one that does not", () => {
