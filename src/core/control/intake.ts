@@ -41,11 +41,16 @@ export function intake(known: KnownEvent | undefined, notice: EventNotice, arriv
     case "deleted":
       return withdraw(known, notice, arrival);
     case "gone":
-      return known?.kind === "live"
-        ? withdraw(known, { id: notice.id, revision: null }, arrival)
-        : unchanged("repeat", known);
+      if (known?.kind !== "live") return unchanged("repeat", known);
+      return isNewsSince(known, arrival)
+        ? unchanged("stale", known)
+        : withdraw(known, { id: notice.id, revision: null }, arrival);
   }
 }
+
+/** What a fetch found missing has come by itself since it was asked for. */
+const isNewsSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Arrival): boolean =>
+  askedAt < receivedAt && receivedAt <= at;
 
 function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival): Intake {
   if (known.kind === "withdrawn") {

@@ -25,6 +25,15 @@ const deleted = (revision: string | null = null) =>
 const gone = { kind: "gone", id: eventId("EV-7731") } as const;
 const rev = (revision: string, name = "Evening peak") => anEvent({ revision: at(revision), name });
 
+test("a fetch that was asked for before an event came by itself does not withdraw it", () => {
+  const known = live(rev("04:00"), { receivedAt: at("04:10"), source: "webhook" });
+  const missing = (askedAt: string, when = "04:11") =>
+    intake(known, gone, { source: "fetch", at: at(when), askedAt: at(askedAt) }).outcome;
+  expect([missing("04:09"), missing("04:10")]).toEqual(["stale", "withdrawn"]);
+  // The clock was set back since.
+  expect(missing("03:00", "03:01")).toBe("withdrawn");
+});
+
 test("an event that was never heard of is new", () => {
   const { outcome, known, warning, ask } = take(undefined, rev("04:00"));
   expect([outcome, warning, ask]).toEqual(["new", null, false]);
