@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { minutes, seconds } from "../../src/core/units.ts";
 import { aDepot } from "../support/aDepot.ts";
+import type { TestDepot } from "../support/testDepot.ts";
 
 const switchable = () =>
   aDepot()
@@ -19,10 +20,10 @@ test("too little for three phases: paused at once, switched, charging on one, ba
     "08:00:00.000 bay-01 11000 W",
     "08:10:00.000 bay-01 pause",
     "08:10:10.005 bay-01 pause on 1 phase",
-    "08:11:10.005 bay-01 10 A on 1 phase",
+    "08:11:10.010 bay-01 10 A on 1 phase",
     "08:40:00.000 bay-01 pause on 1 phase",
     "08:40:10.005 bay-01 pause on 3 phases",
-    "08:41:10.005 bay-01 11000 W on 3 phases",
+    "08:41:10.010 bay-01 11000 W on 3 phases",
     "09:00:00.000 bay-01 release",
   ]);
   expect(depot.audit("decision")).toEqual([
@@ -48,6 +49,47 @@ test("a restart in the middle of a switch goes on where it was", async () => {
   await depot.restart();
   await depot.until("08:12");
   expect(depot.timedCommands().map(untimed)).toEqual(["bay-01 10 A on 1 phase"]);
+});
+
+test.each([
+  [
+    "broker",
+    async (depot: TestDepot) => depot.brokerGoes(),
+    async (depot: TestDepot) => depot.brokerReturns(),
+  ],
+  [
+    "charger",
+    (depot: TestDepot) => depot.online("bay-01", false),
+    (depot: TestDepot) => depot.online("bay-01", true),
+  ],
+])(
+  "a switch that waits for the %s is still to come, and its dead time after it",
+  async (_, goes, returns) => {
+    const depot = await switchable().running();
+    await depot.until("08:10:05");
+    await goes(depot);
+    await depot.until("08:12:30");
+    depot.forget();
+    await returns(depot);
+    await depot.until("08:15");
+    const [[first = ""] = [], levels] = [
+      depot.timedCommands().filter((words) => words.endsWith("pause on 1 phase")),
+      depot.timedCommands().filter((words) => words.endsWith("10 A on 1 phase")),
+    ].map((words) => words.map((each) => each.slice(0, 8)));
+    expect(first).toMatch(/^08:12:3/);
+    expect(levels).toEqual([first.replace("08:12", "08:13")]);
+  },
+);
+
+test("a switch that waits for the broker over a restart is still to come", async () => {
+  const depot = await switchable().running();
+  await depot.until("08:10:05");
+  depot.brokerGoes();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.restart();
+  await depot.until("08:13");
+  expect(depot.timedCommands().map(untimed)).toEqual(["bay-01 pause on 1 phase", "bay-01 10 A on 1 phase"]);
 });
 
 test("a release by hand is at once, and gives all phases back in its own words", async () => {

@@ -76,6 +76,12 @@ export interface CommandRecord {
 export const reallySent = (record: CommandRecord): CommandRecord | null =>
   record.progress === "observed" ? (record.standing ?? null) : record;
 
+/** What a charger stands under at most after this command: one that never left changed nothing. */
+export const toldBy = (
+  { command, sentAt, failures, replaces }: CommandRecord,
+  isInFlight: boolean,
+): Desired | null => (sentAt === null && failures === 0 && !isInFlight ? replaces : command.desired);
+
 /** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */
 export function isLimiting(record: CommandRecord): boolean {
   const sent = reallySent(record);

@@ -50,7 +50,7 @@ export function phased(verdict: Verdict, last: CommandRecord | undefined, now: I
     const switched = { count: best, since: now, chargingSince: null };
     return to(paused(switched), limits, after(now, phaseSwitching.deadTime));
   }
-  const deadUntil = after((told ?? NEVER).since, phaseSwitching.deadTime);
+  const deadUntil = after(switchedAt(told ?? NEVER, last, now), phaseSwitching.deadTime);
   if (deadUntil > now && here.desired.kind !== "pause")
     return to(paused(told), [...here.limits, pausedFor(count)], deadUntil);
   const waits: readonly Limit[] =
@@ -92,6 +92,16 @@ function toldBefore(
   if (told === null) return null;
   const [since, chargingSince] = [past(told.since, now), told.chargingSince && past(told.chargingSince, now)];
   return told.count === ALL && after(since, every) <= now ? null : { ...told, since, chargingSince };
+}
+
+/** The dead time counts from when the switch went out; one that has not yet is still to come. */
+function switchedAt({ since }: SwitchedTo, last: CommandRecord | undefined, now: Instant): Instant {
+  const isSwitch =
+    last !== undefined &&
+    last.progress !== "observed" &&
+    last.command.desired.kind === "pause" &&
+    switchedIn(last.command.desired)?.since === last.command.decidedAt;
+  return isSwitch ? past(last.sentAt ?? now, now) : since;
 }
 
 /** A release gives all phases back, which is a switch too. */

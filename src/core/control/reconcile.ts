@@ -1,6 +1,6 @@
 import { after, earlier, type EventId, type Instant, type VehicleId } from "../units.ts";
 import { type Cause, type Command, type CommandRecord, isRetried } from "./command.ts";
-import { limit, wattsPerAmpere } from "./limits.ts";
+import { asSwitched, limit, wattsPerAmpere } from "./limits.ts";
 import { type Held, heldBy, type Pace } from "./pace.ts";
 import { type Desired, switchedIn } from "./setpoint.ts";
 import type { Verdict } from "./verdict.ts";
@@ -115,7 +115,9 @@ function wantedOf(
   const { atEnd } = charger;
   // What was configured for the end is for the vehicle that the event was for; a charger it has left is released.
   if (!stayed || atEnd.kind === "release") return { ...ended, desired: { kind: "release" }, cause: "ended" };
-  const atRest: Desired = atEnd.kind === "pause" ? atEnd : limit(atEnd, charger, vehicle).desired;
+  // It stays on the phases that it has.
+  const here = asSwitched(charger, last.command.desired);
+  const atRest: Desired = atEnd.kind === "pause" ? atEnd : limit(atEnd, here, vehicle).desired;
   return { ...ended, desired: atRest, cause: "ended" };
 }
 
@@ -127,7 +129,7 @@ function standing(
   { charger: { refresh, refreshesRelease } }: Verdict,
   { now, reassert }: Situation,
 ): Step & { kind: "again" | "nothing" } {
-  const { command, progress, sentAt, sends, judgeAt } = last;
+  const { command, progress, sentAt, sends, failures, judgeAt } = last;
   if (progress === "observed") return { kind: "nothing", lookAt: null };
   const isRelease = command.desired.kind === "release" && !refreshesRelease;
   if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
@@ -135,7 +137,7 @@ function standing(
   // Nothing holds any more: who has taken its release need not hear of it at once because someone came back.
   const missed = reassert && !(isRelease && progress === "accepted");
   // Sent but still planned: its outcome could not be recorded, which is no reason to repeat it at once.
-  if (missed || sentAt === null) return AGAIN;
+  if (missed || sentAt === null || failures > 0) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
   // Where every write wears it, what it was told stands without being repeated, unless it did not take it.
   const due = refresh === null ? (isRetried(last, refresh) ? judgeAt : null) : after(sentAt, refresh);
