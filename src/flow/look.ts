@@ -1,16 +1,17 @@
 import type { AuditEntry, Json } from "../core/audit.ts";
-import { type Command, commandId, type CommandRecord, reallySent } from "../core/control/command.ts";
+import { type Command, commandId, type CommandRecord, reallySent, toldBy } from "../core/control/command.ts";
 import { phased } from "../core/control/phases.ts";
 import { type Decision, reconcile } from "../core/control/reconcile.ts";
 import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../core/control/setpoint.ts";
 import type { Verdict } from "../core/control/verdict.ts";
+import { openUntil } from "../core/control/hold.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { reasonOf } from "../core/reason.ts";
 import { type ChargerId, type Instant, instant, later } from "../core/units.ts";
 import { weigh } from "./advance.ts";
 import { lookedFor } from "./lend.ts";
-import { inTurn, noteHeld, paceOf } from "./pace.ts";
+import { inTurn, noteHeld, paceOf, stepAside } from "./pace.ts";
 import type { Touch } from "./ports.ts";
 
 export interface Looked {
@@ -31,7 +32,10 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     weigh(depot, id, now);
     const lent = lookedFor(depot, charger, now);
     changes.push(...lent.changes);
-    if (lent.away) continue;
+    if (lent.away) {
+      stepAside(depot, id, now);
+      continue;
+    }
     const last = depot.commands.get(id);
     const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
     if (lookAt !== null) depot.wake(id, lookAt);
@@ -67,7 +71,7 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
   const last = depot.commands.get(id);
-  const replaces = last?.command.desired ?? null;
+  const replaces = last === undefined ? null : toldBy(last, depot.inFlight.has(id));
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...depot.nextId(), charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe";
@@ -167,7 +171,14 @@ export const listens = (depot: Depot, charger: ChargerId): boolean =>
 /** A hold lasts as long as its events hold: one that was made longer is held longer. */
 function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);
-  if (hold === undefined || now < hold.until) return [];
+  if (hold === undefined) return [];
+  const open = hold.events.map((event) => openUntil(depot.known.get(event), now)).filter((at) => at !== null);
+  if (open.length === 0) {
+    depot.holds.delete(charger);
+    return [{ kind: "holdEnded", charger }];
+  }
+  depot.wake(charger, open.reduce(later));
+  if (now < hold.until) return [];
   const occupant = depot.plugs.at(charger);
   const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
   const until = Math.max(

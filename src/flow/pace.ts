@@ -39,8 +39,19 @@ export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instan
   }
   if (step.kind === "decide" && before !== undefined)
     ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
-  const next = ramp.leave(id);
-  if (next !== null) depot.wake(next, later(ramp.turnOf(next, now), now));
+  leaveLine(depot, id, now);
+}
+
+/** Nothing of this charger has to wait: who is behind it in line goes on. */
+export function stepAside(depot: Depot, id: ChargerId, now: Instant): void {
+  depot.held.delete(id);
+  leaveLine(depot, id, now);
+}
+
+function leaveLine(depot: Depot, id: ChargerId, now: Instant): void {
+  const { ramp } = depot;
+  const next = ramp?.leave(id) ?? null;
+  if (ramp !== null && next !== null) depot.wake(next, later(ramp.turnOf(next, now), now));
 }
 
 function hold(depot: Depot, id: ChargerId, held: Held): void {

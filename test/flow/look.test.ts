@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { minutes, seconds } from "../../src/core/units.ts";
 import { aDepot } from "../support/aDepot.ts";
 
 test("the event of higher priority wins, and the other resumes when it ends (F54)", async () => {
@@ -185,4 +186,79 @@ test("a charger freed by hand stays free when its event is made longer", async (
   await depot.deliver({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10, revision: 1 });
   await depot.until("11:00");
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("a hold ends with the events that it was for: one that comes again under the same id applies", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 600, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.free("bay-01");
+  await depot.until("08:30");
+  await depot.withdraw("EV-1");
+  await depot.until("09:30");
+  await depot.deliver({ id: "EV-1", start: "12:30", minutes: 60, amperes: 12, revision: 9 });
+  await depot.until("14:00");
+  expect(depot.timedCommands().slice(2)).toEqual(["12:30:00.000 bay-01 12 A", "13:30:00.000 bay-01 release"]);
+});
+
+test("a fetch that was on its way when an event came does not withdraw it", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.partner.events.delete("EV-1");
+  depot.partner.takesMs = 3_000;
+  while (!depot.partner.asked.some((what) => what.includes("EV-1"))) await depot.passes(500);
+  await depot.deliver({ start: "08:00", minutes: 120, amperes: 12, revision: 5 });
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 12 A"]);
+});
+
+test("who wanted a charger told again, and could not, tries again also where each write wears", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.online("bay-01", false);
+  depot.floor.publishing("bay-01", "fails");
+  await depot.online("bay-01", true);
+  await depot.passes(500);
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:12");
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("a level for the end is for the phases that a charger has been switched to", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withControl({ atEnd: { power: 11 } })
+    .equippedWith({
+      takesWatts: false,
+      phaseSwitching: { every: minutes(15), settle: seconds(10), deadTime: seconds(60) },
+    })
+    .withEvent({ start: "08:00", minutes: 60, kilowatts: 2.3 })
+    .running();
+  await depot.until("09:01");
+  expect(depot.commands().at(-1)).toBe("bay-01 32 A on 1 phase");
+});
+
+test("a release is held against what a charger was really told before it", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "09:00", minutes: 60, amperes: 20 })
+    .running();
+  await depot.until("08:50");
+  await depot.online("bay-01", false);
+  await depot.until("10:05");
+  await depot.online("bay-01", true);
+  await depot.passes(35_000);
+  await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
+  expect(depot.audit("outcome").at(-1)).toContain("not followed: released, reports a limit of 10 A");
 });

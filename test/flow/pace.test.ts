@@ -154,3 +154,16 @@ test("a level that has to be made longer before a release is made longer once", 
     "08:05:00.000 bay-01 release",
   ]);
 });
+
+test("a charger that commissioning takes out of the line holds nobody up behind it", async () => {
+  const depot = await aDepot()
+    .withVehicles(4)
+    .withControl({ releaseRamp: { current: 22 } })
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("09:00:01");
+  depot.lends("bay-02");
+  await depot.until("09:10");
+  const released = depot.commands().filter((words) => words.endsWith("release"));
+  expect(released).toEqual(["bay-01 release", "bay-03 release", "bay-04 release"]);
+});

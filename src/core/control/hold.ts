@@ -1,4 +1,6 @@
-import type { ChargerId, EventId, Instant } from "../units.ts";
+import { after, type ChargerId, type EventId, type Instant, instant } from "../units.ts";
+import { LONGEST_TAIL } from "./intake.ts";
+import type { KnownEvent } from "./known.ts";
 
 /** An operator freed a charger from the events that then held it; later events still apply. */
 export interface Hold {
@@ -7,4 +9,19 @@ export interface Hold {
   readonly since: Instant;
   /** The latest end of those events' windows on this charger. */
   readonly until: Instant;
+}
+
+/**
+ * Until when at most what an event has asked for by now may hold somewhere, the spread of an unplanned end included;
+ * null: nowhere any more. What it may ask for later is another matter.
+ */
+export function openUntil(known: KnownEvent | undefined, now: Instant): Instant | null {
+  if (known === undefined) return null;
+  const ends = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
+  if (known.kind === "live" && known.revision.start <= now) {
+    const { start, event } = known.revision;
+    ends.push(after(after(start, event.randomizeStart), event.duration));
+  }
+  const last = Math.max(...ends);
+  return last > now ? instant(last) : null;
 }
