@@ -28,8 +28,8 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
   const touched = new Set<ChargerId>();
   const ask: EventId[] = [];
   const taken = deliveries.map((delivery) => {
-    const counts = { accepted: 0, repeats: 0 };
     const notices = lastWords(delivery.notices);
+    const counts = { accepted: 0, repeats: delivery.notices.length - notices.length };
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
     const rejected: Rejected[] = [];
     for (const notice of notices) {

@@ -37,7 +37,9 @@ test("an event that stands twice in one list is taken as the later entry has it,
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const event = depot.has({ id: "EV-1", start: "00:00:20", amperes: 10 });
   const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
-  await depot.post([event, other]);
+  // Each entry is counted: what another one of the body stands above is a repeat.
+  expect(await depot.post([event, other])).toMatchObject({ taken: { accepted: 1, repeats: 1, rejected: 0 } });
+  expect(await depot.post([other, other, other])).toMatchObject({ taken: { accepted: 0, repeats: 3 } });
   await depot.until("00:00:30");
   expect(depot.commands()).toEqual(["bay-01 16 A"]);
   expect(depot.audit("event").filter((words) => words.includes("stands twice"))).toHaveLength(1);

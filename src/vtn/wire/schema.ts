@@ -72,6 +72,30 @@ const reportDescriptor = folded("a report descriptor", {
   startInterval: count,
 }) satisfies z.ZodType<ReportDescriptor>;
 
+const NOTHING_KNOWN = reportDescriptor.parse({});
+/** Nobody means as many as that: it is a body that is to cost us time. */
+const MOST_UNREADABLE = 100;
+
+/** What cannot be read of them costs no event its control: it is a descriptor that asks for nothing known. */
+const reportDescriptors = z
+  .unknown()
+  .optional()
+  .transform((found, context): readonly ReportDescriptor[] => {
+    const entries = Array.isArray(found) ? found : found === undefined ? [] : [found];
+    const descriptors: ReportDescriptor[] = [];
+    let unreadable = 0;
+    for (const entry of entries) {
+      const read = reportDescriptor.safeParse(entry);
+      if (!read.success) unreadable += 1;
+      if (unreadable > MOST_UNREADABLE) {
+        context.addIssue({ code: "custom", message: `over ${MOST_UNREADABLE} that cannot be read` });
+        return z.NEVER;
+      }
+      descriptors.push(read.success ? read.data : NOTHING_KNOWN);
+    }
+    return descriptors;
+  });
+
 const intervalPeriod = folded("an interval period", {
   start: by((found) => {
     const start = readTimestamp(found);
@@ -112,7 +136,7 @@ export const wireEvent = z.object({
   intervalPeriod,
   payload,
   targets: list(target),
-  reportDescriptors: list(reportDescriptor),
+  reportDescriptors,
 });
 
 /** The fields of an event, and two other names that senders give to ID and name (openadr3 0). */

@@ -191,7 +191,9 @@ test.each(["targets", "reportDescriptors"])(
     const body = bytes(anEvent({ [field]: Array.from({ length: 450_000 }, () => 1) }));
     const began = performance.now();
     const read = readWebhookBody(body);
-    expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({ path: `${field}[0]` });
+    expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({
+      path: field === "targets" ? "targets[0]" : field,
+    });
     expect(performance.now() - began).toBeLessThan(500);
   },
 );

@@ -48,6 +48,15 @@ test("absence and nonsense in a report descriptor do not cost the event", () => 
     startInterval: {},
   };
   expect(accepted({ reportDescriptors: [{}, nonsense] }).reports).toEqual([nothingKnown, nothingKnown]);
+  for (const targets of [{}, [{ targetType: "vehicle", values: [5] }], [{ targetType: 5 }]])
+    expect(accepted({ reportDescriptors: [null, { payloadType: "USAGE", targets }] }).reports).toEqual([
+      nothingKnown,
+      nothingKnown,
+    ]);
+  expect(accepted({ reportDescriptors: { payloadType: "USAGE" } }).reports).toEqual([
+    { ...nothingKnown, payloadType: "USAGE" },
+  ]);
+  expect(accepted({ reportDescriptors: null }).reports).toEqual([]);
 });
 
 test("F65 a priority is an integer that a number can hold, or none", () => {
