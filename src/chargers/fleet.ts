@@ -173,7 +173,8 @@ export class Fleet implements AsyncDisposable {
       .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);
     const session = new BrokerSession({
       address,
-      clientId: `setpointd-${site}`,
+      // Two brokers by name may be one server, which lets a client id in once.
+      clientId: name === "" ? `setpointd-${site}` : `setpointd-${site}-${name}`,
       presenceTopic: gatewayOnlineTopic(prefix, site),
       filters: [
         ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),

@@ -294,6 +294,20 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.messages).toMatchObject([{ kind: "telemetry", telemetry: { powerW: 2 } }]);
   });
 
+  test("two brokers by name that are one server do not push each other out", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url, {
+      chargers: [aCharger({ id: "bay-01" }), aCharger({ id: "bay-02", broker: "yard" })],
+      brokers: new Map([
+        ["", reached(broker.url)],
+        ["yard", { ...reached(broker.url), prefix: "yard" }],
+      ]),
+    });
+    for (const charger of [BAY, chargerId("bay-02")])
+      expect(await depot.fleet.send(command({ charger }), seconds(180))).toEqual({ ok: true });
+    expect(depot.brokers).toEqual([true, true]);
+  });
+
   test("a charger's own heartbeat can be left out for a while; one that another needs too cannot", async () => {
     await using broker = await Mosquitto.start();
     const chargers = [
