@@ -62,6 +62,7 @@ export async function auditVerify(named: string | undefined, json: boolean): Pro
     "/audit/verify",
     ({ store }) => store.verify(),
     LONG_PATIENCE_MS,
+    (broken) => broken,
   );
   if (typeof verified === "string") {
     complain(verified);

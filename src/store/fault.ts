@@ -3,6 +3,15 @@ export interface Fault {
   /** `full`: nothing is wrong but the room. `damaged`: not to be trusted. `refused`: for a person to settle. */
   readonly kind: "full" | "damaged" | "refused";
   readonly reason: string;
+  /** Where it is the record that does not hold. */
+  readonly broken?: Broken;
+}
+
+/** `seq`: the first row of the record that is not what it should be. */
+export interface Broken {
+  readonly ok: false;
+  readonly seq: number;
+  readonly reason: string;
 }
 
 export const damaged = (reason: string): Fault => ({ kind: "damaged", reason });

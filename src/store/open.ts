@@ -8,7 +8,7 @@ import { boot, isFault, type Booted, type Place } from "./boot.ts";
 import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
 import { nextEpoch } from "./epoch.ts";
-import { fileFault, refused, type Fault } from "./fault.ts";
+import { type Broken, fileFault, refused, type Fault } from "./fault.ts";
 import { prepareDirectory } from "./files.ts";
 import { takeLock } from "./lock.ts";
 import { setAside } from "./setAside.ts";
@@ -28,7 +28,7 @@ export type Opened =
       /** It took the place of a damaged one, now or earlier: what a charger without a command was told is not known. */
       readonly unsure: boolean;
     }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
 
 export interface OpenOptions {
   readonly now: () => Instant;
@@ -61,7 +61,8 @@ export function openState(directory: string, options: OpenOptions): Opened {
   const opened = openLocked(directory, lock, options);
   if (!isFault(opened)) return opened;
   if (lock.isOpen) lock.close();
-  return { ok: false, reason: opened.reason };
+  const { reason, broken } = opened;
+  return { ok: false, reason, ...(broken === undefined ? {} : { broken }) };
 }
 
 function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions): Opened | Fault {

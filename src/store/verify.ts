@@ -1,18 +1,12 @@
 import { atOnce, type Steps } from "../core/steps.ts";
 import { followChain, GENESIS, type Head } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
-import { damaged, type Fault } from "./fault.ts";
+import { type Broken, damaged, type Fault } from "./fault.ts";
 import { unsealed } from "./head.ts";
 import { chainPage, chainRows } from "./rows.ts";
 
-/** `head`: hash of the last row. `seq`: the first row that is not what it should be. */
+/** `head`: hash of the last row. */
 export type Verified = { readonly ok: true; readonly rows: number; readonly head: string } | Broken;
-
-interface Broken {
-  readonly ok: false;
-  readonly seq: number;
-  readonly reason: string;
-}
 
 /** Rows looked at on start; all of them would keep the chargers waiting. */
 const TAIL = 1000;
@@ -57,15 +51,16 @@ export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
 export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
   const start = tailStart(connection);
   const checked = followChain(start, chainRows(connection.database, start.seq));
-  if (!checked.ok) return damaged(`audit record: ${checked.reason}`);
+  if (!checked.ok) return notWhole(checked);
   const { head } = checked;
   const other = otherHead(connection, siteKey, head);
-  if (other !== null) return damaged(`audit record: ${other.reason}`);
-  if (witness !== null && witness.seq > head.seq) {
-    return damaged(`audit record: it ends at row ${head.seq}, but row ${witness.seq} was committed`);
-  }
-  return head;
+  if (other !== null) return notWhole(other);
+  if (witness === null || witness.seq <= head.seq) return head;
+  const reason = `it ends at row ${head.seq}, but row ${witness.seq} was committed`;
+  return notWhole({ ok: false, seq: head.seq + 1, reason });
 }
+
+const notWhole = (broken: Broken): Fault => ({ ...damaged(`audit record: ${broken.reason}`), broken });
 
 /** Null: the rows end where the sealed head says that they do. */
 function otherHead(connection: Connection, siteKey: Buffer, { seq, hash }: Head): Broken | null {

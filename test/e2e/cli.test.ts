@@ -224,10 +224,16 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     database.close();
     const broken = await verb(site, "audit verify");
     expect([broken.code, broken.stdout]).toEqual([1, ""]);
-    expect(broken.stderr).toMatch(/row \d+/);
     expect(broken.stderr).not.toMatch(STACK);
+    expect(broken.stderr).toMatch(/^the record is broken at row \d+: /);
     // To look does not change what is looked at: it is still broken.
-    expect((await verb(site, "audit verify")).code).toBe(1);
+    const asJson = await verb(site, "audit verify", "--json");
+    expect([asJson.code, asJson.stderr]).toEqual([1, ""]);
+    expect(JSON.parse(asJson.stdout)).toEqual({
+      ok: false,
+      seq: expect.any(Number),
+      reason: expect.any(String),
+    });
   });
 });
 

@@ -37,7 +37,13 @@ test("every reading comes back as it was: measured, stated and told, with its qu
   } as const;
   const readings = [
     ...readingsOf({ charger: bay, vehicle: bus }, { at: seconds(-2), ...full }, NOON, told),
-    ...readingsOf({ charger: bay, vehicle: null }, { at: instant(0), powerW: 0, soc: 101 }, seconds(1), null),
+    ...readingsOf(
+      { charger: bay, vehicle: null },
+      { at: instant(0), powerW: 0, soc: 101 },
+      seconds(1),
+      null,
+      millis(seconds(1)),
+    ),
     ...readingsOf({ charger: bay, vehicle: bus }, { at: seconds(2), energyWh: -1 }, seconds(2), null),
   ];
   store.keep(readings);
