@@ -3,6 +3,9 @@ import { isatty } from "node:tty";
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
 
+/** Characters that wait for a slow reader, or for room. */
+const MOST_WAITING = 4 * 1024 * 1024;
+
 /** JSON lines; on a terminal, lines for people. What is held is written out when the process exits. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>
   isatty(descriptor)
@@ -18,7 +21,9 @@ class LinesOfATurn {
   #lines: string[] = [];
 
   constructor(descriptor: number) {
-    this.#destination = pino.destination({ dest: descriptor, sync: false });
+    this.#destination = forgiving(
+      pino.destination({ dest: descriptor, sync: false, maxLength: MOST_WAITING }),
+    );
     process.once("exit", () => this.flushSync());
   }
 
@@ -36,6 +41,23 @@ class LinesOfATurn {
     this.#destination.write(this.#lines.join(""));
     this.#lines = [];
   }
+}
+
+/**
+ * A full disk takes no lines, which is no reason to end: what waits is written once there is room, and what is too much
+ * is left out. The record has it all. By itself the library would write for ever where the process is to exit.
+ */
+function forgiving<Destination extends ReturnType<typeof pino.destination>>(
+  destination: Destination,
+): Destination {
+  const flush = destination.flushSync.bind(destination);
+  let fails = false;
+  destination.on("error", () => (fails = true));
+  destination.on("write", () => (fails = false));
+  destination.flushSync = () => {
+    if (!fails) flush();
+  };
+  return destination;
 }
 
 /** One plain sentence a line, for the demo. */

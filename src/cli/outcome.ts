@@ -22,9 +22,16 @@ function write(descriptor: 1 | 2, text: string): void {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       // The reader has gone (`| head`): there is nobody to tell.
       if (code === "EPIPE") return;
-      if (code !== "EAGAIN") throw error;
+      if (code !== "EAGAIN") return giveUp(descriptor, error);
       // The reader is slower than we are. Nothing else runs in a verb that could be held up.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
     }
   }
+}
+
+/** A full disk, mostly: what was asked for cannot be told, which is a failure. */
+function giveUp(descriptor: 1 | 2, error: unknown): void {
+  if (descriptor === 1)
+    complain(`the answer cannot be written: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
 }

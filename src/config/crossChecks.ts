@@ -22,6 +22,12 @@ function brokerChecks(section: BrokerSection, path: Path): readonly Finding[] {
       found: "a password without a username",
       expected: "username beside it",
     });
+  if (section.embedded !== undefined && username !== undefined && password === undefined)
+    all.push({
+      path: [...path, "username"],
+      found: "a username without a password, which lets in whoever knows the name",
+      expected: "password beside it",
+    });
   if (tls !== undefined && !(url?.startsWith("mqtts:") || url?.startsWith("wss:")))
     all.push({
       path: [...path, "tls"],

@@ -253,7 +253,15 @@ export class Depot {
     this.#listed = ids ?? this.#listed;
     if (this.#listed === null) return [];
     this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
-    return [...this.#missing.keys()].filter((id) => this.isMissing(id));
+    // Requests by id are few: what holds now, or will soon, is settled first.
+    return [...this.#missing.keys()]
+      .filter((id) => this.isMissing(id))
+      .toSorted((a, b) => this.#startOf(a) - this.#startOf(b));
+  }
+
+  #startOf(id: EventId): number {
+    const known = this.known.get(id);
+    return known?.kind === "live" ? known.revision.start : Infinity;
   }
 
   /** The partner's list holds it, or may hold it: there was no complete list yet. */

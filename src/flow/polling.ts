@@ -11,6 +11,7 @@ import {
   type Observable,
   race,
   repeat,
+  Subject,
   switchMap,
   tap,
   timer,
@@ -27,10 +28,18 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 /** Hints may come as fast as anyone likes; the list is asked for at most this often because of them (DESIGN 6.1). */
 const HINTS_EVERY = seconds(10);
+/** Events that could not be had by id are remembered up to this many, then all are forgotten. */
+const MOST_FAILED = 1_000;
 
 /** Asks the partner: the list for ever, one request at a time, and single events when someone needs them. */
 export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> =>
-  merge(lists(ports, hint$, every), singles(ports, hint$));
+  defer(() => {
+    const unsettled$ = new Subject<Hint>();
+    return merge(
+      lists(ports, merge(hint$, unsettled$), every),
+      singles(ports, hint$, () => unsettled$.next("list")),
+    );
+  });
 
 function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> {
   return defer(() => {
@@ -68,17 +77,26 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
   });
 }
 
-function singles(ports: PollingPorts, hint$: Observable<Hint>): Observable<Fetched> {
+/** `unsettled`: one could not be had, for the first time; who delivered it has our answer, and will not send it again. */
+function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => void): Observable<Fetched> {
   return defer(() => {
     const waiting = new Set<EventId>();
+    const failed = new Set<EventId>();
     return hint$.pipe(
       mergeMap((hint) => (hint === "list" ? [] : from(hint))),
       filter((id) => !waiting.has(id)),
       tap((id) => waiting.add(id)),
       // One at a time, in order; what fails is left to the next list.
-      concatMap((id) => {
+      concatMap(async (id) => {
         waiting.delete(id);
-        return ports.event(id);
+        const fetched = await ports.event(id);
+        if (fetched.kind !== "failed") failed.delete(id);
+        else if (!failed.has(id)) {
+          if (failed.size >= MOST_FAILED) failed.clear();
+          failed.add(id);
+          unsettled();
+        }
+        return fetched;
       }),
     );
   });

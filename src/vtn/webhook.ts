@@ -1,4 +1,5 @@
 import { type RequestListener, type Server, createServer } from "node:http";
+import { isIP } from "node:net";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import Fastify, {
   type FastifyError,
@@ -98,13 +99,15 @@ function listenerApp(options: WebhookOptions): FastifyInstance {
   const refuse = (request: FastifyRequest, reply: FastifyReply, { status, error }: Refusal): FastifyReply => {
     if (mayLog())
       log.warn({ status, error, from: request.ip, method: request.method }, "webhook request refused");
-    if (mayRefuse(request.ip)) return reply.code(status).send({ error });
+    if (mayRefuse(isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? "") : request.ip))
+      return reply.code(status).send({ error });
     return reply.code(429).header("retry-after", "5").send({ error: "too many requests" });
   };
 
   const app = Fastify({
     bodyLimit: MAX_BODY,
-    trustProxy: options.trustProxy,
+    // One hop: what the own proxy put last. What stands before it is what the sender says.
+    trustProxy: (_address: string, hop: number) => options.trustProxy && hop === 0,
     exposeHeadRoutes: false,
     serverFactory: (handler) => {
       const server = serverFor(options.tls, handler);

@@ -37,3 +37,14 @@ test("the lines of the last commit are written when a bug ends the process", () 
   const script = `const { ActionLog } = await import("${ACTION_LOG}"); new ActionLog(log).add([${row}]); process.exit(1);`;
   expect(said(script)).toEqual(["the last"]);
 });
+
+test("a log that has no room ends nothing, and holds up no end (F05)", () => {
+  const script = `import { logger } from "${LOGGER}"; const log = logger(1, "info"); let lines = 0;
+    setInterval(() => { log.info("x"); if ((lines += 1) === 20) { process.stderr.write("went on"); process.exit(3); } }, 5);`;
+  const { status, stderr } = spawnSync(
+    "sh",
+    ["-c", 'exec "$@" > /dev/full', "sh", process.execPath, "--input-type=module", "-e", script],
+    { timeout: 30_000 },
+  );
+  expect([status, stderr.toString()]).toEqual([3, "went on"]);
+});

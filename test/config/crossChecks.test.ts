@@ -23,6 +23,12 @@ test("a broker is either somewhere else or embedded", () => {
   expect(mistakesIn({ brokers: { yard: {} } })).toEqual(["brokers.yard: none of url, embedded"]);
 });
 
+test("an embedded broker that asks for a name asks for a password too", () => {
+  expect(mistakesIn({ mqtt: { url: undefined, embedded: {}, username: "depot" } })).toEqual([
+    "mqtt.username: a username without a password, which lets in whoever knows the name",
+  ]);
+});
+
 test("a password needs a user, a certificate its key, and both an encrypted address", () => {
   expect(mistakesIn({ mqtt: { password: secret } })).toEqual([
     "mqtt.password: a password without a username",

@@ -245,6 +245,18 @@ test("F40 F41: an event is asked for when two complete lists in a row have lacke
   expect([depot.listed(null, at("04:13")), depot.isMissing(id)]).toEqual([[], false]);
 });
 
+test("of the events that are missing, the one that starts first is asked for first", () => {
+  const depot = aPicture();
+  for (const [id, start] of [
+    ["EV-late", "09:00"],
+    ["EV-soon", "06:00"],
+    ["EV-next", "07:00"],
+  ] as const)
+    depot.remember(live(anEvent({ ...noSpread, id: eventId(id), start: at(start) })), at("04:00"));
+  depot.listed(new Set(), at("04:10"));
+  expect(depot.listed(null, at("04:11"))).toEqual(["EV-soon", "EV-next", "EV-late"]);
+});
+
 test("dispatches that were found to be nowhere are said once", () => {
   const depot = aPicture();
   const dispatch = aDispatch();

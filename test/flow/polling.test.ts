@@ -116,3 +116,23 @@ test("an event that a webhook only names is fetched by its id", async () => {
   expect(depot.partner.asked[0]).toMatch(/EV-9$/);
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
+
+test("an event that cannot be had by its id is looked for in the list, once", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
+  await depot.until("00:10");
+  depot.has({ id: "EV-9", start: "08:00", amperes: 10 });
+  depot.forget();
+  depot.partner.answers = { status: 500 };
+  await depot.post({ eventId: "EV-9" });
+  depot.partner.answers = "well";
+  await depot.until("00:20");
+  expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["EV-9", "list"]);
+  depot.forget();
+  depot.partner.event = async () => ({ kind: "failed", reason: "HTTP 500", retryAfter: null });
+  for (const minute of [21, 22, 23]) {
+    await depot.until(`00:${minute}`);
+    await depot.post({ eventId: "EV-8" });
+  }
+  await depot.until("00:40");
+  expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["list"]);
+});

@@ -29,10 +29,13 @@ const head = (...fields: readonly string[]): string =>
   `${["POST /webhooks/events HTTP/1.1", "host: x", "content-type: application/json", "x-payload-signature: x", ...fields].join("\r\n")}\r\n\r\n`;
 
 /** How many of a hundred unsigned requests, each said to be for another sender, are told to wait. */
-async function flood(trustProxy: boolean): Promise<number> {
+async function flood(
+  trustProxy: boolean,
+  sender = (index: number): string => `203.0.113.${index}`,
+): Promise<number> {
   await using it = await aListener({ trustProxy });
   const answers = Array.from({ length: 100 }, (_, index) =>
-    it.post("{}", { "x-forwarded-for": `203.0.113.${index}` }),
+    it.post("{}", { "x-forwarded-for": sender(index) }),
   );
   return (await Promise.all(answers)).filter(({ status }) => status === 429).length;
 }
@@ -239,6 +242,9 @@ describe.concurrent("the webhook listener", () => {
   test("F60: behind a trusted proxy each sender has its own pace; without one nobody can pretend to be many", async () => {
     expect(await flood(true)).toBe(0);
     expect(await flood(false)).toBe(40);
+    // Only what the own proxy put last counts, and only an address is one.
+    expect(await flood(true, (index) => `203.0.113.${index}, 198.51.100.7`)).toBe(40);
+    expect(await flood(true, (index) => `nobody ${index}`)).toBe(40);
   });
 
   test("F72: TLS is served with the configured certificate; plain HTTP and silence at its port are turned away", async () => {

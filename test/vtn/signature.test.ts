@@ -110,6 +110,9 @@ test("of several signatures one has to match, and only of version 1", () => {
   expect(verify(standard(), among, standardBody, later(0))).toBe(true);
   const asymmetric = { ...standardHeaders, "webhook-signature": signature.replace("v1,", "v1a,") };
   expect(verify(standard(), asymmetric, standardBody, later(0))).toBe(false);
+  // Each costs a hash, of anybody: of thousands, the first ones are looked at.
+  const crowd = { ...standardHeaders, "webhook-signature": `${"v ".repeat(16)}${signature}` };
+  expect(verify(standard(), crowd, standardBody, later(0))).toBe(false);
 });
 
 test("F69: a signature lives from 60 s before its time to 300 s after", () => {
