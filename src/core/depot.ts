@@ -146,6 +146,9 @@ export class Depot {
       if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
+    // Whoever was to be asserted in a commit that failed was told nothing.
+    for (const charger of this.#setup.unsure ? this.chargers.keys() : [])
+      if (!this.commands.has(charger)) this.unsure.add(charger);
     this.ramp?.recall(this.commands.values(), this.chargers);
   }
 

@@ -4,7 +4,8 @@ import type { KnownEvent } from "../../src/core/control/known.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
 import { eventId } from "../../src/core/units.ts";
 import { advance } from "../../src/flow/advance.ts";
-import { pickUp } from "../../src/flow/startOver.ts";
+import { look } from "../../src/flow/look.ts";
+import { pickUp, startOver } from "../../src/flow/startOver.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
@@ -137,4 +138,14 @@ test("an operator's hold that could not be stored does not hold (F05)", async ()
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
   await depot.free("bay-01");
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
+  const depot = aPicture({ unsure: true });
+  depot.startsAllowed = true;
+  pickUp(depot, rememberedOf({}), at("04:00"));
+  const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
+  expect(look(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
+  startOver(depot, rememberedOf({}), new Map(), at("04:00"));
+  expect(look(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
 });
