@@ -126,6 +126,8 @@ export class Depot {
     this.why.clear();
     this.holds.clear();
     this.undurable.clear();
+    // Whether any of it is on record is not known, and twice is better than never.
+    this.#rubbish.clear();
     const before = this.agenda;
     this.agenda = new Agenda();
     // A clock that was set back since: what it has still ahead of it was not looked at.

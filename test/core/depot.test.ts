@@ -199,6 +199,8 @@ test("the same rubbish is new once", () => {
   expect([depot.isFirstSight(rubbish), depot.isFirstSight({ ...rubbish })]).toEqual([true, false]);
   for (let n = 0; n < 100_000; n += 1) depot.isFirstSight({ ...rubbish, raw: String(n) });
   expect(depot.isFirstSight(rubbish)).toBe(true);
+  depot.restore(remembered(), at("05:10"));
+  expect(depot.isFirstSight(rubbish)).toBe(true);
 });
 
 test("a charger that never spoke is neither online nor offline", () => {
