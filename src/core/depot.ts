@@ -81,6 +81,8 @@ export class Depot {
   readonly ramp: Ramp | null;
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
+  /** Vehicles of whom that is not on disk yet. */
+  readonly unsaid = new Set<VehicleId>();
   /** Dispatches that a look has weighed, won or lost: they are not missed. */
   readonly seen = new WeakSet<Dispatch>();
   /** Chargers that were told nothing yet since the state was lost. */
@@ -129,6 +131,8 @@ export class Depot {
     // Whether any of it is on record is not known, and twice is better than never.
     this.#rubbish.clear();
     const before = this.agenda;
+    for (const vehicle of this.unsaid)
+      for (const dispatch of before.of(vehicle)) this.nowhere.delete(dispatch);
     this.agenda = new Agenda();
     // A clock that was set back since: what it has still ahead of it was not looked at.
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);

@@ -177,8 +177,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
     async committed({ number, looked, send, committed }: Pending): Promise<number> {
       const { ok } = await committed;
-      if (ok) depot.undurable.clear();
-      else restart();
+      if (ok) {
+        depot.undurable.clear();
+        depot.unsaid.clear();
+      } else restart();
       const now = ports.now();
       const line = ok ? send : looked.filter((id) => listens(depot, id) && wantsLease(depot, id, now));
       for (const charger of line) {
