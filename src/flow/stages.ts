@@ -1,5 +1,5 @@
 import { type ClockReading, jumpBetween } from "../core/clock.ts";
-import type { CommandRecord } from "../core/control/command.ts";
+import { commandId } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
@@ -9,7 +9,7 @@ import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Touch } from "./ports.ts";
-import { startOver, wantsLease } from "./startOver.ts";
+import { type LastSent, startOver, wantsLease } from "./startOver.ts";
 import { fallSilent, heardAgain } from "./silence.ts";
 import { take } from "./take.ts";
 
@@ -51,8 +51,12 @@ export interface Pending {
 export function stagesOf(depot: Depot, ports: ControlPorts) {
   let looks = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
-  const sent = new Map<ChargerId, CommandRecord>();
-  const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
+  const sent = new Map<ChargerId, LastSent>();
+  /** What failed commits left out of the record, of what went out: written with the next look. */
+  let lacking: readonly Change[] = [];
+  const restart = (): void => {
+    lacking = startOver(depot, ports.remembered(), sent, ports.now());
+  };
 
   const maySend = (charger: ChargerId): boolean =>
     !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
@@ -76,9 +80,15 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
     const from = ports.now();
     const came = await ports.send(command, lease, replaces);
-    ports.write(outcome(depot, command, came, { from, until: ports.now() }, ports.random()));
+    const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
+    ports.write(rows);
     const record = depot.commands.get(charger);
-    if (came.ok && record !== undefined) sent.set(charger, record);
+    if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
+    const before = sent.get(charger);
+    const isAgain = before !== undefined && commandId(before.record.command) === commandId(command);
+    // Its record, where that goes with the row, may be newer by the time that the row can be written.
+    const said = isAgain ? before.said : rows.filter(({ kind }) => kind === "audit");
+    sent.set(charger, { record, said });
   };
 
   /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
@@ -163,6 +173,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     },
 
     look(touches: readonly Touch[]): Pending {
+      ports.write(lacking);
+      lacking = [];
       const { changes, send } = look(depot, touches, ports.now());
       ports.write(changes);
       looks += 1;
