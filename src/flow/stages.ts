@@ -8,7 +8,7 @@ import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
-import type { Arrival, ControlPorts, Touch } from "./ports.ts";
+import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
 import { type LastSent, startOver, wantsLease } from "./startOver.ts";
 import { fallSilent, heardAgain } from "./silence.ts";
 import { take } from "./take.ts";
@@ -163,8 +163,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(depot.chargers.keys());
     },
 
-    free(chargers: readonly ChargerId[]): readonly Touch[] {
+    /** Settled after the commit, which holds the look that follows as well. */
+    free({ chargers, settle }: Freeing): readonly Touch[] {
       ports.write(free(depot, chargers, ports.now()));
+      void ports.durable().then(settle);
       return touchesOf(chargers, true);
     },
 

@@ -134,11 +134,11 @@ test("an operator's hold that could not be stored does not hold (F05)", async ()
     .running();
   await depot.until("08:10");
   depot.disk.full = true;
-  await depot.free("bay-01");
+  expect(await depot.free("bay-01")).toMatchObject({ ok: false });
   depot.disk.full = false;
   await depot.until("08:20");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
-  await depot.free("bay-01");
+  expect(await depot.free("bay-01")).toEqual({ ok: true });
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 
 import type { AuditKind } from "../../src/core/audit.ts";
 import type { Loan } from "../../src/core/control/loan.ts";
+import type { Committed } from "../../src/core/ledger.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
 import { chargerId, instant, iso, millis } from "../../src/core/units.ts";
 import { lend, returned } from "../../src/flow/lend.ts";
@@ -174,9 +175,12 @@ export class TestDepot {
     await this.passes(10);
   }
 
-  async free(...chargers: readonly string[]): Promise<void> {
-    this.#up.freed$.next(chargers.map(chargerId));
+  /** Answers whether that is on disk. */
+  async free(...chargers: readonly string[]): Promise<Committed> {
+    const { promise, resolve } = Promise.withResolvers<Committed>();
+    this.#up.freed$.next({ chargers: chargers.map(chargerId), settle: resolve });
     await this.passes(10);
+    return promise;
   }
 
   /** Lends a charger to commissioning. */
