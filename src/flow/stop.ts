@@ -58,7 +58,11 @@ export async function standDown(
     );
   }
   const committed = await ports.durable();
-  if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
+  if (!committed.ok) {
+    log.warn(`the stop could not be recorded: ${committed.reason}`);
+    for (const record of standing) stays(depot, record, log);
+    return;
+  }
   const told = await Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
       if (!listens(depot, command.charger)) return false;

@@ -71,10 +71,10 @@ export class TestDepot {
     this.brokerReturns();
   }
 
-  async stop(): Promise<void> {
+  async stop({ full = false } = {}): Promise<void> {
     const running = this.#running;
     if (running === null) return;
-    this.disk.full = false;
+    this.disk.full = full;
     running.flow.unsubscribe();
     await settled();
     let isOver = false;
