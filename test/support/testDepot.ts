@@ -193,6 +193,9 @@ export class TestDepot {
     return loan;
   }
 
+  /** A number as commissioning takes them. */
+  nextId = () => this.#up.depot.nextId();
+
   /** Commissioning is over, and has left the charger as it was, or not. */
   async takesBack(charger: string, isLeft = true): Promise<void> {
     const { depot, store } = this.#up;
