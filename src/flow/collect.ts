@@ -1,5 +1,6 @@
 import type { Command } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
+import { Allowance } from "../core/reporting/allowance.ts";
 import { firstWhere } from "../core/reporting/bisect.ts";
 import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
@@ -16,15 +17,12 @@ import {
   type VehicleId,
 } from "../core/units.ts";
 
-/** Of one charger in a minute, more messages than this are not stored: one that flips its state on and on (F95). */
-const MOST_A_MINUTE = 120;
-const MINUTE = 60_000;
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
 
 type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
 
-/** What was kept of a charger, and how much of it in this minute. */
+/** What was kept of a charger, and how much more may be. */
 interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
   /** What it said last, for as long as that stands. */
@@ -39,8 +37,7 @@ interface Shelf {
   passedOver: readonly Reading[];
   /** The next start or end of what the vehicle on it is asked, as of the last message. */
   turnsAt: number;
-  minute: number;
-  count: number;
+  readonly allowance: Allowance;
 }
 
 const freshShelf = (): Shelf => ({
@@ -52,8 +49,7 @@ const freshShelf = (): Shelf => ({
   at: Infinity,
   passedOver: [],
   turnsAt: Infinity,
-  minute: 0,
-  count: 0,
+  allowance: new Allowance(),
 });
 
 export interface Collecting {
@@ -104,12 +100,14 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     return kept;
   };
 
-  const keep = (shelf: Shelf, kept: readonly Reading[], now: Instant): readonly Reading[] => {
-    if (kept.length === 0) return [];
-    const minute = Math.floor(now / MINUTE);
-    shelf.count = shelf.minute === minute ? shelf.count + 1 : 1;
-    shelf.minute = minute;
-    if (shelf.count > MOST_A_MINUTE) return [];
+  /** `at`: of when it is. */
+  const keep = (
+    shelf: Shelf,
+    kept: readonly Reading[],
+    now: Instant,
+    at: Instant = now,
+  ): readonly Reading[] => {
+    if (kept.length === 0 || !shelf.allowance.takes(at, now)) return [];
     for (const reading of kept) shelf.newest.set(reading.kind, reading);
     return kept;
   };
@@ -150,7 +148,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     const at = readings[0]?.at ?? now;
     const kept = choose(shelf, readings, at);
     shelf.turnsAt = nextTurn(vehicle, at);
-    return [...keep(shelf, kept, now), ...keep(shelf, still(charger, shelf, now), now)];
+    return [...keep(shelf, kept, now, at), ...keep(shelf, still(charger, shelf, now), now)];
   };
 
   return {

@@ -151,6 +151,16 @@ test("a charger that flips its state all the time fills neither disk nor memory 
   expect(hears(60, { state: "finished" })).toHaveLength(1);
 });
 
+test("a buffer that is emptied in one go is kept whole, however much of it comes in a minute", () => {
+  const { collect } = aCollector();
+  const kept = Array.from({ length: 360 }, (_, n) => {
+    const telemetry = { at: second(n * 10), energyWh: 1000 + n };
+    const now = n === 0 ? noon : instant(second(3600) + n * 40);
+    return collect.heard({ kind: "telemetry", charger: bay, telemetry }, now);
+  });
+  expect(kept.flat()).toHaveLength(360);
+});
+
 test("what is no telemetry, or of a charger that is not ours, is no reading", () => {
   const { collect, hears } = aCollector();
   expect(hears(0, { powerW: 1 }, chargerId("bay-99"))).toEqual([]);
