@@ -1,4 +1,4 @@
-import type { Command } from "../core/control/command.ts";
+import { type Command, type CommandRecord, leaseOf } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import { Allowance } from "../core/reporting/allowance.ts";
 import { firstWhere } from "../core/reporting/bisect.ts";
@@ -16,6 +16,7 @@ import {
   millis,
   type VehicleId,
 } from "../core/units.ts";
+import { listens } from "./look.ts";
 
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
@@ -51,6 +52,8 @@ const freshShelf = (): Shelf => ({
   turnsAt: Infinity,
   allowance: new Allowance(),
 });
+
+const isOut = ({ sentAt, progress }: CommandRecord): boolean => sentAt !== null && progress !== "observed";
 
 export interface Collecting {
   /** Of the reports to come, the edges of intervals near now, in order. */
@@ -121,6 +124,18 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
   const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
     upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
 
+  /** Whether a charger stands under this still, as far as we know. A release is over with that it was said. */
+  const stands = (record: CommandRecord, now: Instant): boolean => {
+    const { charger: id, desired, until } = record.command;
+    const charger = depot.chargers.get(id);
+    if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
+    if ((until !== null && until <= now) || depot.loans.has(id)) return false;
+    const isReached = listens(depot, id) && isLinked(id) && !depot.silence.has(id);
+    // Who is not refreshed any more goes to its own default when its lease passes.
+    const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
+    return isReached && now < (record.sentAt ?? now) + lease;
+  };
+
   /** What waited at the broker says nothing of the clock. */
   const trusted = (shelf: Shelf, { telemetry, snapshot }: TelemetryMessage, now: Instant): ClockTrust => {
     if (snapshot === true) return "right";
@@ -138,8 +153,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     if (trust === "unknown") return [];
     const vehicle = vehicleAt(charger);
     const record = depot.commands.get(charger);
-    const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
-    const command = isOut ? record.command : null;
+    const command = record !== undefined && isOut(record) ? record.command : null;
     const readings = readingsOf({ charger, vehicle }, message.telemetry, now, command, trust === "behind");
     if (flows(shelf.said)) shelf.flowedAt = now;
     for (const reading of readings)
@@ -181,9 +195,20 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
       return keep(shelf, thin(shelf.newest, [toldBy(command, now)]), now);
     },
 
-    /** Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. */
+    /**
+     * Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. And of all
+     * what they were told and stand under: who says nothing may not be told it again for long.
+     */
     upheld(now: Instant): readonly Reading[] {
       const readings: (readonly Reading[])[] = [];
+      for (const [charger, record] of depot.commands) {
+        if (readings.length >= MOST_UPHELD) break;
+        if (!stands(record, now)) continue;
+        const shelf = shelfOf(charger);
+        const last = shelf.newest.get("setpoint");
+        if (last !== undefined && between(last.receivedAt, now) < every) continue;
+        readings.push(keep(shelf, [toldBy(record.command, now)], now));
+      }
       for (const [charger, shelf] of shelves) {
         if (readings.length >= MOST_UPHELD) break;
         const isThere = depot.presenceOf(charger).online === true && isLinked(charger);

@@ -1,9 +1,9 @@
 import { type ClockReading, jumpBetween } from "../core/clock.ts";
-import { commandId } from "../core/control/command.ts";
+import { commandId, leaseOf } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
 import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
@@ -31,9 +31,6 @@ const jumped = (jump: Millis, at: Instant): Change => ({
     },
   },
 });
-
-/** A lease lasts this many refreshes: two may be lost on the way. */
-const REFRESHES_PER_LEASE = 3;
 
 const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
@@ -77,7 +74,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const known = depot.commands.get(charger);
     if (known === undefined) return;
     const { command, replaces } = known;
-    const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
+    const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
     const came = await ports.send(command, lease, replaces);
     const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());

@@ -34,6 +34,9 @@ export type Cause = "event" | "ended" | "operator" | "stop" | "held";
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
+/** A lease lasts three refreshes: two may be lost on the way. */
+export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
+
 /** How far a command has come. */
 type Progress =
   | "planned"
