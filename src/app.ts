@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { setImmediate as endOfTurn } from "node:timers/promises";
 
 import type { Logger } from "pino";
 import { merge, startWith, Subject, tap } from "rxjs";
@@ -18,6 +17,7 @@ import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
 import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import { reportedOn } from "./core/reporting/desk.ts";
+import type { Committed } from "./core/ledger.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
 import {
@@ -35,7 +35,7 @@ import { notReleased, released } from "./flow/byHand.ts";
 import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
-import type { Arrival, ControlPorts, Fetched, TakeAnswer } from "./flow/ports.ts";
+import type { Arrival, ControlPorts, Fetched, Freeing, TakeAnswer } from "./flow/ports.ts";
 import { recallWrites } from "./flow/pace.ts";
 import { retention } from "./flow/retention.ts";
 import { endedByStart } from "./flow/silence.ts";
@@ -270,7 +270,7 @@ export async function startApp(
     vtn.pollEvery,
   );
   const webhook$ = new Subject<Arrival>();
-  const freed$ = new Subject<readonly ChargerId[]>();
+  const freed$ = new Subject<Freeing>();
   const handedBack$ = new Subject<ChargerId>();
 
   let lookedAt: Instant | null = null;
@@ -481,10 +481,10 @@ export async function startApp(
       const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
       const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
       if (config.control.mode === "observe") return notReleased(held);
-      freed$.next(chargers);
-      // The look that this asks for comes at the end of the turn, and knows what has to wait.
-      await endOfTurn();
-      return released(depot, held, ports.isLinked);
+      // The look that this asks for shares its commit, and knows what has to wait.
+      const { promise, resolve } = Promise.withResolvers<Committed>();
+      freed$.next({ chargers, settle: resolve });
+      return released(depot, held, ports.isLinked, await promise);
     },
   });
   if (typeof socket === "string")

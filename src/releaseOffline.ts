@@ -3,8 +3,8 @@ import { addressOf } from "./chargers/address.ts";
 import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
+import { leaseOf } from "./core/control/command.ts";
 import { Depot } from "./core/depot.ts";
-import { millis } from "./core/units.ts";
 import { notReleased } from "./flow/byHand.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
@@ -107,7 +107,7 @@ export async function releaseOffline(
     const record = depot.commands.get(command.charger);
     if (record === undefined) continue;
     const from = now();
-    const sent = await fleet.send(record.command, millis(config.control.refresh * 3), record.replaces);
+    const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
     store.write(outcome(depot, record.command, sent, { from, until: now() }, random()));
     if (!sent.ok) failures.push(`${command.charger}: ${sent.reason}`);
   }

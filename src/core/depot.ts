@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-import { absences, LISTS_BEFORE_ASKING } from "./control/absence.ts";
+import { absences, LISTS_BEFORE_ASKING, soonestFirst } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import { carryOver, markRevised } from "./control/carryOver.ts";
 import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
@@ -81,6 +81,8 @@ export class Depot {
   readonly ramp: Ramp | null;
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
+  /** Vehicles of whom that is not on disk yet. */
+  readonly unsaid = new Set<VehicleId>();
   /** Dispatches that a look has weighed, won or lost: they are not missed. */
   readonly seen = new WeakSet<Dispatch>();
   /** Chargers that were told nothing yet since the state was lost. */
@@ -126,7 +128,11 @@ export class Depot {
     this.why.clear();
     this.holds.clear();
     this.undurable.clear();
+    // Whether any of it is on record is not known, and twice is better than never.
+    this.#rubbish.clear();
     const before = this.agenda;
+    for (const vehicle of this.unsaid)
+      for (const dispatch of before.of(vehicle)) this.nowhere.delete(dispatch);
     this.agenda = new Agenda();
     // A clock that was set back since: what it has still ahead of it was not looked at.
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
@@ -146,6 +152,9 @@ export class Depot {
       if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
+    // Whoever was to be asserted in a commit that failed was told nothing.
+    for (const charger of this.#setup.unsure ? this.chargers.keys() : [])
+      if (!this.commands.has(charger)) this.unsure.add(charger);
     this.ramp?.recall(this.commands.values(), this.chargers);
   }
 
@@ -253,15 +262,10 @@ export class Depot {
     this.#listed = ids ?? this.#listed;
     if (this.#listed === null) return [];
     this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
-    // Requests by id are few: what holds now, or will soon, is settled first.
-    return [...this.#missing.keys()]
-      .filter((id) => this.isMissing(id))
-      .toSorted((a, b) => this.#startOf(a) - this.#startOf(b));
-  }
-
-  #startOf(id: EventId): number {
-    const known = this.known.get(id);
-    return known?.kind === "live" ? known.revision.start : Infinity;
+    return soonestFirst(
+      [...this.#missing.keys()].filter((id) => this.isMissing(id)),
+      this.known,
+    );
   }
 
   /** The partner's list holds it, or may hold it: there was no complete list yet. */

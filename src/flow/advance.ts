@@ -39,7 +39,7 @@ export function advance(depot: Depot, now: Instant): Advanced {
   const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
   const rows = [
     ...unseen.map((dispatch) => missed(depot, dispatch, before, now)),
-    ...nowhere(depot, vehicles, now),
+    ...nowhere(depot, new Set([...vehicles, ...depot.unsaid]), now),
   ];
   return { touched, late, changes: [...looked, ...rows] };
 }
@@ -64,6 +64,7 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
     for (const dispatch of depot.agenda.of(vehicle)) {
       if (!holdsAt(dispatch, now) || depot.nowhere.has(dispatch)) continue;
       depot.nowhere.add(dispatch);
+      depot.unsaid.add(vehicle);
       const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),

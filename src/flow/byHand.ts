@@ -1,6 +1,7 @@
 import type { CommandRecord } from "../core/control/command.ts";
 import { heldInWords } from "../core/control/pace.ts";
 import type { Depot } from "../core/depot.ts";
+import type { Committed } from "../core/ledger.ts";
 import type { ChargerId } from "../core/units.ts";
 
 /** What came of a release by hand, for who asked for it. */
@@ -17,12 +18,14 @@ export function notReleased(standing: readonly CommandRecord[]): Released {
   return { ok: false, words: `${words}; still as told before: ${named}` };
 }
 
-/** After the look that a release by hand asks for: who is freed now, and who only later, and why. */
+/** After the look that a release by hand asks for, and its commit: who is freed now, and who only later, and why. */
 export function released(
   depot: Depot,
   standing: readonly CommandRecord[],
   isLinked: (charger: ChargerId) => boolean,
+  committed: Committed,
 ): Released {
+  if (!committed.ok) return { ok: false, words: `nothing was released: ${committed.reason}` };
   if (standing.length === 0) return { ok: true, words: "nothing was limited" };
   const named = standing.map(({ command: { charger } }) => {
     const wait = waitOf(depot, charger, isLinked);

@@ -1,5 +1,6 @@
-import type { Command } from "../core/control/command.ts";
+import { type Command, type CommandRecord, leaseOf } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
+import { Allowance } from "../core/reporting/allowance.ts";
 import { firstWhere } from "../core/reporting/bisect.ts";
 import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
@@ -15,10 +16,8 @@ import {
   millis,
   type VehicleId,
 } from "../core/units.ts";
+import { listens } from "./look.ts";
 
-/** Of one charger in a minute, more messages than this are not stored: one that flips its state on and on (F95). */
-const MOST_A_MINUTE = 120;
-const MINUTE = 60_000;
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
 
@@ -34,7 +33,7 @@ const NOT_BEHIND = millis(0);
 /** A clock is known after two seconds: who says more in that time says it again. */
 const MOST_UNSURE = 20;
 
-/** What was kept of a charger, and how much of it in this minute. */
+/** What was kept of a charger, and how much more may be. */
 interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
   /** What it said last, for as long as that stands. */
@@ -50,8 +49,7 @@ interface Shelf {
   passedOver: readonly Reading[];
   /** The next start or end of what the vehicle on it is asked, as of the last message. */
   turnsAt: number;
-  minute: number;
-  count: number;
+  readonly allowance: Allowance;
 }
 
 const freshShelf = (): Shelf => ({
@@ -64,9 +62,10 @@ const freshShelf = (): Shelf => ({
   at: Infinity,
   passedOver: [],
   turnsAt: Infinity,
-  minute: 0,
-  count: 0,
+  allowance: new Allowance(),
 });
+
+const isOut = ({ sentAt, progress }: CommandRecord): boolean => sentAt !== null && progress !== "observed";
 
 export interface Collecting {
   /** Of the reports to come, the edges of intervals near now, in order. */
@@ -116,12 +115,14 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     return kept;
   };
 
-  const keep = (shelf: Shelf, kept: readonly Reading[], now: Instant): readonly Reading[] => {
-    if (kept.length === 0) return [];
-    const minute = Math.floor(now / MINUTE);
-    shelf.count = shelf.minute === minute ? shelf.count + 1 : 1;
-    shelf.minute = minute;
-    if (shelf.count > MOST_A_MINUTE) return [];
+  /** `at`: of when it is. */
+  const keep = (
+    shelf: Shelf,
+    kept: readonly Reading[],
+    now: Instant,
+    at: Instant = now,
+  ): readonly Reading[] => {
+    if (kept.length === 0 || !shelf.allowance.takes(at, now)) return [];
     for (const reading of kept) shelf.newest.set(reading.kind, reading);
     return kept;
   };
@@ -134,6 +135,18 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
 
   const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
     upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
+
+  /** Whether a charger stands under this still, as far as we know. A release is over with that it was said. */
+  const stands = (record: CommandRecord, now: Instant): boolean => {
+    const { charger: id, desired, until } = record.command;
+    const charger = depot.chargers.get(id);
+    if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
+    if ((until !== null && until <= now) || depot.loans.has(id)) return false;
+    const isReached = listens(depot, id) && isLinked(id) && !depot.silence.has(id);
+    // Who is not refreshed any more goes to its own default when its lease passes.
+    const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
+    return isReached && now < (record.sentAt ?? now) + lease;
+  };
 
   const kept = (
     charger: ChargerId,
@@ -149,7 +162,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     const at = readings[0]?.at ?? now;
     const chosen = choose(shelf, readings, at);
     shelf.turnsAt = nextTurn(vehicle, at);
-    return [...keep(shelf, chosen, now), ...keep(shelf, still(charger, shelf, now), now)];
+    return [...keep(shelf, chosen, now, at), ...keep(shelf, still(charger, shelf, now), now)];
   };
 
   const heardTelemetry = (
@@ -160,9 +173,8 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     const shelf = shelfOf(charger);
     heardNow(shelf, now);
     const record = depot.commands.get(charger);
-    const isOut = record !== undefined && record.sentAt !== null && record.progress !== "observed";
-    const vehicle = vehicleAt(charger);
-    const taken = { telemetry, now, vehicle, command: isOut ? record.command : null };
+    const command = record !== undefined && isOut(record) ? record.command : null;
+    const taken = { telemetry, now, vehicle: vehicleAt(charger), command };
     const stamped = { at: telemetry.at, receivedAt: now };
     if (snapshot === true)
       return waitingSince(stamped) === null ? [] : kept(charger, shelf, taken, NOT_BEHIND);
@@ -203,9 +215,20 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
       return keep(shelf, thin(shelf.newest, [toldBy(command, now)]), now);
     },
 
-    /** Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. */
+    /**
+     * Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. And of all
+     * what they were told and stand under: who says nothing may not be told it again for long.
+     */
     upheld(now: Instant): readonly Reading[] {
       const readings: (readonly Reading[])[] = [];
+      for (const [charger, record] of depot.commands) {
+        if (readings.length >= MOST_UPHELD) break;
+        if (!stands(record, now)) continue;
+        const shelf = shelfOf(charger);
+        const last = shelf.newest.get("setpoint");
+        if (last !== undefined && between(last.receivedAt, now) < every) continue;
+        readings.push(keep(shelf, [toldBy(record.command, now)], now));
+      }
       for (const [charger, shelf] of shelves) {
         if (readings.length >= MOST_UPHELD) break;
         const isThere = depot.presenceOf(charger).online === true && isLinked(charger);

@@ -4,7 +4,7 @@ import type { Depot } from "../core/depot.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import type { ChargerId } from "../core/units.ts";
 import { alarm } from "./alarm.ts";
-import type { Arrival, ControlPorts, Touch } from "./ports.ts";
+import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
 import { stagesOf } from "./stages.ts";
 import { inTurns } from "./turn.ts";
 
@@ -17,7 +17,7 @@ export interface ControlSources {
   /** The partner was asked once, or ten seconds have passed: from now on new starts may happen. */
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
-  readonly freed$: Observable<readonly ChargerId[]>;
+  readonly freed$: Observable<Freeing>;
   /** A charger that commissioning has done with: what it was told before is lost on it. */
   readonly handedBack$: Observable<ChargerId>;
 }
@@ -43,7 +43,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     of(() => stages.everyone()), // the first look
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
-    sources.freed$.pipe(map((chargers) => () => stages.free(chargers))),
+    sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
     sources.handedBack$.pipe(map((charger) => () => stages.handedBack(charger))),
   );
   const elsewhere$ = merge(boundary$, heard$, everyone$).pipe(

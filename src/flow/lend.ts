@@ -1,4 +1,10 @@
-import { commandId, type CommandRecord, isLimiting } from "../core/control/command.ts";
+import {
+  commandId,
+  type CommandRecord,
+  isLimiting,
+  isToBeFreed,
+  reallySent,
+} from "../core/control/command.ts";
 import { type Loan, loanOf, takenFor } from "../core/control/loan.ts";
 import { type Desired, inWords } from "../core/control/setpoint.ts";
 import type { Depot } from "../core/depot.ts";
@@ -19,14 +25,19 @@ export interface Lent {
 const isLimit = (record: CommandRecord): boolean => record.progress !== "observed" && isLimiting(record);
 
 /**
- * Lends a charger to commissioning. One that stands under no limit of ours is remembered as to be released as long as
- * that lasts: after a power cut nobody else would know that it was tried.
+ * Lends a charger to commissioning, which is stored: after a power cut nobody else would know that it was tried. One
+ * that stands under no limit of ours is remembered as to be released as long as that lasts.
  */
 export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
   const loan = loanOf(depot.verdictOn(charger, now));
   depot.loans.set(charger.id, loan);
   const last = depot.commands.get(charger.id);
-  if (last !== undefined && isLimit(last)) return { loan, standing: last.command.desired, pledge: [] };
+  if (last !== undefined && isLimit(last)) {
+    const { desired } = last.command;
+    const words = `${charger.id} is lent to commissioning: ${inWords(desired)} again if that is cut off`;
+    return { loan, standing: desired, pledge: kept(depot, { ...last, isLent: true }, now, words) };
+  }
+  const told = last === undefined ? null : reallySent(last);
   const command = {
     ...depot.nextId(),
     charger: charger.id,
@@ -47,6 +58,8 @@ export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
     judgeAt: null,
     resends: 0,
     failures: 0,
+    isLent: true,
+    ...(told !== null && isToBeFreed(told) ? { standing: told } : {}),
   };
   return {
     loan,
@@ -55,20 +68,26 @@ export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
   };
 }
 
-/** Commissioning is over; `isLeft`: the charger was left as it should be, so that no release is owed any more. */
+/** Commissioning is over; `isLeft`: the charger was left as it was. */
 export function returned(depot: Depot, id: ChargerId, isLeft: boolean, now: Instant): readonly Change[] {
   const loan = depot.loans.get(id);
   if (loan !== undefined) loan.isOver = true;
   const last = depot.commands.get(id);
-  const isOwed = loan?.takenFor === null && last?.command.desired.kind === "release";
-  if (!isOwed || !isLeft) return [];
-  const record: CommandRecord = { ...last, progress: "followed", sentAt: now };
-  return kept(depot, record, now, `${id} is back from commissioning as it was`);
+  // Not one that an operator asked for meanwhile: that is still to be said.
+  const isPledged = last?.isLent === true && last.command.desired.kind === "release";
+  if (loan?.takenFor !== null || !isPledged || !isLeft) return [];
+  const words = `${id} is back from commissioning as it was`;
+  if (last.standing === undefined)
+    return kept(depot, { ...last, progress: "followed", sentAt: now, isLent: false }, now, words);
+  // It was to be freed before: who only observes leaves that to the one who drives again.
+  return depot.settings.mode === "observe"
+    ? kept(depot, { ...last, progress: "observed", isLent: false }, now, words)
+    : [];
 }
 
 /**
- * Whether a charger is away at commissioning. It comes back when that is over, or when something else is wanted of it;
- * then what holds is said to it anew, with a number above those that it was tried with.
+ * Whether a charger is away at commissioning. It comes back when that is over, or when something else is wanted of it,
+ * or with the next start; then what holds is said to it anew, with a number above those that it was tried with.
  */
 export function lookedFor(
   depot: Depot,
@@ -77,26 +96,27 @@ export function lookedFor(
 ): { readonly away: boolean; readonly changes: readonly Change[] } {
   const { id } = charger;
   const loan = depot.loans.get(id);
-  if (loan === undefined) return { away: false, changes: [] };
-  // Who only observes never takes anything over.
-  if (!loan.isOver && depot.settings.mode === "drive")
-    loan.takenFor ??= takenFor(loan, depot.verdictOn(charger, now));
-  if (loan.isTelling || (!loan.isOver && loan.takenFor === null)) return { away: true, changes: [] };
-  depot.loans.delete(id);
+  if (loan !== undefined) {
+    // Who only observes never takes anything over.
+    if (!loan.isOver && depot.settings.mode === "drive")
+      loan.takenFor ??= takenFor(loan, depot.verdictOn(charger, now));
+    if (loan.isTelling || (!loan.isOver && loan.takenFor === null)) return { away: true, changes: [] };
+    depot.loans.delete(id);
+  }
   const last = depot.commands.get(id);
-  if (last === undefined || !isLimit(last)) return { away: false, changes: [] };
+  const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
+  const isBack = last?.isLent === true || (loan !== undefined && holds);
+  return { away: false, changes: isBack ? saidAnew(depot, last, now) : [] };
+}
+
+function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Change[] {
   const command = { ...last.command, ...depot.nextId() };
-  const anew: CommandRecord = {
-    ...last,
-    command,
-    progress: "planned",
-    sentAt: null,
-    sends: 0,
-    judgeAt: null,
-  };
-  depot.undurable.add(id);
-  const words = `${id} is back from commissioning: ${inWords(command.desired)} again`;
-  return { away: false, changes: kept(depot, anew, now, words) };
+  const { charger, desired } = command;
+  const { standing: _, ...record } = last;
+  depot.undurable.add(charger);
+  const what = desired.kind === "release" ? "to be released" : `${inWords(desired)} again`;
+  const anew = { ...record, command, progress: "planned", sentAt: null, sends: 0, judgeAt: null } as const;
+  return kept(depot, { ...anew, isLent: false }, now, `${charger} is back from commissioning: ${what}`);
 }
 
 function kept(depot: Depot, record: CommandRecord, at: Instant, words: string): readonly Change[] {

@@ -16,6 +16,12 @@ export interface Arrival {
   readonly settle: (answer: TakeAnswer) => void;
 }
 
+/** Chargers that an operator frees; settled after the commit that holds it. */
+export interface Freeing {
+  readonly chargers: readonly ChargerId[];
+  readonly settle: (committed: Committed) => void;
+}
+
 /** Someone asks the flow to look at a charger. */
 export interface Touch {
   readonly charger: ChargerId;

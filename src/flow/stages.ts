@@ -1,15 +1,15 @@
 import { type ClockReading, jumpBetween } from "../core/clock.ts";
-import type { CommandRecord } from "../core/control/command.ts";
+import { commandId, leaseOf } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
 import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
-import type { Arrival, ControlPorts, Touch } from "./ports.ts";
-import { startOver, wantsLease } from "./startOver.ts";
+import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
+import { type LastSent, startOver, wantsLease } from "./startOver.ts";
 import { fallSilent, heardAgain } from "./silence.ts";
 import { take } from "./take.ts";
 
@@ -32,9 +32,6 @@ const jumped = (jump: Millis, at: Instant): Change => ({
   },
 });
 
-/** A lease lasts this many refreshes: two may be lost on the way. */
-const REFRESHES_PER_LEASE = 3;
-
 const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
 
@@ -51,8 +48,12 @@ export interface Pending {
 export function stagesOf(depot: Depot, ports: ControlPorts) {
   let looks = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
-  const sent = new Map<ChargerId, CommandRecord>();
-  const restart = (): void => startOver(depot, ports.remembered(), sent, ports.now());
+  const sent = new Map<ChargerId, LastSent>();
+  /** What failed commits left out of the record, of what went out: written with the next look. */
+  let lacking: readonly Change[] = [];
+  const restart = (): void => {
+    lacking = startOver(depot, ports.remembered(), sent, ports.now());
+  };
 
   const maySend = (charger: ChargerId): boolean =>
     !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
@@ -73,12 +74,18 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const known = depot.commands.get(charger);
     if (known === undefined) return;
     const { command, replaces } = known;
-    const lease = millis(depot.settings.refresh * REFRESHES_PER_LEASE);
+    const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
     const came = await ports.send(command, lease, replaces);
-    ports.write(outcome(depot, command, came, { from, until: ports.now() }, ports.random()));
+    const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
+    ports.write(rows);
     const record = depot.commands.get(charger);
-    if (came.ok && record !== undefined) sent.set(charger, record);
+    if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
+    const before = sent.get(charger);
+    const isAgain = before !== undefined && commandId(before.record.command) === commandId(command);
+    // Its record, where that goes with the row, may be newer by the time that the row can be written.
+    const said = isAgain ? before.said : rows.filter(({ kind }) => kind === "audit");
+    sent.set(charger, { record, said });
   };
 
   /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
@@ -153,8 +160,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(depot.chargers.keys());
     },
 
-    free(chargers: readonly ChargerId[]): readonly Touch[] {
+    /** Settled after the commit, which holds the look that follows as well. */
+    free({ chargers, settle }: Freeing): readonly Touch[] {
       ports.write(free(depot, chargers, ports.now()));
+      void ports.durable().then(settle);
       return touchesOf(chargers, true);
     },
 
@@ -163,6 +172,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     },
 
     look(touches: readonly Touch[]): Pending {
+      ports.write(lacking);
+      lacking = [];
       const { changes, send } = look(depot, touches, ports.now());
       ports.write(changes);
       looks += 1;
@@ -177,8 +188,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
     async committed({ number, looked, send, committed }: Pending): Promise<number> {
       const { ok } = await committed;
-      if (ok) depot.undurable.clear();
-      else restart();
+      if (ok) {
+        depot.undurable.clear();
+        depot.unsaid.clear();
+      } else restart();
       const now = ports.now();
       const line = ok ? send : looked.filter((id) => listens(depot, id) && wantsLease(depot, id, now));
       for (const charger of line) {

@@ -53,23 +53,42 @@ function faultOf(known: KnownEvent, { expansion }: Depot): string | null {
   }
 }
 
+/** What the last publish to a charger left behind, in memory only where its outcome could not be recorded. */
+export interface LastSent {
+  readonly record: CommandRecord;
+  /** The row that says how this command first went out. */
+  readonly said: readonly Change[];
+}
+
 /**
- * Nothing of a failed commit was kept, so the picture becomes what is stored. `sent` holds each charger's record
- * as its last publish left it: refreshes are counted in memory only, and must not all fall due at once.
+ * Nothing of a failed commit was kept, so the picture becomes what is stored. `sent`: refreshes are counted in memory
+ * only, and must not all fall due at once; and what went out goes on from there, as who is not refreshed would wait for
+ * its outcome for ever. Answers what the record still lacks of that.
  */
 export function startOver(
   depot: Depot,
   remembered: Remembered,
-  sent: ReadonlyMap<ChargerId, CommandRecord>,
+  sent: ReadonlyMap<ChargerId, LastSent>,
   now: Instant,
-): void {
+): readonly Change[] {
   pickUp(depot, remembered, now);
+  const lacking: Change[] = [];
   for (const [charger, record] of depot.commands) {
     const was = sent.get(charger);
-    if (was === undefined || commandId(was.command) !== commandId(record.command)) continue;
-    depot.commands.set(charger, { ...record, sentAt: was.sentAt, sends: was.sends });
+    if (was === undefined || commandId(was.record.command) !== commandId(record.command)) continue;
+    depot.commands.set(charger, asSent(record, was.record));
+    if (record.progress === "planned") lacking.push(...was.said);
   }
   for (const charger of depot.chargers.keys()) depot.wake(charger, after(now, COMMIT_RETRY));
+  return lacking;
+}
+
+function asSent(stored: CommandRecord, was: CommandRecord): CommandRecord {
+  const { progress, sentAt, sends } = was;
+  if (stored.progress !== "planned" && stored.progress !== progress) return { ...stored, sentAt, sends };
+  // Counted in memory, too, or each failed commit would allow one more try.
+  const { judgeAt, resends } = was.resends < stored.resends ? stored : was;
+  return { ...stored, progress, sentAt, sends, judgeAt, resends };
 }
 
 /** What was told last keeps its lease while nothing newer can be recorded: the charger must not fall back to its own default (F05, F06). */

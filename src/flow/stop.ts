@@ -1,10 +1,9 @@
 import { filter, firstValueFrom, timer } from "rxjs";
 
-import { type CommandRecord, isToBeFreed, reallySent } from "../core/control/command.ts";
+import { type CommandRecord, isToBeFreed, leaseOf, reallySent } from "../core/control/command.ts";
 import type { Decision } from "../core/control/reconcile.ts";
 import { inWords } from "../core/control/setpoint.ts";
 import type { Depot } from "../core/depot.ts";
-import { millis } from "../core/units.ts";
 import { decide, listens } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -58,7 +57,11 @@ export async function standDown(
     );
   }
   const committed = await ports.durable();
-  if (!committed.ok) return log.warn(`the stop could not be recorded: ${committed.reason}`);
+  if (!committed.ok) {
+    log.warn(`the stop could not be recorded: ${committed.reason}`);
+    for (const record of standing) stays(depot, record, log);
+    return;
+  }
   const told = await Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
       if (!listens(depot, command.charger)) return false;
@@ -66,7 +69,7 @@ export async function standDown(
       const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
       await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
       const from = ports.now();
-      const sent = await ports.send(command, millis(depot.settings.refresh * 3), replaces);
+      const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces);
       ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
       return sent.ok;
     }),

@@ -89,6 +89,16 @@ test("F04: after the state was lost no charger's last command is known", () => {
   expect([...aPicture({ unsure: true }).unsure]).toEqual(["bay-01", "bay-02"]);
 });
 
+test("F04: after a failed commit who was told nothing since the state was lost is still to be asserted", () => {
+  const depot = aPicture({ unsure: true });
+  depot.unsure.clear();
+  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
+  expect([...depot.unsure]).toEqual(["bay-02"]);
+  const sure = aPicture();
+  sure.restore(remembered(), at("05:10"));
+  expect(sure.unsure.size).toBe(0);
+});
+
 test("commands are numbered from one in each epoch", () => {
   const depot = aPicture();
   expect([depot.nextId(), depot.nextId()]).toEqual([
@@ -195,6 +205,8 @@ test("the same rubbish is new once", () => {
   const rubbish = { kind: "rejected", id: null, path: "ID", reason: "none", raw: "{}" } as const;
   expect([depot.isFirstSight(rubbish), depot.isFirstSight({ ...rubbish })]).toEqual([true, false]);
   for (let n = 0; n < 100_000; n += 1) depot.isFirstSight({ ...rubbish, raw: String(n) });
+  expect(depot.isFirstSight(rubbish)).toBe(true);
+  depot.restore(remembered(), at("05:10"));
   expect(depot.isFirstSight(rubbish)).toBe(true);
 });
 

@@ -192,3 +192,23 @@ test("a loser that started and ended while the daemon ran is not recorded as mis
   await depot.until("12:00");
   expect(depot.audit("missed")).toEqual([]);
 });
+
+test("F05: that a vehicle is at no charger is said once the disk takes it, and once", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withCharger("bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:10", minutes: 60, amperes: 10, vehicles: ["v2"] })
+    .running();
+  await depot.until("08:09:50");
+  expect(depot.audit("missed")).toHaveLength(1);
+  depot.disk.full = true;
+  await depot.until("08:10:30");
+  depot.disk.full = false;
+  await depot.until("09:30");
+  expect(depot.audit("missed")).toEqual([
+    "v1 is at no charger: event EV-1 cannot be applied to it",
+    "v2 is at no charger: event EV-2 cannot be applied to it",
+  ]);
+});

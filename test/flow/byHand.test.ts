@@ -8,20 +8,28 @@ import { commandRecord } from "../store/words.ts";
 
 const [first, second] = [chargerId("bay-01"), chargerId("bay-02")];
 const standing = [commandRecord(first, 1), commandRecord(second, 2)];
+const stored = { ok: true } as const;
 const linked = (): boolean => true;
 
 test("who is freed is named, and so is why somebody has to wait", () => {
   const depot = aPicture();
-  expect(released(depot, [], linked).words).toBe("nothing was limited");
-  expect(released(depot, standing, linked)).toEqual({ ok: true, words: "freed bay-01, bay-02" });
+  expect(released(depot, [], linked, stored).words).toBe("nothing was limited");
+  expect(released(depot, standing, linked, stored)).toEqual({ ok: true, words: "freed bay-01, bay-02" });
   depot.held.set(first, { by: "minimum interval", until: at("05:10:20") });
   depot.presence.set(second, { ...depot.presenceOf(second), online: false });
-  expect(released(depot, standing, linked).words).toBe(
+  expect(released(depot, standing, linked, stored).words).toBe(
     "freed bay-01 (not told yet, but by 2026-11-21T05:10:20.000Z: it was told something just now (minimum interval)), bay-02 (not told yet, it is offline: when it is back)",
   );
-  expect(released(depot, standing, (charger) => charger === second).words).toContain(
+  expect(released(depot, standing, (charger) => charger === second, stored).words).toContain(
     "bay-01 (not told yet, its broker is away: when that is back)",
   );
+});
+
+test("F05: what could not be stored was not released", () => {
+  expect(released(aPicture(), standing, linked, { ok: false, reason: "the disk is full" })).toEqual({
+    ok: false,
+    words: "nothing was released: the disk is full",
+  });
 });
 
 test("while observing nobody is freed, and who stands limited is named", () => {

@@ -16,6 +16,7 @@ import {
   vehicleId,
 } from "../../src/core/units.ts";
 import { collector } from "../../src/flow/collect.ts";
+import { aCharger } from "../support/aCharger.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
 
@@ -26,8 +27,8 @@ const second = (count: number): Instant => instant(noon + count * 1000);
 const inWords = (readings: readonly Reading[]): readonly string[] =>
   readings.map(({ kind, value, at }) => `${(at - noon) / 1000} ${kind} ${JSON.stringify(value)}`);
 
-function aCollector(edges: readonly Instant[] = []) {
-  const depot = aPicture();
+function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof aCharger>[0] = {}) {
+  const depot = aPicture({ chargers: [aCharger(charger)] });
   const isLinked = { value: true };
   const collect = collector(depot, {
     edges: () => edges,
@@ -56,6 +57,8 @@ function aCollector(edges: readonly Instant[] = []) {
     );
   return { depot, collect, hears, isLinked, isOnline, upheld, answers };
 }
+
+const A_LOAN = { wish: "null", isRecalled: false, takenFor: null, isTelling: false, isOver: false };
 
 const record = (changes: Partial<CommandRecord> = {}): CommandRecord => ({
   command: {
@@ -151,6 +154,58 @@ test("a charger that flips its state all the time fills neither disk nor memory 
   );
   expect(kept.flat()).toHaveLength(120);
   expect(hears(60, { state: "finished" })).toHaveLength(1);
+});
+
+test("a buffer that is emptied in one go is kept whole, however much of it comes in a minute", () => {
+  const { collect } = aCollector();
+  const kept = Array.from({ length: 360 }, (_, n) => {
+    const telemetry = { at: second(n * 10), energyWh: 1000 + n };
+    const now = n === 0 ? noon : instant(second(3600) + n * 40);
+    return collect.heard({ kind: "telemetry", charger: bay, telemetry }, now);
+  });
+  expect(kept.flat()).toHaveLength(360);
+});
+
+const told = (seconds: number): string => `${seconds} setpoint {"kind":"current","amperes":16}`;
+
+test("what a charger stands under is kept again and again until it ends, also of one that never speaks and is never refreshed", () => {
+  const { collect, depot, upheld } = aCollector([], { refresh: null });
+  const { command } = record();
+  depot.commands.set(bay, record({ command: { ...command, until: second(1000) } }));
+  collect.told(command, noon);
+  expect([90, 100, 130, 200, 999, 1000].map(upheld)).toEqual([
+    [],
+    [told(100)],
+    [],
+    [told(200)],
+    [told(999)],
+    [],
+  ]);
+});
+
+test("where it is refreshed it stands until its lease ends", () => {
+  const { depot, upheld } = aCollector();
+  depot.commands.set(bay, record({ sentAt: second(100) }));
+  expect([250, 279].map(upheld)).toEqual([[told(250)], []]);
+  depot.commands.set(bay, record({ sentAt: second(100) }));
+  expect(upheld(380)).toEqual([]);
+});
+
+test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeof aCollector>) => void]>([
+  ["was let go", { command: { ...record().command, desired: { kind: "release" } } }, () => {}],
+  ["was told nothing yet", { sentAt: null }, () => {}],
+  ["was only watched", { progress: "observed" }, () => {}],
+  ["is not ours any more", { command: { ...record().command, charger: chargerId("bay-99") } }, () => {}],
+  ["is being commissioned", {}, ({ depot }) => depot.loans.set(bay, A_LOAN)],
+  ["is offline", {}, ({ isOnline }) => isOnline(false, 0)],
+  ["is silent for so long that it is unreachable", {}, ({ depot }) => fallen(depot)],
+  ["is behind a broker that is away", {}, ({ isLinked }) => (isLinked.value = false)],
+])("nothing is said to stand of a charger that %s", (_why, changes, befalls) => {
+  const collecting = aCollector();
+  const standing = record(changes);
+  collecting.depot.commands.set(standing.command.charger, standing);
+  befalls(collecting);
+  expect(collecting.upheld(100)).toEqual([]);
 });
 
 test("what is no telemetry, or of a charger that is not ours, is no reading", () => {

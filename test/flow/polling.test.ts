@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 
+import { failed } from "../../src/vtn/failed.ts";
 import { aDepot } from "../support/aDepot.ts";
 
 /** When the list was asked for, as seconds of the day. */
@@ -128,7 +129,7 @@ test("an event that cannot be had by its id is looked for in the list, once", as
   await depot.until("00:20");
   expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["EV-9", "list"]);
   depot.forget();
-  depot.partner.event = async () => ({ kind: "failed", reason: "HTTP 500", retryAfter: null });
+  depot.partner.event = async () => failed("HTTP 500", 500, null);
   for (const minute of [21, 22, 23]) {
     await depot.until(`00:${minute}`);
     await depot.post({ eventId: "EV-8" });

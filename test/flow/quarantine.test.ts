@@ -31,6 +31,16 @@ test("F12: a body full of rubbish is counted whole, and takes twenty rows of the
   expect(depot.audit("rejected").slice(21)).toEqual([expect.stringContaining("event EV-new ")]);
 });
 
+test("F05, F39: a bad event that could not be recorded is recorded when it comes again", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  depot.disk.full = true;
+  expect(await depot.post([bad("EV-2")])).toMatchObject({ kind: "refused", status: 503 });
+  depot.disk.full = false;
+  expect(await depot.post([bad("EV-2")])).toMatchObject({ taken: { rejected: 1 } });
+  await depot.post([bad("EV-2")]);
+  expect(depot.audit("rejected")).toEqual([expect.stringContaining("event EV-2 ")]);
+});
+
 test("twenty-one bad events are twenty rows and one", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   await depot.post(Array.from({ length: 21 }, (_, index) => bad(`EV-${index}`)));

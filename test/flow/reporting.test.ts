@@ -118,6 +118,20 @@ test("what was asked is reported as it was told, also while only observing nothi
   expect(posted(observed)).toEqual(["EV-1/0/0: v1 DATA_QUALITY MISSING, CAUSE no setpoint"]);
 });
 
+test("what a charger that says nothing, and is never told again, stands under is in every interval of its reports", async () => {
+  const quarters = { startInterval: 0, numIntervals: 1, frequency: 1, repeat: 4, historical: true };
+  const setpoint = { payloadType: "SETPOINT", readingType: "DIRECT_READ", ...quarters };
+  const depot = await aDepot()
+    .withVehicles(1)
+    .withSilentChargers()
+    .equippedWith({ refresh: null })
+    .reporting()
+    .running();
+  await depot.deliver({ start: "08:00", minutes: 120, amperes: 10, reports: [setpoint] });
+  await depot.until("10:02");
+  expect(posted(depot)).toEqual([0, 1, 2, 3].map((n) => `EV-1/0/${n}: v1 SETPOINT 10, DATA_QUALITY OK`));
+});
+
 test("a vehicle that is not ours, one that left and one that did not follow are in the report with the cause", async () => {
   const depot = await aDepot().withVehicles(2).reporting().running();
   await depot.deliver({ start: "08:00", amperes: 10, vehicles: ["v1", "v2", "v9"], reports: [USAGE] });

@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 
+import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
-import { eventId } from "../../src/core/units.ts";
+import { chargerId, eventId, minutes, seconds } from "../../src/core/units.ts";
 import { advance } from "../../src/flow/advance.ts";
-import { pickUp } from "../../src/flow/startOver.ts";
+import { look } from "../../src/flow/look.ts";
+import { pickUp, startOver } from "../../src/flow/startOver.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
+import { commandRecord } from "../store/words.ts";
 
 /** As a later version may find what an earlier one has stored. */
 const broken: KnownEvent = JSON.parse(
@@ -131,10 +134,97 @@ test("an operator's hold that could not be stored does not hold (F05)", async ()
     .running();
   await depot.until("08:10");
   depot.disk.full = true;
-  await depot.free("bay-01");
+  expect(await depot.free("bay-01")).toMatchObject({ ok: false });
   depot.disk.full = false;
   await depot.until("08:20");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
-  await depot.free("bay-01");
+  expect(await depot.free("bay-01")).toEqual({ ok: true });
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
+  const depot = aPicture({ unsure: true });
+  depot.startsAllowed = true;
+  pickUp(depot, rememberedOf({}), at("04:00"));
+  const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
+  expect(look(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
+  startOver(depot, rememberedOf({}), new Map(), at("04:00"));
+  expect(look(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
+});
+
+test("F05: a pause for a switch of phases whose outcome could not be recorded goes on, also where nothing is refreshed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({
+      refresh: null,
+      phaseSwitching: { every: minutes(15), settle: seconds(10), deadTime: seconds(60) },
+    })
+    .withEvent({ start: "08:00", minutes: 120, kilowatts: 2.3 })
+    .running();
+  await depot.until("07:59:50");
+  depot.floor.publishing("bay-01", { takesMs: 1000 });
+  await depot.until("08:00:00.500");
+  depot.disk.full = true;
+  await depot.until("08:00:12");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 pause"]);
+  depot.disk.full = false;
+  await depot.until("09:59");
+  expect(depot.commands()).toEqual(["bay-01 pause", "bay-01 pause on 1 phase", "bay-01 10 A on 1 phase"]);
+  const arrived = depot.audit("outcome").filter((words) => words.includes("acknowledged by the broker"));
+  expect(arrived).toHaveLength(3);
+});
+
+test("F05: what went out but could not be recorded is judged all the same, where nothing is refreshed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("07:59:50");
+  depot.floor.publishing("bay-01", { takesMs: 1000 });
+  await depot.until("08:00:00.500");
+  depot.disk.full = true;
+  await depot.deliver({ id: "EV-2", start: "09:00", minutes: 10, amperes: 8 });
+  await depot.until("08:00:02");
+  depot.partner.events.delete("EV-2");
+  await depot.deliver({ id: "EV-3", start: "09:00", minutes: 10, amperes: 8 });
+  depot.partner.events.delete("EV-3");
+  depot.disk.full = false;
+  await depot.until("08:05");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 10 A"]);
+  await depot.telemetry("bay-01", { state: "charging", limitA: 32, currentsA: [32, 32, 32] });
+  expect(depot.messages()).toHaveLength(2);
+  expect(depot.audit("outcome").map((words) => words.split(" ").slice(2, 4).join(" "))).toEqual([
+    "acknowledged by",
+    "not followed:",
+  ]);
+});
+
+test("tries that were counted in memory stay counted, and what was judged since stays judged (F05)", () => {
+  const sent: CommandRecord = { ...commandRecord(chargerId("bay-01"), 1), sentAt: at("05:05"), sends: 3 };
+  const restored = (stored: Partial<CommandRecord>, was: Partial<CommandRecord>) => {
+    const depot = aPicture();
+    const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, said: [] };
+    const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
+    startOver(depot, rememberedOf({ commands }), new Map([[chargerId("bay-01"), last]]), at("05:10"));
+    const { progress, resends, judgeAt, sends } = depot.commands.get(chargerId("bay-01")) ?? sent;
+    return { progress, resends, judgeAt, sends };
+  };
+  const refused = { progress: "refused" } as const;
+  expect(restored(refused, { ...refused, resends: 1 })).toEqual({
+    ...refused,
+    resends: 1,
+    judgeAt: at("05:09"),
+    sends: 3,
+  });
+  expect(restored({ ...refused, resends: 2 }, { ...refused, resends: 1 })).toMatchObject({
+    resends: 2,
+    judgeAt: at("05:01"),
+  });
+  expect(restored({ progress: "followed" }, { progress: "acknowledged" })).toEqual({
+    progress: "followed",
+    resends: 0,
+    judgeAt: at("05:01"),
+    sends: 3,
+  });
 });

@@ -69,3 +69,15 @@ test("a stop names who could not be told, and until when", async () => {
     "bay-03 stays at 10 A until 09:00:00",
   ]);
 });
+
+test("F05: a stop that cannot be recorded tells nobody, and names every charger that stays limited", async () => {
+  const depot = await acting("release").running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.stop({ full: true });
+  expect(depot.messages()).toEqual([]);
+  expect(depot.warnings).toEqual([
+    expect.stringMatching(/^the stop could not be recorded: .*full/),
+    "bay-01 stays at 10 A until 09:00:00",
+  ]);
+});

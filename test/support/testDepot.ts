@@ -2,6 +2,7 @@ import { expect } from "vitest";
 
 import type { AuditKind } from "../../src/core/audit.ts";
 import type { Loan } from "../../src/core/control/loan.ts";
+import type { Committed } from "../../src/core/ledger.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
 import { chargerId, instant, iso, millis } from "../../src/core/units.ts";
 import { lend, returned } from "../../src/flow/lend.ts";
@@ -70,10 +71,10 @@ export class TestDepot {
     this.brokerReturns();
   }
 
-  async stop(): Promise<void> {
+  async stop({ full = false } = {}): Promise<void> {
     const running = this.#running;
     if (running === null) return;
-    this.disk.full = false;
+    this.disk.full = full;
     running.flow.unsubscribe();
     await settled();
     let isOver = false;
@@ -174,9 +175,12 @@ export class TestDepot {
     await this.passes(10);
   }
 
-  async free(...chargers: readonly string[]): Promise<void> {
-    this.#up.freed$.next(chargers.map(chargerId));
+  /** Answers whether that is on disk. */
+  async free(...chargers: readonly string[]): Promise<Committed> {
+    const { promise, resolve } = Promise.withResolvers<Committed>();
+    this.#up.freed$.next({ chargers: chargers.map(chargerId), settle: resolve });
     await this.passes(10);
+    return promise;
   }
 
   /** Lends a charger to commissioning. */
@@ -188,6 +192,9 @@ export class TestDepot {
     store.write(pledge);
     return loan;
   }
+
+  /** A number as commissioning takes them. */
+  nextId = () => this.#up.depot.nextId();
 
   /** Commissioning is over, and has left the charger as it was, or not. */
   async takesBack(charger: string, isLeft = true): Promise<void> {

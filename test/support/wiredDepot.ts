@@ -16,7 +16,7 @@ import type { ChargerId, EventId, Instant, Millis } from "../../src/core/units.t
 import { control, type ControlSources } from "../../src/flow/control.ts";
 import { states } from "../../src/flow/states.ts";
 import type { Hint } from "../../src/flow/polling.ts";
-import type { Arrival, ControlPorts, Fetched } from "../../src/flow/ports.ts";
+import type { Arrival, ControlPorts, Fetched, Freeing } from "../../src/flow/ports.ts";
 import { retention } from "../../src/flow/retention.ts";
 import { recallWrites } from "../../src/flow/pace.ts";
 import { endedByStart } from "../../src/flow/silence.ts";
@@ -132,7 +132,7 @@ export function wired(setup: DepotSetup, world: World) {
   const broker$ = new Subject<boolean>();
   const hint$ = new Subject<Hint>();
   const webhook$ = new Subject<Arrival>();
-  const freed$ = new Subject<readonly ChargerId[]>();
+  const freed$ = new Subject<Freeing>();
   const handedBack$ = new Subject<ChargerId>();
   const told$ = new Subject<Command>();
   const changed$ = new Subject<void>();

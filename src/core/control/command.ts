@@ -34,6 +34,9 @@ export type Cause = "event" | "ended" | "operator" | "stop" | "held";
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
+/** A lease lasts three refreshes: two may be lost on the way. */
+export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
+
 /** How far a command has come. */
 type Progress =
   | "planned"
@@ -68,8 +71,10 @@ export interface CommandRecord {
   readonly resends: number;
   /** Failed publishes since the last that worked. */
   readonly failures: number;
-  /** While observing: what the charger was really told last, and stands under; absent: nothing by us. */
+  /** While observing, or commissioning: what the charger was really told last, and stands under; absent: nothing by us. */
   readonly standing?: CommandRecord;
+  /** Commissioning has it, or was cut off: its numbers are above this one, so that it must be said with another. */
+  readonly isLent?: boolean;
 }
 
 /** What the charger was really told last: what is decided while observing goes nowhere. Null: nothing by us. */
