@@ -262,10 +262,8 @@ export class Depot {
     this.#listed = ids ?? this.#listed;
     if (this.#listed === null) return [];
     this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
-    return soonestFirst(
-      [...this.#missing.keys()].filter((id) => this.isMissing(id)),
-      this.known,
-    );
+    const asked = [...this.#missing.keys()].filter((id) => this.isMissing(id));
+    return soonestFirst(this.known.values(), new Set(asked));
   }
 
   /** The partner's list holds it, or may hold it: there was no complete list yet. */

@@ -265,6 +265,7 @@ test("of the events that are missing, the one that starts first is asked for fir
     ["EV-next", "07:00"],
   ] as const)
     depot.remember(live(anEvent({ ...noSpread, id: eventId(id), start: at(start) })), at("04:00"));
+  depot.remember(withdrawn(anEvent(), at("04:05")), at("04:05"));
   depot.listed(new Set(), at("04:10"));
   expect(depot.listed(null, at("04:11"))).toEqual(["EV-soon", "EV-next", "EV-late"]);
 });

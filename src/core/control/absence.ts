@@ -20,17 +20,12 @@ export function absences(
   return missing;
 }
 
-/** Requests by id are few: what holds now, or will soon, is settled first. */
-export function soonestFirst(
-  ids: readonly EventId[],
-  known: { readonly get: (id: EventId) => KnownEvent | undefined },
-): readonly EventId[] {
-  const startOf = (id: EventId): number => {
-    const event = known.get(id);
-    return event?.kind === "live" ? event.revision.start : Infinity;
-  };
-  return ids.toSorted((a, b) => startOf(a) - startOf(b));
-}
+/** Requests by id are few: of these events the one that starts first is settled first. */
+export const soonestFirst = (known: Iterable<KnownEvent>, ids: ReadonlySet<EventId>): readonly EventId[] =>
+  [...known]
+    .flatMap((event) => (event.kind === "live" && ids.has(event.id) ? [event] : []))
+    .toSorted((a, b) => a.revision.start - b.revision.start)
+    .map(({ id }) => id);
 
 /** No vehicle's window can be open any more, however late it started. */
 export function hasEnded(known: KnownEvent & { kind: "live" }, now: Instant): boolean {
