@@ -403,6 +403,58 @@ test("where nobody is, a charger that says it is paused takes a release, and is 
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
+const status = (value: number) => ({ value });
+const session = (state: string) => ({ state });
+
+test.each<[string, Params, string, readonly unknown[], string]>([
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Finished"].map(session),
+    "finished",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Unplugged", "Preparing"].map(session),
+    "connected",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["Unplugged", "ChargingPausedEVSE"].map(session),
+    "paused",
+  ],
+  ["ocpp2mqtt", { base: "o" }, "o/state/status", ["Available", "SuspendedEVSE"], "paused"],
+  [
+    "pulsatrix",
+    { clientId: "c" },
+    "pulsatrix/secc/c/tx/status",
+    ["SUSPENDED_EV", "COMPLETED"].map(session),
+    "finished",
+  ],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [0, 6].map(status), "paused"],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [6, 3].map(status), "finished"],
+  ["smartevse", { prefix: "S" }, "S/State", ["Charging Stopped", "Connected to EV"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["255", "2"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["1", "255"], "paused"],
+])(
+  "%s %j on %s: after %j what the states before implied is over, and it is %s",
+  async (profile, params, topic, said, state) => {
+    const charger = aLine(profile, params);
+    for (const payload of said) charger.hears(topic, payload);
+    expect(charger.picture()?.state).toBe(state);
+    expect(telling(charger)?.state).toBe(state);
+    await charger.told(PAUSE);
+    charger.hears(topic, said.at(-1));
+    const confirms = boundTo(profile, params).profile.confirmedBy !== undefined;
+    expect(charger.acks()).toEqual(state === "paused" && confirms ? ["true null"] : []);
+  },
+);
+
 test("what waited at the broker tells how things stand, but measures nothing", () => {
   const charger = goE();
   charger.hears("go-eCharger/1/eto", 123_456, true);
@@ -418,7 +470,11 @@ test("a charger that forgets at the plug says so when a vehicle comes", () => {
   charger.hears("o/vehicle", "0");
   charger.hears("o/vehicle", "1");
   charger.hears("o/vehicle", "1");
-  expect(charger.messages.filter(({ kind }) => kind === "forgot")).toHaveLength(1);
+  const forgotten = () => charger.messages.filter(({ kind }) => kind === "forgot");
+  expect(forgotten()).toHaveLength(1);
+  // Disabled hides whether a vehicle is there.
+  for (const state of ["1", "255", "2"]) charger.hears("o/state", state);
+  expect(forgotten()).toHaveLength(2);
 });
 
 test.each([

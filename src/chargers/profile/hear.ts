@@ -1,6 +1,6 @@
 import type { Json } from "../../core/audit.ts";
 import type { Ear } from "./ear.ts";
-import { type Answer, type Heard, impliedBy, type Means, NOTHING_HEARD } from "./means.ts";
+import { type Answer, type Heard, type Means, NOTHING_HEARD, whole } from "./means.ts";
 import { hearNative } from "./nativeHear.ts";
 import { LARGEST_PAYLOAD } from "./payload.ts";
 import { composedValue, type Memory } from "./signal.ts";
@@ -24,9 +24,7 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
     if (told.kind !== null) means["vehicleIdKind"] = told.kind;
   }
   if (topic === ear.alive && payload !== "") means["online"] ??= true;
-  // Each signal was read as its own type.
-  const told = means as Means;
-  return { means: { ...impliedBy(told.state), ...told }, answer: answerIn(ear, topic, payload) };
+  return { means, answer: answerIn(ear, topic, payload) };
 }
 
 /**
@@ -34,7 +32,7 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
  * card reader does not wipe what the vehicle itself told. A vehicle that leaves takes what was said of it along.
  */
 export function identified({ identities }: Ear, memory: Memory, means: Means): Means {
-  if (means.plugged === false) {
+  if (whole(means).plugged === false) {
     // A list of cards is no word of who is there; which of them was held to the reader is.
     for (const { topic, index } of identities.flatMap(({ readings }) => readings))
       memory.delete(index?.topic ?? topic);

@@ -3,6 +3,7 @@ import type { Instant } from "../../core/units.ts";
 import { bind, type Bound, type Params } from "./bind.ts";
 import { type Ear, earOf } from "./ear.ts";
 import { hear } from "./hear.ts";
+import { whole } from "./means.ts";
 import type { Memory } from "./signal.ts";
 import { type Action, publishesFor } from "./publishes.ts";
 import type { Profile } from "./schema.ts";
@@ -104,7 +105,8 @@ function listen(ear: Ear, memory: Memory, topic: string, payload: Line["payload"
   // Whoever leaves out the quotes around a JSON payload means its text.
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   const { means, answer } = hear(ear, memory, topic, text);
-  return JSON.stringify(answer === null ? { means } : { means, answer });
+  const told = { means: whole(means) };
+  return JSON.stringify(answer === null ? told : { ...told, answer });
 }
 
 /** The action with its input; a text says what is missing. */

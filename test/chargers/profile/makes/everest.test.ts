@@ -91,6 +91,14 @@ describe("EVerest's API module", () => {
     expect(v1.means(`${EVSE}/e2m/session_info`, { state: said })).toMatchObject({ state });
   });
 
+  test.each(["ChargingPausedEV", "ChargingPausedEVSE"])(
+    "%s is said of a vehicle that is plugged in",
+    (state) => {
+      expect(legacy.means(`${VAR}/session_info`, { state })).toMatchObject({ plugged: true });
+      expect(v1.means(`${EVSE}/e2m/session_info`, { state })).toMatchObject({ plugged: true });
+    },
+  );
+
   test("tells of its session", () => {
     const session = {
       state: "Charging",
