@@ -114,7 +114,7 @@ export class ProfileLine implements Line {
       this.#forget();
     }
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
-    const means = identified(this.#ear, this.#memory, said);
+    const means = identified(this.#ear, this.#memory, topic, said);
     const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
     this.#hearPresence(topic, means, retained, isWill);
     this.#hearMeans(means, retained, this.#lastKnown(retained, isWill));

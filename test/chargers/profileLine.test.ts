@@ -573,3 +573,59 @@ test.each([
     expect(charger.line.shows()).toEqual(shown);
   },
 );
+
+const words = (base: string, messages: readonly (readonly [string, string])[]) =>
+  messages.map(([leaf, payload]) => [`${base}/${leaf}`, payload] as const);
+
+test.each([
+  [
+    "openwb-simpleapi",
+    { id: 4 },
+    "bus 2",
+    words("openWB/simpleAPI/chargepoint/4", [
+      ["plug_state", "True"],
+      ["rfid", "04AA"],
+      ["vehicle_name", "Bus 1"],
+      ["rfid", "null"],
+      ["plug_state", "False"],
+      ["vehicle_name", "Bus 2"],
+      ["plug_state", "True"],
+      ["vehicle_name", "Bus 2"],
+    ]),
+  ],
+  [
+    "evcc",
+    { id: 1 },
+    "ev2",
+    words("evcc/loadpoints/1", [
+      ["connected", "true"],
+      ["vehicleIdentity", "04AABBCC"],
+      ["vehicleName", "ev1"],
+      ["vehicleIdentity", ""],
+      ["connected", "false"],
+      ["vehicleName", "ev2"],
+      ["connected", "true"],
+      ["vehicleName", "ev2"],
+    ]),
+  ],
+  [
+    "go-e-v2",
+    { serial: "1" },
+    "anna",
+    words("go-eCharger/1", [
+      ["cards", '[{"name":"Anna"},{"name":"Bob"}]'],
+      ["car", "3"],
+      ["tsi", '"04aabb"'],
+      ["trx", "2"],
+      ["trx", "null"],
+      ["car", "1"],
+      ["car", "3"],
+      ["trx", "1"],
+    ]),
+  ],
+])("%s with %j names who is there now (%s), not who was there before", (profile, params, who, messages) => {
+  const charger = aLine(profile, params);
+  for (const [topic, payload] of messages) charger.hears(topic, payload);
+  expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
+  expect(charger.picture()?.identity).toEqual({ kind: "name", value: who });
+});

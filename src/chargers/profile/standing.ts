@@ -22,7 +22,8 @@ const OF_A_VEHICLE = ["vehicleId", "vehicleIdKind"] as const;
  */
 export function folded(standing: Standing, means: Means): Standing {
   const said = whole(means);
-  const before = standing.told;
+  // Who leaves takes its name along.
+  const before = said.plugged === false ? without(standing.told, OF_A_VEHICLE) : standing.told;
   if (means.state === undefined)
     return { told: withWords(before, means, standing), implied: without(standing.implied, keysOf(means)) };
   const implied = keysOf(said).filter((key) => OF_A_STATE.some((one) => one === key));
@@ -35,7 +36,10 @@ export function folded(standing: Standing, means: Means): Standing {
 
 /** A name that a gateway guessed, where the vehicle or its card has already spoken. */
 export const isWeaker = (means: Means, { told }: Standing): boolean =>
-  means.vehicleIdKind === "name" && typeof told.vehicleId === "string" && told.vehicleIdKind !== "name";
+  means.vehicleIdKind === "name" &&
+  whole(means).plugged !== false &&
+  typeof told.vehicleId === "string" &&
+  told.vehicleIdKind !== "name";
 
 function withWords(before: Means, means: Means, standing: Standing): Means {
   if (means.vehicleId === undefined || isWeaker(means, standing))

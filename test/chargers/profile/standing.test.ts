@@ -68,3 +68,10 @@ test("a name that a gateway guessed does not replace what the vehicle itself sai
   expect(after(card, { vehicleId: null }, name)).toEqual(name);
   expect(after(name, card)).toEqual(card);
 });
+
+test("who leaves takes its name along, so that the next one may have a weaker one", () => {
+  expect(after(card, { plugged: false })).toEqual({ plugged: false });
+  expect(after(card, { plugged: false }, name)).toEqual({ plugged: false, ...name });
+  expect(after(card, { ...name, plugged: false })).toEqual({ plugged: false, ...name });
+  expect(after(card, UNPLUGGED, name)).toMatchObject(name);
+});
