@@ -248,6 +248,18 @@ test("nothing past its end is sent, and what a make cannot do fails with its rea
   expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
 });
 
+test("where taking control starts charging, a pause is said once, and what ends it takes control", async () => {
+  const evcc = aLine("evcc", { id: 1 });
+  const [off, on, limit] = ["mode/set off", "mode/set now", "maxCurrent/set 10"];
+  expect(await evcc.told(PAUSE)).toEqual([off]);
+  expect(await evcc.told(PAUSE, PAUSE)).toEqual([]);
+  expect(await evcc.told(A(10), PAUSE)).toEqual([limit, on]);
+  evcc.hears("evcc/loadpoints/1/enabled", true);
+  expect(await evcc.told(A(10), A(10))).toEqual([limit]);
+  evcc.line.brokerUp();
+  expect(await evcc.again(A(10), A(10))).toEqual([limit, on]);
+});
+
 test("where each write wears it, the same level is not written again for another event, but is for a charger that came back", async () => {
   const charger = goE();
   await charger.told(A(16));

@@ -73,6 +73,12 @@ const fields = z.strictObject({
     .partialRecord(z.enum(["pause", "resume", "release", "setPhases"]), z.string())
     .prefault({})
     .describe("Why an action cannot be done, for people. Default {}."),
+  acquireCharges: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether taking control starts charging: then it is done behind the limit, and for no pause. Default false.",
+    ),
   releaseEndsPause: z
     .boolean()
     .prefault(true)
