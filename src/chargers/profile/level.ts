@@ -40,6 +40,14 @@ export function allowedCurrent(asked: number, bound: Bound): number | null {
   return told > 0 && Math.min(allowed, told / scale) + EPSILON >= least ? allowed : null;
 }
 
+/** Why every level is a pause, so that there is none to go back to; null: not so. */
+export function chargesNever(bound: Bound): string | null {
+  if (allowedCurrent(Infinity, bound) !== null) return null;
+  const { maxCurrentA } = bound.electrics;
+  const { min, step } = bound.profile.limits.current;
+  return `maxCurrentA is ${maxCurrentA}; it has to be at least ${Math.max(min, step)}, the least that it charges with`;
+}
+
 /** In the units that this charger takes. */
 export function onTheWire(current: number, { profile }: Bound): number {
   const { scale } = profile.limits.current;

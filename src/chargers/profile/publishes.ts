@@ -1,7 +1,7 @@
 import { type Instant, iso } from "../../core/units.ts";
 import { topicFault } from "../topic.ts";
 import type { Bound } from "./bind.ts";
-import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "./level.ts";
+import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
 import type { ActionName, PublishTemplate } from "./publishSchema.ts";
 import { placeholdersIn, renderJson, renderText } from "./render.ts";
 
@@ -62,6 +62,8 @@ function said(
     const why = new Map(Object.entries(profile.cannot)).get(name);
     return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
   }
+  const tooLittle = placeholdersIn(templates).includes("maxCurrent") ? chargesNever(bound) : null;
+  if (tooLittle !== null) return { ok: false, reason: `${profile.profile}: ${tooLittle}` };
   const values = new Map([
     ...bound.values,
     ...moment(now),

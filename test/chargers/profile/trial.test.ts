@@ -102,3 +102,26 @@ test("whatever the line, the answer is one line of JSON", () => {
     ),
   );
 });
+
+test.each([
+  ["wallbox-mqtt-bridge", { serial: "1", maxCurrentA: 0.5 }, "at least 6"],
+  ["openwb-secondary", { parentIp: "::1", maxCurrentA: 5 }, "at least 6"],
+  ["smartevse", { prefix: "S", maxCurrentA: 5.9 }, null],
+  ["wbec", { lp: 1, maxCurrentA: 5.99 }, "at least 6"],
+  ["everest-api-legacy", { evse: "e", maxCurrentA: 0.001 }, "at least 0.01"],
+])("%s with %j is not released to less than it charges with", (profile, ofIt, words) => {
+  const charger = { profile, params: ofIt };
+  expect(answer({ ...charger, action: "release" })).toEqual(
+    words === null
+      ? { publishes: [expect.anything()] }
+      : {
+          error: expect.stringMatching(
+            new RegExp(`^${profile}: maxCurrentA is [0-9.]+; it has to be ${words}`),
+          ),
+        },
+  );
+  const [paused, told] = ["pause", "setCurrent"].map((action) =>
+    answer({ ...charger, action, input: { currentA: 16 } }),
+  );
+  expect(told).toEqual(paused);
+});
