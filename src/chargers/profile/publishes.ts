@@ -113,7 +113,7 @@ function onPhases(bound: Bound, phases: number, last: number | null, now: Instan
       reason: `${profile.profile} can be switched to ${[...spelled.keys()].join(" or ")} phases`,
     };
   const needs = placeholdersIn(profile.actions.setPhases ?? []).includes("current");
-  const amperes = last === null ? null : allowedCurrent(last, bound);
+  const amperes = allowedCurrent(last ?? leastOf(bound), bound);
   if (needs && amperes === null)
     return {
       ok: false,
@@ -130,6 +130,9 @@ function onPhases(bound: Bound, phases: number, last: number | null, now: Instan
     null,
   );
 }
+
+/** Where nobody says how many amperes go with the phases: as few as any vehicle charges with (IEC 61851). */
+const leastOf = ({ profile }: Bound): number => Math.max(profile.limits.current.min, 6);
 
 /** One template with its values put in. */
 export const rendered = (
