@@ -91,7 +91,8 @@ export function expected({ values, pattern, type, levels }: Parameter): string {
   if (type === "integer") return "a whole number";
   const what = levels === "many" ? "topic levels" : "one topic level";
   const rest = pattern === undefined ? "" : `, matching ${pattern}`;
-  return `${what} without +, # ${levels === "many" ? "" : "or / "}and control characters${rest}`;
+  const without = `without +, # ${levels === "many" ? "" : "or / "}and control characters`;
+  return `${what} of 1 to ${LONGEST} characters, ${without}, that does not begin with $${rest}`;
 }
 
 function readElectrics(params: Params): Electrics | string {

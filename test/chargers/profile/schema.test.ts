@@ -33,6 +33,18 @@ test("a mistake has its line, what was found and what would be right", () => {
 });
 
 test.each<[string, object, string]>([
+  [
+    "a key that is none of the words",
+    { cannot: { setPhase: "x" } },
+    "did you mean setPhases? the keys here are pause, resume, release, setPhases",
+  ],
+  ["a number of phases that cannot be", { phases: { "2": 1 } }, "the keys here are 1, 3"],
+  [
+    "a step of nothing",
+    { limits: { current: { min: 6, max: 32, step: 0 }, zero: "pause", belowMinimum: "ignored" } },
+    "limits.current.step: 0 (number); above 0",
+  ],
+  ["an empty list", { telemetry: { currentsA: { each: [] } } }, "at least 1 entry"],
   ["a misspelt key", { releasEndsPause: true }, "did you mean releaseEndsPause?"],
   ["a retained setpoint", actions({ pause: [{ topic: "a", text: "0", retain: true }] }), "an unknown key"],
   ["a payload twice", actions({ pause: [{ topic: "a", text: "0", json: 0 }] }), "either text or json"],

@@ -33,6 +33,8 @@ test.each([
     '{"profile":"go-e-v2","params":{"serial":"1"},"action":"setCurrent","input":{"currentA":1e999}}',
     "currentA",
   ],
+  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"go-eCharger/1/amp","payload":1e999}', "in quotes"],
+  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"a","payload":[{"b":-1e999}]}', "in quotes"],
 ])("%j is answered with what is wrong", (line, words) => {
   expect(answer(line)).toEqual({ error: expect.stringContaining(words) });
 });
