@@ -68,6 +68,7 @@ describe("a charge point behind ocpp2mqtt", () => {
     expect(charger.means(`${STATE}/energy_active_import_register`, "123456")).toEqual({ energyWh: 123_456 });
     expect(charger.means(`${STATE}/error_code`, "NoError")).toEqual({ error: false });
     expect(charger.means(`${STATE}/error_code`, "GroundFailure")).toEqual({ error: true });
+    expect(charger.means(`${STATE}/error_code`, "None")).toEqual({ error: null });
     expect(charger.heard("ocpp/charger1/cmd_result/status", "Rejected")).toEqual({
       means: {},
       answer: { accepted: false, reason: "Rejected" },
