@@ -50,14 +50,30 @@ export function loadProfiles(siteFolder: string | null): LoadedProfiles {
       if ("profile" in read && mistakes.length === 0) profiles.set(name, read);
       else broken.push({ file, mistakes });
     }
+    for (const [name, ending] of otherwiseYamlIn(folder))
+      broken.push({
+        file: join(folder, `${name}${ending}`),
+        mistakes: [
+          whole(`a file that ends in ${ending}`, `${name}.yaml: only files that end in .yaml are read`),
+        ],
+      });
   }
   return { profiles, broken };
 }
 
-function yamlIn(folder: string): readonly string[] {
+const yamlIn = (folder: string): readonly string[] =>
+  filesIn(folder).flatMap((file) => (file.endsWith(".yaml") ? [file.slice(0, -5)] : []));
+
+/** Meant as profiles, as it seems: each with its ending. */
+const otherwiseYamlIn = (folder: string): readonly (readonly [name: string, ending: string])[] =>
+  filesIn(folder).flatMap((file) => {
+    const [, name = "", ending = ""] = /^(.+)(\.ya?ml)$/i.exec(file) ?? [];
+    return ending === "" || ending === ".yaml" ? [] : [[name, ending] as const];
+  });
+
+function filesIn(folder: string): readonly string[] {
   try {
-    const names = readdirSync(folder).flatMap((file) => (file.endsWith(".yaml") ? [file.slice(0, -5)] : []));
-    return names.toSorted();
+    return readdirSync(folder).toSorted();
   } catch {
     // Most sites have no profiles of their own.
     return [];

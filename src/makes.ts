@@ -49,7 +49,7 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
   };
 }
 
-const nameIn = (file: string): string => file.replace(/^.*[/\\]/, "").replace(/\.yaml$/, "");
+const nameIn = (file: string): string => file.replace(/^.*[/\\]/, "").replace(/\.ya?ml$/i, "");
 
 const madeIn = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Made[] =>
   file.chargers.flatMap((entry, index) => {

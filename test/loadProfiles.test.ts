@@ -41,6 +41,21 @@ test("a broken profile is explained, and costs none of the others", () => {
   ]);
 });
 
+test("a file with another ending is no profile, and that is said", () => {
+  const text = stringify(leastProfile());
+  const folder = folderWith({ "some-make.yml": text, "other.YAML": text, "notes.md": "" });
+  const { profiles, broken } = loadProfiles(folder);
+  expect(profiles.has("some-make")).toBe(false);
+  expect(broken.map(({ file, mistakes }) => [file, mistakes[0]?.found, mistakes[0]?.expected])).toEqual([
+    [join(folder, "other.YAML"), "a file that ends in .YAML", expect.stringMatching(/^other\.yaml: only/)],
+    [
+      join(folder, "some-make.yml"),
+      "a file that ends in .yml",
+      expect.stringMatching(/^some-make\.yaml: only/),
+    ],
+  ]);
+});
+
 test("most sites have no profiles of their own", () => {
   expect(loadProfiles("/nowhere/profiles")).toMatchObject({ broken: [] });
 });

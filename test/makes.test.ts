@@ -10,15 +10,16 @@ import { least } from "./support/aConfiguration.ts";
 const builtIn = loadProfiles(null);
 type Fields = Readonly<Record<string, unknown>>;
 
-const loaded = (chargers: readonly Fields[], known: LoadedProfiles = builtIn): Loaded =>
-  configFrom(
-    stringify({
-      ...least,
-      chargers: chargers.map((fields, n) => ({ id: `bay-${n}`, current: { max: 16 }, ...fields })),
-    }),
-    { env: { SECRET: "s" }, directory: "/etc/setpointd" },
-    makesOf(known),
-  );
+const from = (text: string, known: LoadedProfiles = builtIn): Loaded =>
+  configFrom(text, { env: { SECRET: "s" }, directory: "/etc/setpointd" }, makesOf(known));
+
+const textOf = (chargers: readonly Fields[]): string =>
+  stringify({
+    ...least,
+    chargers: chargers.map((fields, n) => ({ id: `bay-${n}`, current: { max: 16 }, ...fields })),
+  });
+
+const loaded = (chargers: readonly Fields[], known?: LoadedProfiles): Loaded => from(textOf(chargers), known);
 
 const mistakes = (...chargers: readonly Fields[]) => {
   const result = loaded(chargers);
@@ -37,6 +38,27 @@ const bridge = (connector: number): Fields => ({ profile: "ocpp2mqtt", params: {
 
 test("chargers of known makes with their parameters are fine", () => {
   expect(mistakes(warp("warp/a"), goE("000001"), {})).toEqual([]);
+});
+
+test("a serial number keeps its leading zeros without quotes, and a number that has them is explained", () => {
+  const text = textOf([goE("000001"), { profile: "evcc", params: { id: "04" } }]);
+  const unquoted = from(text.replace('"000001"', "000001").replace('"04"', "4"));
+  expect(unquoted.ok && unquoted.config.chargers.map(({ params }) => params)).toEqual([
+    { serial: "000001" },
+    { id: 4 },
+  ]);
+  expect(from(text.replace('"000001"', "000001").replace('"04"', "04"))).toMatchObject({
+    mistakes: [{ path: "chargers[1].params.id", found: '"04"' }],
+  });
+  expect(from(text.replace("max: 16", "max: 016").replace('"04"', "4"))).toMatchObject({
+    mistakes: [
+      {
+        path: "chargers[0].current.max",
+        found: '"016" (text)',
+        expected: expect.stringMatching(/^a number/),
+      },
+    ],
+  });
 });
 
 test("phases can be switched only by a make that can, and only where there are three", () => {

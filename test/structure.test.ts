@@ -69,9 +69,12 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ),
   "test/chargers/profile/makes/native.test.ts": ["src/chargers/profile/nativeHear.ts"],
   "test/chargers/profile/inWords.test.ts": ["src/chargers/profile/reach.ts"],
-  "test/chargers/profile/schema.test.ts": ["consistency", "publishSchema"].map(
-    (part) => `src/chargers/profile/${part}.ts`,
-  ),
+  "test/chargers/profile/schema.test.ts": [
+    "consistency",
+    "telemetryConsistency",
+    "topicConsistency",
+    "publishSchema",
+  ].map((part) => `src/chargers/profile/${part}.ts`),
   "test/e2e/profile.test.ts": ["src/cli/profile.ts"],
   "test/core/reporting/plan.test.ts": ["src/core/reporting/grid.ts"],
   "test/core/reporting/fill.test.ts": ["cause", "evidence"].map((part) => `src/core/reporting/${part}.ts`),

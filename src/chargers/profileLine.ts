@@ -5,16 +5,17 @@ import type { ChargerId, Millis } from "../core/units.ts";
 import { type Line, type LinePorts, PAST, secondsLeft } from "./line.ts";
 import { Presence } from "./presence.ts";
 import type { Bound } from "./profile/bind.ts";
-import { folded, telemetryOf } from "./profile/chargerTelemetry.ts";
+import { telemetryOf } from "./profile/chargerTelemetry.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
 import { hear, identified, measuredIn } from "./profile/hear.ts";
-import type { Answer, Means } from "./profile/means.ts";
+import { type Answer, type Means, whole } from "./profile/means.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
 import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
 import { LARGEST_PAYLOAD } from "./profile/payload.ts";
 import type { Memory } from "./profile/signal.ts";
+import { folded, NOTHING_STANDS, standsAs, without } from "./profile/standing.ts";
 
 /** The command that a charger was told last, and how it took it. */
 interface Order extends Told {
@@ -35,7 +36,9 @@ export class ProfileLine implements Line {
   readonly #ear: Ear;
   readonly #memory: Memory = new Map();
   readonly #presence: Presence;
-  #standing: Means = {};
+  #stands = NOTHING_STANDS;
+  /** A state may hide whether a vehicle is there. */
+  #lastPlugged: boolean | null = null;
   /** Something waited at the broker, and its charger has not spoken since. */
   #hasWaiting = false;
   #order: Order | null = null;
@@ -111,7 +114,7 @@ export class ProfileLine implements Line {
       this.#forget();
     }
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
-    const means = identified(this.#ear, this.#memory, said);
+    const means = identified(this.#ear, this.#memory, topic, said);
     const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
     this.#hearPresence(topic, means, retained, isWill);
     this.#hearMeans(means, retained, this.#lastKnown(retained, isWill));
@@ -154,7 +157,7 @@ export class ProfileLine implements Line {
     const order = { id, desired: command.desired, before, wire, arrived: false, answered: false };
     this.#order = order;
     // What it drew before is not held against what it is told now.
-    if (!needless) this.#standing = withoutMeasurements(this.#standing);
+    if (!needless) this.#stands = { ...this.#stands, told: withoutMeasurements(this.#stands.told) };
     return { order, needless };
   }
 
@@ -197,9 +200,9 @@ export class ProfileLine implements Line {
   #hearMeans(means: Means, retained: boolean, lastKnown: Means): void {
     const { now, say } = this.#ports;
     const charger = this.#charger;
-    const before = this.#standing;
+    const before = this.#stands;
     const told = retained ? withoutMeasurements(means) : means;
-    this.#standing = folded(before, told);
+    this.#stands = folded(before, told);
     const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#bound.electrics.phases, now());
     const { requestedA } = means;
     // Some have no other word for their limit.
@@ -210,8 +213,10 @@ export class ProfileLine implements Line {
         telemetry,
         picture: pictureOf(this.#standing, this.#order, this.#bound, now()),
       });
-    if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
-    const isPlugIn = !retained && before.plugged === false && this.#standing.plugged === true;
+    if (this.#pause === "ending" && !retained && showsNoPause(whole(means))) this.#pause = "none";
+    const { plugged } = this.#standing;
+    const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
+    this.#lastPlugged = plugged ?? this.#lastPlugged;
     if (isPlugIn && this.#bound.profile.refresh.onPlugIn) {
       this.#forget();
       say({ kind: "forgot", charger });
@@ -262,11 +267,14 @@ export class ProfileLine implements Line {
     return ours ?? (this.#standing.phases === wanted ? (wanted ?? null) : null);
   }
 
+  get #standing(): Means {
+    return standsAs(this.#stands);
+  }
+
   /** Only what it says from now on counts. */
   #forgetPhases(): void {
     this.#phases = null;
-    const { phases: _, ...rest } = this.#standing;
-    this.#standing = rest;
+    this.#stands = { ...this.#stands, told: without(this.#stands.told, ["phases"]) };
   }
 
   /** It came back, or lost what it was told: control has to be taken anew. */

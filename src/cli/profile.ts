@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { profileInWords } from "../chargers/profile/inWords.ts";
@@ -29,6 +29,8 @@ export async function profileTry(places: ProfilePlaces, now: () => Instant): Pro
   }
   return 0;
 }
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** At line feeds only: other separators of lines may stand in a JSON text. */
 async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
@@ -74,8 +76,11 @@ export function profileShow(places: ProfilePlaces, name: string): ExitCode {
 
 /** What is wrong with a site's own profiles is explained, and the others work; null: there is no such folder. */
 function profilesFrom({ folder, config }: ProfilePlaces): LoadedProfiles["profiles"] | null {
-  if (folder !== undefined && !existsSync(folder)) {
-    complain(`--profiles ${folder}: there is no such folder`);
+  if (folder !== undefined && !isFolder(folder)) {
+    const isThere = existsSync(folder);
+    complain(
+      `--profiles ${folder}: ${isThere ? "this is no folder; name the one it is in" : "there is no such folder"}`,
+    );
     return null;
   }
   const file = configFile(config);

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
 import type { Mistake, Path } from "./mistakes.ts";
 
 /** A YAML text that could be read, and where its values stand. */
@@ -48,6 +48,19 @@ interface Kind {
 
 const CONFIGURATION: Kind = { what: "a configuration", example: "config/example.yaml" };
 
+/** Nobody means a number by 000001, but YAML does; the 1 that it makes of it is another charger. */
+const LEADING_ZERO = /^[-+]?0\d+(e[-+]?\d+)?$/i;
+
+function keepLeadingZeros(document: Document.Parsed): void {
+  visit(document, {
+    Scalar(_, node) {
+      const { source = "", tag, type, value } = node;
+      if (typeof value === "number" && type === "PLAIN" && tag === undefined && LEADING_ZERO.test(source))
+        node.value = source;
+    },
+  });
+}
+
 /** Messages end with a piece of the file, or with advice to programmers. */
 const withoutSource = (message: string): string => message.replace(/(: ["'`]|;).*$/s, "");
 
@@ -74,6 +87,7 @@ function parse(text: string, { example }: Kind): Read {
     });
     return { ok: false, mistakes };
   }
+  keepLeadingZeros(document);
   const lineOf = (path: Path): number | null => {
     const offset = offsetOf(document, path);
     return offset === null ? null : lines.linePos(offset).line;

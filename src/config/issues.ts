@@ -16,15 +16,28 @@ export const sentence: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === "invalid_type") return TYPE_WORDS[issue.expected];
   if (issue.code === "invalid_value") return `one of: ${issue.values.join(", ")}`;
   if (issue.code === "invalid_key") return issue.issues[0]?.message;
-  if (issue.code === "too_small") return `at least ${issue.minimum} ${countable(issue.origin)}`.trim();
-  if (issue.code === "too_big") return `at most ${issue.maximum} ${countable(issue.origin)}`.trim();
+  if (issue.code === "too_small") {
+    const { minimum, inclusive = true, origin } = issue;
+    return `${inclusive ? "at least" : "above"} ${minimum} ${countable(origin, minimum)}`.trim();
+  }
+  if (issue.code === "too_big") {
+    const { maximum, inclusive = true, origin } = issue;
+    return `${inclusive ? "at most" : "below"} ${maximum} ${countable(origin, maximum)}`.trim();
+  }
   if (issue.code === "unrecognized_keys" && issue.inst instanceof z.ZodObject)
     return Object.keys(issue.inst.shape).join(", ");
+  if (issue.code === "unrecognized_keys" && issue.inst instanceof z.ZodRecord) {
+    const { keyType } = issue.inst;
+    if (keyType instanceof z.ZodEnum) return keyType.options.join(", ");
+  }
   return undefined;
 };
 
-const countable = (origin: string): string =>
-  origin === "string" ? "characters" : origin === "array" ? "entries" : "";
+function countable(origin: string, count: number | bigint): string {
+  if (origin === "string") return count === 1 ? "character" : "characters";
+  if (origin === "array") return count === 1 ? "entry" : "entries";
+  return "";
+}
 
 /** Of a union, the branch whose shape was meant; the union's own sentence where that is not clear. */
 function innermost(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {

@@ -248,6 +248,18 @@ test("nothing past its end is sent, and what a make cannot do fails with its rea
   expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
 });
 
+test("where taking control starts charging, a pause is said once, and what ends it takes control", async () => {
+  const evcc = aLine("evcc", { id: 1 });
+  const [off, on, limit] = ["mode/set off", "mode/set now", "maxCurrent/set 10"];
+  expect(await evcc.told(PAUSE)).toEqual([off]);
+  expect(await evcc.told(PAUSE, PAUSE)).toEqual([]);
+  expect(await evcc.told(A(10), PAUSE)).toEqual([limit, on]);
+  evcc.hears("evcc/loadpoints/1/enabled", true);
+  expect(await evcc.told(A(10), A(10))).toEqual([limit]);
+  evcc.line.brokerUp();
+  expect(await evcc.again(A(10), A(10))).toEqual([limit, on]);
+});
+
 test("where each write wears it, the same level is not written again for another event, but is for a charger that came back", async () => {
   const charger = goE();
   await charger.told(A(16));
@@ -403,6 +415,58 @@ test("where nobody is, a charger that says it is paused takes a release, and is 
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
+const status = (value: number) => ({ value });
+const session = (state: string) => ({ state });
+
+test.each<[string, Params, string, readonly unknown[], string]>([
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Finished"].map(session),
+    "finished",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Unplugged", "Preparing"].map(session),
+    "connected",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["Unplugged", "ChargingPausedEVSE"].map(session),
+    "paused",
+  ],
+  ["ocpp2mqtt", { base: "o" }, "o/state/status", ["Available", "SuspendedEVSE"], "paused"],
+  [
+    "pulsatrix",
+    { clientId: "c" },
+    "pulsatrix/secc/c/tx/status",
+    ["SUSPENDED_EV", "COMPLETED"].map(session),
+    "finished",
+  ],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [0, 6].map(status), "paused"],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [6, 3].map(status), "finished"],
+  ["smartevse", { prefix: "S" }, "S/State", ["Charging Stopped", "Connected to EV"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["255", "2"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["1", "255"], "paused"],
+])(
+  "%s %j on %s: after %j what the states before implied is over, and it is %s",
+  async (profile, params, topic, said, state) => {
+    const charger = aLine(profile, params);
+    for (const payload of said) charger.hears(topic, payload);
+    expect(charger.picture()?.state).toBe(state);
+    expect(telling(charger)?.state).toBe(state);
+    await charger.told(PAUSE);
+    charger.hears(topic, said.at(-1));
+    const confirms = boundTo(profile, params).profile.confirmedBy !== undefined;
+    expect(charger.acks()).toEqual(state === "paused" && confirms ? ["true null"] : []);
+  },
+);
+
 test("what waited at the broker tells how things stand, but measures nothing", () => {
   const charger = goE();
   charger.hears("go-eCharger/1/eto", 123_456, true);
@@ -418,7 +482,11 @@ test("a charger that forgets at the plug says so when a vehicle comes", () => {
   charger.hears("o/vehicle", "0");
   charger.hears("o/vehicle", "1");
   charger.hears("o/vehicle", "1");
-  expect(charger.messages.filter(({ kind }) => kind === "forgot")).toHaveLength(1);
+  const forgotten = () => charger.messages.filter(({ kind }) => kind === "forgot");
+  expect(forgotten()).toHaveLength(1);
+  // Disabled hides whether a vehicle is there.
+  for (const state of ["1", "255", "2"]) charger.hears("o/state", state);
+  expect(forgotten()).toHaveLength(2);
 });
 
 test.each([
@@ -517,3 +585,59 @@ test.each([
     expect(charger.line.shows()).toEqual(shown);
   },
 );
+
+const words = (base: string, messages: readonly (readonly [string, string])[]) =>
+  messages.map(([leaf, payload]) => [`${base}/${leaf}`, payload] as const);
+
+test.each([
+  [
+    "openwb-simpleapi",
+    { id: 4 },
+    "bus 2",
+    words("openWB/simpleAPI/chargepoint/4", [
+      ["plug_state", "True"],
+      ["rfid", "04AA"],
+      ["vehicle_name", "Bus 1"],
+      ["rfid", "null"],
+      ["plug_state", "False"],
+      ["vehicle_name", "Bus 2"],
+      ["plug_state", "True"],
+      ["vehicle_name", "Bus 2"],
+    ]),
+  ],
+  [
+    "evcc",
+    { id: 1 },
+    "ev2",
+    words("evcc/loadpoints/1", [
+      ["connected", "true"],
+      ["vehicleIdentity", "04AABBCC"],
+      ["vehicleName", "ev1"],
+      ["vehicleIdentity", ""],
+      ["connected", "false"],
+      ["vehicleName", "ev2"],
+      ["connected", "true"],
+      ["vehicleName", "ev2"],
+    ]),
+  ],
+  [
+    "go-e-v2",
+    { serial: "1" },
+    "anna",
+    words("go-eCharger/1", [
+      ["cards", '[{"name":"Anna"},{"name":"Bob"}]'],
+      ["car", "3"],
+      ["tsi", '"04aabb"'],
+      ["trx", "2"],
+      ["trx", "null"],
+      ["car", "1"],
+      ["car", "3"],
+      ["trx", "1"],
+    ]),
+  ],
+])("%s with %j names who is there now (%s), not who was there before", (profile, params, who, messages) => {
+  const charger = aLine(profile, params);
+  for (const [topic, payload] of messages) charger.hears(topic, payload);
+  expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
+  expect(charger.picture()?.identity).toEqual({ kind: "name", value: who });
+});

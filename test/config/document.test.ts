@@ -31,6 +31,21 @@ test("a section that is merged in counts as written here", () => {
   expect(read.ok && read.source.value).toEqual({ a: { x: 1 }, b: { x: 1, y: 2 } });
 });
 
+test("digits with leading zeros are the text they are: nobody means a number by them", () => {
+  const read = readYaml("a: 000001\nb: [0123, -007, 0012e3, 00]\nc: &x 08\nd: *x\n");
+  expect(read.ok && read.source.value).toEqual({
+    a: "000001",
+    b: ["0123", "-007", "0012e3", "00"],
+    c: "08",
+    d: "08",
+  });
+});
+
+test("all other numbers stay numbers", () => {
+  const read = readYaml("a: [0, 10, -0, 0.5, 0x1F, 1e3]\nb: '007'\nc: !!int 007\n");
+  expect(read.ok && read.source.value).toEqual({ a: [0, 10, -0, 0.5, 31, 1000], b: "007", c: 7 });
+});
+
 test("broken YAML is told with line and column, and without a piece of the file", () => {
   const read = readYaml('site:\n\tid: "x"\npassword: "a"hunter2\n');
   expect(read.ok).toBe(false);

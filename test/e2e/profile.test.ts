@@ -78,6 +78,8 @@ describe("trying profiles from the command line, without a configuration", () =>
       expect(show.stdout).toContain(heading);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("did you mean smartevse?")]);
     expect([flag.code, flag.stdout]).toEqual([2, ""]);
+    const file = await setpointd(["profile", "list", "--profiles", "config/profiles/warp.yaml"]);
+    expect([file.code, file.stderr]).toEqual([2, expect.stringContaining("this is no folder")]);
   });
 
   test("a site's own profile is tried like the others, and its mistakes are explained", async () => {

@@ -1,10 +1,11 @@
 import { type Bound, type Params } from "../../src/chargers/profile/bind.ts";
-import { folded, telemetryOf } from "../../src/chargers/profile/chargerTelemetry.ts";
+import { telemetryOf } from "../../src/chargers/profile/chargerTelemetry.ts";
 import { type Ear, earOf } from "../../src/chargers/profile/ear.ts";
 import { hear as hearMessage } from "../../src/chargers/profile/hear.ts";
 import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
 import type { Means } from "../../src/chargers/profile/means.ts";
 import { ordersFor, type Standing } from "../../src/chargers/profile/orders.ts";
+import { folded, NOTHING_STANDS, standsAs } from "../../src/chargers/profile/standing.ts";
 import type { Desired } from "../../src/core/control/setpoint.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import {
@@ -77,7 +78,7 @@ export class Pair {
   now: Instant = START;
   made: MadeCharger;
   standing: Standing = { acquired: false, pause: "none", phases: null };
-  means: Means = {};
+  #stands = NOTHING_STANDS;
   telemetry: Telemetry = { at: START };
   /** As long as we are there, keepalives are said. */
   talking = true;
@@ -111,6 +112,10 @@ export class Pair {
     const { charger, answers } = hear(this.made, topic, payload, this.now);
     this.made = charger;
     this.#listen(answers);
+  }
+
+  get means(): Means {
+    return standsAs(this.#stands);
   }
 
   order(desired: Desired): void {
@@ -156,8 +161,8 @@ export class Pair {
     for (const { topic, payload } of messages) {
       const { means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
       if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
-      const told = telemetryOf(means, this.means, this.bound.electrics.phases, this.now);
-      this.means = folded(this.means, means);
+      const told = telemetryOf(means, this.#stands, this.bound.electrics.phases, this.now);
+      this.#stands = folded(this.#stands, means);
       this.telemetry = { ...this.telemetry, ...told };
     }
   }

@@ -70,7 +70,11 @@ export function bind(profile: Profile, params: Params): Binding {
     : { ok: true, bound: { profile, values, electrics } };
 }
 
-function readParameter(parameter: Parameter, given: string | number | boolean): string | number | null {
+/** The value as templates take it; null: this parameter cannot have it. */
+export function readParameter(
+  parameter: Parameter,
+  given: string | number | boolean,
+): string | number | null {
   const text = String(given);
   const { values, pattern, type, levels } = parameter;
   if (text === "" || text.length > LONGEST || !text.isWellFormed() || FORBIDDEN.test(text)) return null;
@@ -81,12 +85,14 @@ function readParameter(parameter: Parameter, given: string | number | boolean): 
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-function expected({ values, pattern, type, levels }: Parameter): string {
+/** What would be right, for people. */
+export function expected({ values, pattern, type, levels }: Parameter): string {
   if (values !== undefined) return `one of: ${values.join(", ")}`;
   if (type === "integer") return "a whole number";
   const what = levels === "many" ? "topic levels" : "one topic level";
   const rest = pattern === undefined ? "" : `, matching ${pattern}`;
-  return `${what} without +, # ${levels === "many" ? "" : "or / "}and control characters${rest}`;
+  const without = `without +, # ${levels === "many" ? "" : "or / "}and control characters`;
+  return `${what} of 1 to ${LONGEST} characters, ${without}, that does not begin with $${rest}`;
 }
 
 function readElectrics(params: Params): Electrics | string {

@@ -1,28 +1,17 @@
 import type { ChargerState, Telemetry } from "../../core/site/telemetry.ts";
 import type { Instant } from "../../core/units.ts";
 import type { Means } from "./means.ts";
-
-/** What stands after another message: what it tells replaces what was told before, the rest stays. */
-export function folded(standing: Means, means: Means): Means {
-  const { vehicleId, vehicleIdKind, ...rest } = means;
-  // A state that is no error any more ends the error that another state implied.
-  const healed = standing.state === "error" && typeof means.state === "string" && means.state !== "error";
-  const before = { ...standing, ...(healed ? { error: false } : {}) };
-  if (vehicleId === undefined || isWeaker(means, standing)) return { ...before, ...rest };
-  // A vehicle that is unknown now has no kind from before.
-  const { vehicleIdKind: _, ...others } = before;
-  return { ...others, ...rest, vehicleId, ...(vehicleIdKind === undefined ? {} : { vehicleIdKind }) };
-}
+import { folded, isWeaker, type Standing, standsAs } from "./standing.ts";
 
 /**
  * One message in the words of core: only what it tells, as core keeps the rest itself. `standing` is what was told
  * before it; `phases` those of the charger, since a single current is that of each of them.
  */
-export function telemetryOf(means: Means, standing: Means, phases: number, at: Instant): Telemetry {
+export function telemetryOf(means: Means, standing: Standing, phases: number, at: Instant): Telemetry {
   const { powerW, energyWh, sessionEnergyWh, socPct, limitA } = means;
   const currents =
     means.currentsA ?? (typeof means.currentA === "number" ? Array(phases).fill(means.currentA) : []);
-  const state = stateFrom(means, folded(standing, means));
+  const state = stateFrom(means, standsAs(folded(standing, means)));
   return {
     at,
     ...identityIn(means, standing),
@@ -55,19 +44,13 @@ function stateFrom(means: Means, all: Means): ChargerState | undefined {
   return all.plugged === true ? "connected" : undefined;
 }
 
-function identityIn(means: Means, standing: Means): Pick<Telemetry, "vehicle" | "identity"> {
+function identityIn(means: Means, standing: Standing): Pick<Telemetry, "vehicle" | "identity"> {
   const { vehicleId, vehicleIdKind = "id" } = means;
   if (vehicleId === undefined || isWeaker(means, standing)) return {};
   if (vehicleId === null) return { identity: null };
   if (vehicleIdKind === "vehicle") return { vehicle: vehicleId };
   return { identity: { kind: vehicleIdKind, value: vehicleId.toLowerCase() } };
 }
-
-/** A name that a gateway guessed, where the vehicle or its card has already spoken. */
-const isWeaker = (means: Means, standing: Means): boolean =>
-  means.vehicleIdKind === "name" &&
-  typeof standing.vehicleId === "string" &&
-  standing.vehicleIdKind !== "name";
 
 /** The phases that are known; undefined: none. */
 function measured(list: readonly (number | null)[]): readonly number[] | undefined {

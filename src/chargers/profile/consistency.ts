@@ -1,13 +1,7 @@
-import { STATES } from "./means.ts";
-import { isList, readingsOf } from "./readings.ts";
-import { placeholdersIn } from "./render.ts";
+import { expected as expectedOf, readParameter } from "./bind.ts";
 import type { Profile } from "./schema.ts";
-
-interface Inconsistency {
-  readonly path: readonly PropertyKey[];
-  /** What would be right. */
-  readonly message: string;
-}
+import { telemetryMistakes } from "./telemetryConsistency.ts";
+import { type Inconsistency, topicFaults, unknownNames } from "./topicConsistency.ts";
 
 const MOMENT = ["now.unix", "now.ms", "now.iso"];
 /** What the engine puts in beside the parameters, by action. */
@@ -26,62 +20,68 @@ const MARGIN = 3;
 
 /** What each member alone cannot tell: names that nobody defines, time-outs that would strike. */
 export const mistakesIn = (profile: Profile): readonly Inconsistency[] => [
+  ...parameterMistakes(profile),
   ...templateMistakes(profile),
   ...telemetryMistakes(profile),
+  ...confirmationMistakes(profile),
   ...timingMistakes(profile),
   ...limitMistakes(profile),
 ];
 
 function templateMistakes(profile: Profile): readonly Inconsistency[] {
+  const { alive } = profile;
   const own = [...Object.keys(profile.params), ...Object.keys(profile.names)];
-  const check = (path: readonly PropertyKey[], used: unknown, more: readonly string[]) =>
-    unknownNames(path, used, [...own, ...more]);
+  const check = (
+    path: readonly PropertyKey[],
+    { topic, ...rest }: { topic: string },
+    more: readonly string[],
+  ) => [
+    ...unknownNames(path, { topic, ...rest }, [...own, ...more]),
+    ...topicFaults([...path, "topic"], topic, profile, "told"),
+  ];
   const actions = Object.entries(VALUES).flatMap(([action, values]) =>
     (profile.actions[action as keyof typeof VALUES] ?? []).flatMap((template, index) =>
       check(["actions", action, index], template, [...values, ...MOMENT]),
     ),
   );
-  const names = Object.entries(profile.names).flatMap(([name, { of }]) =>
-    of in profile.params
-      ? []
-      : [{ path: ["names", name, "of"], message: `a parameter: ${Object.keys(profile.params).join(", ")}` }],
-  );
   return [
-    ...names,
     ...actions,
     ...profile.keepalive.flatMap((template, index) => check(["keepalive", index], template, MOMENT)),
-    ...profile.results.flatMap((result, index) => check(["results", index], result, [])),
-    ...check(["alive"], profile.alive, []),
+    ...profile.results.flatMap(({ topic }, index) => [
+      ...unknownNames(["results", index], topic, own),
+      ...topicFaults(["results", index, "topic"], topic, profile, "answered"),
+    ]),
+    ...unknownNames(["alive"], alive, own),
+    ...(alive === undefined ? [] : topicFaults(["alive", "topic"], alive.topic, profile, "heard")),
   ];
 }
 
-const unknownNames = (
-  path: readonly PropertyKey[],
-  used: unknown,
-  known: readonly string[],
-): readonly Inconsistency[] =>
-  placeholdersIn(used)
-    .filter((name) => !known.includes(name))
-    .map((name) => ({ path, message: `{${name}} to be one of: ${known.join(", ")}` }));
+function parameterMistakes({ params, names }: Profile): readonly Inconsistency[] {
+  const wrong = Object.entries(names).filter(([, { of }]) => !Object.hasOwn(params, of));
+  const refused = Object.entries(params).filter(
+    ([, parameter]) =>
+      parameter.default !== undefined && readParameter(parameter, parameter.default) === null,
+  );
+  return [
+    ...wrong.map(([name]) => ({
+      path: ["names", name, "of"],
+      message: `a parameter: ${Object.keys(params).join(", ")}`,
+    })),
+    ...refused.map(([name, parameter]) => ({
+      path: ["params", name, "default"],
+      message: expectedOf(parameter),
+    })),
+  ];
+}
 
-function telemetryMistakes(profile: Profile): readonly Inconsistency[] {
-  const known = [...Object.keys(profile.params), ...Object.keys(profile.names)];
-  return readingsOf(profile.telemetry).flatMap(({ signal, composed, readings }) => {
-    const path = ["telemetry", signal];
-    const all: Inconsistency[] = [...unknownNames(path, readings, known)];
-    const say = (message: string): void => void all.push({ path, message });
-    if ("each" in composed && !isList(signal)) say("one reading: only currentsA and voltagesV are lists");
-    for (const reading of readings) {
-      if ((signal === "vehicleId") !== (reading.kind !== undefined))
-        say("a kind for vehicleId, and for it only");
-      if ((reading.path ?? "").includes("#") !== (reading.index !== undefined))
-        say("[#] in path together with index");
-      const words = Object.values(reading.map ?? {}).filter((word) => word !== null);
-      if (signal === "state" && !words.every((word) => STATES.some((state) => state === word)))
-        say(`states of: ${STATES.join(", ")}`);
-    }
-    return all;
-  });
+function confirmationMistakes({ confirmedBy, telemetry, nativePayloads }: Profile): readonly Inconsistency[] {
+  if (confirmedBy === undefined || nativePayloads || telemetry[confirmedBy.signal] !== undefined) return [];
+  const told = (["requestedA", "limitA"] as const).filter((signal) => telemetry[signal] !== undefined);
+  const expected =
+    told.length === 0
+      ? "no confirmedBy, or telemetry that tells it"
+      : `${told.join(" or ")}, which telemetry tells`;
+  return [{ path: ["confirmedBy", "signal"], message: expected }];
 }
 
 function timingMistakes({ deviceTimeout, refresh, keepalive }: Profile): readonly Inconsistency[] {
@@ -99,7 +99,7 @@ function timingMistakes({ deviceTimeout, refresh, keepalive }: Profile): readonl
 
 function limitMistakes({ limits, actions, phases }: Profile): readonly Inconsistency[] {
   const { min, max, ceiling = max } = limits.current;
-  const all: Inconsistency[] = [];
+  const all: Inconsistency[] = [...stepMistakes(limits)];
   if (min > max || max > ceiling)
     all.push({ path: ["limits", "current"], message: "min, max and ceiling in rising order" });
   if ((limits.power === undefined) !== (actions.setPower === undefined))
@@ -108,3 +108,24 @@ function limitMistakes({ limits, actions, phases }: Profile): readonly Inconsist
     all.push({ path: ["phases"], message: "phases together with actions.setPhases" });
   return all;
 }
+
+function stepMistakes({ current, power }: Profile["limits"]): readonly Inconsistency[] {
+  const { min, max, step, scale, allOrNothing } = current;
+  const all: Inconsistency[] = [];
+  const say = (of: "current" | "power", key: "step" | "scale", message: string): void =>
+    void all.push({ path: ["limits", of, key], message });
+  if (step > max) say("current", "step", `at most max, ${max} A`);
+  else if (!allOrNothing && !isWhole(min / step))
+    say("current", "step", `a step that min, ${min} A, is a multiple of`);
+  if (scale !== 1 && !isWhole(min * scale))
+    say("current", "scale", `units of which min, ${min} A, is a whole number`);
+  if (power !== undefined && power.step > power.max) say("power", "step", `at most max, ${power.max} W`);
+  else if (power !== undefined && !isWhole(power.min / power.step))
+    say("power", "step", `a step that min, ${power.min} W, is a multiple of`);
+  return all;
+}
+
+/** Binary fractions: 6 / 0.1 is 59.99999999999999. */
+const CLOSE = 1e-6;
+
+const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < CLOSE;

@@ -2,6 +2,7 @@ import { FINEST_STEP } from "../../core/control/limits.ts";
 import type { Charger } from "../../core/site/charger.ts";
 import { amperes, millis, type Watts, watts } from "../../core/units.ts";
 import { bind, type Binding } from "./bind.ts";
+import { chargesNever } from "./level.ts";
 import type { Profile } from "./schema.ts";
 
 /** Writes an hour that a make bears which wears with each, where neither it nor the configuration says: 300 a day. */
@@ -12,12 +13,16 @@ export function boundTo({ params, maxCurrent, phases, voltage }: Charger, profil
   if (profile.nativePayloads) return bind(profile, {});
   const own = typeof params["maxCurrentA"] === "number" ? params["maxCurrentA"] : Infinity;
   const most = Math.min(own, maxCurrent ?? Infinity);
-  return bind(profile, {
+  const binding = bind(profile, {
     phases,
     nominalV: voltage,
     ...params,
     ...(Number.isFinite(most) ? { maxCurrentA: most } : {}),
   });
+  const tooLittle = binding.ok ? chargesNever(binding.bound) : null;
+  return tooLittle === null
+    ? binding
+    : { ok: false, reason: `${profile.profile}: ${tooLittle}`, parameter: "maxCurrentA" };
 }
 
 /** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */

@@ -1,6 +1,6 @@
 import type { Json } from "../../core/audit.ts";
 import type { Ear } from "./ear.ts";
-import { type Answer, type Heard, impliedBy, type Means, NOTHING_HEARD } from "./means.ts";
+import { type Answer, type Heard, type Means, NOTHING_HEARD, whole } from "./means.ts";
 import { hearNative } from "./nativeHear.ts";
 import { LARGEST_PAYLOAD } from "./payload.ts";
 import { composedValue, type Memory } from "./signal.ts";
@@ -24,30 +24,30 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
     if (told.kind !== null) means["vehicleIdKind"] = told.kind;
   }
   if (topic === ear.alive && payload !== "") means["online"] ??= true;
-  // Each signal was read as its own type.
-  const told = means as Means;
-  return { means: { ...impliedBy(told.state), ...told }, answer: answerIn(ear, topic, payload) };
+  return { means, answer: answerIn(ear, topic, payload) };
 }
 
 /**
  * Who is there by all that the charger said so far: of several ways the first that names somebody, so that an empty
- * card reader does not wipe what the vehicle itself told. A vehicle that leaves takes what was said of it along.
+ * card reader does not wipe what the vehicle itself told; null where a card is held to it that none has a name for.
+ * A vehicle that leaves takes what was said of it along.
  */
-export function identified({ identities }: Ear, memory: Memory, means: Means): Means {
-  if (means.plugged === false) {
+export function identified({ identities }: Ear, memory: Memory, topic: string, means: Means): Means {
+  const readings = identities.flatMap((way) => way.readings);
+  if (whole(means).plugged === false) {
     // A list of cards is no word of who is there; which of them was held to the reader is.
-    for (const { topic, index } of identities.flatMap(({ readings }) => readings))
-      memory.delete(index?.topic ?? topic);
+    for (const reading of readings) memory.delete(reading.index?.topic ?? reading.topic);
     return means;
   }
-  if (means.vehicleId === undefined) return means;
+  const isPointed = readings.some(({ index }) => index?.topic === topic);
+  if (means.vehicleId === undefined && !isPointed) return means;
   for (const { signal, composed } of identities) {
     const told = composedValue(signal, composed, memory);
     if (typeof told?.value !== "string") continue;
     const kind = told.kind === null ? {} : { vehicleIdKind: told.kind };
     return { ...means, vehicleId: told.value, ...kind };
   }
-  return means;
+  return { ...means, vehicleId: null };
 }
 
 /** What is measured at one moment, as all that the charger said so far has it. */

@@ -9,7 +9,10 @@ import type { Bound } from "./bind.ts";
 /** Forgives binary fractions: 8.03 x 1000 is 8029.999..., and 8030 was meant. */
 const EPSILON = 1e-6;
 
-const floorTo = (value: number, step: number): number => Math.floor(value / step + EPSILON) / (1 / step);
+/** To a millionth: 53 x 0.3 is 15.9, not 15.899999999999999. */
+const tidy = (value: number): number => Math.round(value * 1e6) / 1e6;
+
+const floorTo = (value: number, step: number): number => tidy(Math.floor(value / step + EPSILON) * step);
 
 /** Largest current that this charger is ever told, A per phase. */
 export function maxCurrent({ profile, electrics }: Bound): number {
@@ -30,8 +33,19 @@ export function allowedCurrent(asked: number, bound: Bound): number | null {
   const [capped, least] = [Math.min(asked, maxCurrent(bound)), minCurrent(bound)];
   if (capped + EPSILON < least) return null;
   // What is the minimum but for a binary fraction is not rounded down to below it.
-  const allowed = floorTo(Math.max(capped, least), bound.profile.limits.current.step);
-  return allowed > 0 ? allowed : null;
+  const { step, scale } = bound.profile.limits.current;
+  const allowed = floorTo(Math.max(capped, least), step);
+  const told = onTheWire(allowed, bound);
+  // Rounding may have gone below the minimum, where that is no multiple of the step or no whole number on the wire.
+  return told > 0 && Math.min(allowed, told / scale) + EPSILON >= least ? allowed : null;
+}
+
+/** Why every level is a pause, so that there is none to go back to; null: not so. */
+export function chargesNever(bound: Bound): string | null {
+  if (allowedCurrent(Infinity, bound) !== null) return null;
+  const { maxCurrentA } = bound.electrics;
+  const { min, step } = bound.profile.limits.current;
+  return `maxCurrentA is ${maxCurrentA}; it has to be at least ${Math.max(min, step)}, the least that it charges with`;
 }
 
 /** In the units that this charger takes. */
@@ -60,5 +74,6 @@ export function allowedPower(asked: number, bound: Bound): PowerLevel | null {
   const least = asked < 0 ? 0 : Math.max(power.min, minCurrent(bound) * ratio);
   if (capped + EPSILON < least) return null;
   const size = floorTo(Math.max(capped, least), power.step);
-  return size > 0 ? { kind: "power", watts: asked < 0 ? -size : size } : null;
+  if (size <= 0 || size + EPSILON < least) return null;
+  return { kind: "power", watts: asked < 0 ? -size : size };
 }

@@ -11,7 +11,7 @@ export const STATES: readonly ChargerState[] = [
   "unknown",
 ];
 
-/** What one message tells, in the words of DESIGN 6.5: what it does not tell is absent, what it declares unknown is null. */
+/** What a charger tells, in the words of DESIGN 6.5: what it does not tell is absent, what it declares unknown is null. */
 export interface Means {
   readonly powerW?: number | null;
   readonly energyWh?: number | null;
@@ -43,6 +43,7 @@ export interface Answer {
 
 /** What a message is to us. */
 export interface Heard {
+  /** Its own words, without what a state implies. */
   readonly means: Means;
   /** Null: the message is no answer to a command. */
   readonly answer: Answer | null;
@@ -50,8 +51,10 @@ export interface Heard {
 
 export const NOTHING_HEARD: Heard = { means: {}, answer: null };
 
-/** What a state says of the rest. A word of its own in the same message goes before. */
-export function impliedBy(state: ChargerState | null | undefined): Means {
+/** What a message says, and what its state says of the rest; a word of its own goes before. */
+export const whole = (means: Means): Means => ({ ...impliedBy(means.state), ...means });
+
+function impliedBy(state: ChargerState | null | undefined): Means {
   switch (state) {
     case "unplugged":
       return { plugged: false, charging: false };

@@ -1,5 +1,5 @@
 import { ackPayload, readPayload, telemetryPayload } from "../nativePayload.ts";
-import { type Heard, impliedBy, type Means, NOTHING_HEARD } from "./means.ts";
+import { type Heard, type Means, NOTHING_HEARD } from "./means.ts";
 
 /** The native topics of any charger of any site (DESIGN 6.2); the daemon subscribes by its own prefix and site. */
 export const NATIVE_FILTERS: readonly string[] = ["ack", "telemetry", "online"].map(
@@ -38,7 +38,7 @@ function telemetryMeans(payload: string): Means {
     socPct: soc,
     limitA,
   };
-  return { ...impliedBy(state), ...present(told) };
+  return present(told);
 }
 
 const present = (told: object): Means =>

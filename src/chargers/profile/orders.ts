@@ -24,17 +24,16 @@ export type Orders =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The whole of what brings a charger from how it stands to what is desired: control is taken first, a limit is set
- * before a pause ends, and a pause ends before control is given back where the make needs that. What ends a pause goes
+ * The whole of what brings a charger from how it stands to what is desired: control is taken first, or last where that
+ * starts charging, a limit is set before a pause ends, and a pause ends before control is given back where the make needs that. What ends a pause goes
  * with every level until the charger shows it. A limit that would stay after a release is raised. Phases are switched
  * only in a pause, and a release gives all of them back.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
   const step = stepOf(desired, bound);
-  const needed = step.kind === "release" || standing.acquired ? [] : [{ kind: "acquire" } as const];
   const phases = phasesFor(desired, standing, bound);
   const publishes: Publish[] = [];
-  const actions = [...needed, ...onPhases(phases, step, standing, bound)];
+  const actions = inControl(onPhases(phases, step, standing, bound), step, standing, bound);
   for (const action of actions) {
     const answer = publishesFor(action, bound, now);
     if (!answer.ok) return answer;
@@ -49,6 +48,19 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
     publishes: withoutRepeats(publishes),
     standing: { acquired: step.kind !== "release", pause: pauseAfter(step, standing, actions), phases },
   };
+}
+
+function inControl(
+  actions: readonly Action[],
+  step: Step,
+  { acquired, pause }: Standing,
+  { profile }: Bound,
+): readonly Action[] {
+  const acquire: readonly Action[] = [{ kind: "acquire" }];
+  if (step.kind === "release") return actions;
+  if (!profile.acquireCharges) return acquired ? actions : [...acquire, ...actions];
+  // A pause took control away from whoever had it; what ends it takes it for us.
+  return step.kind === "pause" || (acquired && pause === "none") ? actions : [...actions, ...acquire];
 }
 
 function pauseAfter(step: Step, { pause }: Standing, actions: readonly Action[]): Pause {

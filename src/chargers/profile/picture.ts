@@ -6,6 +6,7 @@ import { telemetryOf } from "./chargerTelemetry.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
 import type { Means } from "./means.ts";
 import { placeholdersIn } from "./render.ts";
+import { NOTHING_STANDS, without } from "./standing.ts";
 
 /** What a charger was told last. */
 export interface Told {
@@ -17,8 +18,7 @@ export interface Told {
 const MEASURED = ["powerW", "energyWh", "sessionEnergyWh", "currentA", "currentsA", "voltagesV"] as const;
 
 /** Without what is measured: what waited at a broker, or was drawn before a command, says nothing of now. */
-export const withoutMeasurements = (means: Means): Means =>
-  Object.fromEntries(Object.entries(means).filter(([signal]) => !MEASURED.some((name) => name === signal)));
+export const withoutMeasurements = (means: Means): Means => without(means, MEASURED);
 
 /**
  * All that stands of what a charger told, for holding it against what it was told. A limit that a charger only repeats
@@ -26,7 +26,7 @@ export const withoutMeasurements = (means: Means): Means =>
  * for one that we have raised and that the charger repeats.
  */
 export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: Instant): Telemetry {
-  const { limitA = null, ...all } = telemetryOf(standing, {}, bound.electrics.phases, at);
+  const { limitA = null, ...all } = telemetryOf(standing, NOTHING_STANDS, bound.electrics.phases, at);
   const isRelease = told?.desired.kind === "release";
   const raised = isRelease && bound.profile.releaseKeepsLimit ? (standing.requestedA ?? null) : null;
   const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);

@@ -11,6 +11,11 @@ export const span = z.string({ error: SPAN }).transform((text, context) => {
   return z.NEVER;
 });
 
+const RECURRING = "a duration from 1s to 1d, e.g. 30s or 10m";
+
+/** How often, or how soon: much less is a flood, and a timer for much longer fires at once. */
+export const recurring = span.refine((ms) => ms >= 1000 && ms <= 86_400_000, { error: RECURRING });
+
 const PLACEHOLDERS = "{name} puts in a parameter or one of the values of the action";
 
 const topic = z.string().min(1).describe(`Topic; ${PLACEHOLDERS}. Required.`);
@@ -30,7 +35,7 @@ const publishTemplate = z.strictObject({ topic, text, json }).refine(onePayload,
 /** A message that is repeated as long as the gateway lives. */
 export const keepalive = z
   .strictObject({
-    every: span.describe("How often. Required."),
+    every: recurring.describe("How often. Required."),
     topic,
     text,
     json,

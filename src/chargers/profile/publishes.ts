@@ -1,7 +1,7 @@
 import { type Instant, iso } from "../../core/units.ts";
 import { topicFault } from "../topic.ts";
 import type { Bound } from "./bind.ts";
-import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "./level.ts";
+import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
 import type { ActionName, PublishTemplate } from "./publishSchema.ts";
 import { placeholdersIn, renderJson, renderText } from "./render.ts";
 
@@ -62,6 +62,8 @@ function said(
     const why = new Map(Object.entries(profile.cannot)).get(name);
     return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
   }
+  const tooLittle = placeholdersIn(templates).includes("maxCurrent") ? chargesNever(bound) : null;
+  if (tooLittle !== null) return { ok: false, reason: `${profile.profile}: ${tooLittle}` };
   const values = new Map([
     ...bound.values,
     ...moment(now),
@@ -111,7 +113,7 @@ function onPhases(bound: Bound, phases: number, last: number | null, now: Instan
       reason: `${profile.profile} can be switched to ${[...spelled.keys()].join(" or ")} phases`,
     };
   const needs = placeholdersIn(profile.actions.setPhases ?? []).includes("current");
-  const amperes = last === null ? null : allowedCurrent(last, bound);
+  const amperes = allowedCurrent(last ?? leastOf(bound), bound);
   if (needs && amperes === null)
     return {
       ok: false,
@@ -128,6 +130,9 @@ function onPhases(bound: Bound, phases: number, last: number | null, now: Instan
     null,
   );
 }
+
+/** Where nobody says how many amperes go with the phases: as few as any vehicle charges with (IEC 61851). */
+const leastOf = ({ profile }: Bound): number => Math.max(profile.limits.current.min, 6);
 
 /** One template with its values put in. */
 export const rendered = (

@@ -29,7 +29,11 @@ const reading = z
       .describe(
         "What each spelling on the wire means; null means unknown, an ending * any rest. Of what is not listed numbers stay numbers, the rest tells nothing.",
       ),
-    otherwise: scalar.optional().describe("What spellings mean that map does not list. Left out: see map."),
+    otherwise: scalar
+      .optional()
+      .describe(
+        "What spellings mean that map does not list, but for null, nil, none, nan and -, which mean unknown. Left out: see map.",
+      ),
     scale: z
       .union([z.number(), z.string()])
       .prefault(1)

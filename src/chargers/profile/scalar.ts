@@ -3,6 +3,9 @@ import type { Json } from "../../core/audit.ts";
 /** How chargers spell that they do not know: Go, Python, JavaScript and people (`Infinity` is no measurement either). */
 const UNKNOWN = new Set(["", "null", "nil", "none", "-", "nan", "unknown", "unavailable", "undefined"]);
 
+/** Those of them that are no words of people: "unknown" may well be the name of an error. */
+const NOTHING = new Set(["", "null", "nil", "none", "-", "nan"]);
+
 const YES = new Set(["true", "1", "yes", "on", "connected", "online"]);
 const NO = new Set(["false", "0", "no", "off", "disconnected", "offline"]);
 
@@ -38,6 +41,9 @@ export function nameIn(raw: Json): string | null | undefined {
 /** As the wire spells it, without space around; null: a list or an object has no spelling. */
 export const textOf = (raw: Json): string | null =>
   typeof raw === "object" && raw !== null ? null : String(raw).trim();
+
+/** Declared unknown, where any other word would mean something. */
+export const isNothing = (text: string): boolean => NOTHING.has(text.toLowerCase());
 
 const isUnknown = (text: string): boolean => UNKNOWN.has(text.toLowerCase());
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { actions, keepalive, span } from "./publishSchema.ts";
+import { actions, keepalive, recurring, span } from "./publishSchema.ts";
 import { derivedName, parameter } from "./parameterSchema.ts";
 import { mistakesIn } from "./consistency.ts";
 import { telemetry } from "./readingSchema.ts";
@@ -73,6 +73,12 @@ const fields = z.strictObject({
     .partialRecord(z.enum(["pause", "resume", "release", "setPhases"]), z.string())
     .prefault({})
     .describe("Why an action cannot be done, for people. Default {}."),
+  acquireCharges: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether taking control starts charging: then it is done behind the limit, and for no pause. Default false.",
+    ),
   releaseEndsPause: z
     .boolean()
     .prefault(true)
@@ -86,7 +92,7 @@ const fields = z.strictObject({
   keepalive: z.array(keepalive).prefault([]).describe("What has to be repeated. Default []."),
   refresh: z
     .strictObject({
-      every: span.prefault("60s").describe("How often the setpoint is sent again. Default 60s."),
+      every: recurring.prefault("60s").describe("How often the setpoint is sent again. Default 60s."),
       onPlugIn: z
         .boolean()
         .prefault(false)
@@ -136,7 +142,7 @@ const fields = z.strictObject({
   alive: z
     .strictObject({
       topic: z.string().min(1).describe("A topic with a message every so often. Required."),
-      silentAfter: span.describe("Silence that means offline. Required."),
+      silentAfter: recurring.describe("Silence that means offline. Required."),
     })
     .optional()
     .describe("How it shows that it is there without a last will. Left out: by anything it says."),
@@ -150,7 +156,7 @@ const fields = z.strictObject({
     .strictObject({
       signal: z.enum(["requestedA", "limitA"]).describe("The signal that repeats it. Required."),
       tolerance: z.number().min(0).prefault(0).describe("In A. Default 0."),
-      within: span.prefault("10s").describe("How soon. Default 10s."),
+      within: recurring.prefault("10s").describe("How soon. Default 10s."),
     })
     .optional()
     .describe("How the charger shows that it took a setpoint. Left out: it does not."),

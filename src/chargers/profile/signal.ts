@@ -4,7 +4,7 @@ import { parsed } from "./payload.ts";
 import { isList, isNumeric } from "./readings.ts";
 import type { Composed, Reading, SignalName } from "./readingSchema.ts";
 import { isList as isJsonList } from "./render.ts";
-import { nameIn, numberIn, textOf, truthIn, valueAt } from "./scalar.ts";
+import { isNothing, nameIn, numberIn, textOf, truthIn, valueAt } from "./scalar.ts";
 
 /** The last payload of each topic. */
 export type Memory = Map<string, string>;
@@ -88,7 +88,7 @@ function wordFor(signal: SignalName, reading: Reading, raw: Json): Json | undefi
   const prefix = [...listed.keys()].find((key) => key.endsWith("*") && text.startsWith(key.slice(0, -1)));
   const spelling = listed.has(text) ? text : prefix;
   if (spelling !== undefined) return listed.get(spelling);
-  if (raw === null || text === "") return null;
+  if (raw === null || text === "" || (otherwise !== undefined && isNothing(text))) return null;
   return otherwise ?? (isNumeric(signal) ? plainWord(signal, reading, raw) : undefined);
 }
 

@@ -3,6 +3,7 @@ import type { Instant } from "../../core/units.ts";
 import { bind, type Bound, type Params } from "./bind.ts";
 import { type Ear, earOf } from "./ear.ts";
 import { hear } from "./hear.ts";
+import { whole } from "./means.ts";
 import type { Memory } from "./signal.ts";
 import { type Action, publishesFor } from "./publishes.ts";
 import type { Profile } from "./schema.ts";
@@ -101,10 +102,23 @@ function act(bound: Bound, action: string, input: Line["input"], now: Instant): 
 
 function listen(ear: Ear, memory: Memory, topic: string, payload: Line["payload"]): string {
   if (payload === undefined) return wrong("a topic comes with its payload, as a text");
+  if (!isWritable(payload)) return wrong("a payload whose numbers JSON can hold, or its text in quotes");
   // Whoever leaves out the quotes around a JSON payload means its text.
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   const { means, answer } = hear(ear, memory, topic, text);
-  return JSON.stringify(answer === null ? { means } : { means, answer });
+  const told = { means: whole(means) };
+  return JSON.stringify(answer === null ? told : { ...told, answer });
+}
+
+/** What JSON reads as a number beyond all others it cannot write down again. However deep, so without recursion. */
+function isWritable(payload: unknown): boolean {
+  const left = [payload];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === "number" && !Number.isFinite(one)) return false;
+    if (typeof one === "object" && one !== null) left.push(...Object.values(one));
+  }
+  return true;
 }
 
 /** The action with its input; a text says what is missing. */

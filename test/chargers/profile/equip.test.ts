@@ -74,3 +74,12 @@ test("a profile is bound with the limits of the configuration, the lower of two 
   });
   expect(boundTo(aCharger(), profileNamed("native"))).toMatchObject({ ok: true });
 });
+
+test("a maximum with which every level would be a pause is refused", () => {
+  expect(bound({ serial: "1", maxCurrentA: 5.9 })).toMatchObject({
+    ok: false,
+    parameter: "maxCurrentA",
+    reason: expect.stringContaining("at least 6"),
+  });
+  expect(bound({ serial: "1", maxCurrentA: 6 })).toMatchObject({ ok: true });
+});

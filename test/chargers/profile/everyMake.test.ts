@@ -7,6 +7,7 @@ import { hear } from "../../../src/chargers/profile/hear.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "../../../src/chargers/profile/level.ts";
 import { ordersFor } from "../../../src/chargers/profile/orders.ts";
 import { type Action, publishesFor } from "../../../src/chargers/profile/publishes.ts";
+import { NOTHING_STANDS } from "../../../src/chargers/profile/standing.ts";
 import { topicFault } from "../../../src/chargers/topic.ts";
 import { amperes } from "../../../src/core/units.ts";
 import { boundTo, brokenBuiltIn, builtIn, NOON, profileNamed } from "./aTrial.ts";
@@ -175,7 +176,7 @@ describe("every built-in make", () => {
         const ear = earOf(boundTo(name, CONTRACT[name] ?? {}));
         const topic = ear.filters[pick % ear.filters.length] ?? "";
         const { means } = hear(ear, new Map(), topic.replaceAll("+", "x"), said);
-        telemetryOf(means, {}, 3, NOON);
+        telemetryOf(means, NOTHING_STANDS, 3, NOON);
         return Object.entries(means).every(([key, value]) => KEYS.test(key) && fits(key, value));
       }),
       { numRuns: 2000 },

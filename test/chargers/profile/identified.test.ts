@@ -9,7 +9,7 @@ import { boundTo } from "./aTrial.ts";
 function whoAfter(ear: Ear, messages: readonly (readonly [topic: string, payload: string])[]): unknown {
   const memory: Memory = new Map();
   const told = messages.map(([topic, payload]) =>
-    identified(ear, memory, hear(ear, memory, topic, payload).means),
+    identified(ear, memory, topic, hear(ear, memory, topic, payload).means),
   );
   return told.at(-1)?.vehicleId;
 }
@@ -46,4 +46,13 @@ test("card names outlive the vehicle: only which card was held to the reader is 
   const before = [cards, [`${key}/trx`, "2"], [`${key}/car`, "1"]] as const;
   expect(whoAfter(goe, [...before, [`${key}/trx`, "null"]])).toBeNull();
   expect(whoAfter(goe, [...before, [`${key}/trx`, "2"]])).toBe("Ben");
+});
+
+test("a card without a name is nobody, not who held a card before", () => {
+  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const key = "go-eCharger/000001";
+  const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
+  expect(whoAfter(goe, [cards, [`${key}/trx`, "2"], [`${key}/trx`, "5"]])).toBeNull();
+  expect(whoAfter(goe, [cards, [`${key}/tsi`, '"04aabb"'], [`${key}/trx`, "5"]])).toBe("04aabb");
+  expect(whoAfter(goe, [[`${key}/trx`, "2"], cards])).toBe("Ben");
 });

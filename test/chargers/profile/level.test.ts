@@ -1,5 +1,6 @@
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { bind } from "../../../src/chargers/profile/bind.ts";
+import { bind, type Bound } from "../../../src/chargers/profile/bind.ts";
 import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "../../../src/chargers/profile/level.ts";
 import { aProfile } from "./aProfile.ts";
 
@@ -35,6 +36,52 @@ test.each([
     expect(onTheWire(allowedCurrent(asked, charger) ?? 0, charger)).toBe(wire);
   },
 );
+
+const built = (more: object, params = {}): Bound => ({
+  ...bound({}, params),
+  profile: { ...bound({}).profile, limits: { ...bound({}).profile.limits, current: limitsOf(more) } },
+});
+const limitsOf = (more: object) => ({ ...bound({}).profile.limits.current, ...more });
+
+test.each([
+  [{ step: 0.3 }, 16, 15.9],
+  [{ step: 0.7, min: 0.7 }, 6.4, 6.3],
+  [{ step: 0.1 }, 8.3, 8.3],
+])("with %j %d A is %d A, without a tail of binary fractions", (more, asked, allowed) => {
+  expect(allowedCurrent(asked, built(more))).toBe(allowed);
+});
+
+test("what the step or the wire would round to below the minimum, or to 0, is a pause", () => {
+  expect(allowedCurrent(7, built({ step: 4 }))).toBeNull();
+  expect(allowedCurrent(9, built({ step: 4 }))).toBe(8);
+  expect(allowedCurrent(9, built({ scale: 0.1 }))).toBeNull();
+  expect(allowedCurrent(31, built({ step: 40 }))).toBeNull();
+  fc.assert(
+    fc.property(
+      fc.record({
+        step: fc.double({ min: 0.001, max: 40, noNaN: true }),
+        scale: fc.oneof(fc.constant(1), fc.double({ min: 0.001, max: 1000, noNaN: true })),
+        min: fc.double({ min: 0, max: 10, noNaN: true }),
+      }),
+      fc.double({ min: 0, max: 40, noNaN: true }),
+      (more, asked) => {
+        const charger = built(more);
+        const allowed = allowedCurrent(asked, charger);
+        const told = onTheWire(allowed ?? 0, charger) / more.scale;
+        return (
+          allowed === null ||
+          (told > 0 && told >= more.min - 2e-6 && told <= Math.max(asked, more.min) + 2e-6)
+        );
+      },
+    ),
+  );
+});
+
+test("watts are not rounded down to below the minimum either", () => {
+  const power = { max: 22_000, step: 1000 };
+  expect(allowedPower(4500, bound({ power }))).toBeNull();
+  expect(allowedPower(5500, bound({ power }))).toEqual({ kind: "power", watts: 5000 });
+});
 
 test("the charger's own maximum counts, up to what the make can be told at all", () => {
   const current = { min: 6, max: 16, ceiling: 32 };

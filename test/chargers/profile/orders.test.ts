@@ -67,6 +67,33 @@ test("control is taken once, before the first level", () => {
   ]);
 });
 
+test.each([
+  ["evcc", "maxCurrent/set 10", "mode/set now", "mode/set off"],
+  ["openwb-simpleapi", "4/chargecurrent 10", "4/chargemode instant", "4/chargemode stop"],
+])(
+  "where taking control of %s starts charging, a limit comes first, and a pause does without",
+  (...words) => {
+    const [profile, limit, control, paused] = words;
+    const told = (desired: Desired, standing: Partial<Standing>) =>
+      levelled(profile, { id: 4 }, desired, standing);
+    expect(told(AT_10, { acquired: false })).toEqual([limit, control]);
+    expect(told(AT_10, { acquired: true })).toEqual([limit]);
+    expect(told(PAUSE, { acquired: false })).toEqual([paused]);
+    expect(told({ kind: "current", amperes: amperes(4) }, { acquired: false })).toEqual([paused]);
+    for (const pause of ["told", "ending"] as const)
+      expect(told(AT_10, { acquired: true, pause })).toEqual([limit, control]);
+  },
+);
+
+test("phases of one whose control starts charging are switched in a pause, before its limit", () => {
+  expect(levelled("evcc", { id: 4 }, on(1, AT_10), { acquired: false })).toEqual([
+    "mode/set off",
+    "phasesConfigured/set 1",
+    "maxCurrent/set 10",
+    "mode/set now",
+  ]);
+});
+
 test("a level below the minimum is a pause, and the charger stands paused", () => {
   const orders = ordersFor(
     { kind: "current", amperes: amperes(5) },

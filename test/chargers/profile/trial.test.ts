@@ -33,6 +33,8 @@ test.each([
     '{"profile":"go-e-v2","params":{"serial":"1"},"action":"setCurrent","input":{"currentA":1e999}}',
     "currentA",
   ],
+  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"go-eCharger/1/amp","payload":1e999}', "in quotes"],
+  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"a","payload":[{"b":-1e999}]}', "in quotes"],
 ])("%j is answered with what is wrong", (line, words) => {
   expect(answer(line)).toEqual({ error: expect.stringContaining(words) });
 });
@@ -101,4 +103,27 @@ test("whatever the line, the answer is one line of JSON", () => {
       },
     ),
   );
+});
+
+test.each([
+  ["wallbox-mqtt-bridge", { serial: "1", maxCurrentA: 0.5 }, "at least 6"],
+  ["openwb-secondary", { parentIp: "::1", maxCurrentA: 5 }, "at least 6"],
+  ["smartevse", { prefix: "S", maxCurrentA: 5.9 }, null],
+  ["wbec", { lp: 1, maxCurrentA: 5.99 }, "at least 6"],
+  ["everest-api-legacy", { evse: "e", maxCurrentA: 0.001 }, "at least 0.01"],
+])("%s with %j is not released to less than it charges with", (profile, ofIt, words) => {
+  const charger = { profile, params: ofIt };
+  expect(answer({ ...charger, action: "release" })).toEqual(
+    words === null
+      ? { publishes: [expect.anything()] }
+      : {
+          error: expect.stringMatching(
+            new RegExp(`^${profile}: maxCurrentA is [0-9.]+; it has to be ${words}`),
+          ),
+        },
+  );
+  const [paused, told] = ["pause", "setCurrent"].map((action) =>
+    answer({ ...charger, action, input: { currentA: 16 } }),
+  );
+  expect(told).toEqual(paused);
 });

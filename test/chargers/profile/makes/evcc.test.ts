@@ -53,6 +53,8 @@ describe("evcc", () => {
     expect(evcc.means(`${POINT}/enabled`, "false")).toEqual({ paused: true });
     expect(evcc.means(`${POINT}/mode`, "off")).toEqual({ paused: true });
     expect(evcc.means(`${POINT}/mode`, "now")).toEqual({ paused: false });
+    for (const nothing of ["nil", "null", "none", "-", ""])
+      expect(evcc.means(`${POINT}/mode`, nothing)).toEqual({ paused: null });
     expect(evcc.means("evcc/status", "offline")).toEqual({ online: false });
   });
 

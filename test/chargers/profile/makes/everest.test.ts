@@ -67,9 +67,15 @@ describe("EVerest's API module", () => {
 
   test("takes phases only together with amperes", () => {
     expect(legacy.json("setPhases", { phases: 3, lastCurrentA: 8 })).toEqual({ amps: 8, phases: 3 });
-    expect(legacy.answer("setPhases", { phases: 3 })).toEqual({
+    expect(legacy.answer("setPhases", { phases: 3, lastCurrentA: 0 })).toEqual({
       error: expect.stringContaining("lastCurrentA"),
     });
+  });
+
+  test("takes the fewest amperes with its phases where nobody says how many", () => {
+    expect(legacy.json("setPhases", { phases: 3 })).toEqual({ amps: 6, phases: 3 });
+    const small = aTrial("everest-api-legacy", { evse: "evse_manager", maxCurrentA: 5 });
+    expect(small.json("setPhases", { phases: 1 })).toEqual({ amps: 5, phases: 1 });
   });
 
   test("measures, and tells the limit that holds", () => {
@@ -90,6 +96,14 @@ describe("EVerest's API module", () => {
     expect(legacy.means(`${VAR}/session_info`, { state: said })).toMatchObject({ state });
     expect(v1.means(`${EVSE}/e2m/session_info`, { state: said })).toMatchObject({ state });
   });
+
+  test.each(["ChargingPausedEV", "ChargingPausedEVSE"])(
+    "%s is said of a vehicle that is plugged in",
+    (state) => {
+      expect(legacy.means(`${VAR}/session_info`, { state })).toMatchObject({ plugged: true });
+      expect(v1.means(`${EVSE}/e2m/session_info`, { state })).toMatchObject({ plugged: true });
+    },
+  );
 
   test("tells of its session", () => {
     const session = {

@@ -59,11 +59,16 @@ describe("a charge point behind ocpp2mqtt", () => {
     expect(charger.means(`${STATE}/status`, payload)).toMatchObject({ state });
   });
 
+  test.each(["SuspendedEVSE", "SuspendedEV"])("%s is said of a vehicle that is plugged in", (payload) => {
+    expect(charger.means(`${STATE}/status`, payload)).toMatchObject({ plugged: true });
+  });
+
   test("tells power, energy and errors, and whether a command was accepted", () => {
     expect(charger.means(`${STATE}/power_active_import`, "3680.0")).toEqual({ powerW: 3680 });
     expect(charger.means(`${STATE}/energy_active_import_register`, "123456")).toEqual({ energyWh: 123_456 });
     expect(charger.means(`${STATE}/error_code`, "NoError")).toEqual({ error: false });
     expect(charger.means(`${STATE}/error_code`, "GroundFailure")).toEqual({ error: true });
+    expect(charger.means(`${STATE}/error_code`, "None")).toEqual({ error: null });
     expect(charger.heard("ocpp/charger1/cmd_result/status", "Rejected")).toEqual({
       means: {},
       answer: { accepted: false, reason: "Rejected" },

@@ -102,6 +102,8 @@ describe("a pulsatrix SECC", () => {
       ).toMatchObject({ state: "charging", sessionEnergyWh: 2200 });
     }
     expect(secc.means(seccTopic("tx/status"), { state: "IDLE" })).toEqual({ state: "unknown" });
+    for (const state of ["SUSPENDED_EV", "SUSPENDED_EVSE"])
+      expect(secc.means(seccTopic("tx/status"), { state })).toMatchObject({ state: "paused", plugged: true });
   });
 
   test("confirms by what it signals to the vehicle", () => {

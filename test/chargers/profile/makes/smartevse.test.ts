@@ -81,6 +81,8 @@ describe("a SmartEVSE", () => {
     expect(smartevse.means(`${PREFIX}/Mode`, "Smart")).toEqual({ paused: false });
     expect(smartevse.means(`${PREFIX}/Error`, "None")).toEqual({ error: false });
     expect(smartevse.means(`${PREFIX}/Error`, "Temperature High")).toEqual({ error: true });
+    expect(smartevse.means(`${PREFIX}/Error`, "null")).toEqual({ error: null });
+    expect(smartevse.means(`${PREFIX}/Error`, "None")).toEqual({ error: false });
     expect(smartevse.means(`${PREFIX}/connected`, "offline")).toEqual({ online: false });
   });
 

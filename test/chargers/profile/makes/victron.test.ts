@@ -63,4 +63,13 @@ describe("a Victron charging station", () => {
   ])("reads the status %i as %s", (value, state) => {
     expect(station.means(`${N}/Status`, { value })).toMatchObject({ state });
   });
+
+  test.each([4, 6, 7, 24])("the status %i is that of a vehicle that is plugged in", (value) => {
+    expect(station.means(`${N}/Status`, { value })).toEqual({
+      state: "paused",
+      charging: false,
+      paused: true,
+      plugged: true,
+    });
+  });
 });
