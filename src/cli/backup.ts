@@ -1,5 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
 
 import type { Instant } from "../core/units.ts";
 import { isFault } from "../store/boot.ts";
@@ -18,17 +18,27 @@ export async function backup(named: string | undefined, file: string, now: () =>
   if (config === null) return 2;
   const path = resolve(file);
   let draft: string | null = null;
+  const tidy = (): void => {
+    if (draft !== null) rmSync(draft, { recursive: true, force: true });
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+  process.once("exit", tidy);
   try {
-    draft = mkdtempSync(`${path}.`);
     const siteKey = readFileSync(join(config.state, "site.key"));
+    const folder = realpathSync(dirname(path));
+    if (`${folder}${sep}`.startsWith(`${realpathSync(config.state)}${sep}`)) {
+      complain(`no backup was made: ${path} is in the folder of the state itself`);
+      return 1;
+    }
+    draft = mkdtempSync(`${path}.`);
     const fault = await copyStored(config.state, draft);
     const copied = fault ?? settleCopy({ directory: draft, siteKey, maxPages: MAX_PAGES }, now());
     if (isFault(copied)) {
       complain(`no backup was made: ${copied.reason}`);
       return 1;
     }
-    replaceFile(`${path}.key`, siteKey);
     placeCopy(draft, path);
+    replaceFile(`${path}.key`, siteKey);
     say(`${path}: ${copied.rows} rows of the record, ${copied.events} events`);
     say(`${path}.key: the site key, a secret; both are needed to restore`);
     return 0;
@@ -36,7 +46,7 @@ export async function backup(named: string | undefined, file: string, now: () =>
     complain(`no backup was made: ${fileFault(error).reason}`);
     return 1;
   } finally {
-    if (draft !== null) rmSync(draft, { recursive: true, force: true });
+    tidy();
   }
 }
 

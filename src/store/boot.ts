@@ -8,6 +8,7 @@ import type { Head } from "./chain.ts";
 import { connection, metaValue, type Connection } from "./connection.ts";
 import { checkSynchronous, DATABASE, quickCheck, settle } from "./database.ts";
 import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
+import { leaveToOwner } from "./files.ts";
 import { HEAD_FILE, unsealed, witnessed } from "./head.ts";
 import { remember } from "./remember.ts";
 import { keepLog, keepOrphanedLog } from "./setAside.ts";
@@ -32,6 +33,8 @@ export function withDatabase<T extends object>(
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
     else keepOrphanedLog(place.directory);
     database = new DatabaseSync(path);
+    // What SQLite puts beside it has its owner.
+    leaveToOwner(path);
     const outcome = settle(database, place.maxPages) ?? use(connection(database));
     if (isFault(outcome)) giveUp(database, outcome, place.directory);
     return outcome;

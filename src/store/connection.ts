@@ -88,7 +88,7 @@ export function connection(database: DatabaseSync): Connection {
 }
 
 /** Null: not there. */
-export function metaValue(connection: Connection, name: "head" | "siteKey"): string | null {
+export function metaValue(connection: Connection, name: "head" | "siteKey" | "restored"): string | null {
   const row = connection.getMeta.get(name);
   return row === undefined ? null : String(row["value"]);
 }

@@ -3,6 +3,11 @@ import { join } from "node:path";
 import type { Instant } from "../core/units.ts";
 import { replaceFile } from "./files.ts";
 
+const FILE = "epoch";
+
+/** Whether a run was numbered here: a copy that was put back comes without. */
+export const hasEpoch = (directory: string): boolean => existsSync(join(directory, FILE));
+
 /**
  * The epoch of this run, stored before it is used: above the last one whatever the clock says, and the Unix
  * time in seconds where that is more, so that it also rises when the file is lost (DESIGN 5.7).
@@ -10,7 +15,7 @@ import { replaceFile } from "./files.ts";
  * Throws file system errors.
  */
 export function nextEpoch(directory: string, now: Instant, seen: number): number {
-  const path = join(directory, "epoch");
+  const path = join(directory, FILE);
   const epoch = Math.max(stored(path) + 1, seen + 1, Math.floor(now / 1000));
   replaceFile(path, `${epoch}\n`);
   return epoch;

@@ -1,9 +1,9 @@
 import {
   accessSync,
+  chownSync,
   closeSync,
   constants,
   existsSync,
-  fchownSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -70,15 +70,18 @@ export function placeFile(path: string, content: Buffer): void {
   syncDirectory(dirname(path));
 }
 
+/** A verb that root runs on the daemon's state must leave nothing there that the daemon cannot open. */
+export function leaveToOwner(path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(path));
+  chownSync(path, uid, gid);
+}
+
 function writeDraft(path: string, content: Buffer): string {
   const draft = `${path}.${process.pid}`;
   const descriptor = openSync(draft, "w", 0o600);
   try {
-    // A verb that root runs on the daemon's state must leave nothing there that the daemon cannot open.
-    if (process.getuid?.() === 0) {
-      const { uid, gid } = statSync(dirname(path));
-      fchownSync(descriptor, uid, gid);
-    }
+    leaveToOwner(draft);
     writeSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {

@@ -1,5 +1,6 @@
 import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { seal, type Head } from "./chain.ts";
+import { leaveToOwner } from "./files.ts";
 
 /** Name of the witness file in the state directory. */
 export const HEAD_FILE = "head";
@@ -25,6 +26,7 @@ export class Witness implements Disposable {
 
   constructor(path: string) {
     this.#descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    leaveToOwner(path);
   }
 
   /**

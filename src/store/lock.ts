@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { leaveToOwner } from "./files.ts";
 import { faultOf, isBusy, refused, type Fault } from "./fault.ts";
 
 /**
@@ -11,6 +12,7 @@ export function takeLock(directory: string): DatabaseSync | Fault {
   const path = join(directory, "lock");
   try {
     const lock = new DatabaseSync(path);
+    leaveToOwner(path);
     lock.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {

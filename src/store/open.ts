@@ -2,12 +2,14 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
+import type { Json } from "../core/audit.ts";
 import type { Change, Remembered } from "../core/ledger.ts";
 import type { Instant } from "../core/units.ts";
 import { boot, isFault, type Booted, type Place } from "./boot.ts";
+import { metaValue } from "./connection.ts";
 import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
-import { nextEpoch } from "./epoch.ts";
+import { hasEpoch, nextEpoch } from "./epoch.ts";
 import { type Broken, fileFault, refused, type Fault } from "./fault.ts";
 import { prepareDirectory } from "./files.ts";
 import { takeLock } from "./lock.ts";
@@ -25,7 +27,7 @@ export type Opened =
       readonly siteKey: Buffer;
       /** Where a damaged state was moved to; this one is fresh. Null: nothing was damaged. */
       readonly setAside: string | null;
-      /** It took the place of a damaged one, now or earlier: what a charger without a command was told is not known. */
+      /** It took the place of a damaged or lost one, now or earlier: what a charger without a command was told is not known. */
       readonly unsure: boolean;
     }
   | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
@@ -100,10 +102,13 @@ function start(
   { now, log, monotonic = () => performance.now() }: OpenOptions,
 ): Opened | Fault {
   const { siteKey } = place;
+  const isCopy = booted.head.seq > 0 && first.length === 0 && !hasEpoch(place.directory);
+  if (isCopy) booted.connection.putMeta.run("restored", String(now()));
+  const opening = isCopy ? [...first, putBack(now())] : first;
   const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
   const epoch = nextEpoch(place.directory, now(), seen);
   const disk = new Disk(place, lock, booted, log);
-  const committed = first.length === 0 ? null : disk.commit(first);
+  const committed = opening.length === 0 ? null : disk.commit(opening);
   if (committed !== null && isFault(committed)) {
     disk[Symbol.dispose]();
     return committed;
@@ -112,11 +117,16 @@ function start(
   const writtenAt = committed?.rows.at(-1)?.at;
   const moments = writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
   const store = new Store(disk, siteKey, log, monotonic);
-  const unsure = tookThePlace(disk.connection.database);
+  const restoredAt = metaValue(disk.connection, "restored");
+  // A release on record from before the copy: the charger may have been limited since.
+  const commands = remembered.commands.filter(
+    ({ command }) => command.desired.kind !== "release" || command.decidedAt >= Number(restoredAt),
+  );
+  const unsure = restoredAt !== null || tookThePlace(disk.connection.database);
   return {
     ok: true,
     store,
-    remembered: { ...remembered, ...moments },
+    remembered: { ...remembered, commands, ...moments },
     epoch,
     siteKey,
     setAside: moved,
@@ -129,16 +139,20 @@ const tookThePlace = (database: DatabaseSync): boolean =>
   undefined;
 
 /** The first row of a fresh record says why it is one. */
-const notice = (at: Instant, reason: string, moved: string): Change => ({
-  kind: "audit",
-  entry: {
+const notice = (at: Instant, reason: string, moved: string): Change =>
+  note(at, `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`, {
+    reason,
+    setAside: basename(moved),
+  });
+
+const putBack = (at: Instant): Change =>
+  note(
     at,
-    kind: "daemon",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words: `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
-    facts: { reason, setAside: basename(moved) },
-  },
+    "this state was put back from a copy: what chargers were told since is not known, so each is told once what holds",
+    { restored: true },
+  );
+
+const note = (at: Instant, words: string, facts: Json): Change => ({
+  kind: "audit",
+  entry: { at, kind: "daemon", charger: null, vehicle: null, event: null, command: null, words, facts },
 });

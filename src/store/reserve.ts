@@ -1,6 +1,7 @@
 import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
+import { leaveToOwner } from "./files.ts";
 
 /** Some thousand rows of the record. */
 export const RESERVE_BYTES = 8 * 1024 * 1024;
@@ -58,6 +59,7 @@ export class Reserve {
 
   #write(): true {
     const descriptor = openSync(this.#path, "w", 0o600);
+    leaveToOwner(this.#path);
     try {
       for (let size = 0; size < RESERVE_BYTES; size += CHUNK.length) writeSync(descriptor, CHUNK);
     } finally {

@@ -52,6 +52,29 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     expect([whole.code, whole.stderr]).toEqual([0, ""]);
   });
 
+  test("a charger that was limited after the copy is let go by who is restored", async () => {
+    await using site = await aSite();
+    const daemon = await site.run();
+    const file = join(site.directory, "copy.db");
+    expect((await verb(site, "backup", file)).code).toBe(0);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    await site.floor.nth("bay-01", 1);
+    await daemon.end("SIGKILL");
+    restore(site, file);
+    await using restored = await site.run();
+    expect((await site.floor.nth("bay-01", 2)).set.kind).toBe("release");
+    expect(
+      (await restored.view<{ words: string }[]>("/api/v1/audit")).map(({ words }) => words).join(),
+    ).toContain("put back from a copy");
+  });
+
+  test("a copy is not made over the state itself", async () => {
+    await using site = await aSite();
+    await using _daemon = await site.run();
+    const { code, stderr } = await verb(site, "backup", join(site.state, "setpointd.db"));
+    expect([code, stderr]).toEqual([1, expect.stringContaining("in the folder of the state itself")]);
+  });
+
   test("without a daemon what is stored is copied, and the copy is an ordinary SQLite file", async () => {
     await using site = await aSite();
     await using daemon = await site.run();

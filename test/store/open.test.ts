@@ -1,9 +1,12 @@
 import {
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -195,4 +198,57 @@ test("a state that cannot be used is refused in words, not with an exception (F0
   mkdirSync(join(directory, DATABASE));
   writeFileSync(join(directory, "site.key"), "k".repeat(32));
   expect(open(directory)).toMatchObject({ ok: false });
+});
+
+const at = (minute: number) => instant(NOON + minute * 60_000);
+
+test("a state that was put back from a copy knows what it does not know, until every charger was told", () => {
+  const directory = aDirectory();
+  const release = (minute: number) => {
+    const record = commandRecord("bay-02", minute);
+    const command = { ...record.command, desired: { kind: "release" } as const, decidedAt: at(minute) };
+    return { ...record, command };
+  };
+  const known = (minute: number) => {
+    const state = opened(directory, { at: at(minute) });
+    const { unsure, remembered } = state;
+    return {
+      store: state.store,
+      unsure,
+      chargers: remembered.commands.map(({ command }) => command.charger),
+    };
+  };
+  const first = known(0);
+  first.store.write([
+    row("a row"),
+    { kind: "command", record: commandRecord("bay-01", 1) },
+    { kind: "command", record: release(1) },
+  ]);
+  first.store[Symbol.dispose]();
+  const again = known(2);
+  expect(again).toMatchObject({ unsure: false, chargers: ["bay-01", "bay-02"] });
+  again.store[Symbol.dispose]();
+  rmSync(join(directory, "epoch"));
+  const restored = known(3);
+  // What it was told after the copy is not on record: the release of before may be over.
+  expect(restored).toMatchObject({ unsure: true, chargers: ["bay-01"] });
+  expect(restored.store.audit({}).at(-1)?.words).toContain("put back from a copy");
+  restored.store.write([{ kind: "command", record: release(4) }]);
+  restored.store[Symbol.dispose]();
+  const later = known(5);
+  expect(later).toMatchObject({ unsure: true, chargers: ["bay-01", "bay-02"] });
+  later.store[Symbol.dispose]();
+});
+
+// Only root can make a file of somebody else.
+test.skipIf(process.getuid?.() !== 0)("what root opens beside the daemon stays the daemon's", () => {
+  const directory = aDirectory();
+  const daemon = 65_534;
+  chownSync(directory, daemon, daemon);
+  const { store } = opened(directory);
+  store.write([row("a row")]);
+  const files = readdirSync(directory);
+  expect(new Set(files)).toEqual(new Set([DATABASE, WAL, "epoch", "head", "lock", "site.key"]));
+  expect(files.filter((file) => statSync(join(directory, file)).uid !== daemon)).toEqual([]);
+  store[Symbol.dispose]();
 });
