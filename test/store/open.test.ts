@@ -202,13 +202,14 @@ test("a state that cannot be used is refused in words, not with an exception (F0
 
 const at = (minute: number) => instant(NOON + minute * 60_000);
 
+const release = (minute: number) => {
+  const record = commandRecord("bay-02", minute);
+  const command = { ...record.command, desired: { kind: "release" } as const, decidedAt: at(minute) };
+  return { ...record, command };
+};
+
 test("a state that was put back from a copy knows what it does not know, until every charger was told", () => {
   const directory = aDirectory();
-  const release = (minute: number) => {
-    const record = commandRecord("bay-02", minute);
-    const command = { ...record.command, desired: { kind: "release" } as const, decidedAt: at(minute) };
-    return { ...record, command };
-  };
   const known = (minute: number) => {
     const state = opened(directory, { at: at(minute) });
     const { unsure, remembered } = state;
