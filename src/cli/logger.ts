@@ -1,10 +1,8 @@
+import { write, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
-
-/** Characters that wait for a slow reader, or for room. */
-const MOST_WAITING = 4 * 1024 * 1024;
 
 /** JSON lines; on a terminal, lines for people. What is held is written out when the process exits. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>
@@ -12,53 +10,95 @@ export const logger = (descriptor: 1 | 2, level: string): Logger =>
     ? pino({ level }, pretty({ destination: descriptor, sync: true, ignore: "pid,hostname" }))
     : pino({ level }, new LinesOfATurn(descriptor));
 
+/** Characters that wait where nobody takes them: the lines of an event for a whole fleet are a tenth of it. */
+const MOST_WAITING = 64 * 1024 * 1024;
+/** How long a full pipe, and a full disk, are left alone before the next try, in ms. */
+const FULL_PIPE_PAUSE = 5;
+const FULL_DISK_PAUSE = 1_000;
+const NOTHING = Buffer.alloc(0);
+/** So often a full pipe is tried at the exit. */
+const LAST_TRIES = 200;
+
 /**
  * Gathers the lines of a turn of the event loop: an event for a whole fleet is tens of thousands of them. One system
- * call each would cost more than the event, and what pino gathers by itself it copies with every line.
+ * call each would cost more than the event. By itself, as pino's own destination would for ever at the exit, it never
+ * insists: a full disk takes no lines, which is no reason to end or to stay. The record has it all.
  */
 class LinesOfATurn {
-  readonly #destination: ReturnType<typeof pino.destination>;
+  readonly #descriptor: number;
   #lines: string[] = [];
+  #waiting = 0;
+  #leftOut = 0;
+  #isWriting = false;
+  /** What nobody took, until it is tried again. */
+  #refused: Buffer = NOTHING;
+  #isGone = false;
 
   constructor(descriptor: number) {
-    this.#destination = forgiving(
-      pino.destination({ dest: descriptor, sync: false, maxLength: MOST_WAITING }),
-    );
+    this.#descriptor = descriptor;
     process.once("exit", () => this.flushSync());
   }
 
   write(line: string): void {
+    if (this.#waiting > MOST_WAITING) this.#leftOut += 1;
+    else this.#waiting += line.length;
+    if (this.#leftOut > 0 || this.#isGone) return;
     if (this.#lines.push(line) === 1) setImmediate(() => this.#pass());
   }
 
   flushSync(): void {
-    this.#pass();
-    this.#destination.flushSync();
+    let rest = Buffer.concat([this.#refused, this.#taken()]);
+    this.#refused = NOTHING;
+    for (let tries = 0; rest.length > 0 && tries < LAST_TRIES;) {
+      try {
+        rest = rest.subarray(writeSync(this.#descriptor, rest));
+      } catch (error) {
+        if (codeOf(error) !== "EAGAIN") return;
+        tries += 1;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
+      }
+    }
   }
 
   #pass(): void {
-    if (this.#lines.length === 0) return;
-    this.#destination.write(this.#lines.join(""));
+    if (!this.#isWriting && this.#lines.length > 0) this.#send(this.#taken());
+  }
+
+  #taken(): Buffer {
+    const lost = this.#leftOut;
+    const text = this.#lines.join("");
+    const missing = { level: 40, time: Date.now(), msg: `${lost} lines are left out: nobody took them` };
     this.#lines = [];
+    this.#waiting = 0;
+    this.#leftOut = 0;
+    return Buffer.from(lost === 0 ? text : `${text}${JSON.stringify(missing)}\n`);
+  }
+
+  #send(bytes: Buffer): void {
+    this.#isWriting = true;
+    write(this.#descriptor, bytes, (error, written) => {
+      if (error !== null) return this.#wait(bytes, codeOf(error));
+      if (written < bytes.length) return this.#send(bytes.subarray(written));
+      this.#isWriting = false;
+      this.#pass();
+    });
+  }
+
+  #wait(bytes: Buffer, code: unknown): void {
+    // The reader has gone: there is nobody to tell.
+    this.#isGone = code === "EPIPE";
+    if (this.#isGone) return;
+    this.#refused = bytes;
+    const again = (): void => {
+      this.#refused = NOTHING;
+      this.#send(bytes);
+    };
+    setTimeout(again, code === "EAGAIN" ? FULL_PIPE_PAUSE : FULL_DISK_PAUSE).unref();
   }
 }
 
-/**
- * A full disk takes no lines, which is no reason to end: what waits is written once there is room, and what is too much
- * is left out. The record has it all. By itself the library would write for ever where the process is to exit.
- */
-function forgiving<Destination extends ReturnType<typeof pino.destination>>(
-  destination: Destination,
-): Destination {
-  const flush = destination.flushSync.bind(destination);
-  let fails = false;
-  destination.on("error", () => (fails = true));
-  destination.on("write", () => (fails = false));
-  destination.flushSync = () => {
-    if (!fails) flush();
-  };
-  return destination;
-}
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined;
 
 /** One plain sentence a line, for the demo. */
 export const plainLogger = (level: string): Logger =>

@@ -32,15 +32,30 @@ test("lines keep their order, however many a turn has", () => {
   expect(lines).toEqual([...Array.from({ length: 20_000 }, (_, n) => String(n)), "last"]);
 });
 
+test("no turn has too many lines", () => {
+  const lines = said(
+    `for (let n = 0; n < 20_000; n += 1) log.info(String(n).padEnd(500)); log.info("last");`,
+  );
+  expect(lines).toHaveLength(20_001);
+});
+
 test("the lines of the last commit are written when a bug ends the process", () => {
   const row = `{ kind: "decision", charger: null, vehicle: null, event: null, command: null, words: "the last", facts: null }`;
   const script = `const { ActionLog } = await import("${ACTION_LOG}"); new ActionLog(log).add([${row}]); process.exit(1);`;
   expect(said(script)).toEqual(["the last"]);
 });
 
-test("a log that has no room ends nothing, and holds up no end (F05)", () => {
-  const script = `import { logger } from "${LOGGER}"; const log = logger(1, "info"); let lines = 0;
-    setInterval(() => { log.info("x"); if ((lines += 1) === 20) { process.stderr.write("went on"); process.exit(3); } }, 5);`;
+test.each([
+  [
+    "goes on",
+    `setInterval(() => { log.info("x"); if ((lines += 1) === 20) { process.stderr.write("went on"); process.exit(3); } }, 5);`,
+  ],
+  [
+    "ends by a bug",
+    `log.info("x"); setImmediate(() => { log.fatal("bug"); process.stderr.write("went on"); process.exit(3); });`,
+  ],
+])("a log that has no room ends nothing, and holds up no end: it %s (F05)", (_, work) => {
+  const script = `import { logger } from "${LOGGER}"; const log = logger(1, "info"); let lines = 0; ${work}`;
   const { status, stderr } = spawnSync(
     "sh",
     ["-c", 'exec "$@" > /dev/full', "sh", process.execPath, "--input-type=module", "-e", script],
