@@ -41,6 +41,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const { age, clock } = isSnapshot
         ? { age: "kept" as const, clock: before.clock }
         : heardOf(before.clock, stamped);
+      const isBehind = age === "live" && clock.behind > 0;
+      const words = isBehind ? { ...before.unsure, ...message.telemetry } : message.telemetry;
       const wasAt = isSnapshot ? waitingSince(stamped) : measuredAt(clock, stamped);
       if (wasAt === null) return NOTHING;
       // What is on its way for a moment is as fresh as it gets.
@@ -55,14 +57,19 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
         stateAt: isStateDue ? now : before.stateAt,
         stamped: isSnapshot ? before.stamped : stamped,
         clock,
+        unsure: isSnapshot
+          ? before.unsure
+          : age === "unsure"
+            ? { ...before.unsure, ...message.telemetry }
+            : null,
         measuredAt: isNewest ? wasAt : before.measuredAt,
         telemetry: isNewest
-          ? { ...before.telemetry, ...message.telemetry }
+          ? { ...before.telemetry, ...words }
           : { ...message.telemetry, ...before.telemetry },
       });
       if (isStateDue) depot.dirty.add(charger);
       const isWhole = message.picture === undefined;
-      const said = { ...message.telemetry, at: wasAt };
+      const said = { ...words, at: wasAt };
       const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, age !== "live");
       const isJudged = !isSnapshot && age !== "unsure" && !isOld(depot, charger, before, stamped, wasAt, age);
       const { changes, resend } = isJudged
@@ -108,7 +115,9 @@ function isOld(
   age: Age,
 ): boolean {
   const record = depot.commands.get(charger);
-  if (record === undefined || wasAt >= record.command.decidedAt) return false;
+  if (record === undefined) return false;
+  if (age === "kept" && record.judgeAt !== null && wasAt < record.judgeAt) return true;
+  if (wasAt >= record.command.decidedAt) return false;
   // A clock that is behind by seconds shows the same lag each time.
   return age !== "live" || before.stamped === null || !lagsAlike(before.stamped, stamped);
 }

@@ -4,6 +4,7 @@ import {
   isLimiting,
   isToBeFreed,
   reallySent,
+  toldBy,
 } from "../core/control/command.ts";
 import { type Loan, loanOf, takenFor } from "../core/control/loan.ts";
 import { type Desired, inWords } from "../core/control/setpoint.ts";
@@ -105,17 +106,28 @@ export function lookedFor(
   }
   const last = depot.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
-  const isBack = last?.isLent === true || (loan !== undefined && holds);
+  // Who only observes leaves what was cut off to the one who drives again.
+  const wasCutOff = last?.isLent === true && depot.settings.mode === "drive";
+  const isBack = wasCutOff || (loan !== undefined && (holds || last?.isLent === true));
   return { away: false, changes: isBack ? saidAnew(depot, last, now) : [] };
 }
 
 function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Change[] {
   const command = { ...last.command, ...depot.nextId() };
   const { charger, desired } = command;
-  const { standing: _, ...record } = last;
+  const { standing: _, outAt: __, ...record } = last;
+  const replaces = toldBy(last, depot.inFlight.has(command.charger));
   depot.undurable.add(charger);
   const what = desired.kind === "release" ? "to be released" : `${inWords(desired)} again`;
-  const anew = { ...record, command, progress: "planned", sentAt: null, sends: 0, judgeAt: null } as const;
+  const anew = {
+    ...record,
+    replaces,
+    command,
+    progress: "planned",
+    sentAt: null,
+    sends: 0,
+    judgeAt: null,
+  } as const;
   return kept(depot, { ...anew, isLent: false }, now, `${charger} is back from commissioning: ${what}`);
 }
 

@@ -71,9 +71,12 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
   const last = depot.commands.get(id);
-  const replaces = last === undefined ? null : toldBy(last, depot.inFlight.has(id));
+  const number = depot.nextId();
+  // What an earlier run did not see arrive may have arrived all the same.
+  const mayHaveLeft = depot.inFlight.has(id) || last?.command.epoch !== number.epoch;
+  const replaces = last === undefined ? null : toldBy(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
-  const command: Command = { ...decision, desired, ...depot.nextId(), charger: id, decidedAt: now };
+  const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe";
   const planned: CommandRecord = {
     command,
@@ -172,7 +175,9 @@ export const listens = (depot: Depot, charger: ChargerId): boolean =>
 function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);
   if (hold === undefined) return [];
-  const open = hold.events.map((event) => openUntil(depot.known.get(event), now)).filter((at) => at !== null);
+  const open = hold.events
+    .map((event) => openUntil(depot.known.get(event), now, hold.since))
+    .filter((at) => at !== null);
   if (open.length === 0) {
     depot.holds.delete(charger);
     return [{ kind: "holdEnded", charger }];

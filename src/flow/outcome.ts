@@ -52,6 +52,7 @@ function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Insta
     resends,
     progress: isNews ? "acknowledged" : record.progress,
     sentAt: now,
+    outAt: record.outAt ?? record.sentAt ?? now,
     sends: record.sends + 1,
     failures: 0,
     judgeAt: first || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,

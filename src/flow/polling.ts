@@ -28,7 +28,7 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 /** Hints may come as fast as anyone likes; the list is asked for at most this often because of them (DESIGN 6.1). */
 const HINTS_EVERY = seconds(10);
-/** Events that could not be had by id are remembered up to this many, then all are forgotten. */
+/** Of more events that cannot be had by id, none hurries the list. */
 const MOST_FAILED = 1_000;
 
 /** Asks the partner: the list for ever, one request at a time, and single events when someone needs them. */
@@ -91,8 +91,7 @@ function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => 
         waiting.delete(id);
         const fetched = await ports.event(id);
         if (fetched.kind !== "failed") failed.delete(id);
-        else if (!failed.has(id)) {
-          if (failed.size >= MOST_FAILED) failed.clear();
+        else if (!failed.has(id) && failed.size < MOST_FAILED) {
           failed.add(id);
           unsettled();
         }

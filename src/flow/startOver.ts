@@ -71,9 +71,15 @@ export function startOver(
   sent: ReadonlyMap<ChargerId, LastSent>,
   now: Instant,
 ): readonly Change[] {
+  const before = new Map(depot.commands);
   pickUp(depot, remembered, now);
   const lacking: Change[] = [];
-  for (const [charger, record] of depot.commands) {
+  for (const [charger, stored] of depot.commands) {
+    const live = before.get(charger);
+    const isSame = live !== undefined && commandId(live.command) === commandId(stored.command);
+    // Failures are counted in memory: one that is over must not come back, one that is not must not be forgotten.
+    const record = isSame ? { ...stored, failures: live.failures } : stored;
+    depot.commands.set(charger, record);
     const was = sent.get(charger);
     if (was === undefined || commandId(was.record.command) !== commandId(record.command)) continue;
     depot.commands.set(charger, asSent(record, was.record));

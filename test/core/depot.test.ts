@@ -139,6 +139,7 @@ function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null)
     onlineAt: null,
     stamped: null,
     clock: UNHEARD,
+    unsure: null,
     measuredAt: null,
     telemetry: telemetry && { at: at("05:09"), ...telemetry },
   });
@@ -175,6 +176,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       onlineAt: null,
       stamped: null,
       clock: UNHEARD,
+      unsure: null,
       measuredAt: null,
       telemetry,
     });
@@ -194,6 +196,7 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     onlineAt: null,
     stamped: null,
     clock: UNHEARD,
+    unsure: null,
     measuredAt: null,
     telemetry: null,
   });
@@ -220,6 +223,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     onlineAt: null,
     stamped: null,
     clock: UNHEARD,
+    unsure: null,
     measuredAt: null,
     telemetry: null,
   });

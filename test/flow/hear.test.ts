@@ -242,6 +242,25 @@ test("F89: what a make tells in parts is judged as a whole", async () => {
 
 const DAY = 86_400_000;
 
+test("what a charger says once, with a clock that was set back meanwhile, is not lost", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v2"] })
+    .running();
+  await depot.until("07:30");
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1", powerW: 5000 });
+  await depot.until("07:50");
+  await late(depot, "bay-01", 1_800_000, { state: "connected", vehicle: "v2" });
+  for (let word = 0; word < 5; word += 1) {
+    await depot.passes(10_000);
+    await late(depot, "bay-01", 1_800_000, { powerW: 0 });
+  }
+  await depot.until("08:05");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
 /** What a charger measured so many ms ago, and says only now. */
 const late = (
   depot: TestDepot,

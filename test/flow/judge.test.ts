@@ -101,6 +101,14 @@ test("what was measured before the command is no measure of it: a buffer that is
   expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
 });
 
+test("what was measured while a charger was still on its way, and came late, judges nothing", async () => {
+  const depot = await charging();
+  await depot.until("08:12");
+  const since = virtualNow() - Date.parse("2026-11-21T08:00:00Z");
+  for (const ago of [since - 2_000, since - 4_000, since - 8_000]) await measured(depot, ago, 32);
+  expect(judgements(depot)).toEqual([]);
+});
+
 test("what waited at the broker judges nothing, and is no sign of life", async () => {
   const depot = await charging();
   await depot.until("08:05");

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { minutes, seconds } from "../../src/core/units.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -261,4 +261,80 @@ test("a release is held against what a charger was really told before it", async
   await depot.passes(35_000);
   await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
   expect(depot.audit("outcome").at(-1)).toContain("not followed: released, reports a limit of 10 A");
+});
+
+test("a hold outlives a clock that is set back before its event", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.free("bay-01");
+  await depot.until("08:12");
+  depot.forget();
+  vi.setSystemTime(Date.parse("2026-11-21T07:00:00Z"));
+  await depot.passes(120_000);
+  vi.setSystemTime(Date.parse("2026-11-21T08:15:00Z"));
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual([]);
+});
+
+test("who was limited before commissioning, and is away when it ends, is named at the stop", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.lends("bay-01");
+  await depot.until("08:12");
+  await depot.online("bay-01", false);
+  await depot.takesBack("bay-01");
+  await depot.until("09:10");
+  await depot.stop();
+  expect(depot.warnings.join()).toContain("bay-01 stays at");
+});
+
+test("what may have arrived before a power cut is named at the stop", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  depot.floor.publishing("bay-01", "hangs");
+  await depot.until("08:00:02");
+  await depot.stop();
+  depot.floor.failInFlight();
+  await depot.until("09:30");
+  depot.warnings.length = 0;
+  depot.start();
+  depot.brokerGoes();
+  await depot.passes(35_000);
+  await depot.stop();
+  expect(depot.warnings.join()).toContain("bay-01 stays at");
+});
+
+test("a level that was told again in vain is told again after a failed commit too, and else not", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 600, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.online("bay-01", false);
+  depot.floor.publishing("bay-01", "fails");
+  await depot.online("bay-01", true);
+  await depot.passes(300);
+  depot.disk.full = true;
+  await depot.deliver({ id: "EV-9", start: "20:00", minutes: 60, amperes: 10 });
+  depot.disk.full = false;
+  await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:30");
+  expect(depot.messages()).toHaveLength(1);
+  depot.disk.full = true;
+  for (let minute = 30; minute < 40; minute += 1) {
+    await depot.until(`08:${minute}`);
+    await depot.deliver({ id: "EV-9", start: "20:00", minutes: 60, amperes: 10, revision: minute });
+  }
+  expect(depot.messages()).toHaveLength(1);
 });

@@ -92,6 +92,33 @@ test("a switch that waits for the broker over a restart is still to come", async
   expect(depot.timedCommands().map(untimed)).toEqual(["bay-01 pause on 1 phase", "bay-01 10 A on 1 phase"]);
 });
 
+test.each([60, 40, 5])(
+  "the dead time ends however often the lease is refreshed: each %i s",
+  async (refresh) => {
+    const depot = await switchable()
+      .equippedWith({
+        refresh: seconds(refresh),
+        phaseSwitching: { every: minutes(5), settle: seconds(10), deadTime: seconds(60) },
+      })
+      .running();
+    await depot.until("08:30");
+    expect(depot.commands().at(-1)).toBe("bay-01 10 A on 1 phase");
+  },
+);
+
+test("a switch that was decided anew before it went out has its dead time", async () => {
+  const depot = await switchable().running();
+  await depot.until("08:10:15");
+  await depot.online("bay-01", false);
+  await depot.until("08:10:40");
+  await depot.deliver({ id: "EV-3", start: "08:10:30", minutes: 30, kilowatts: 2.2, priority: 0 });
+  await depot.until("08:12:30");
+  depot.forget();
+  await depot.online("bay-01", true);
+  await depot.until("08:15");
+  expect(depot.commands().at(-1)).toBe("bay-01 9.5 A on 1 phase");
+});
+
 test("a release by hand is at once, and gives all phases back in its own words", async () => {
   const depot = await switchable().running();
   await depot.until("08:15");

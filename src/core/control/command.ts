@@ -65,6 +65,8 @@ export interface CommandRecord {
   /** Last time it went out, null: never. */
   readonly sentAt: Instant | null;
   readonly sends: number;
+  /** First time it went out; absent: never, or at `sentAt`. */
+  readonly outAt?: Instant;
   /** Telemetry from then on judges it; null: it never arrived. */
   readonly judgeAt: Instant | null;
   /** How often it was sent again because it was not followed. */
@@ -81,11 +83,15 @@ export interface CommandRecord {
 export const reallySent = (record: CommandRecord): CommandRecord | null =>
   record.progress === "observed" ? (record.standing ?? null) : record;
 
-/** What a charger stands under at most after this command: one that never left changed nothing. */
+/** What a charger stands under, perhaps, after this command: one that never left changed nothing. */
 export const toldBy = (
-  { command, sentAt, failures, replaces }: CommandRecord,
-  isInFlight: boolean,
-): Desired | null => (sentAt === null && failures === 0 && !isInFlight ? replaces : command.desired);
+  { command, progress, sentAt, failures, replaces }: CommandRecord,
+  mayHaveLeft: boolean,
+): Desired | null => {
+  // What is only observed counts as told, so that observing shows what driving would do.
+  const isOut = sentAt !== null || failures > 0 || mayHaveLeft || progress === "observed";
+  return isOut ? command.desired : replaces;
+};
 
 /** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */
 export function isLimiting(record: CommandRecord): boolean {

@@ -13,12 +13,13 @@ export interface Hold {
 
 /**
  * Until when at most what an event has asked for by now may hold somewhere, the spread of an unplanned end included;
- * null: nowhere any more. What it may ask for later is another matter.
+ * null: nowhere any more. What it may ask for later is another matter, but not what held when the charger was freed
+ * (`since`), before the clock was set back.
  */
-export function openUntil(known: KnownEvent | undefined, now: Instant): Instant | null {
+export function openUntil(known: KnownEvent | undefined, now: Instant, since: Instant = now): Instant | null {
   if (known === undefined) return null;
   const ends = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
-  if (known.kind === "live" && known.revision.start <= now) {
+  if (known.kind === "live" && known.revision.start <= Math.max(now, since)) {
     const { start, event } = known.revision;
     ends.push(after(after(start, event.randomizeStart), event.duration));
   }

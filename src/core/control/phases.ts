@@ -94,15 +94,16 @@ function toldBefore(
   return told.count === ALL && after(since, every) <= now ? null : { ...told, since, chargingSince };
 }
 
-/** The dead time counts from when the switch went out; one that has not yet is still to come. */
+/** The dead time counts from when the switch first went out; one that has not yet is still to come. */
 function switchedAt({ since }: SwitchedTo, last: CommandRecord | undefined, now: Instant): Instant {
-  const isSwitch =
-    last !== undefined &&
-    last.progress !== "observed" &&
-    last.command.desired.kind === "pause" &&
-    switchedIn(last.command.desired)?.since === last.command.decidedAt;
-  return isSwitch ? past(last.sentAt ?? now, now) : since;
+  if (last === undefined || last.progress === "observed" || last.command.desired.kind !== "pause")
+    return since;
+  const before = last.replaces === null ? null : switchedIn(last.replaces);
+  const isSwitch = (switchedIn(last.command.desired)?.count ?? ALL) !== (before?.count ?? ALL);
+  return isSwitch ? past(firstOut(last) ?? now, now) : since;
 }
+
+const firstOut = ({ outAt, sentAt }: CommandRecord): Instant | null => outAt ?? sentAt;
 
 /** A release gives all phases back, which is a switch too. */
 function toldIn({ command: { desired, decidedAt }, replaces }: CommandRecord): SwitchedTo | null {
@@ -132,9 +133,9 @@ function whenToSwitch(
 /** When it has been paused for long enough to be switched: that it is must have arrived, and nothing speak against it. */
 function whenRested(last: CommandRecord | undefined, { settle }: PhaseSwitching, now: Instant): Instant {
   if (last?.command.desired.kind !== "pause") return after(now, settle);
-  const { progress, sentAt, command } = last;
+  const { progress, command } = last;
   const isDoubtful = progress === "planned" || progress === "refused" || progress === "notFollowed";
   return isDoubtful
     ? after(now, settle > 0 ? settle : seconds(1))
-    : after(past(sentAt ?? command.decidedAt, now), settle);
+    : after(past(firstOut(last) ?? command.decidedAt, now), settle);
 }

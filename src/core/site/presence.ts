@@ -18,6 +18,8 @@ export interface Presence {
   /** Of its last live telemetry; null: it told none. */
   readonly stamped: Stamped | null;
   readonly clock: OwnClock;
+  /** What was said since its clock is in doubt; null: it is not. */
+  readonly unsure: Telemetry | null;
   /** When the newest telemetry was measured; null: it told none. */
   readonly measuredAt: Instant | null;
   /** All members it ever told, the newest of each. */
@@ -34,6 +36,7 @@ export const ABSENT: Presence = {
   onlineAt: null,
   stamped: null,
   clock: UNHEARD,
+  unsure: null,
   measuredAt: null,
   telemetry: null,
 };

@@ -26,3 +26,7 @@ test.each([
 ] as const)("what an event that is %s holds ends by then at most", (_, known, now, until) => {
   expect(openUntil(known, at(now))).toBe(until === null ? null : at(until));
 });
+
+test("what held when the charger was freed still counts when the clock is set back before it", () => {
+  expect(openUntil(running, at("04:30"), at("05:10"))).toBe(at("06:05"));
+});

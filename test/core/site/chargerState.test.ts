@@ -16,6 +16,7 @@ const SILENT = {
   onlineAt: null,
   stamped: null,
   clock: UNHEARD,
+  unsure: null,
   measuredAt: null,
   telemetry: null,
 };
@@ -98,6 +99,7 @@ test("what is asked, what is allowed and what is measured are three different nu
         onlineAt: null,
         stamped: null,
         clock: UNHEARD,
+        unsure: null,
         measuredAt: null,
         telemetry,
       },
