@@ -112,7 +112,7 @@ export async function startApp(
 
   const opened = openState(config.state, { now: world.now, monotonic, random: world.randomBytes, log });
   if (!opened.ok) return opened;
-  const { store, remembered, epoch, siteKey, unsure } = opened;
+  const { store, remembered, epoch, siteKey, unsure, isRestored } = opened;
   const actions = stack.use(new ActionLog(log));
   stack.use(store);
   const hint$ = new Subject<Hint>();
@@ -170,6 +170,10 @@ export async function startApp(
     epoch,
     ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
   });
+  if (isRestored)
+    note(
+      "this state was put back from a copy: what chargers were told since is not known, so each is told once what holds",
+    );
   // The last row of a run that ends in order: without it the next start tells since when nothing ran to the minute.
   stack.defer(() => note("setpointd stopped"));
   const away = outages((changes) => store.write(changes), now);

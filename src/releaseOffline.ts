@@ -39,6 +39,12 @@ export async function releaseOffline(
   pickUp(depot, opened.remembered, now());
   const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
   if (config.control.mode === "observe") return notReleased(held);
+  if (held.length === 0 && opened.unsure)
+    return {
+      ok: true,
+      words:
+        "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
+    };
   if (held.length === 0) return { ok: true, words: "nothing was limited" };
   const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
   const brokers = new Map<string, FleetBroker>();

@@ -2,11 +2,9 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { Json } from "../core/audit.ts";
 import type { Change, Remembered } from "../core/ledger.ts";
 import type { Instant } from "../core/units.ts";
 import { boot, isFault, type Booted, type Place } from "./boot.ts";
-import { metaValue } from "./connection.ts";
 import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
 import { hasEpoch, nextEpoch } from "./epoch.ts";
@@ -14,6 +12,7 @@ import { type Broken, fileFault, refused, type Fault } from "./fault.ts";
 import { prepareDirectory } from "./files.ts";
 import { takeLock } from "./lock.ts";
 import { setAside } from "./setAside.ts";
+import { knownSince, markRestored, restoredIn } from "./restored.ts";
 import { readOrMakeSiteKey } from "./siteKey.ts";
 import { Store } from "./store.ts";
 
@@ -29,6 +28,8 @@ export type Opened =
       readonly setAside: string | null;
       /** It took the place of a damaged or lost one, now or earlier: what a charger without a command was told is not known. */
       readonly unsure: boolean;
+      /** It was put back from a copy, and nobody has said so yet. A verb that only looks leaves that to the daemon. */
+      readonly isRestored: boolean;
     }
   | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
 
@@ -99,16 +100,17 @@ function start(
   booted: Booted,
   first: readonly Change[],
   moved: string | null,
-  { now, log, monotonic = () => performance.now() }: OpenOptions,
+  { now, log, monotonic = () => performance.now(), damaged: onDamage }: OpenOptions,
 ): Opened | Fault {
   const { siteKey } = place;
   const isCopy = booted.head.seq > 0 && first.length === 0 && !hasEpoch(place.directory);
-  if (isCopy) booted.connection.putMeta.run("restored", String(now()));
-  const opening = isCopy ? [...first, putBack(now())] : first;
   const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
   const epoch = nextEpoch(place.directory, now(), seen);
+  const restored = isCopy ? { epoch, isTold: false } : restoredIn(booted.connection);
+  const tells = restored !== null && !restored.isTold && onDamage !== "refuse";
+  if (isCopy || tells) markRestored(booted.connection, restored?.epoch ?? epoch, tells);
   const disk = new Disk(place, lock, booted, log);
-  const committed = opening.length === 0 ? null : disk.commit(opening);
+  const committed = first.length === 0 ? null : disk.commit(first);
   if (committed !== null && isFault(committed)) {
     disk[Symbol.dispose]();
     return committed;
@@ -117,20 +119,16 @@ function start(
   const writtenAt = committed?.rows.at(-1)?.at;
   const moments = writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
   const store = new Store(disk, siteKey, log, monotonic);
-  const restoredAt = metaValue(disk.connection, "restored");
-  // A release on record from before the copy: the charger may have been limited since.
-  const commands = remembered.commands.filter(
-    ({ command }) => command.desired.kind !== "release" || command.decidedAt >= Number(restoredAt),
-  );
-  const unsure = restoredAt !== null || tookThePlace(disk.connection.database);
+  const unsure = restored !== null || tookThePlace(disk.connection.database);
   return {
     ok: true,
     store,
-    remembered: { ...remembered, commands, ...moments },
+    remembered: { ...remembered, commands: knownSince(remembered.commands, restored), ...moments },
     epoch,
     siteKey,
     setAside: moved,
     unsure,
+    isRestored: tells,
   };
 }
 
@@ -139,20 +137,16 @@ const tookThePlace = (database: DatabaseSync): boolean =>
   undefined;
 
 /** The first row of a fresh record says why it is one. */
-const notice = (at: Instant, reason: string, moved: string): Change =>
-  note(at, `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`, {
-    reason,
-    setAside: basename(moved),
-  });
-
-const putBack = (at: Instant): Change =>
-  note(
-    at,
-    "this state was put back from a copy: what chargers were told since is not known, so each is told once what holds",
-    { restored: true },
-  );
-
-const note = (at: Instant, words: string, facts: Json): Change => ({
+const notice = (at: Instant, reason: string, moved: string): Change => ({
   kind: "audit",
-  entry: { at, kind: "daemon", charger: null, vehicle: null, event: null, command: null, words, facts },
+  entry: {
+    at,
+    kind: "daemon",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words: `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
+    facts: { reason, setAside: basename(moved) },
+  },
 });

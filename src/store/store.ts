@@ -22,6 +22,7 @@ import { type EventRows, queryEventRows, queryHashes, queryOpenOutages } from ".
 import { queryOldReports, queryOldRows } from "./oldest.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
 import { remember } from "./remember.ts";
+import { knownSince, restoredIn } from "./restored.ts";
 import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
 import { verifying, type Verified } from "./verify.ts";
@@ -108,7 +109,10 @@ export class Store implements Disposable {
   remembered(): Remembered {
     const remembered = remember(this.#disk.connection.database);
     if (isFault(remembered)) throw new Error(remembered.reason);
-    return remembered;
+    return {
+      ...remembered,
+      commands: knownSince(remembered.commands, restoredIn(this.#disk.connection)),
+    };
   }
 
   /** Rows of the record, oldest first unless told otherwise; only what is committed. */

@@ -200,43 +200,47 @@ test("a state that cannot be used is refused in words, not with an exception (F0
   expect(open(directory)).toMatchObject({ ok: false });
 });
 
-const at = (minute: number) => instant(NOON + minute * 60_000);
-
-const release = (minute: number) => {
-  const record = commandRecord("bay-02", minute);
-  const command = { ...record.command, desired: { kind: "release" } as const, decidedAt: at(minute) };
-  return { ...record, command };
+const release = (epoch: number) => {
+  const record = commandRecord("bay-02", 1, epoch);
+  return { ...record, command: { ...record.command, desired: { kind: "release" } as const } };
 };
 
 test("a state that was put back from a copy knows what it does not know, until every charger was told", () => {
   const directory = aDirectory();
-  const known = (minute: number) => {
-    const state = opened(directory, { at: at(minute) });
-    const { unsure, remembered } = state;
-    return {
-      store: state.store,
-      unsure,
-      chargers: remembered.commands.map(({ command }) => command.charger),
-    };
+  const known = (damaged: "setAside" | "refuse" = "setAside") => {
+    const { store, unsure, isRestored, epoch, remembered } = opened(directory, { damaged });
+    const [chargers, again] = [remembered, store.remembered()].map(({ commands }) =>
+      commands.map(({ command }) => command.charger),
+    );
+    expect(again).toEqual(chargers);
+    return { store, unsure, isRestored, epoch, chargers, lookedAt: remembered.lookedAt };
   };
-  const first = known(0);
+  const first = known();
   first.store.write([
-    row("a row"),
+    row("a row", { at: instant(NOON - 3_600_000) }),
     { kind: "command", record: commandRecord("bay-01", 1) },
-    { kind: "command", record: release(1) },
+    { kind: "command", record: release(first.epoch) },
   ]);
   first.store[Symbol.dispose]();
-  const again = known(2);
-  expect(again).toMatchObject({ unsure: false, chargers: ["bay-01", "bay-02"] });
+  const again = known();
+  expect(again).toMatchObject({ unsure: false, isRestored: false, chargers: ["bay-01", "bay-02"] });
   again.store[Symbol.dispose]();
   rmSync(join(directory, "epoch"));
-  const restored = known(3);
-  // What it was told after the copy is not on record: the release of before may be over.
-  expect(restored).toMatchObject({ unsure: true, chargers: ["bay-01"] });
-  expect(restored.store.audit({}).at(-1)?.words).toContain("put back from a copy");
-  restored.store.write([{ kind: "command", record: release(4) }]);
-  restored.store[Symbol.dispose]();
-  const later = known(5);
+  // A verb that looks first does not take the daemon's place, and nobody has looked at the time since.
+  for (const [damaged, isRestored] of [
+    ["refuse", false],
+    ["setAside", true],
+    ["setAside", false],
+  ] as const) {
+    const restored = known(damaged);
+    const lookedAt = NOON - 3_600_000;
+    expect(restored).toMatchObject({ unsure: true, isRestored, chargers: ["bay-01"], lookedAt });
+    restored.store[Symbol.dispose]();
+  }
+  const told = known();
+  told.store.write([{ kind: "command", record: release(told.epoch) }]);
+  told.store[Symbol.dispose]();
+  const later = known();
   expect(later).toMatchObject({ unsure: true, chargers: ["bay-01", "bay-02"] });
   later.store[Symbol.dispose]();
 });
