@@ -64,6 +64,11 @@ function parameterMistakes({ index, entry, profile, charger }: Made): readonly F
   if (binding.ok) return [];
   const { parameter, reason } = binding;
   const isMissing = !Object.hasOwn(entry.params, parameter);
+  // What it has to be told at most is the charger's own, unless its params say otherwise.
+  if (isMissing && parameter === "maxCurrentA" && entry.current !== undefined)
+    return [
+      { path: ["chargers", index, "current", "max"], found: `${entry.current.max} A`, expected: reason },
+    ];
   return [
     {
       path: ["chargers", index, "params", ...(isMissing ? [] : [parameter])],

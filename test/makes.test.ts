@@ -123,6 +123,11 @@ test("a profile that is experimental or uncertain warns once, with what is uncer
   );
 });
 
+test("a maximum that a make never charges with is explained where it stands", () => {
+  expect(mistakes({ ...goE("1"), current: { min: 5, max: 5 } }).join()).toContain("chargers[0].current.max");
+  expect(mistakes({ ...goE("1"), current: { min: 5, max: 5 } }).join()).not.toContain("params");
+});
+
 test("parameters of a charger that needs none are pointed out", () => {
   expect(warnings(builtIn, { params: { serial: "1" } })).toEqual([
     "chargers[0].params: serial with native, which has no parameters",

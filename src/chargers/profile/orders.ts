@@ -1,6 +1,7 @@
 import { type Desired, switchedIn } from "../../core/control/setpoint.ts";
 import type { Instant } from "../../core/units.ts";
 import type { Bound } from "./bind.ts";
+import type { Profile } from "./schema.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
@@ -58,10 +59,16 @@ function inControl(
 ): readonly Action[] {
   const acquire: readonly Action[] = [{ kind: "acquire" }];
   if (step.kind === "release") return actions;
+  // To say first that it may charge would be undone, or not, by the next message.
+  if (step.kind === "pause" && pauseTakesControl(profile)) return actions;
   if (!profile.acquireCharges) return acquired ? actions : [...acquire, ...actions];
   // A pause took control away from whoever had it; what ends it takes it for us.
   return step.kind === "pause" || (acquired && pause === "none") ? actions : [...actions, ...acquire];
 }
+
+/** It says another thing on the very topics on which control is taken. */
+const pauseTakesControl = ({ actions: { acquire, pause } }: Profile): boolean =>
+  acquire.every(({ topic }) => pause.some((other) => other.topic === topic));
 
 function pauseAfter(step: Step, { pause }: Standing, actions: readonly Action[]): Pause {
   if (step.kind === "pause") return "told";

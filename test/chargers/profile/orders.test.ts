@@ -56,6 +56,15 @@ test("where the level ends the pause, it is said once", () => {
   ]);
 });
 
+test("a pause that takes control by itself goes alone: nothing says first that it may charge", () => {
+  const PAUSED: Desired = { kind: "pause" };
+  expect(said("smartevse", smartevse, PAUSED, { acquired: false })).toEqual(["Mode Pause"]);
+  expect(said("victron-evcs", { portalId: "p", instance: 40 }, PAUSED, { acquired: false })).toEqual([
+    'Mode {"value":0}',
+    'StartStop {"value":0}',
+  ]);
+});
+
 test("control is taken once, before the first level", () => {
   expect(said("smartevse", smartevse, AT_13, { acquired: false })).toEqual([
     "Mode Normal",
