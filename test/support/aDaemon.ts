@@ -50,7 +50,8 @@ export class Daemon implements AsyncDisposable {
     env: Readonly<Record<string, string>> = {},
     within: readonly string[] = [],
   ): Promise<Daemon> {
-    const daemon = new Daemon(launch(["run", "-c", config], env, within), webhookSecret);
+    await using stack = new AsyncDisposableStack();
+    const daemon = stack.use(new Daemon(launch(["run", "-c", config], env, within), webhookSecret));
     await waitFor(
       () => {
         if (daemon.#child.exitCode !== null)
@@ -59,6 +60,7 @@ export class Daemon implements AsyncDisposable {
       },
       { timeoutMs: 15_000 },
     );
+    stack.move();
     return daemon;
   }
 
