@@ -33,7 +33,7 @@ const STEADY = millis(500);
 
 /**
  * What a live message is worth. What was kept while the charger was cut off catches up, word by word; a clock that is
- * behind is late alike each time. `clock` is as `measuredAt` wants it for this word.
+ * behind is late alike each time, and one that stands still says the same for long. `clock` is as `measuredAt` wants it for this word.
  */
 export function heardOf(clock: OwnClock, word: Stamped): { readonly age: Age; readonly clock: OwnClock } {
   const lag = millis(word.receivedAt - word.at);
@@ -44,7 +44,9 @@ export function heardOf(clock: OwnClock, word: Stamped): { readonly age: Age; re
   if (lag - behind <= NOTABLE)
     return { age: "live", clock: { behind: millis(Math.min(behind, lag)), late: null } };
   if (late === null) return { age: "unsure", clock: { behind, late: word } };
-  if (!lagsAlike(late, word, ALIKE)) return { age: "kept", clock: { behind, late: word } };
+  if (late.at === word.at && word.receivedAt - late.receivedAt > NOTABLE) return isBehind;
+  if (!lagsAlike(late, word, ALIKE))
+    return { age: "kept", clock: { behind, late: late.at === word.at ? late : word } };
   return word.receivedAt - late.receivedAt < APART ? { age: "unsure", clock } : isBehind;
 }
 

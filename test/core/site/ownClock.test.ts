@@ -97,6 +97,16 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
+  test("a clock that stands still is found out, a message that comes twice is not taken for one", () => {
+    expect(heard([0, 0], [600, 600], [610, 610], [661, 661], [671, 671])).toEqual([
+      "live 0",
+      "unsure 0",
+      "kept 0",
+      "live 661",
+      "live 661",
+    ]);
+  });
+
   test("who names a time of a week ago has no idea of it", () => {
     expect(heard([0, WEEK + 1], [10, WEEK + 1])).toEqual(["live 0", "live 10"]);
     expect(heard([0, WEEK])).toEqual([`unsure ${-WEEK}`]);
