@@ -33,6 +33,14 @@ const NOT_BEHIND = millis(0);
 /** A clock is known after two seconds: who says more in that time says it again. */
 const MOST_UNSURE = 20;
 
+interface Seen {
+  readonly at: number;
+  /** The next start or end of what the vehicle on it was asked, as of then. */
+  readonly turnsAt: number;
+}
+
+const UNSEEN: Seen = { at: Infinity, turnsAt: Infinity };
+
 /** What was kept of a charger, and how much more may be. */
 interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
@@ -44,11 +52,10 @@ interface Shelf {
   clock: OwnClock;
   /** What may have been kept, or is by a clock that is behind: the next words tell. */
   unsure: readonly Taken[];
-  /** When the last message was from, and what was not kept of it. */
-  at: number;
-  passedOver: readonly Reading[];
-  /** The next start or end of what the vehicle on it is asked, as of the last message. */
-  turnsAt: number;
+  /** When it last told of something. */
+  readonly seen: Map<Reading["kind"], Seen>;
+  /** What it last told of something, where that was not kept. */
+  readonly passedOver: Map<Reading["kind"], Reading>;
   readonly allowance: Allowance;
 }
 
@@ -59,9 +66,8 @@ const freshShelf = (): Shelf => ({
   flowedAt: instant(0),
   clock: UNHEARD,
   unsure: [],
-  at: Infinity,
-  passedOver: [],
-  turnsAt: Infinity,
+  seen: new Map(),
+  passedOver: new Map(),
   allowance: new Allowance(),
 });
 
@@ -104,18 +110,31 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     );
   };
 
-  /** Everything next to an edge, otherwise what is worth it. */
-  const choose = (shelf: Shelf, readings: readonly Reading[], at: Instant): readonly Reading[] => {
+  /** Everything next to an edge, otherwise what is worth it: by kind, since many makes tell one thing at a time. */
+  const choose = (
+    shelf: Shelf,
+    readings: readonly Reading[],
+    at: Instant,
+    vehicle: VehicleId | null,
+  ): readonly Reading[] => {
     const near = edges();
-    const next = near[firstWhere(near, (edge) => edge > shelf.at)] ?? Infinity;
-    const isAcross = shelf.at < at && Math.min(next, shelf.turnsAt) <= at;
-    const kept = isAcross ? [...shelf.passedOver, ...readings] : thin(shelf.newest, readings);
-    shelf.passedOver = isAcross ? [] : readings.filter((reading) => !kept.includes(reading));
-    shelf.at = at;
-    return kept;
+    const worth = new Set(thin(shelf.newest, readings));
+    const turnsAt = nextTurn(vehicle, at);
+    return readings.flatMap((reading): readonly Reading[] => {
+      const { kind } = reading;
+      const last = shelf.seen.get(kind) ?? UNSEEN;
+      shelf.seen.set(kind, { at, turnsAt });
+      const next = near[firstWhere(near, (edge) => edge > last.at)] ?? Infinity;
+      const isAcross = last.at < at && Math.min(next, last.turnsAt) <= at;
+      const before = shelf.passedOver.get(kind);
+      shelf.passedOver.delete(kind);
+      if (isAcross) return before === undefined ? [reading] : [before, reading];
+      if (worth.has(reading)) return [reading];
+      shelf.passedOver.set(kind, reading);
+      return [];
+    });
   };
 
-  /** `at`: of when it is. */
   const keep = (
     shelf: Shelf,
     kept: readonly Reading[],
@@ -160,8 +179,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
       if (reading.kind !== "setpoint" && reading.quality !== "implausible")
         shelf.said.set(reading.kind, reading);
     const at = readings[0]?.at ?? now;
-    const chosen = choose(shelf, readings, at);
-    shelf.turnsAt = nextTurn(vehicle, at);
+    const chosen = choose(shelf, readings, at, vehicle);
     return [...keep(shelf, chosen, now, at), ...keep(shelf, still(charger, shelf, now), now)];
   };
 

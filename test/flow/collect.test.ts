@@ -94,6 +94,22 @@ test("on both sides of the edge of a report the register is kept, however far ap
   expect(kept.flat()).toEqual(["0 energy 1000", "4 energy 1004", "5 energy 1005"]);
 });
 
+test("on both sides of an edge each thing is kept, also where a make tells one at a time", () => {
+  const { hears } = aCollector([second(5)]);
+  const kept = Array.from({ length: 9 }, (_, n) => [
+    hears(n, { powerW: 4000 + n }),
+    hears(n + 0.01, { energyWh: 1000 + n }),
+  ]);
+  expect(kept.flat(2)).toEqual([
+    "0 power 4000",
+    "0.01 energy 1000",
+    "4 power 4004",
+    "5 power 4005",
+    "4.01 energy 1004",
+    "5.01 energy 1005",
+  ]);
+});
+
 test("with what it says goes what it was told, if that went out", () => {
   const { depot, hears } = aCollector();
   depot.commands.set(bay, record());
