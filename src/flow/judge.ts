@@ -18,8 +18,10 @@ const NOTHING: Judged = { changes: [], resend: false };
 export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant): Judged {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
   if (charger === undefined || record === undefined || depot.loans.has(id)) return NOTHING;
-  if (record.judgeAt === null || now < record.judgeAt) return NOTHING;
-  const { command, progress, replaces, resends } = record;
+  const { command, progress, replaces, resends, judgeAt: due } = record;
+  // Who does it after all need not wait for the next judgement, who still does not has until then.
+  const isEarly = due !== null && now < due;
+  if (due === null || (isEarly && progress !== "notFollowed")) return NOTHING;
   const vehicle = command.vehicle === null ? null : (depot.vehicles.get(command.vehicle) ?? null);
   const { verdict } = depot.settings;
   const seen = complianceWith(command.desired, replaces, told, charger, vehicle, verdict);
@@ -32,6 +34,7 @@ export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant
         return NOTHING;
       return closed(depot, { ...record, progress: "followed", resends: 0 }, `followed: ${seen.words}`, now);
     case "notFollowed": {
+      if (isEarly) return NOTHING;
       if (resends > MOST_RESENDS) return NOTHING;
       const judgeAt = nextJudgement(now, verdict.ramp, resends + 1);
       const next: CommandRecord = { ...record, progress: "notFollowed", resends: resends + 1, judgeAt };

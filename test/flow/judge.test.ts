@@ -60,6 +60,21 @@ test("a charger that drifts after it followed is told again, and its return is o
   ]);
 });
 
+test("a charger that does it after all is seen to as soon as it shows, and judged anew only when that is due", async () => {
+  const depot = await charging();
+  await depot.until("08:02");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.until("08:02:05");
+  await depot.telemetry("bay-01", { limitA: 16 });
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.until("08:02:20");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  expect(judgements(depot)).toEqual([
+    "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
+    "followed: reports a limit of 16 A",
+  ]);
+});
+
 test("a release is judged too", async () => {
   const depot = await charging();
   await depot.until("09:00:40");
