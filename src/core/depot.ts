@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import { absences, LISTS_BEFORE_ASKING, soonestFirst } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
-import { carryOver, markRevised } from "./control/carryOver.ts";
+import { carryOver, Revised } from "./control/carryOver.ts";
 import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
@@ -101,6 +101,7 @@ export class Depot {
   lookedAt: Instant | null = null;
   #missing: ReadonlyMap<EventId, number> = new Map();
   readonly #rubbish = new Set<string>();
+  readonly #revised = new Revised(this.seen);
   /** Of the last complete list; null: there was none since the start. */
   #listed: ReadonlySet<EventId> | null = null;
   readonly #setup: DepotSetup;
@@ -166,7 +167,7 @@ export class Depot {
   remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
     this.known.set(known.id, known);
     const dispatches = expand(known, this.expansion);
-    markRevised(this.agenda.ofEvent(known.id), dispatches, this.seen);
+    this.#revised.mark(known.id, this.agenda.ofEvent(known.id), dispatches, now);
     return this.agenda.replace(known.id, dispatches, now);
   }
 
@@ -274,6 +275,7 @@ export class Depot {
   /** It is over, and will not be asked for any more. */
   forget(id: EventId, now: Instant): void {
     this.known.delete(id);
+    this.#revised.forget(id);
     this.agenda.replace(id, [], now);
   }
 

@@ -77,6 +77,17 @@ test("F01 F22: a crash while 1970 was believed makes nothing missed that was act
   expect(missed).toEqual([]);
 });
 
+test("F21 F22: an event that goes and comes again while 1970 is believed is not missed where it was acted on", async () => {
+  const event = asked("E1", "08:00", "09:00");
+  const { missed } = await played(
+    event,
+    noTime("08:50", 20 * MINUTE),
+    { kind: "withdraw", at: time("09:01"), id: "E1", deliveries: [100] },
+    { ...event, at: time("09:02") },
+  );
+  expect(missed).toEqual([]);
+});
+
 test("F01 F21: a clock that was years ahead, and was set right, ends nothing at the next start", async () => {
   const { told } = await played(
     asked("E1", "08:00", "10:00"),

@@ -1,4 +1,4 @@
-import type { Instant, VehicleId } from "../units.ts";
+import type { EventId, Instant, VehicleId } from "../units.ts";
 import type { Agenda } from "./agenda.ts";
 import type { Dispatch } from "./expand.ts";
 
@@ -36,14 +36,30 @@ const isSameWindow = (a: Dispatch, b: Dispatch): boolean =>
   a.event.id === b.event.id && a.from === b.from && a.until === b.until;
 
 /** One event was planned anew: a window that was acted on under an earlier revision is not missed under the next. */
-export function markRevised(
-  before: readonly Dispatch[],
-  after: readonly Dispatch[],
-  seen: WeakSet<Dispatch>,
-): void {
-  const acted = new Set(before.filter((dispatch) => seen.has(dispatch)).map(beginning));
-  if (acted.size === 0) return;
-  for (const dispatch of after) if (acted.has(beginning(dispatch))) seen.add(dispatch);
+export class Revised {
+  /** What was acted on and lies ahead again, as the clock was set back: the event may go and come in that time. */
+  readonly #ahead = new Map<EventId, readonly Dispatch[]>();
+  readonly #seen: WeakSet<Dispatch>;
+
+  constructor(seen: WeakSet<Dispatch>) {
+    this.#seen = seen;
+  }
+
+  mark(event: EventId, before: readonly Dispatch[], after: readonly Dispatch[], now: Instant): void {
+    const acted = [
+      ...before.filter((dispatch) => this.#seen.has(dispatch)),
+      ...(this.#ahead.get(event) ?? []),
+    ];
+    const beginnings = new Map(acted.map((dispatch) => [beginning(dispatch), dispatch]));
+    for (const dispatch of after) if (beginnings.has(beginning(dispatch))) this.#seen.add(dispatch);
+    const ahead = [...beginnings.values()].filter(({ from }) => from > now);
+    if (ahead.length > 0) this.#ahead.set(event, ahead);
+    else this.#ahead.delete(event);
+  }
+
+  forget(event: EventId): void {
+    this.#ahead.delete(event);
+  }
 }
 
 /** One vehicle's start of one event. */

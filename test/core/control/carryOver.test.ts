@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Agenda } from "../../../src/core/control/agenda.ts";
-import { carryOver, markRevised } from "../../../src/core/control/carryOver.ts";
+import { carryOver, Revised } from "../../../src/core/control/carryOver.ts";
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { eventId, instant, vehicleId } from "../../../src/core/units.ts";
 import { aDispatch } from "../../support/anEvent.ts";
@@ -59,9 +59,27 @@ test("a window that was acted on under an earlier revision is not missed under t
   const before = window("EV-1", 20);
   const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
   const seen = new WeakSet([before]);
-  markRevised([before], [longer, later], seen);
+  new Revised(seen).mark(before.event.id, [before], [longer, later], instant(25));
   expect([longer, later].map((dispatch) => seen.has(dispatch))).toEqual([true, false]);
   const unseen = new WeakSet<Dispatch>();
-  markRevised([before], [longer], unseen);
+  new Revised(unseen).mark(before.event.id, [before], [longer], instant(25));
   expect(unseen.has(longer)).toBe(false);
+});
+
+/** An event that was acted on goes, and comes again, while the clock says so much; answers whether it counts as acted on. */
+function comesAgain(now: number, between: (revised: Revised) => void = () => {}): boolean {
+  const [before, again] = [window("EV-1", 20), window("EV-1", 20)];
+  const seen = new WeakSet([before]);
+  const revised = new Revised(seen);
+  revised.mark(before.event.id, [before], [], instant(now));
+  between(revised);
+  revised.mark(before.event.id, [], [again], instant(now));
+  return seen.has(again);
+}
+
+test("F21: what was acted on and lies ahead again, as the clock was set back, is not missed when its event goes and comes", () => {
+  expect(comesAgain(10)).toBe(true);
+  // With the time known the next look finds it, and weighs it.
+  expect(comesAgain(25)).toBe(false);
+  expect(comesAgain(10, (revised) => revised.forget(eventId("EV-1")))).toBe(false);
 });
