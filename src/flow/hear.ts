@@ -6,17 +6,19 @@ import {
   heardOf,
   lagsAlike,
   measuredAt,
+  type OwnClock,
   type Stamped,
   waitingSince,
 } from "../core/site/ownClock.ts";
 import type { Presence } from "../core/site/presence.ts";
-import type { ChargerMessage } from "../core/site/telemetry.ts";
+import type { ChargerMessage, Telemetry } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../core/units.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
 import { offOrOn } from "./silence.ts";
 
+/** What a message came to: what is to be written, whom to look at, and what a person should hear (null: nothing). */
 export interface Heard {
   readonly changes: readonly Change[];
   readonly touched: readonly Touch[];
@@ -35,49 +37,8 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   const { charger } = message;
   const before = depot.presenceOf(charger);
   switch (message.kind) {
-    case "telemetry": {
-      const isSnapshot = message.snapshot === true;
-      const stamped = { at: message.telemetry.at, receivedAt: now };
-      const { age, clock } = isSnapshot
-        ? { age: "kept" as const, clock: before.clock }
-        : heardOf(before.clock, stamped);
-      const isBehind = age === "live" && clock.behind > 0;
-      const words = isBehind ? { ...before.unsure, ...message.telemetry } : message.telemetry;
-      const wasAt = isSnapshot ? waitingSince(stamped) : measuredAt(clock, stamped);
-      if (wasAt === null) return NOTHING;
-      // What is on its way for a moment is as fresh as it gets.
-      const at = age === "live" ? now : wasAt;
-      const isNewest = age === "live" || before.measuredAt === null || wasAt >= before.measuredAt;
-      const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
-      depot.presence.set(charger, {
-        ...before,
-        heardAt: isSnapshot ? before.heardAt : now,
-        voltagesAt: newer(before.voltagesAt, message.telemetry.voltagesV, at, isNewest),
-        currentsAt: newer(before.currentsAt, message.telemetry.currentsA, at, isNewest),
-        stateAt: isStateDue ? now : before.stateAt,
-        stamped: isSnapshot ? before.stamped : stamped,
-        clock,
-        unsure: isSnapshot
-          ? before.unsure
-          : age === "unsure"
-            ? { ...before.unsure, ...message.telemetry }
-            : null,
-        measuredAt: isNewest ? wasAt : before.measuredAt,
-        telemetry: isNewest
-          ? { ...before.telemetry, ...words }
-          : { ...message.telemetry, ...before.telemetry },
-      });
-      if (isStateDue) depot.dirty.add(charger);
-      const isWhole = message.picture === undefined;
-      const said = { ...words, at: wasAt };
-      const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, age !== "live");
-      const isJudged = !isSnapshot && age !== "unsure" && !isOld(depot, charger, before, stamped, wasAt, age);
-      const { changes, resend } = isJudged
-        ? judge(depot, charger, message.picture ?? message.telemetry, now)
-        : { changes: [], resend: false };
-      const moved = touched.map((id) => ({ charger: id, reassert: false }));
-      return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
-    }
+    case "telemetry":
+      return measured(depot, message, before, now);
     case "online": {
       // "false" may be the last will, said by its broker: the charger itself was not heard.
       const heardAt = message.online ? now : before.heardAt;
@@ -105,15 +66,81 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   }
 }
 
+type Told = ChargerMessage & { readonly kind: "telemetry" };
+
+/** What telemetry tells, and of when. */
+interface Dated {
+  readonly age: Age;
+  readonly clock: OwnClock;
+  readonly stamped: Stamped;
+  /** When it was measured. */
+  readonly measuredAt: Instant;
+  /** As of when it counts: a live message may be a moment late, and counts as measured now. */
+  readonly at: Instant;
+  /** Nothing later is known. */
+  readonly isNewest: boolean;
+  /** What holds with it: once a clock is known to be behind, what it said while that was in doubt, too. */
+  readonly words: Telemetry;
+}
+
+/** Null: it waited at the broker for nobody knows how long. */
+function dated({ telemetry, snapshot }: Told, before: Presence, now: Instant): Dated | null {
+  const stamped = { at: telemetry.at, receivedAt: now };
+  const { age, clock } =
+    snapshot === true ? { age: "kept" as const, clock: before.clock } : heardOf(before.clock, stamped);
+  const wasAt = snapshot === true ? waitingSince(stamped) : measuredAt(clock, stamped);
+  if (wasAt === null) return null;
+  const isLive = age === "live";
+  return {
+    age,
+    clock,
+    stamped,
+    measuredAt: wasAt,
+    at: isLive ? now : wasAt,
+    isNewest: isLive || before.measuredAt === null || wasAt >= before.measuredAt,
+    words: isLive && clock.behind > 0 ? { ...before.unsure, ...telemetry } : telemetry,
+  };
+}
+
+function measured(depot: Depot, message: Told, before: Presence, now: Instant): Heard {
+  const { charger, telemetry, picture } = message;
+  const told = dated(message, before, now);
+  if (told === null) return NOTHING;
+  const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
+  const presence = presenceAfter(before, message, told, now);
+  depot.presence.set(charger, isStateDue ? { ...presence, stateAt: now } : presence);
+  if (isStateDue) depot.dirty.add(charger);
+  const said = { ...told.words, at: told.measuredAt };
+  const isWhole = picture === undefined;
+  const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, told.age !== "live");
+  const { changes, resend } = tellsOfCommand(depot, message, told, before)
+    ? judge(depot, charger, picture ?? telemetry, now)
+    : { changes: [], resend: false };
+  const moved = touched.map((id) => ({ charger: id, reassert: false }));
+  return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
+}
+
+/** What was retained is no word of the charger's own, and tells nothing of its clock. */
+function presenceAfter(before: Presence, { telemetry, snapshot }: Told, told: Dated, now: Instant): Presence {
+  const { age, at, isNewest, words } = told;
+  const measurements = {
+    voltagesAt: newer(before.voltagesAt, telemetry.voltagesV, at, isNewest),
+    currentsAt: newer(before.currentsAt, telemetry.currentsA, at, isNewest),
+    measuredAt: isNewest ? told.measuredAt : before.measuredAt,
+    telemetry: isNewest ? { ...before.telemetry, ...words } : { ...telemetry, ...before.telemetry },
+  };
+  if (snapshot === true) return { ...before, ...measurements };
+  const unsure = age === "unsure" ? { ...before.unsure, ...telemetry } : null;
+  return { ...before, ...measurements, heardAt: now, stamped: told.stamped, clock: told.clock, unsure };
+}
+
+/** Whether a verdict on the last command may rest on it. */
+const tellsOfCommand = (depot: Depot, { charger, snapshot }: Told, told: Dated, before: Presence): boolean =>
+  snapshot !== true && told.age !== "unsure" && !isOld(depot, charger, before, told);
+
 /** Measured before the command was made, so that it tells nothing of it. */
-function isOld(
-  depot: Depot,
-  charger: ChargerId,
-  before: Presence,
-  stamped: Stamped,
-  wasAt: Instant,
-  age: Age,
-): boolean {
+function isOld(depot: Depot, charger: ChargerId, before: Presence, told: Dated): boolean {
+  const { age, stamped, measuredAt: wasAt } = told;
   const record = depot.commands.get(charger);
   if (record === undefined) return false;
   if (age === "kept" && record.judgeAt !== null && wasAt < record.judgeAt) return true;
