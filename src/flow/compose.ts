@@ -13,10 +13,8 @@ import {
 import type { ReportSettings } from "../core/reporting/settings.ts";
 import { evidenceWindows, reportedVehicles } from "../core/reporting/subject.ts";
 import type { EventId, Instant, VehicleId, Window } from "../core/units.ts";
+import { breather } from "./breather.ts";
 import type { ReportPorts } from "./reportPorts.ts";
-
-/** The loop is given back after this long, ms: a report on ten thousand vehicles must not hold up a webhook. */
-const TURN = 10;
 
 type Evident = Pick<ReportPorts, "monotonic" | "calendar" | "readings" | "seats" | "record" | "wallClock">;
 
@@ -105,16 +103,6 @@ async function recordedOutages(
     after = last.seq;
     await pause();
   }
-}
-
-/** Waits for the next turn of the loop, but only once this one has been held for long enough. */
-function breather(monotonic: ReportPorts["monotonic"]): () => Promise<void> {
-  let began = monotonic();
-  return async () => {
-    if (monotonic() - began < TURN) return;
-    await new Promise((resolve) => setImmediate(resolve));
-    began = monotonic();
-  };
 }
 
 function summaryOf({ resources }: Report, vehicles: number): string {
