@@ -96,7 +96,7 @@ export class Depot {
   /** Chargers whose published state is no longer what it should be. */
   readonly dirty = new Set<ChargerId>();
   agenda = new Agenda();
-  /** No new start before the partner was asked once, or ten seconds have passed (DESIGN 5.7). */
+  /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
   startsAllowed = false;
   lookedAt: Instant | null = null;
   #missing: ReadonlyMap<EventId, number> = new Map();
@@ -241,7 +241,7 @@ export class Depot {
   woken(now: Instant): ReadonlySet<ChargerId> {
     const due = this.#wakes.due(now);
     for (const charger of due) {
-      // A later one that an earlier one took the place of wakes nobody: each look asks for more, and they would multiply.
+      // One that an earlier one took the place of is still queued: each look asks for more, and they would multiply.
       if ((this.#wakeOf.get(charger) ?? Infinity) > now) due.delete(charger);
       else this.#wakeOf.delete(charger);
     }

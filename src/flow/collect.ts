@@ -167,7 +167,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     return isReached && now < (record.sentAt ?? now) + lease;
   };
 
-  const kept = (
+  const readingsIn = (
     charger: ChargerId,
     shelf: Shelf,
     { telemetry, now, vehicle, command }: Taken,
@@ -195,12 +195,12 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     const taken = { telemetry, now, vehicle: vehicleAt(charger), command };
     const stamped = { at: telemetry.at, receivedAt: now };
     if (snapshot === true)
-      return waitingSince(stamped) === null ? [] : kept(charger, shelf, taken, NOT_BEHIND);
+      return waitingSince(stamped) === null ? [] : readingsIn(charger, shelf, taken, NOT_BEHIND);
     const { age, clock } = heardOf(shelf.clock, stamped);
     shelf.clock = clock;
     const all = [...shelf.unsure, taken];
     shelf.unsure = age === "unsure" ? all.slice(-MOST_UNSURE) : [];
-    return age === "unsure" ? [] : all.flatMap((one) => kept(charger, shelf, one, clock.behind));
+    return age === "unsure" ? [] : all.flatMap((one) => readingsIn(charger, shelf, one, clock.behind));
   };
 
   return {
@@ -251,8 +251,8 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
         if (readings.length >= MOST_UPHELD) break;
         const isThere = depot.presenceOf(charger).online === true && isLinked(charger);
         if (!isThere || depot.silence.has(charger)) continue;
-        const kept = keep(shelf, still(charger, shelf, now), now);
-        if (kept.length > 0) readings.push(kept);
+        const again = keep(shelf, still(charger, shelf, now), now);
+        if (again.length > 0) readings.push(again);
       }
       return readings.flat();
     },

@@ -17,8 +17,8 @@ const LONGEST_RETRY = seconds(60);
 
 /**
  * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
- * a refresh that went well adds no row. The row says what the command's own record would: that is not written again
- * for it, as a fan-out would pay twice. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
+ * a refresh that went well adds no row. An acknowledgement is stored as a row of the record only, and a start reads from
+ * there how far a command came: writing the command again as well would double what a fan-out costs. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
  * the retries.
  */
 export function outcome(

@@ -49,7 +49,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   let looks = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, LastSent>();
-  /** What failed commits left out of the record, of what went out: written with the next look. */
+  /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
   let lacking: readonly Change[] = [];
   const restart = (): void => {
     lacking = startOver(depot, ports.remembered(), sent, ports.now());

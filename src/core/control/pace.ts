@@ -38,7 +38,7 @@ export function heldBy(
   const wasSetBack = now < command.decidedAt;
   if (wasSetBack || isReduction(command.desired, desired)) return null;
   const rested = after(command.decidedAt, charger.minInterval);
-  // What is over has not to be kept for the sake of an interval.
+  // A command whose window is over need not stand until the interval is.
   const interval = command.until === null ? rested : earlier(rested, command.until);
   const off = command.desired.kind === "pause" ? after(command.decidedAt, charger.minOff) : now;
   const brakes: readonly Held[] = [
@@ -90,7 +90,10 @@ export const siteRise = (
   unit: "A" | "W",
 ): number => (occupant.kind === "nobody" ? 0 : riseOf(from, to, charger, vehicle, unit));
 
-/** Unless both can be compared and the level rises, it counts as a reduction: protection of hardware never delays one. */
+/**
+ * Unless both can be compared and the level rises, it counts as a reduction, which protection of hardware never delays:
+ * so does a change of unit, A to W or back, whatever it comes to.
+ */
 function isReduction(from: Desired, to: Desired): boolean {
   if (to.kind === "release") return false;
   if (from.kind === "pause") return to.kind === "pause";

@@ -172,7 +172,7 @@ export class Plugs {
 
   /**
    * A charger stands by its claim. It gets the vehicle (back) from a charger that does not: its own reports, this one
-   * and the one before, have to be newer than the other's last, or two that claim it forever would take turns.
+   * and the one before, have to be newer by a minute than the other's last, or two that claim it forever would take turns.
    */
   #renew(claim: Known, said: Instant, now: Instant): Noted {
     const lastAt = claim.at;
