@@ -53,7 +53,7 @@ export function reasonNotTo(depot: Depot, charger: Charger, now: Instant): strin
   return depot.settings.mode === "observe" ? "control.mode is observe: no charger is told anything" : null;
 }
 
-/** Takes a charger from control for a while. Nothing may be said to it before `commissioned` has stored the pledge. */
+/** Takes a charger from control for a while. Where control runs, `commissioned` is called in the same turn: it stores the pledge. */
 export const borrow = (depot: Depot, charger: Charger, now: Instant): Lent => lend(depot, charger, now);
 
 /** Tries a charger that control has lent, leaves it as it was, and writes down what it did. */
@@ -68,17 +68,23 @@ export async function commissioned(
     const written = await durable();
     return written.ok ? null : written.reason;
   };
+  const nothingTried = (why: string): Commissioned => {
+    write(returned(depot, charger.id, true, bench.now()));
+    return { good: false, words: null, complaint: `nothing was tried: ${why}` };
+  };
+  // At once: what control decides while the first word is waited for has to be stored after it.
+  write(lent.pledge);
+  const pledged = await durable();
+  if (!pledged.ok) return nothingTried(pledged.reason);
   await bench.until(() => bench.told() !== null, FIRST_WORDS);
+  if (bench.isStopped()) return nothingTried(bench.takenFor() ?? "stopped");
   const before = beforeOf(lent.standing, shows(), charger);
   const unwritten = await note(
     `commissioning of ${charger.id} (${profile.profile}) begins`,
     { before: inWords(before.desired), knownBy: before.source },
-    lent.pledge,
+    [],
   );
-  if (unwritten !== null || bench.isStopped()) {
-    write(returned(depot, charger.id, true, bench.now()));
-    return { good: false, words: null, complaint: `nothing was tried: ${unwritten ?? "stopped"}` };
-  }
+  if (unwritten !== null) return nothingTried(unwritten);
   const result = await tryCharger(
     {
       charger,

@@ -95,7 +95,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/commission/mqttBench.ts",
     "src/commission/talk.ts",
     "src/cli/commission.ts",
-    "src/commissioning.ts",
     "src/daemonCommissions.ts",
   ],
   "test/sim/charger.test.ts": ["src/sim/chargerTelemetry.ts"],
