@@ -474,10 +474,10 @@ export async function startApp(
     copied: () => store.copied(),
     limited: () =>
       limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
-    commission: async (request, progress) =>
+    commission: async (request, progress, gone) =>
       lookedAt === null
         ? { good: false, words: null, complaint: "setpointd is starting: try again in a moment" }
-        : { ...(await commissions.try(request, progress)) },
+        : { ...(await commissions.try(request, progress, gone)) },
     stopCommission: (charger) => commissions.stop(charger),
     release: async (id) => {
       if (id !== null && !depot.chargers.has(chargerId(id)))

@@ -58,7 +58,12 @@ export class DaemonCommissions implements AsyncDisposable {
     if (running !== undefined) running.loan.isRecalled = true;
   }
 
-  async try(request: CommissionRequest, progress: (words: string) => void): Promise<Commissioned> {
+  /** `gone`: nobody waits for this trial any more. */
+  async try(
+    request: CommissionRequest,
+    progress: (words: string) => void,
+    gone: AbortSignal,
+  ): Promise<Commissioned> {
     const { depot, profiles, fleet, now } = this.#ports;
     const charger = depot.chargers.get(chargerId(request.charger));
     const profile = charger === undefined ? undefined : profiles.get(charger.profile);
@@ -74,7 +79,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const hushed = request.silence ? fleet.hush(id) : null;
     if (typeof hushed === "string") return refused(`its silence cannot be tried: ${hushed}`);
     hushed?.();
-    return this.#borrow(charger, profile, request.silence, progress);
+    return this.#borrow(charger, profile, request.silence, progress, gone);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -87,6 +92,7 @@ export class DaemonCommissions implements AsyncDisposable {
     profile: Profile,
     silence: boolean,
     progress: (words: string) => void,
+    gone: AbortSignal,
   ): Promise<Commissioned> {
     const { depot, settings, fleet, now, write, durable, handBack } = this.#ports;
     const { id } = charger;
@@ -104,7 +110,7 @@ export class DaemonCommissions implements AsyncDisposable {
         const speakAgain = fleet.hush(id);
         if (typeof speakAgain !== "string") hushed.push(speakAgain);
       },
-      isStopped: () => loan.isRecalled || loan.takenFor !== null,
+      isStopped: () => loan.isRecalled || gone.aborted || loan.takenFor !== null,
       takenFor: () => loan.takenFor,
     });
     const shows = (): Desired | null => fleet.shows(id);

@@ -26,9 +26,16 @@ export interface ControlDoor {
   readonly copied: () => boolean;
   /** The chargers that stand limited, with what they were told. */
   readonly limited: () => Json;
-  /** Tries a charger while the daemon runs; says how far it has come, and answers how it ended. */
-  readonly commission: (request: CommissionRequest, progress: (words: string) => void) => Promise<Json>;
-  /** Nobody waits for it any more: the charger is left as it was. */
+  /**
+   * Tries a charger while the daemon runs; says how far it has come, and answers how it ended. `gone`: nobody waits for
+   * it any more, and the charger is left as it was.
+   */
+  readonly commission: (
+    request: CommissionRequest,
+    progress: (words: string) => void,
+    gone: AbortSignal,
+  ) => Promise<Json>;
+  /** Whoever tries this charger has had enough: it is left as it was. */
   readonly stopCommission: (charger: string) => void;
   /** Null: all. Answers what was done, or that there is no such charger. */
   readonly release: (charger: string | null) => Promise<{ readonly ok: boolean; readonly words: string }>;
@@ -114,14 +121,16 @@ export class ControlSocket implements AsyncDisposable {
           return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
         const lines = new PassThrough();
         const { promise: heard, resolve } = Promise.withResolvers<void>();
+        const gone = new AbortController();
         answers.add(heard);
         reply.raw.once("close", () => {
-          door.stopCommission(charger);
+          gone.abort();
           answers.delete(heard);
           resolve();
         });
+        const progress = (words: string): boolean => lines.write(line({ progress: words }));
         void door
-          .commission({ charger, silence, force }, (words) => lines.write(line({ progress: words })))
+          .commission({ charger, silence, force }, progress, gone.signal)
           .then((done) => lines.end(line({ done })));
         return reply.type("application/x-ndjson").send(lines);
       },

@@ -1,13 +1,18 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askDaemon, askDaemonAtLength } from "../../src/cli/daemon.ts";
 import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocket.ts";
+import { waitFor } from "../support/waitFor.ts";
 
 const stopped = Promise.withResolvers<void>();
+/** Of the requests to try bay-03, one by one. */
+const gone: AbortSignal[] = [];
 
 const door: ControlDoor = {
   audit: (query) => [{ ...query }],
@@ -21,9 +26,10 @@ const door: ControlDoor = {
   keepStill: () => true,
   copied: () => false,
   limited: () => [{ charger: "bay-01", told: "10 A" }],
-  commission: async ({ charger, silence, force }, progress) => {
+  commission: async ({ charger, silence, force }, progress, signal) => {
     progress(`telling ${charger} 32 A`);
     if (charger === "bay-02") await stopped.promise;
+    if (charger === "bay-03" && gone.push(signal) === 1) await once(signal, "abort");
     return { good: true, words: `${charger} ${silence} ${force}`, complaint: null };
   },
   stopCommission: (charger) => {
@@ -167,4 +173,20 @@ test("a charger is tried line by line, until whoever asked has had enough", asyn
   expect(lines.at(-1)).toMatchObject({ done: { words: "bay-02 false false" } });
   expect(await askDaemon(state, "POST", "/commission", { charger: 7 })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/commission/stop", null)).toMatchObject({ status: 400 });
+});
+
+test("who hangs up ends the trial that it asked for, not one of the same charger that runs for another", async () => {
+  const state = folder();
+  await opened(state);
+  const client = new Client("http://localhost", { socketPath: join(state, "control.sock") });
+  onTestFinished(() => client.destroy());
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ charger: "bay-03" });
+  const running = await client.request({ method: "POST", path: "/commission", headers, body });
+  running.body.on("error", () => {});
+  expect(await askDaemonAtLength(state, "/commission", { charger: "bay-03" }, () => {})).toBe("answered");
+  await waitFor(() => gone[1]?.aborted === true);
+  expect(gone[0]?.aborted).toBe(false);
+  await client.destroy();
+  await waitFor(() => gone[0]?.aborted === true);
 });
