@@ -84,7 +84,7 @@ export class DaemonCommissions implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { loan } of this.#running.values()) loan.isRecalled = true;
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
   async #borrow(
@@ -124,6 +124,8 @@ export class DaemonCommissions implements AsyncDisposable {
     } finally {
       for (const speakAgain of hushed) speakAgain();
       this.#running.delete(id);
+      // Also where a bug has ended it: control would stay away from this charger for ever.
+      loan.isOver = true;
       // Who took it has it already.
       if (loan.takenFor === null) handBack(id);
     }
@@ -137,8 +139,12 @@ export class DaemonCommissions implements AsyncDisposable {
     while (depot.inFlight.has(command.charger)) await sleep(LOOK_MS);
     if (loan.takenFor !== null) return { ok: false, retry: false, reason: loan.takenFor };
     loan.isTelling = true;
-    const sent = await fleet.send(command, lease, before);
-    loan.isTelling = false;
+    let sent: Sent;
+    try {
+      sent = await fleet.send(command, lease, before);
+    } finally {
+      loan.isTelling = false;
+    }
     if (sent.ok && wears) depot.writes.wrote(command.charger, command.decidedAt);
     if (loan.takenFor !== null) handBack(command.charger);
     return sent;

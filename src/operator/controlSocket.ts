@@ -131,6 +131,8 @@ export class ControlSocket implements AsyncDisposable {
         const progress = (words: string): boolean => lines.write(line({ progress: words }));
         void door
           .commission({ charger, silence, force }, progress, gone.signal)
+          // A bug in a trial is no reason to stop driving all others.
+          .catch((error: unknown) => ({ good: false, words: null, complaint: `a bug: ${String(error)}` }))
           .then((done) => lines.end(line({ done })));
         return reply.type("application/x-ndjson").send(lines);
       },

@@ -27,6 +27,7 @@ const door: ControlDoor = {
   copied: () => false,
   limited: () => [{ charger: "bay-01", told: "10 A" }],
   commission: async ({ charger, silence, force }, progress, signal) => {
+    if (charger === "bay-66") throw new TypeError("no such thing");
     progress(`telling ${charger} 32 A`);
     if (charger === "bay-02") await stopped.promise;
     if (charger === "bay-03" && gone.push(signal) === 1) await once(signal, "abort");
@@ -189,4 +190,14 @@ test("who hangs up ends the trial that it asked for, not one of the same charger
   expect(gone[0]?.aborted).toBe(false);
   await client.destroy();
   await waitFor(() => gone[0]?.aborted === true);
+});
+
+test("a bug in a trial is its answer, not the end of the daemon", async () => {
+  const state = folder();
+  await opened(state);
+  const lines: unknown[] = [];
+  const asked = { charger: "bay-66" };
+  expect(await askDaemonAtLength(state, "/commission", asked, (line) => lines.push(line))).toBe("answered");
+  const complaint = "a bug: TypeError: no such thing";
+  expect(lines).toEqual([{ done: { good: false, words: null, complaint } }]);
 });
