@@ -184,43 +184,6 @@ export async function startApp(
     }
   }
 
-  const brokers = new Map<string, FleetBroker>();
-  let brokerPort: number | null = null;
-  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
-    const { reach, prefix } = broker;
-    const embedded =
-      reach.kind === "embedded"
-        ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, credentials: credentialsOf(broker), log }))
-        : null;
-    if (name === "") brokerPort = embedded?.port ?? null;
-    brokers.set(name, { prefix, address: addressOf(broker, embedded?.port ?? null) });
-  }
-  const charger$ = new Subject<ChargerMessage>();
-  const brokerUp$ = new Subject<string>();
-  const fleet = stack.use(
-    new Fleet({
-      site: config.site.id,
-      chargers: config.chargers,
-      profiles,
-      brokers,
-      now,
-      random,
-      log,
-      onMessage: (message) => {
-        charger$.next(message);
-        commissions.hear(message);
-      },
-      onDiscard: (charger, why) => metrics.discarded(charger, why),
-      onBroker: (name, up) => {
-        const who = name === "" ? "broker" : (`broker ${name}` as const);
-        if (up) {
-          away.back(who);
-          brokerUp$.next(name);
-        } else away.gone(who, now());
-      },
-    }),
-  );
-
   const { vtn } = config;
   const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
@@ -273,6 +236,8 @@ export async function startApp(
     hint$,
     vtn.pollEvery,
   );
+  const charger$ = new Subject<ChargerMessage>();
+  const brokerUp$ = new Subject<string>();
   const webhook$ = new Subject<Arrival>();
   const freed$ = new Subject<Freeing>();
   const handedBack$ = new Subject<ChargerId>();
@@ -303,6 +268,100 @@ export async function startApp(
     },
     warn: (words) => log.warn(words),
   };
+
+  // A start that cannot have its addresses decides nothing and tells nobody anything: they are taken before anyone acts.
+  await using listeners = new AsyncDisposableStack();
+  const wired = Promise.withResolvers<void>();
+  let webhook: WebhookListener | null = null;
+  if (config.webhook !== null) {
+    const { listen, path, trustProxy, auth } = config.webhook;
+    webhook = listeners.use(
+      await WebhookListener.start({
+        ...listen,
+        up: wired.promise,
+        path,
+        trustProxy,
+        tls: certificates.served,
+        scheme: auth,
+        now,
+        monotonic,
+        log,
+        hint: (ask) => hint$.next(ask),
+        take: (delivery) => {
+          const { promise, resolve } = Promise.withResolvers<TakeAnswer>();
+          webhook$.next({
+            delivery,
+            settle: (answer) => {
+              settled(delivery, answer);
+              resolve(answer);
+            },
+          });
+          return promise;
+        },
+      }),
+    );
+  }
+
+  const operator = listeners.use(
+    await OperatorListener.start(config.operator.listen, {
+      up: wired.promise,
+      ready: () => lookedAt !== null,
+      status: () =>
+        statusView(depot, now(), {
+          site: config.site.id,
+          epoch,
+          ready: lookedAt !== null,
+          lookedAt,
+          partner,
+          broker: fleet.connected,
+          certificates: certificates.view(),
+          store: { ...store.stats() },
+          quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
+        }),
+      events: () => eventsView(depot, now()),
+      chargers: () => chargersView(depot, now()),
+      vehicles: () => vehiclesView(depot, now()),
+      audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
+      prices: () => pricesView(board),
+      reports: () => shownReports(desk, store),
+      metrics,
+    }),
+  );
+
+  const brokers = new Map<string, FleetBroker>();
+  let brokerPort: number | null = null;
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    const { reach, prefix } = broker;
+    const embedded =
+      reach.kind === "embedded"
+        ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, credentials: credentialsOf(broker), log }))
+        : null;
+    if (name === "") brokerPort = embedded?.port ?? null;
+    brokers.set(name, { prefix, address: addressOf(broker, embedded?.port ?? null) });
+  }
+  const fleet = stack.use(
+    new Fleet({
+      site: config.site.id,
+      chargers: config.chargers,
+      profiles,
+      brokers,
+      now,
+      random,
+      log,
+      onMessage: (message) => {
+        charger$.next(message);
+        commissions.hear(message);
+      },
+      onDiscard: (charger, why) => metrics.discarded(charger, why),
+      onBroker: (name, up) => {
+        const who = name === "" ? "broker" : (`broker ${name}` as const);
+        if (up) {
+          away.back(who);
+          brokerUp$.next(name);
+        } else away.gone(who, now());
+      },
+    }),
+  );
 
   stack.defer(() => standDown(depot, ports, config.control.onStop, log));
   const flow = merge(
@@ -397,61 +456,9 @@ export async function startApp(
     handBack: (charger) => handedBack$.next(charger),
   });
 
-  let webhook: WebhookListener | null = null;
-  if (config.webhook !== null) {
-    const { listen, path, trustProxy, auth } = config.webhook;
-    webhook = stack.use(
-      await WebhookListener.start({
-        ...listen,
-        path,
-        trustProxy,
-        tls: certificates.served,
-        scheme: auth,
-        now,
-        monotonic,
-        log,
-        hint: (ask) => hint$.next(ask),
-        take: (delivery) => {
-          const { promise, resolve } = Promise.withResolvers<TakeAnswer>();
-          webhook$.next({
-            delivery,
-            settle: (answer) => {
-              settled(delivery, answer);
-              resolve(answer);
-            },
-          });
-          return promise;
-        },
-      }),
-    );
-  }
-
-  let listening = false;
-  const operator = stack.use(
-    await OperatorListener.start(config.operator.listen, {
-      ready: () => listening && lookedAt !== null,
-      status: () =>
-        statusView(depot, now(), {
-          site: config.site.id,
-          epoch,
-          ready: lookedAt !== null,
-          lookedAt,
-          partner,
-          broker: fleet.connected,
-          certificates: certificates.view(),
-          store: { ...store.stats() },
-          quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
-        }),
-      events: () => eventsView(depot, now()),
-      chargers: () => chargersView(depot, now()),
-      vehicles: () => vehiclesView(depot, now()),
-      audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
-      prices: () => pricesView(board),
-      reports: () => shownReports(desk, store),
-      metrics,
-    }),
-  );
-  listening = true;
+  // They stop before the flow does, which would leave what they take in unanswered.
+  stack.use(listeners.move());
+  wired.resolve();
 
   const socket = await ControlSocket.start(join(config.state, "control.sock"), {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),

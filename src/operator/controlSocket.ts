@@ -143,10 +143,10 @@ export class ControlSocket implements AsyncDisposable {
       door.stopCommission(charger);
       return { ok: true };
     });
-    // One daemon holds the state, so a socket that is there is what a killed one left.
-    rmSync(path, { force: true });
     const umask = process.umask(0o177);
     try {
+      // One daemon holds the state, so a socket that is there is what a killed one left.
+      rmSync(path, { force: true });
       await app.listen({ path });
       chmodSync(path, 0o600);
     } catch (error) {

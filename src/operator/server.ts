@@ -4,6 +4,8 @@ import type { Json } from "../core/audit.ts";
 
 /** What the listener shows; each is asked for anew at every request. */
 export interface OperatorViews {
+  /** The address is taken before there is anything to show: requests wait for that. */
+  readonly up: Promise<void>;
   /** True once the state is open, the listeners are up and the first look is done (DESIGN 6.3). */
   readonly ready: () => boolean;
   readonly status: () => Json;
@@ -43,6 +45,7 @@ export class OperatorListener implements AsyncDisposable {
     views: OperatorViews,
   ): Promise<OperatorListener> {
     const app = Fastify({ forceCloseConnections: true });
+    app.addHook("onRequest", () => views.up);
     app.get("/healthz", async (_request, reply) => reply.type("text/plain").send("ok\n"));
     app.get("/readyz", async (_request, reply) => {
       const ready = views.ready();

@@ -25,6 +25,8 @@ export interface WebhookOptions extends ReceptionOptions {
   readonly tls: KeyPair | null;
   /** Behind a reverse proxy: the address of the sender is in `X-Forwarded-For`. */
   readonly trustProxy: boolean;
+  /** The address is taken before there is anyone to take a delivery: requests wait for that. */
+  readonly up: Promise<void>;
   readonly log: Logger;
 }
 
@@ -125,6 +127,7 @@ function listenerApp(options: WebhookOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
+  app.addHook("onRequest", () => options.up);
   app.addHook("onRequest", async (request, reply) => {
     if (request.is404) {
       const known = request.url.split("?")[0] === path;

@@ -149,4 +149,27 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
       expect(daemon.errors).toBe("");
     },
   );
+
+  test.each(["operator", "webhook"] as const)(
+    "a start whose %s cannot listen ends with 1 and why; it decides nothing, and no stop follows it (F72)",
+    async (listener) => {
+      await using site = await aSite({ over: { control: { onStop: "release" } } });
+      await using killed = await site.run();
+      await killed.deliver(site.partner.put(anEvent("EV-1", { lastsMs: 60 * SECOND })));
+      await site.floor.nth("bay-01", 1);
+      await killed.end("SIGKILL");
+      const taken = new URL(site.partner.baseUrl).host;
+      const hmac = { secret: { file: "webhook-secret" } };
+      const webhook = { listen: taken, auth: { hmac } };
+      site.configure(listener === "webhook" ? { webhook } : { operator: { listen: taken } });
+      const failed = await setpointd(["run", "-c", site.config]);
+      expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("cannot listen")]);
+      expect(failed.stderr + failed.stdout).not.toMatch(/setpointd stops|acknowledged|not sent/);
+      site.configure();
+      await using daemon = await site.run();
+      expect((await site.floor.nth("bay-01", 2)).set.event).toBe("EV-1");
+      expect(site.floor.told("bay-01")).toEqual(["16 A EV-1", "16 A EV-1"]);
+      expect((await daemon.get("/api/v1/audit")).text).not.toContain("setpointd stops");
+    },
+  );
 });

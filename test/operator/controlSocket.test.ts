@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -146,12 +146,15 @@ test("a daemon that does not answer, hangs up or answers nonsense is a reason, n
   expect([gone, nonsense]).toEqual([failed, failed]);
 });
 
-test("a state directory too deep for a socket is a reason, not a crash", async () => {
+test("a place where no socket can be is a reason, not a crash", async () => {
   const deep = join(folder(), "d".repeat(120));
   expect(await ControlSocket.start(join(deep, "control.sock"), door)).toContain("too long");
   expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), door)).toContain(
     "cannot be listened on",
   );
+  const state = folder();
+  mkdirSync(join(state, "control.sock"));
+  expect(await ControlSocket.start(join(state, "control.sock"), door)).toContain("cannot be listened on");
 });
 
 test("a charger is tried line by line, until whoever asked has had enough", async () => {

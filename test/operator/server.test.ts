@@ -4,6 +4,7 @@ import { auditParameters, OperatorListener, type OperatorViews } from "../../src
 
 let ready = true;
 const views: OperatorViews = {
+  up: Promise.resolve(),
   ready: () => ready,
   status: () => ({ mode: "drive" }),
   events: () => [{ id: "EV-1" }],

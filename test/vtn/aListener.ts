@@ -48,6 +48,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
     path: "/webhooks/events",
     tls: null,
     trustProxy: false,
+    up: Promise.resolve(),
     scheme: signed,
     now: () => instant(Date.UTC(2026, 10, 21, 12)),
     monotonic: () => 0,

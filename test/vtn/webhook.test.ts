@@ -25,6 +25,18 @@ test("a signed event is taken, and acknowledged with counts only after it was st
   });
 });
 
+test("one that comes before there is anyone to take it waits for that, and is not lost", async () => {
+  const up = Promise.withResolvers<void>();
+  const waited = vi.spyOn(up.promise, "then");
+  await using it = await aListener({ up: up.promise });
+  const early = [wireEvent("EV-1"), { hello: "world" }].map((body) => it.deliver(JSON.stringify(body)));
+  await vi.waitFor(() => expect(waited).toHaveBeenCalledTimes(early.length));
+  expect([it.deliveries, it.hints]).toEqual([[], []]);
+  up.resolve();
+  expect((await Promise.all(early)).map(({ status }) => status)).toEqual([202, 202]);
+  expect([it.deliveries.length, it.hints]).toEqual([1, ["list"]]);
+});
+
 test("one bad event does not make the delivery a failure", async () => {
   await using it = await aListener();
   const bad = { ...wireEvent("EV-2"), intervalPeriod: { start: "x", duration: "y" } };
@@ -213,6 +225,7 @@ test("F72: a port that is taken is reported to whoever starts the listener", asy
     path: "/",
     tls: null,
     trustProxy: false,
+    up: Promise.resolve(),
     scheme: signed,
     now: () => instant(0),
     monotonic: () => 0,
