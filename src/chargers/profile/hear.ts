@@ -43,6 +43,8 @@ export function identified({ identities }: Ear, memory: Memory, topic: string, m
   if (means.vehicleId === undefined && !isPointed) return means;
   for (const { signal, composed } of identities) {
     const told = composedValue(signal, composed, memory);
+    // What the ways after it tell is of another session.
+    if (told?.value === null && "nullIsNobody" in composed && composed.nullIsNobody) break;
     if (typeof told?.value !== "string") continue;
     const kind = told.kind === null ? {} : { vehicleIdKind: told.kind };
     return { ...means, vehicleId: told.value, ...kind };

@@ -49,6 +49,12 @@ const reading = z
       .enum(["rfid", "mac", "evccid", "vin", "name", "rfid or mac"])
       .optional()
       .describe("For vehicleId: what kind of identity it is; rfid or mac is told by its looks."),
+    nullIsNobody: z
+      .boolean()
+      .prefault(false)
+      .describe(
+        "For vehicleId: null here is nobody, whatever the ways after it still say. Default false: they are asked.",
+      ),
   })
   .meta({ id: "reading" });
 

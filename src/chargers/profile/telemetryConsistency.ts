@@ -58,6 +58,8 @@ function readingMistakes(
     all.push(...topicFaults([...path, "index", "topic"], index.topic, profile, "heard"));
   if ((signal === "vehicleId") !== (kind !== undefined))
     all.push({ path, message: "a kind for vehicleId, and for it only" });
+  if (signal !== "vehicleId" && reading.nullIsNobody)
+    all.push({ path, message: "nullIsNobody for vehicleId only" });
   if ((reading.path ?? "").includes("#") !== (index !== undefined))
     all.push({ path, message: "[#] in path together with index" });
   const words = [...Object.entries(map), ...(otherwise === undefined ? [] : [[null, otherwise] as const])];

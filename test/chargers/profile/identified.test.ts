@@ -56,3 +56,14 @@ test("a card without a name is nobody, not who held a card before", () => {
   expect(whoAfter(goe, [cards, [`${key}/tsi`, '"04aabb"'], [`${key}/trx`, "5"]])).toBe("04aabb");
   expect(whoAfter(goe, [[`${key}/trx`, "2"], cards])).toBe("Ben");
 });
+
+test("a card read in an earlier session names nobody while the charger says that no card opened this one", () => {
+  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const key = "go-eCharger/000001";
+  const lri: readonly [string, string] = [`${key}/lri`, '"04AABB"'];
+  for (const trx of ["null", "0"]) {
+    expect(whoAfter(goe, [[`${key}/trx`, trx], lri])).toBeNull();
+    expect(whoAfter(goe, [lri, [`${key}/trx`, trx]])).toBeNull();
+  }
+  expect(whoAfter(goe, [[`${key}/trx`, "2"], lri])).toBe("04AABB");
+});
