@@ -26,9 +26,10 @@ export type Orders =
 
 /**
  * The whole of what brings a charger from how it stands to what is desired: control is taken first, or last where that
- * starts charging, a limit is set before a pause ends, and a pause ends before control is given back where the make needs that. What ends a pause goes
- * with every level until the charger shows it. A limit that would stay after a release is raised. Phases are switched
- * only in a pause, and a release gives all of them back.
+ * starts charging, a limit is set before a pause ends, or behind it where ending it brings back an old one, and a pause
+ * ends before control is given back where the make needs that. What ends a pause goes with every level until the charger
+ * shows it. A limit that would stay after a release is raised. Phases are switched only in a pause, and a release gives
+ * all of them back.
  */
 export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
   const step = stepOf(desired, bound);
@@ -122,13 +123,15 @@ function onPhases(phases: number | null, step: Step, standing: Standing, bound: 
 function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
   const resume = (lastCurrentA: number): readonly Action[] =>
     paused ? [{ kind: "resume", lastCurrentA }] : [];
+  const withLevel = (resumed: readonly Action[]): readonly Action[] =>
+    bound.profile.resumeSetsLimit ? [...resumed, step] : [step, ...resumed];
   switch (step.kind) {
     case "setCurrent":
-      return [step, ...resume(step.currentA)];
+      return withLevel(resume(step.currentA));
     case "setPower": {
       const level = allowedPower(step.powerW, bound);
       // Where watts are a limit of their own, that in amperes must not be the lower one.
-      return [step, ...resume(level?.kind === "current" ? level.amperes : maxCurrent(bound))];
+      return withLevel(resume(level?.kind === "current" ? level.amperes : maxCurrent(bound)));
     }
     case "pause":
       return [step];

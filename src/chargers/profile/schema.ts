@@ -79,6 +79,12 @@ const fields = z.strictObject({
     .describe(
       "Whether taking control starts charging: then it is done behind the limit, and for no pause. Default false.",
     ),
+  resumeSetsLimit: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether what ends a pause brings back an old limit: then the limit comes behind it. Default false.",
+    ),
   releaseEndsPause: z
     .boolean()
     .prefault(true)

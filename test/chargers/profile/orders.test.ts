@@ -50,6 +50,11 @@ test("where a level counts only after the pause, it comes after it", () => {
   ]);
 });
 
+test("where what ends a pause brings back the old level, the new one comes last", () => {
+  expect(said("wbec", { lp: 1 }, AT_13, { pause: "told" })).toEqual(["enable true", "maxcurrent 13.7"]);
+  expect(said("wbec", { lp: 1 }, FREE, { pause: "told" })).toEqual(["enable true", "maxcurrent 16"]);
+});
+
 test("where the level ends the pause, it is said once", () => {
   expect(said("warp", { prefix: "w" }, AT_13, { pause: "told" })).toEqual([
     'external_current_update {"current":13700}',
