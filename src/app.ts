@@ -251,9 +251,9 @@ export async function startApp(
     write: (changes) => store.write(changes),
     durable: () => store.durable(),
     remembered: () => store.remembered(),
-    send: async (command, lease, before) => {
+    send: async (command, lease, before, isDoubted) => {
       const began = monotonic();
-      const sent = await fleet.send(command, lease, before);
+      const sent = await fleet.send(command, lease, before, isDoubted);
       metrics.published(command.charger, sent, (monotonic() - began) / 1000);
       if (sent.ok) told$.next(command);
       return sent;

@@ -97,11 +97,18 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Publishes a command for `lease` at most, in the words of its make: ok means that the broker has all of it, not that
-   * the charger does it. `before` is what the charger was told before it, null: nothing by us. Past its `until` it is
-   * refused, at this moment and again when its turn in the window comes (S9).
+   * the charger does it. `before` is what the charger was told before it, null: nothing by us; `isDoubted`: it was
+   * seen not to follow this command. Past its `until` it is refused, at this moment and again when its turn in the
+   * window comes (S9).
    */
-  async send(command: Command, lease: Millis, before: Desired | null = null): Promise<Sent> {
-    return this.#outlets.get(command.charger)?.line.send(command, lease, before) ?? noLine(command.charger);
+  async send(
+    command: Command,
+    lease: Millis,
+    before: Desired | null = null,
+    isDoubted = false,
+  ): Promise<Sent> {
+    const line = this.#outlets.get(command.charger)?.line;
+    return line?.send(command, lease, before, isDoubted) ?? noLine(command.charger);
   }
 
   /** The level that a charger shows it stands under, whoever told it; null: it does not show. */

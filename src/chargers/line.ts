@@ -10,9 +10,14 @@ export interface Line extends Disposable {
   readonly topics: readonly string[];
   /**
    * Publishes a command for `lease` at most; ok means that the broker has all of it. `before`: what the charger was
-   * told before it, null: nothing by us.
+   * told before it, null: nothing by us. `isDoubted`: it was seen not to follow this command.
    */
-  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
+  readonly send: (
+    command: Command,
+    lease: Millis,
+    before: Desired | null,
+    isDoubted?: boolean,
+  ) => Promise<Sent>;
   readonly hear: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
   readonly shows: () => Desired | null;

@@ -13,7 +13,7 @@ import { ordersFor, type Pause } from "./profile/orders.ts";
 import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
-import { LARGEST_PAYLOAD } from "./profile/payload.ts";
+import { decoded } from "./profile/payload.ts";
 import type { Memory } from "./profile/signal.ts";
 import { folded, NOTHING_STANDS, standsAs, without } from "./profile/standing.ts";
 
@@ -74,10 +74,12 @@ export class ProfileLine implements Line {
     });
   }
 
-  async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+  async send(command: Command, lease: Millis, before: Desired | null, isDoubted = false): Promise<Sent> {
     const { now, publish } = this.#ports;
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
+    // Somebody else may have taken control.
+    if (isDoubted) this.#forget();
     const { desired } = command;
     const standing = {
       acquired: this.#acquired,
@@ -103,7 +105,7 @@ export class ProfileLine implements Line {
   }
 
   hear(topic: string, payload: Buffer, retained: boolean): void {
-    const text = payload.length > LARGEST_PAYLOAD ? undefined : decoded(payload);
+    const text = decoded(payload);
     if (text === undefined || !isReadable(this.#ear, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
       this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
@@ -172,11 +174,10 @@ export class ProfileLine implements Line {
     this.#bell = setTimeout(() => {
       const seen = this.#standing[confirmedBy.signal];
       const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
-      if (order === this.#order && !order.answered)
-        this.#answer({
-          accepted: false,
-          reason: `not confirmed within ${confirmedBy.within / 1000} s, ${words}`,
-        });
+      if (order !== this.#order || order.answered) return;
+      const reason = `not confirmed within ${confirmedBy.within / 1000} s, ${words}`;
+      this.#answer({ accepted: false, reason });
+      this.#forget();
     }, confirmedBy.within);
   }
 
@@ -277,7 +278,7 @@ export class ProfileLine implements Line {
     this.#stands = { ...this.#stands, told: without(this.#stands.told, ["phases"]) };
   }
 
-  /** It came back, or lost what it was told: control has to be taken anew. */
+  /** It came back, lost what it was told, or does not do it: control has to be taken anew. */
   #forget(): void {
     this.#acquired = false;
     this.#returns += 1;
@@ -285,11 +286,3 @@ export class ProfileLine implements Line {
 }
 
 const showsNoPause = ({ paused, charging }: Means): boolean => paused === false || charging === true;
-
-function decoded(payload: Buffer): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(payload);
-  } catch {
-    return undefined;
-  }
-}

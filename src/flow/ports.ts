@@ -42,8 +42,16 @@ export interface ControlPorts {
   readonly durable: () => Promise<Committed>;
   /** What is stored, for starting over after a failed commit. */
   readonly remembered: () => Remembered;
-  /** One command, each publish of it with its deadline; never throws. `before`: what it was told before, by us. */
-  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
+  /**
+   * One command, each publish of it with its deadline; never throws. `before`: what it was told before, by us;
+   * `isDoubted`: it was seen not to follow this command.
+   */
+  readonly send: (
+    command: Command,
+    lease: Millis,
+    before: Desired | null,
+    isDoubted: boolean,
+  ) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Whether the broker of a charger is there, so that its silence would be its own. */
   readonly isLinked: (charger: ChargerId) => boolean;

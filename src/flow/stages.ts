@@ -1,5 +1,5 @@
 import { type ClockReading, jumpBetween } from "../core/clock.ts";
-import { commandId, leaseOf } from "../core/control/command.ts";
+import { commandId, isDoubted, leaseOf } from "../core/control/command.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change, Committed } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
@@ -76,7 +76,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const { command, replaces } = known;
     const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
-    const came = await ports.send(command, lease, replaces);
+    const came = await ports.send(command, lease, replaces, isDoubted(known, depot.settings.verdict.ramp));
     const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
     ports.write(rows);
     const record = depot.commands.get(charger);

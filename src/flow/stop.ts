@@ -69,7 +69,7 @@ export async function standDown(
       const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
       await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
       const from = ports.now();
-      const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces);
+      const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
       ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
       return sent.ok;
     }),

@@ -56,9 +56,13 @@ function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) 
       seq += 1;
       return this.again(desired, before);
     },
-    async again(desired: Desired, before: Desired | null = null): Promise<readonly string[]> {
+    async again(
+      desired: Desired,
+      before: Desired | null = null,
+      isDoubted = false,
+    ): Promise<readonly string[]> {
       const from = published.length;
-      expect(await line.send(command(desired), seconds(180), before)).toEqual({ ok: true });
+      expect(await line.send(command(desired), seconds(180), before, isDoubted)).toEqual({ ok: true });
       return published.slice(from);
     },
     hears(topic: string, payload: unknown, retained = false): void {
@@ -640,4 +644,16 @@ test.each([
   for (const [topic, payload] of messages) charger.hears(topic, payload);
   expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
   expect(charger.picture()?.identity).toEqual({ kind: "name", value: who });
+});
+
+test("control is taken anew from who took it: when its level is not followed, or not confirmed", async () => {
+  const station = victron();
+  const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
+  await station.told(A(16));
+  expect(await station.again(A(16))).toEqual([set]);
+  expect(await station.again(A(16), null, true)).toEqual([mode, set]);
+  vi.advanceTimersByTime(10_000);
+  expect(station.acks()).toEqual(["false not confirmed within 10 s, it repeats no limit"]);
+  expect(await station.again(A(16))).toEqual([mode, set]);
+  expect(await station.again(A(16))).toEqual([set]);
 });

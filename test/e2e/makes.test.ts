@@ -103,6 +103,20 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     await waitFor(() => depot.of("go-e-v2").told.length >= 2, SOON);
   });
 
+  test("a make that somebody takes out of the mode that obeys us is put back into it", async () => {
+    const { SMARTEVSE } = MAKES;
+    await using depot = await aMixedDepot([SMARTEVSE]);
+    const charger = depot.of("smartevse");
+    await depot.daemon.deliver(
+      anEvent("EV-1", { lastsMs: 60 * SECOND, amperes: 10, vehicles: vehiclesOf([SMARTEVSE]) }),
+    );
+    await waitFor(() => charger.limit === 10, SOON);
+    await depot.site.floor.publish("SmartEVSE/1/Set/Mode", "Solar");
+    await waitFor(() => charger.limit === 32, SOON);
+    await waitFor(() => charger.limit === 10, SOON);
+    expect(charger.word("Mode")).toBe("Normal");
+  });
+
   test("F88: a make that fell silent is offline, and is told once what holds when it is back", async () => {
     const { GO_E } = MAKES;
     await using depot = await aMixedDepot([GO_E]);

@@ -75,6 +75,7 @@ const SMARTEVSE: Make = {
   begins: { limit: OWN_MAXIMUM, words: { Mode: "Solar", override: 0 } },
   take({ words }, leaf, text) {
     if (leaf === "Set/Mode") words["Mode"] = text;
+    if (text === "Solar") words["override"] = 0;
     const value = Number(text);
     const isHonoured = words["Mode"] === "Normal" || words["Mode"] === "Smart";
     // 0 gives control back, which is what makes a raw 0 dangerous here.

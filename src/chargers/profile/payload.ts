@@ -12,3 +12,13 @@ export function parsed(payload: string): Json | undefined {
     return undefined;
   }
 }
+
+/** As text; undefined: it is none, or too long. */
+export function decoded(payload: Buffer): string | undefined {
+  if (payload.length > LARGEST_PAYLOAD) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(payload);
+  } catch {
+    return undefined;
+  }
+}

@@ -119,6 +119,14 @@ export function isRetried(
   return progress === "refused" || (progress === "acknowledged" && command.desired.kind === "release");
 }
 
+/** It was seen not to be followed since it went out last: somebody may have taken the charger from us. */
+export const isDoubted = ({ progress, sentAt, judgeAt, resends }: CommandRecord, ramp: Millis): boolean =>
+  progress === "notFollowed" &&
+  resends <= MOST_RESENDS &&
+  sentAt !== null &&
+  judgeAt !== null &&
+  nextJudgement(sentAt, ramp, resends) < judgeAt;
+
 /** What became of one publish. The one who knows says whether another try can help. */
 export type Sent =
   | { readonly ok: true }

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
-import { commandId, type CommandRecord, isLimiting, isToBeFreed } from "../../../src/core/control/command.ts";
+import {
+  commandId,
+  type CommandRecord,
+  isDoubted,
+  isLimiting,
+  isToBeFreed,
+  MOST_RESENDS,
+  nextJudgement,
+} from "../../../src/core/control/command.ts";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
-import { amperes } from "../../../src/core/units.ts";
+import { after, amperes, seconds } from "../../../src/core/units.ts";
 import { commandRecord, NOON } from "../../store/words.ts";
 
 test("a command is named by epoch and number, as chargers compare them", () => {
@@ -33,4 +41,25 @@ test("to be freed is whoever is limited, and whoever was and never got the relea
   expect(isToBeFreed(told(release, { replaces: release }))).toBe(false);
   expect(isToBeFreed(told(release))).toBe(false);
   expect(isToBeFreed(told(limit, { progress: "observed" }))).toBe(false);
+});
+
+test("a command is doubted from when it is seen not to be followed until it goes out again", () => {
+  const ramp = seconds(30);
+  const seenAt = after(NOON, ramp);
+  const judged = (resends: number, more: Partial<CommandRecord> = {}) =>
+    told(limit, {
+      progress: "notFollowed",
+      resends,
+      sentAt: NOON,
+      judgeAt: nextJudgement(seenAt, ramp, resends),
+      ...more,
+    });
+  expect(isDoubted(judged(1), ramp)).toBe(true);
+  expect(isDoubted(judged(MOST_RESENDS), ramp)).toBe(true);
+  expect(isDoubted(judged(1, { sentAt: seenAt }), ramp)).toBe(false);
+  // Then it is an alarm, and not fought any more.
+  expect(isDoubted(judged(MOST_RESENDS + 1), ramp)).toBe(false);
+  expect(isDoubted(judged(1, { progress: "followed" }), ramp)).toBe(false);
+  expect(isDoubted(judged(1, { sentAt: null }), ramp)).toBe(false);
+  expect(isDoubted(judged(1, { judgeAt: null }), ramp)).toBe(false);
 });
