@@ -59,8 +59,11 @@ export type PowerLevel =
   | { readonly kind: "power"; readonly watts: number }
   | { readonly kind: "current"; readonly amperes: number };
 
-/** Watts keep their sign; they are negative only where the charger can feed back. */
-export function allowedPower(asked: number, bound: Bound): PowerLevel | null {
+/**
+ * Watts keep their sign; they are negative only where the charger can feed back. `isDecided`: they are known to be
+ * enough to charge with, by the phases of the vehicle and the volts that are measured, which are not known here.
+ */
+export function allowedPower(asked: number, bound: Bound, isDecided = false): PowerLevel | null {
   const { power } = bound.profile.limits;
   const ratio = wattsPerAmpere(bound);
   if (power === undefined) {
@@ -71,7 +74,7 @@ export function allowedPower(asked: number, bound: Bound): PowerLevel | null {
   const most = Math.min(asked < 0 ? (power.discharge ?? 0) : power.max, own);
   const capped = Math.min(Math.abs(asked), most);
   // Chargers refuse few watts as they refuse few amperes.
-  const least = asked < 0 ? 0 : Math.max(power.min, minCurrent(bound) * ratio);
+  const least = asked < 0 ? 0 : Math.max(power.min, isDecided ? 0 : minCurrent(bound) * ratio);
   if (capped + EPSILON < least) return null;
   const size = floorTo(Math.max(capped, least), power.step);
   if (size <= 0 || size + EPSILON < least) return null;

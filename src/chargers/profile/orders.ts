@@ -78,7 +78,7 @@ function pauseAfter(step: Step, { pause }: Standing, actions: readonly Action[])
 
 type Step =
   | { readonly kind: "setCurrent"; readonly currentA: number }
-  | { readonly kind: "setPower"; readonly powerW: number }
+  | { readonly kind: "setPower"; readonly powerW: number; readonly isDecided: true }
   | { readonly kind: "pause" | "release" };
 
 /** What is desired as the one thing to say to this charger. */
@@ -89,9 +89,9 @@ function stepOf(desired: Desired, bound: Bound): Step {
       return currentA === null ? { kind: "pause" } : { kind: "setCurrent", currentA };
     }
     case "power":
-      return allowedPower(desired.watts, bound) === null
+      return allowedPower(desired.watts, bound, true) === null
         ? { kind: "pause" }
-        : { kind: "setPower", powerW: desired.watts };
+        : { kind: "setPower", powerW: desired.watts, isDecided: true };
     case "pause":
     case "release":
       return { kind: desired.kind };
@@ -129,7 +129,7 @@ function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
     case "setCurrent":
       return withLevel(resume(step.currentA));
     case "setPower": {
-      const level = allowedPower(step.powerW, bound);
+      const level = allowedPower(step.powerW, bound, true);
       // Where watts are a limit of their own, that in amperes must not be the lower one.
       return withLevel(resume(level?.kind === "current" ? level.amperes : maxCurrent(bound)));
     }

@@ -9,7 +9,8 @@ import { placeholdersIn, renderJson, renderText } from "./render.ts";
 export type Action =
   | { readonly kind: "acquire" | "pause" | "release" }
   | { readonly kind: "setCurrent"; readonly currentA: number }
-  | { readonly kind: "setPower"; readonly powerW: number }
+  /** `isDecided`: it is no pause, however little it is by what is known here. */
+  | { readonly kind: "setPower"; readonly powerW: number; readonly isDecided?: true }
   /** Null: the charger kept its limit; only some can do without being told. */
   | { readonly kind: "resume"; readonly lastCurrentA: number | null }
   | { readonly kind: "setPhases"; readonly phases: number; readonly lastCurrentA: number | null };
@@ -36,7 +37,7 @@ export function publishesFor(action: Action, bound: Bound, now: Instant): Publis
     case "setCurrent":
       return atCurrent(bound, "setCurrent", action.currentA, now);
     case "setPower":
-      return atPower(bound, action.powerW, now);
+      return atPower(bound, action.powerW, action.isDecided === true, now);
     case "pause":
     case "release":
       return said(bound, action.kind, [], now, null);
@@ -83,8 +84,8 @@ function atCurrent(bound: Bound, name: "setCurrent" | "resume", asked: number, n
 
 const NOTHING_TO_RESUME = "nothing has to be said to resume";
 
-function atPower(bound: Bound, asked: number, now: Instant): Publishes {
-  const level = allowedPower(asked, bound);
+function atPower(bound: Bound, asked: number, isDecided: boolean, now: Instant): Publishes {
+  const level = allowedPower(asked, bound, isDecided);
   if (level === null) return publishesFor({ kind: "pause" }, bound, now);
   if (level.kind === "current") return atCurrent(bound, "setCurrent", level.amperes, now);
   const { watts } = level;

@@ -3,7 +3,7 @@ import { ordersFor, type Standing } from "../../../src/chargers/profile/orders.t
 import type { Params } from "../../../src/chargers/profile/bind.ts";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
 import { amperes, watts } from "../../../src/core/units.ts";
-import { boundTo, NOON } from "./aTrial.ts";
+import { aTrial, boundTo, NOON } from "./aTrial.ts";
 
 const AT_13: Desired = { kind: "current", amperes: amperes(13.7) };
 const FREE: Desired = { kind: "release" };
@@ -159,6 +159,17 @@ test("watts after a pause are not replaced by amperes", () => {
   ]);
   expect(said("go-e-v2", goE, power, { pause: "told" })).toEqual(["set 16", "set 2"]);
   expect(said("go-e-v2", goE, { kind: "power", watts: watts(-5000) }, {})).toEqual(["set 1"]);
+});
+
+test("watts that were decided are no pause, as a vehicle on one phase charges with less of them", () => {
+  const power: Desired = { kind: "power", watts: watts(3000) };
+  expect(said("pulsatrix", { clientId: "c" }, power, {})).toEqual(["powerLimit 3000"]);
+  expect(said("ocpp2mqtt", { base: "o" }, power, {})).toEqual([expect.stringContaining('"limit":3000')]);
+  expect(aTrial("pulsatrix", { clientId: "c" }).told("setPower", { powerW: 3000 })).toEqual([
+    "pulsatrix/secc/c/charging/amperageLimit 0",
+  ]);
+  const nothing: Desired = { kind: "power", watts: watts(0.5) };
+  expect(said("pulsatrix", { clientId: "c" }, nothing, {})).toEqual(["amperageLimit 0"]);
 });
 
 const on = (count: 1 | 3, desired: Desired & { readonly kind: "current" | "pause" }): Desired => ({
