@@ -345,6 +345,7 @@ export async function startApp(
       chargers: config.chargers,
       profiles,
       brokers,
+      observes: config.control.mode === "observe",
       now,
       random,
       log,

@@ -99,6 +99,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const lent = borrow(depot, charger, now());
     const { loan, standing } = lent;
     const hushed: (() => void)[] = [];
+    const rest = fleet.rouse(id);
     const bench = talk({
       charger: id,
       before: standing,
@@ -123,6 +124,7 @@ export class DaemonCommissions implements AsyncDisposable {
       return await ended;
     } finally {
       for (const speakAgain of hushed) speakAgain();
+      rest();
       this.#running.delete(id);
       // Also where a bug has ended it: control would stay away from this charger for ever.
       loan.isOver = true;

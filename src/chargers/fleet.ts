@@ -13,7 +13,7 @@ import type { Line } from "./line.ts";
 import { gatewayOnlineTopic, nativeFilters, nativeTopics, siteTopic } from "./native.ts";
 import { nativeLine } from "./nativeLine.ts";
 import { boundTo } from "./profile/equip.ts";
-import { keepalivesOf } from "./profile/keepalives.ts";
+import { type Keepalive, keepalivesOf } from "./profile/keepalives.ts";
 import type { Bound } from "./profile/bind.ts";
 import type { Profile } from "./profile/schema.ts";
 import { ProfileLine } from "./profileLine.ts";
@@ -32,6 +32,8 @@ export interface FleetOptions {
   readonly profiles: ReadonlyMap<string, Profile>;
   /** By the name that `Charger.broker` has; "" is the site's own. */
   readonly brokers: ReadonlyMap<string, FleetBroker>;
+  /** Nobody is to be commanded: what would keep a charger obeying is not said either. Absent: no. */
+  readonly observes?: boolean;
   readonly now: () => Instant;
   /** A fraction for the jitter of the back-off. */
   readonly random: () => number;
@@ -132,6 +134,16 @@ export class Fleet implements AsyncDisposable {
     return this.#hearts.get(outlet?.broker ?? "")?.hush(keepalives) ?? (() => {});
   }
 
+  /** Says what keeps a charger obeying also where it only observes, until what it answers is called. */
+  rouse(charger: ChargerId): () => void {
+    const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
+    const hearts = this.#hearts.get(outlet?.broker ?? "");
+    if (!this.#options.observes || bound === undefined || hearts === undefined) return () => {};
+    const commanding = commandingOf(bound);
+    hearts.hush(commanding)();
+    return () => void hearts.hush(commanding);
+  }
+
   /** What is asked, allowed and measured, retained for whoever asks later. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
     return this.#outlets.get(charger)?.publishState(payload) ?? noLine(charger);
@@ -152,7 +164,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   #connect(name: string, { address, prefix }: FleetBroker): void {
-    const { site, chargers, now, random, log, onBroker, window, timing } = this.#options;
+    const { site, chargers, observes, now, random, log, onBroker, window, timing } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
     const bound = new Map(here.flatMap((charger) => this.#bound(charger)));
     for (const [id, its] of bound) this.#bounds.set(id, its);
@@ -175,6 +187,7 @@ export class Fleet implements AsyncDisposable {
       ),
     );
     this.#hearts.set(name, heartbeats);
+    if (observes) heartbeats.hush([...bound.values()].flatMap(commandingOf));
     const filters = here
       .filter((charger) => !isNative(charger))
       .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);
@@ -269,6 +282,9 @@ export class Fleet implements AsyncDisposable {
     );
   }
 }
+
+const commandingOf = (bound: Bound): readonly Keepalive[] =>
+  keepalivesOf(bound).filter(({ asksOnly }) => !asksOnly);
 
 const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 

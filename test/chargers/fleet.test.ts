@@ -326,6 +326,32 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(fleet.shows(BAY)).toEqual({ kind: "current", amperes: 13 });
   });
 
+  test("who only observes asks chargers for what they tell, and keeps none obeying but the one under trial", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    await using depot = await aFleet(broker.url, {
+      chargers: [
+        box("box-01", 0, "192.0.2.1"),
+        aCharger({
+          id: "bay-01",
+          profile: "everest-api-v1",
+          params: { limitsModule: "limits", evseModule: "evse" },
+        }),
+        aCharger({ id: "bay-02", profile: "victron-evcs", params: { portalId: "gx" } }),
+      ],
+      profiles: builtIn,
+      observes: true,
+    });
+    const said = (what: string) => floor.seen.filter((line) => line.includes(what)).length;
+    await waitFor(() => said("R/gx/keepalive") > 0);
+    expect([said("global_data"), said("communication_check")]).toEqual([0, 0]);
+    const rest = depot.fleet.rouse(BAY);
+    await waitFor(() => said("communication_check") > 0);
+    rest();
+    expect(said("global_data")).toBe(0);
+    expect(depot.fleet.rouse(chargerId("bay-09"))).toBeTypeOf("function");
+  });
+
   test("a charger on another broker or with another profile is not spoken to in native words", async () => {
     await using broker = await Mosquitto.start();
     const chargers = [

@@ -43,6 +43,12 @@ export const keepalive = z
       .string()
       .optional()
       .describe("Payload as text of the first one after a connection. Left out: as the others."),
+    asksOnly: z
+      .boolean()
+      .prefault(false)
+      .describe(
+        "Whether it only asks for telemetry, and keeps nobody obeying: such are sent in mode observe too. Default false.",
+      ),
   })
   .refine(onePayload, ONE_PAYLOAD);
 

@@ -31,6 +31,7 @@ describe("a Victron charging station", () => {
         topic: "R/{portalId}/keepalive",
         first: "",
         json: { "keepalive-options": ["suppress-republish"] },
+        asksOnly: true,
       },
     ]);
   });
