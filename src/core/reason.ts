@@ -1,4 +1,5 @@
 import { factOf, type Json, textOf } from "./audit.ts";
+import type { Ended } from "./control/ended.ts";
 import type { Dispatch } from "./control/expand.ts";
 import type { Decision } from "./control/reconcile.ts";
 import type { Limit } from "./control/limits.ts";
@@ -6,6 +7,7 @@ import { type Held, heldInWords } from "./control/pace.ts";
 import { inWords as levelInWords } from "./control/setpoint.ts";
 import type { Verdict } from "./control/verdict.ts";
 import type { Charger } from "./site/charger.ts";
+import type { Vehicle } from "./site/vehicle.ts";
 import { type Instant, iso } from "./units.ts";
 
 /** A moment as the people on site read it; the zone is the site's. */
@@ -33,12 +35,12 @@ export interface Reason {
  * One sentence for people, e.g. "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of
  * 600 s; overrules EV-7702".
  */
-function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
+function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
   const { charger, vehicle, winner } = verdict;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
   const ends = decision.cause === "held" ? decision.until : (winner?.until ?? null);
   const until = ends === null ? "" : ` until ${wallClock(ends)}`;
-  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, isWithdrawn)}`;
+  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, ended)}`;
 }
 
 /** In words and as a value: winner, overruled, every limit that bit, until when. */
@@ -46,11 +48,11 @@ export function reasonOf(
   verdict: Verdict,
   decision: Decision,
   wallClock: WallClock,
-  isWithdrawn = false,
+  ended: Ended = "in its time",
 ): Reason {
   const { winner, overruled, limits, hold, occupant } = verdict;
   return {
-    words: sentence(verdict, decision, wallClock, isWithdrawn),
+    words: sentence(verdict, decision, wallClock, ended),
     cause: decision.cause,
     until: winner === null ? null : iso(winner.until),
     held: null,
@@ -106,10 +108,10 @@ function action({ desired, cause }: Decision): string {
   }
 }
 
-function because(verdict: Verdict, decision: Decision, wallClock: WallClock, isWithdrawn: boolean): string {
+function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
   const { winner, overruled, limits } = verdict;
   if (decision.cause === "held") return "what is to come has to wait";
-  if (winner === null) return whyReleased(verdict, decision, wallClock, isWithdrawn);
+  if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
   const { event, offset } = winner;
   const spread = event.randomizeStart;
   const shift = spread > 0 ? `, offset ${inSeconds(offset)} of ${inSeconds(spread)}` : "";
@@ -126,7 +128,7 @@ function whyReleased(
   { occupant, hold, vehicle }: Verdict,
   { event, vehicle: before, cause }: Decision,
   wallClock: WallClock,
-  isWithdrawn: boolean,
+  ended: Ended,
 ): string {
   if (cause === "operator" && hold !== null)
     return `by an operator, from ${hold.events.join(", ")} until ${wallClock(hold.until)}`;
@@ -135,7 +137,22 @@ function whyReleased(
   if (event === null) return "the state was lost, so what it was told before is not known";
   if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
-  return `event ${event} ${isWithdrawn ? "was withdrawn" : "has ended"}`;
+  return `event ${event} ${endInWords(ended, vehicle)}`;
+}
+
+function endInWords(ended: Ended, { name }: Vehicle): string {
+  switch (ended) {
+    case "in its time":
+      return "has ended";
+    case "withdrawn":
+      return "was withdrawn";
+    case "no longer asked":
+      return `was changed and no longer asks for ${name}`;
+    case "cut short":
+      return "was changed and has ended";
+    case "put off":
+      return `was changed and does not ask for ${name} yet`;
+  }
 }
 
 function limitInWords({ by, asked, allowed }: Limit): string {

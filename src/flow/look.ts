@@ -1,5 +1,6 @@
 import type { AuditEntry, Json } from "../core/audit.ts";
 import { type Command, commandId, type CommandRecord, reallySent, toldBy } from "../core/control/command.ts";
+import { type Ended, howEnded } from "../core/control/ended.ts";
 import { phased } from "../core/control/phases.ts";
 import { type Decision, reconcile } from "../core/control/reconcile.ts";
 import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../core/control/setpoint.ts";
@@ -92,8 +93,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   depot.commands.set(id, record);
   depot.undurable.add(id);
   depot.unsure.delete(id);
-  const isWithdrawn = decision.event !== null && depot.known.get(decision.event)?.kind === "withdrawn";
-  const reason = reasonOf(verdict, decision, depot.wallClock, isWithdrawn);
+  const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.why.set(id, reason);
   const entry: AuditEntry = {
     at: now,
@@ -109,6 +109,11 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     { kind: "audit", entry },
     { kind: "command", record },
   ];
+}
+
+function endedOf(depot: Depot, { event, vehicle, cause }: Decision, now: Instant): Ended {
+  if (cause !== "ended" || event === null || vehicle === null) return "in its time";
+  return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
 }
 
 /** It takes the place of what was decided before, but not of what the charger was really told. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Ended } from "../../src/core/control/ended.ts";
 import type { Dispatch } from "../../src/core/control/expand.ts";
 import type { Decision } from "../../src/core/control/reconcile.ts";
 import { verdict } from "../../src/core/control/verdict.ts";
@@ -25,6 +26,7 @@ function reason(
   holding: readonly Dispatch[],
   decision: Partial<Decision> = {},
   more: Partial<Circumstances> = {},
+  ended: Ended = "in its time",
 ) {
   const now = verdict(
     {
@@ -48,7 +50,7 @@ function reason(
     cause: winner === null ? "ended" : "event",
     ...decision,
   };
-  return reasonOf(now, told, clock);
+  return reasonOf(now, told, clock, ended);
 }
 
 const offset = seconds(137);
@@ -175,6 +177,16 @@ test.each([
   ],
 ] as const)("a release says why: %s", (_, decision, more, words) => {
   expect(reason([], { desired: { kind: "release" }, ...decision }, more).words).toBe(words);
+});
+
+test.each([
+  ["withdrawn", "was withdrawn"],
+  ["no longer asked", "was changed and no longer asks for Bus 214"],
+  ["cut short", "was changed and has ended"],
+  ["put off", "was changed and does not ask for Bus 214 yet"],
+] as const)("a release says how its event ended: %s", (ended, words) => {
+  const { words: said } = reason([], { desired: { kind: "release" } }, {}, ended);
+  expect(said).toBe(`bay-01 (Bus 214) released: event EV-7731 ${words}`);
 });
 
 test("an operator's release says from which events, and until when", () => {

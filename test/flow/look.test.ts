@@ -161,6 +161,23 @@ test("a withdrawn event is what the release names", async () => {
   expect(depot.audit("decision").at(-1)).toBe("bay-01 (v1) released: event EV-1 was withdrawn");
 });
 
+test.each([
+  [{ minutes: 60, vehicles: ["v2"] }, "was changed and no longer asks for Bus 1"],
+  [{ minutes: 5 }, "was changed and has ended"],
+  [{ minutes: 20 }, "has ended"],
+  [{ minutes: 60, start: "10:00" }, "was changed and does not ask for Bus 1 yet"],
+])("an edit in the middle, %j, is what the release names", async (edit, words) => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01", { name: "Bus 1" })
+    .withVehicle("v2", "bay-02")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.deliver({ id: "EV-1", start: "08:00", amperes: 10, revision: 1, ...edit });
+  await depot.until("08:30");
+  expect(depot.audit("decision")).toContain(`bay-01 (Bus 1) released: event EV-1 ${words}`);
+});
+
 test("a charger freed a second time is not held to what it was freed from before", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

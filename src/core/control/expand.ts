@@ -20,7 +20,7 @@ import type { KnownEvent, Revision } from "./known.ts";
 import type { Setpoint } from "./setpoint.ts";
 import type { ControlSettings } from "./settings.ts";
 import { fractionOf, startOffset } from "./startOffset.ts";
-import { targeting } from "./targeting.ts";
+import { aimsAt, targeting } from "./targeting.ts";
 
 /** One vehicle's share of an event. Derived whenever it is needed, never stored. */
 export interface Dispatch extends Window {
@@ -53,16 +53,37 @@ export function expand(known: KnownEvent, context: ExpandContext): readonly Disp
 type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
 const NONE: ByVehicle = new Map();
 
-function dispatchesOf({ event, start }: Revision, context: ExpandContext): ByVehicle {
-  const setpoint = setpointOf(event, context.settings);
-  if (setpoint === null || event.duration <= 0) return NONE;
+function dispatchesOf(revision: Revision, context: ExpandContext): ByVehicle {
+  const setpoint = setpointOf(revision.event, context.settings);
+  if (setpoint === null) return NONE;
   const dispatches = new Map<VehicleId, Dispatch>();
-  for (const vehicle of targeting(event, context).vehicles) {
-    const fraction = fractionOf(context.siteKey, event, vehicle);
-    const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
-    if (from < until) dispatches.set(vehicle, { event, vehicle, offset, from, until, setpoint, cutAt: null });
+  for (const vehicle of targeting(revision.event, context).vehicles) {
+    const dispatch = dispatchOf(revision, vehicle, setpoint, context);
+    if (dispatch !== null) dispatches.set(vehicle, dispatch);
   }
   return dispatches;
+}
+
+function dispatchOf(
+  { event, start }: Revision,
+  vehicle: VehicleId,
+  setpoint: Setpoint,
+  context: ExpandContext,
+): Dispatch | null {
+  const fraction = fractionOf(context.siteKey, event, vehicle);
+  const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
+  return from < until ? { event, vehicle, offset, from, until, setpoint, cutAt: null } : null;
+}
+
+/** What the revision that counts now asks of one vehicle, whenever that is or was; null: nothing. */
+export function askedOf(
+  { revision }: KnownEvent & { kind: "live" },
+  vehicle: VehicleId,
+  context: ExpandContext,
+): Dispatch | null {
+  const setpoint = setpointOf(revision.event, context.settings);
+  if (setpoint === null || !aimsAt(revision.event, vehicle, context)) return null;
+  return dispatchOf(revision, vehicle, setpoint, context);
 }
 
 /** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
@@ -81,7 +102,9 @@ function dispatchWindow(
   return { offset, from: after(start, offset), until: after(start, duration) };
 }
 
-function setpointOf({ ask }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
+/** Null: nothing that is acted on. */
+function setpointOf({ ask, duration }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
+  if (duration <= 0) return null;
   switch (ask.kind) {
     case "current":
       return { kind: "current", amperes: amperes(ask.level) };

@@ -1,7 +1,7 @@
 import type { Vehicle } from "../site/vehicle.ts";
 import type { VehicleId } from "../units.ts";
 import { vehicleId } from "../units.ts";
-import type { CoordinationEvent } from "./event.ts";
+import type { CoordinationEvent, Target } from "./event.ts";
 import type { ControlSettings } from "./settings.ts";
 
 /** Whom an event is aimed at, as far as it is ours. */
@@ -30,7 +30,7 @@ export function targeting(event: CoordinationEvent, { vehicles, settings }: Targ
   const foreign = new Set<string>();
   const foreignTypes = new Set<string>();
   for (const target of event.targets) {
-    if (!settings.vehicleTargetTypes.includes(target.type.toLowerCase())) {
+    if (!meansVehicles(target, settings)) {
       foreignTypes.add(target.type);
       continue;
     }
@@ -47,3 +47,16 @@ export function targeting(event: CoordinationEvent, { vehicles, settings }: Targ
     untargeted: false,
   };
 }
+
+/** Whether one vehicle of ours is among them, without going through what every other name means. */
+export const aimsAt = (
+  { targets }: CoordinationEvent,
+  vehicle: VehicleId,
+  { settings }: TargetingContext,
+): boolean =>
+  targets.length === 0
+    ? settings.untargeted === "all"
+    : targets.some((target) => meansVehicles(target, settings) && target.values.includes(vehicle));
+
+const meansVehicles = ({ type }: Target, { vehicleTargetTypes }: TargetingContext["settings"]): boolean =>
+  vehicleTargetTypes.includes(type.toLowerCase());

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { targeting } from "../../../src/core/control/targeting.ts";
+import { aimsAt, targeting } from "../../../src/core/control/targeting.ts";
 import { vehicleId } from "../../../src/core/units.ts";
 import { aContext } from "../../support/aCharger.ts";
 import { anEvent, targetsOf } from "../../support/anEvent.ts";
@@ -40,4 +40,13 @@ test("an event without targets is for nobody, or for all if the site says so", (
 test("F56: a hundred thousand targets are no trouble", () => {
   const targets = targetsOf(...Array.from({ length: 100_000 }, (_, n) => `foreign-${n % 50_000}`));
   expect(targeting(anEvent({ targets }), aContext(ours)).foreignVehicles).toBe(50_000);
+});
+
+test("whether one vehicle is aimed at is the same question, asked for one", () => {
+  for (const targets of [targetsOf("veh-1"), [{ type: "group", values: ["veh-1"] }], [], targetsOf("other")])
+    for (const untargeted of ["all", "ignore"] as const) {
+      const [event, context] = [anEvent({ targets }), aContext(ours, { untargeted })];
+      for (const vehicle of ours.map(vehicleId))
+        expect(aimsAt(event, vehicle, context)).toBe(targeting(event, context).vehicles.has(vehicle));
+    }
 });
