@@ -75,11 +75,14 @@ Then for real:
   setpointd audit -c site.yaml    the record of every decision and what became of it
   setpointd backup FILE -c site.yaml
                                   a copy of everything stored, while it runs
-  setpointd proof EVENT           all of it for one event, sealed; proof verify FILE finds an edited line
+  setpointd proof EVENT -c site.yaml
+                                  all of it for one event, sealed; proof verify FILE finds an edited line
   setpointd prices -c site.yaml   spot prices as they are known
   setpointd reports -c site.yaml  reports to the partner: sent, waiting, due next
-  setpointd release bay-01        free a charger by hand, now
-  setpointd commission bay-01     try a real charger before the first event
+  setpointd release bay-01 -c site.yaml
+                                  free a charger by hand, now
+  setpointd commission bay-01 -c site.yaml
+                                  try a real charger before the first event
   setpointd profile list          charger makes it speaks to; profile show NAME tells what one needs
 
 Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,

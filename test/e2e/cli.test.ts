@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -41,6 +41,17 @@ describe("the command line", () => {
       for (const option of options) expect(stdout).toContain(option);
     });
     await Promise.all(helped);
+  });
+
+  test("every command that help and README tell to type names the configuration where it needs one", async () => {
+    const { stdout } = await setpointd(["--help"]);
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = ""]) => block).join("\n");
+    const NEEDS =
+      /setpointd (?:check|run|plan|audit|backup|proof|prices|reports|release|commission)\b[^\n&#]*/g;
+    const [helped, told] = [stdout.match(NEEDS) ?? [], blocks.match(NEEDS) ?? []];
+    expect([helped.length, told.length > 1]).toEqual([10, true]);
+    expect([...helped, ...told].filter((line) => !line.includes(" -c "))).toEqual([]);
   });
 
   test("what is no verb or no option ends with 2 and one sentence", async () => {
