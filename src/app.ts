@@ -471,7 +471,7 @@ export async function startApp(
     },
     prices: () => pricesView(board),
     reports: () => shownReports(desk, store),
-    report: (name) => shownReport(store, name),
+    report: (name) => shownReport(desk, store, name),
     resend: (name) => {
       const record = reports.sendable(name);
       if (typeof record === "string") return { ok: false, words: record };

@@ -9,10 +9,10 @@ import { lookAtEvents, type ReportDesk, reportDesk, restoreDesk } from "./core/r
 import type { ReportRecord } from "./core/reporting/outbox.ts";
 import { targeting } from "./core/control/targeting.ts";
 import type { WallClock } from "./core/reason.ts";
-import { type Instant, millis } from "./core/units.ts";
+import { type Instant, instant, millis } from "./core/units.ts";
 import { type ReportSources, reporting } from "./flow/reporting.ts";
 import type { Metrics } from "./operator/metrics.ts";
-import { type ReportRow, reportRow, reportsView } from "./operator/reportView.ts";
+import { bodiless, type ReportRow, reportRow, reportsView } from "./operator/reportView.ts";
 import type { Store } from "./store/store.ts";
 import type { VtnClient } from "./vtn/client.ts";
 import { ReportClient } from "./vtn/reports.ts";
@@ -63,13 +63,16 @@ export function plannedDesk(config: Config, remembered: Remembered): ReportDesk 
 export const shownReports = (desk: ReportDesk, store: Store): readonly ReportRow[] =>
   reportsView(desk, store.reports({ limit: PAGE }));
 
-/** One report with its body; null: there is none of this name. */
+/** One report with its body, which one that is only planned has not got; null: there is none of this name. */
 export function shownReport(
+  desk: ReportDesk,
   store: Store,
   name: string,
 ): { readonly report: ReportRow; readonly body: string | null } | null {
   const found = store.report(name);
-  return found === null ? null : { report: reportRow(found.record), body: found.body };
+  if (found !== null) return { report: reportRow(found.record), body: found.body };
+  const report = reportsView(desk, []).find((row) => row.name === name);
+  return report === undefined ? null : { report, body: null };
 }
 
 /** The pipeline that keeps readings and sends reports, the client it sends with, and what may be sent again. */
@@ -121,10 +124,11 @@ export function partnerReports(
     sendable: (name) => {
       const found = store.report(name);
       if (!rules.enabled) return "reports are switched off: report.enabled";
-      if (found === null) return `there is no report ${name}: setpointd reports lists them`;
-      return found.body === null
-        ? `the body of report ${name} is not kept any more: it cannot be sent`
-        : found.record;
+      if (found !== null && found.body !== null) return found.record;
+      const row = shownReport(desk, store, name)?.report;
+      return row === undefined
+        ? `there is no report ${name}: setpointd reports lists them`
+        : bodiless(row, (moment) => clock(instant(Date.parse(moment))));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { type Instant, instant } from "../core/units.ts";
-import type { ReportRow } from "../operator/reportView.ts";
+import { bodiless, type ReportRow } from "../operator/reportView.ts";
 import { plannedDesk, shownReport, shownReports } from "../partnerReports.ts";
 import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
@@ -51,7 +51,9 @@ export async function reportsShow(
   const config = configuration(named);
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
-  const known = await askOrRead(config.state, path, ({ store }) => ({ found: shownReport(store, name) }));
+  const known = await askOrRead(config.state, path, ({ store, remembered }) => ({
+    found: shownReport(plannedDesk(config, remembered), store, name),
+  }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
     return 1;
@@ -63,10 +65,14 @@ export async function reportsShow(
   }
   const clock = wallClock(config.site.timezone, now);
   const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
+  if (report.composedAt === null) {
+    say(bodiless(report, moment));
+    return 0;
+  }
   say(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${inWords(report, moment)}`);
   for (const flag of report.flags) say(`  ${flag}`);
   if (report.receipt !== null) say(`  receipt: ${report.receipt}`);
-  say(body === null ? "its body is not kept any more" : JSON.stringify(JSON.parse(body), null, 2));
+  say(body === null ? bodiless(report, moment) : JSON.stringify(JSON.parse(body), null, 2));
   return 0;
 }
 

@@ -55,6 +55,17 @@ export const reportsView = (desk: ReportDesk, records: readonly ReportRecord[]):
   ...records.map(reportRow),
 ];
 
+/** Why there is no body of it to show or to send, in one sentence; `moment` tells a time as people on site read it. */
+export function bodiless(
+  { name, state, due, reason, composedAt }: ReportRow,
+  moment: (iso: string) => string,
+): string {
+  if (composedAt !== null) return `the body of report ${name} is not kept any more`;
+  if (state === "planned" && due !== null)
+    return `report ${name} is planned: it is made at ${moment(due)}; there is no body yet`;
+  return `no report was made of ${name}: ${reason ?? "its reason is not known"}`;
+}
+
 /** One report that was composed. */
 export function reportRow(record: ReportRecord): ReportRow {
   const { span, composedAt, sentAt, nextTry, k: _, since: __, ...rest } = record;

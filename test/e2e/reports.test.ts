@@ -202,7 +202,24 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     const event = anEvent("EV-1", { lastsMs: 60 * SECOND, reportDescriptors: [USAGE] });
     await daemon.deliver(site.partner.put(event));
     const [planned] = await settled(daemon, "planned");
+    const early = /^report EV-1\/0\/0 is planned: it is made at .*\d\d:\d\d:\d\d; there is no body yet\n$/;
+    expect(await verb(site, "show", "EV-1/0/0")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(early),
+    });
+    expect(await verb(site, "resend", "EV-1/0/0")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(early),
+    });
     await daemon.end("SIGKILL");
+    expect(await verb(site, "show", "EV-1/0/0")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(early),
+    });
+    expect(JSON.parse((await verb(site, "show", "EV-1/0/0", "--json")).stdout)).toEqual({
+      ...planned,
+      body: null,
+    });
     expect(JSON.parse((await verb(site, "--json")).stdout)).toEqual([planned]);
     expect((await verb(site)).stdout).toMatch(/^planned {2}EV-1\/0\/0 {2}USAGE {2}.* to .*, due .*\n$/);
   });

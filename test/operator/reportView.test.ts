@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { lookAtEvents, reportDesk } from "../../src/core/reporting/desk.ts";
 import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
 import { eventId } from "../../src/core/units.ts";
-import { reportsView } from "../../src/operator/reportView.ts";
+import { bodiless, reportsView } from "../../src/operator/reportView.ts";
 import { at, live } from "../support/anEvent.ts";
 import { aReportedEvent, reportSettings } from "../support/aReport.ts";
 
@@ -55,6 +55,11 @@ test("every descriptor shows: what is to come and when, what never will and why,
       sentAt: "2026-11-21T11:00:31.000Z",
       receipt: "R-1",
     },
+  ]);
+  expect(rows.map((row) => bodiless(row, (iso) => iso.slice(11, 19)))).toEqual([
+    "report EV-7731/0/0 is planned: it is made at 13:00:30; there is no body yet",
+    "no report was made of EV-9/0: none of its targets is a vehicle of this site",
+    "the body of report EV-1/0/0 is not kept any more",
   ]);
   const [first, ...others] = rows.map((row) => Object.keys(row).toSorted());
   for (const keys of others) expect(keys).toEqual(first);
