@@ -7,6 +7,7 @@ import { siteConfiguration } from "./configuration.ts";
 import { demo } from "./demo.ts";
 import { logLevel, setting } from "./environment.ts";
 import { lastWords } from "./lastWords.ts";
+import { cannotListen } from "./listening.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode } from "./outcome.ts";
 import { reloadSignal, stopSignal } from "./stopSignal.ts";
@@ -32,7 +33,7 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   } catch (error) {
     // A listener that cannot have its address: nothing else throws here but bugs.
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    started = { ok: false, reason: `cannot listen: ${error.message}` };
+    started = { ok: false, reason: cannotListen(error, site.config) };
   }
   if (!started.ok) {
     complain(started.reason);
