@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-import { absences, LISTS_BEFORE_ASKING, soonestFirst } from "./control/absence.ts";
+import { Absences } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import { carryOver, Revised } from "./control/carryOver.ts";
 import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
@@ -66,6 +66,7 @@ export class Depot {
   readonly reach: Reach;
   readonly plugs: Plugs;
   readonly known = new KnownEvents();
+  readonly absences = new Absences();
   readonly commands = new Map<ChargerId, CommandRecord>();
   readonly holds = new Map<ChargerId, Hold>();
   readonly presence = new Map<ChargerId, Presence>();
@@ -99,11 +100,8 @@ export class Depot {
   /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
   startsAllowed = false;
   lookedAt: Instant | null = null;
-  #missing: ReadonlyMap<EventId, number> = new Map();
   readonly #rubbish = new Set<string>();
   readonly #revised = new Revised(this.seen);
-  /** Of the last complete list; null: there was none since the start. */
-  #listed: ReadonlySet<EventId> | null = null;
   readonly #setup: DepotSetup;
   readonly #wakes = new DueQueue<ChargerId>();
   readonly #wakeOf = new Map<ChargerId, Instant>();
@@ -255,32 +253,11 @@ export class Depot {
     return boundary < wake ? boundary : wake;
   }
 
-  /**
-   * After a complete list: the events that enough lists in a row have lacked to ask for them by id.
-   * Null: the list was the same as the last one.
-   */
-  listed(ids: ReadonlySet<EventId> | null, now: Instant): readonly EventId[] {
-    this.#listed = ids ?? this.#listed;
-    if (this.#listed === null) return [];
-    this.#missing = absences(this.known.values(), this.#listed, this.#missing, now);
-    const asked = [...this.#missing.keys()].filter((id) => this.isMissing(id));
-    return soonestFirst(this.known.values(), new Set(asked));
-  }
-
-  /** The partner's list holds it, or may hold it: there was no complete list yet. */
-  mayBeListed(id: EventId): boolean {
-    return this.#listed === null || this.#listed.has(id);
-  }
-
   /** It is over, and will not be asked for any more. */
   forget(id: EventId, now: Instant): void {
     this.known.delete(id);
     this.#revised.forget(id);
     this.agenda.replace(id, [], now);
-  }
-
-  isMissing(id: EventId): boolean {
-    return (this.#missing.get(id) ?? 0) >= LISTS_BEFORE_ASKING;
   }
 
   #measuredPhases(charger: ChargerId, now: Instant): number | null {

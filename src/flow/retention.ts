@@ -34,7 +34,7 @@ async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promi
   const events = forgettable(depot.known.values(), keep, {
     now,
     agesCount,
-    isNeeded: (id) => depot.mayBeListed(id) || reportedOn.has(id),
+    isNeeded: (id) => depot.absences.mayBeListed(id) || reportedOn.has(id),
     most: STEP_EVENTS,
   });
   const reports = agesCount ? ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];

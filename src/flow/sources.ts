@@ -28,7 +28,7 @@ export function partnerSources(
   const fetched$ = polling(ports, hint$, every).pipe(
     tap((fetched) => {
       if (fetched.kind !== "unchanged") return;
-      const missing = depot.listed(null, fetched.at);
+      const missing = depot.absences.listed(null, depot.known.values(), fetched.at);
       if (missing.length > 0) ports.ask(missing);
     }),
     share(),

@@ -61,7 +61,9 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
       }
     }
     changes.push(...quarantined(depot, rejected, delivery));
-    if (delivery.complete) ask.push(...depot.listed(new Set(idsIn(delivery)), delivery.at));
+    if (delivery.source === "fetch") for (const id of idsIn(delivery)) depot.absences.found(id);
+    if (delivery.complete)
+      ask.push(...depot.absences.listed(new Set(idsIn(delivery)), depot.known.values(), delivery.at));
     return { ...counts, rejected: rejected.length };
   });
   return { changes, touched, ask, taken };
@@ -110,7 +112,7 @@ function takenOrSetAside(
 function takeNotice(depot: Depot, notice: EventNotice, delivery: Delivery): TakenNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
   // One 404 is not a withdrawal: two complete lists must have lacked the event as well (DESIGN 5.2).
-  if (notice.kind === "gone" && !depot.isMissing(id)) return null;
+  if (notice.kind === "gone" && !depot.absences.isMissing(id)) return null;
   const before = depot.known.get(id);
   const source = delivery.source === "webhook" ? "webhook" : "fetch";
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
@@ -130,10 +132,11 @@ function takeNotice(depot: Depot, notice: EventNotice, delivery: Delivery): Take
   return { outcome, changes, touched, ask };
 }
 
+/** The events that are there, readable or not. */
 function* idsIn({ notices }: Delivery): Generator<EventId> {
   for (const notice of notices) {
     if (notice.kind === "event") yield notice.event.id;
-    else if (notice.id !== null) yield notice.id;
+    else if (notice.kind === "rejected" && notice.id !== null) yield notice.id;
   }
 }
 

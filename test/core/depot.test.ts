@@ -7,7 +7,7 @@ import type { Reason } from "../../src/core/reason.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
-import { aDispatch, anEvent, at, live, withdrawn } from "../support/anEvent.ts";
+import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 
 const bay = chargerId("bay-01");
@@ -250,30 +250,6 @@ test("the next look is due at the next boundary or wish, whichever is first", ()
   expect(depot.next()).toBe(at("04:30"));
 });
 
-test("F40 F41: an event is asked for when two complete lists in a row have lacked it, the same list twice included", () => {
-  const depot = aPicture();
-  depot.remember(live(anEvent(noSpread)), at("04:00"));
-  const id = eventId("EV-7731");
-  expect(depot.listed(new Set([id]), at("04:10"))).toEqual([]);
-  expect([depot.listed(new Set(), at("04:11")), depot.isMissing(id)]).toEqual([[], false]);
-  expect([depot.listed(null, at("04:12")), depot.isMissing(id)]).toEqual([[id], true]);
-  depot.remember(withdrawn(anEvent(), at("04:13")), at("04:13"));
-  expect([depot.listed(null, at("04:13")), depot.isMissing(id)]).toEqual([[], false]);
-});
-
-test("of the events that are missing, the one that starts first is asked for first", () => {
-  const depot = aPicture();
-  for (const [id, start] of [
-    ["EV-late", "09:00"],
-    ["EV-soon", "06:00"],
-    ["EV-next", "07:00"],
-  ] as const)
-    depot.remember(live(anEvent({ ...noSpread, id: eventId(id), start: at(start) })), at("04:00"));
-  depot.remember(withdrawn(anEvent(), at("04:05")), at("04:05"));
-  depot.listed(new Set(), at("04:10"));
-  expect(depot.listed(null, at("04:11"))).toEqual(["EV-soon", "EV-next", "EV-late"]);
-});
-
 test("dispatches that were found to be nowhere are said once", () => {
   const depot = aPicture();
   const dispatch = aDispatch();
@@ -325,17 +301,6 @@ test("a wake that an earlier one took the place of wakes nobody", () => {
   depot.wake(bay, at("05:30"));
   expect([...depot.woken(at("05:20"))]).toEqual([]);
   expect([...depot.woken(at("05:30"))]).toEqual([bay]);
-});
-
-test("until there was a complete list every event may be on it, and none is missing; then the list tells", () => {
-  const depot = aPicture();
-  const event = live(anEvent());
-  depot.remember(event, at("04:00"));
-  expect([depot.mayBeListed(event.id), depot.listed(null, at("04:00"))]).toEqual([true, []]);
-  depot.listed(new Set(), at("04:01"));
-  expect(depot.mayBeListed(event.id)).toBe(false);
-  depot.listed(new Set([event.id]), at("04:02"));
-  expect(depot.mayBeListed(event.id)).toBe(true);
 });
 
 test("a forgotten event leaves nothing behind", () => {

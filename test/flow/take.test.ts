@@ -119,6 +119,26 @@ test("one empty list withdraws nothing, nor do many while the event is found by 
   expect(depot.standing()).toHaveLength(3);
 });
 
+test("events that the list goes on lacking leave requests for one that is really gone (F41, L4)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "00:30", minutes: 120, amperes: 10 })
+    .pollingEvery("1s")
+    .running();
+  for (const id of ["EV-2", "EV-3", "EV-4", "EV-5", "EV-6", "EV-7"]) {
+    await depot.deliver({ id, start: "20:00" });
+    depot.partner.unlisted.add(id);
+  }
+  await depot.until("01:00");
+  expect(depot.partner.asked.filter((line) => !line.endsWith("list")).length).toBeLessThan(6 * 12);
+  depot.partner.events.delete("EV-1");
+  depot.partner.events.delete("EV-2");
+  await depot.until("01:00:05");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  await depot.until("02:15");
+  expect(depot.audit("event").at(-1)).toBe("event EV-2 was withdrawn (fetch)");
+});
+
 test("missing from two complete lists and 404 by its id is a withdrawal (F40)", async () => {
   const depot = await acting();
   await depot.until("08:30:30");
