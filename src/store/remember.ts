@@ -83,11 +83,12 @@ function reasons(database: DatabaseSync, records: readonly CommandRecord[]): Rea
 const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>
   at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
-/** As it was stored; before descriptors were counted, those of the last revision were all that is known of. */
+/** As it was stored; earlier versions counted no descriptors, and kept no anchor of what was withdrawn. */
 function eventIn(body: string): KnownEvent {
   const known: KnownEvent = JSON.parse(body);
-  const asked = known.kind === "live" ? known.revision.event.reports.length : 0;
-  return { ...known, descriptors: known.descriptors ?? asked };
+  return known.kind === "live"
+    ? { ...known, descriptors: known.descriptors ?? known.revision.event.reports.length }
+    : { ...known, descriptors: known.descriptors ?? 0, anchor: known.anchor ?? null };
 }
 
 function readBodies(

@@ -128,6 +128,16 @@ test("an event that was stored before descriptors were counted has those of its 
   expect(opened(directory).remembered.events).toEqual([known, tombstone("EV-2")]);
 });
 
+test("an event that was withdrawn before the anchor was kept has none", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const old: KnownEvent = JSON.parse(JSON.stringify({ ...tombstone("EV-1"), anchor: undefined }));
+  const known = { ...tombstone("EV-2"), anchor: NOON };
+  first.store.write([old, known].map((event) => ({ kind: "event", known: event })));
+  first.store[Symbol.dispose]();
+  expect(opened(directory).remembered.events).toEqual([tombstone("EV-1"), known]);
+});
+
 const series = (region: string, raw: string): PriceSeries => ({
   region,
   kind: "actual",

@@ -49,6 +49,7 @@ export const tombstone = (id: string): KnownEvent => ({
   kind: "withdrawn",
   id: eventId(id),
   watermark: NOON,
+  anchor: null,
   receivedAt: NOON,
   endings: [],
   descriptors: 0,

@@ -58,10 +58,12 @@ export const withdrawn = (
   event: CoordinationEvent,
   when: Instant,
   endings: readonly Ending[] = [],
+  anchor: Instant | null = null,
 ): KnownEvent => ({
   kind: "withdrawn",
   id: event.id,
   watermark: event.revision,
+  anchor,
   receivedAt: when,
   endings,
   descriptors: event.reports.length,

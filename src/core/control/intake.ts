@@ -1,7 +1,7 @@
 import type { Notice } from "../delivery.ts";
 import { type Instant, instant, minutes } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
-import type { Ending, KnownEvent, Revision } from "./known.ts";
+import { anchorOf, type Ending, type KnownEvent } from "./known.ts";
 
 /** Anything about an event except what could not be read. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -91,7 +91,8 @@ function accept(event: CoordinationEvent, known: KnownEvent | undefined, { sourc
     known: {
       kind: "live",
       id: event.id,
-      revision: { event, start: anchored(event, live?.revision, at) },
+      // "Now" means the first receipt: later revisions that still say "now" keep that moment.
+      revision: { event, start: event.start === "now" ? (anchorOf(known) ?? at) : event.start },
       source,
       receivedAt: at,
       endings: live === undefined ? stillEnding(known?.endings ?? [], at) : ended(live, at),
@@ -120,6 +121,7 @@ function withdraw(
       kind: "withdrawn",
       id: notice.id,
       watermark: Number.isFinite(highest) ? instant(highest) : at,
+      anchor: anchorOf(known),
       receivedAt: at,
       endings: known === undefined ? [] : ended(known, at),
       descriptors: known?.descriptors ?? 0,
@@ -135,12 +137,6 @@ const unchanged = (outcome: "repeat" | "stale", known: KnownEvent | undefined): 
   warning: null,
   ask: false,
 });
-
-/** "Now" means the first receipt: later revisions that still say "now" keep that moment. */
-function anchored(event: CoordinationEvent, before: Revision | undefined, at: Instant): Instant {
-  if (event.start !== "now") return event.start;
-  return before?.event.start === "now" ? before.start : at;
-}
 
 /**
  * The endings so far, and this revision's own if it may have been acting when it was replaced. While earlier ones

@@ -32,10 +32,19 @@ export type KnownEvent =
       readonly id: EventId;
       /** The highest revision seen; the receipt where none was. */
       readonly watermark: Instant;
+      /** What "now" meant of its last revision: it keeps that moment if it comes back; null: it had a start of its own. */
+      readonly anchor: Instant | null;
       readonly receivedAt: Instant;
       readonly endings: readonly Ending[];
       readonly descriptors: number;
     };
+
+/** The moment that "now" meant, stored with the first receipt; null: the last revision had a start of its own, or none came. */
+export function anchorOf(known: KnownEvent | undefined): Instant | null {
+  if (known?.kind !== "live") return known?.anchor ?? null;
+  const { event, start } = known.revision;
+  return event.start === "now" ? start : null;
+}
 
 /** A clock that is set back further than this had no idea of the time, and says nothing of when things came. */
 const FURTHEST_AHEAD = minutes(24 * 60);
@@ -54,7 +63,12 @@ export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
   }));
   return known.kind === "live"
     ? { ...known, revision: startedBy(known.revision, now), receivedAt: now, endings }
-    : { ...known, receivedAt: now, endings };
+    : {
+        ...known,
+        anchor: known.anchor === null ? null : earlier(known.anchor, now),
+        receivedAt: now,
+        endings,
+      };
 }
 
 const startedBy = (revision: Revision, now: Instant): Revision =>

@@ -10,6 +10,7 @@ const withdrawn: KnownEvent = {
   kind: "withdrawn",
   id: event.id,
   watermark: event.revision,
+  anchor: null,
   receivedAt: at("05:30"),
   endings: [{ revision: { event, start: at("05:00") }, at: at("05:30") }],
   descriptors: 0,

@@ -115,6 +115,7 @@ test("a delete of an event never heard of leaves a tombstone: what was sent befo
       kind: "withdrawn",
       id: "EV-7731",
       watermark: at("04:10"),
+      anchor: null,
       receivedAt: at("04:10"),
       endings: [],
       descriptors: 0,
@@ -163,6 +164,18 @@ test("a start of 'now' is the first receipt, and stays it in later revisions", (
   expect(first).toMatchObject({ revision: { start: at("04:10") } });
   const second = take(first, anEvent({ start: "now", revision: at("04:20") }), "04:21").known;
   expect(second).toMatchObject({ revision: { start: at("04:10") } });
+});
+
+test("a start of 'now' stays the first receipt when the event is withdrawn and comes back (F53)", () => {
+  const now = anEvent({ start: "now", revision: at("04:00") });
+  const first = take(undefined, now, "04:10").known;
+  const cut = take(take(first, deleted(), "04:20").known, deleted("04:05"), "04:21").known;
+  const back = take(cut, now, "04:30", "fetch");
+  expect(back).toMatchObject({ outcome: "new", known: { revision: { start: at("04:10") } } });
+  const again = take(take(back.known, gone, "04:40", "fetch").known, now, "04:50", "fetch").known;
+  expect(again).toMatchObject({ revision: { start: at("04:10") } });
+  const timed = take(take(cut, rev("04:30"), "04:30").known, deleted(), "04:31").known;
+  expect(timed).toMatchObject({ kind: "withdrawn", anchor: null });
 });
 
 test("a start that becomes 'now' is the receipt of that revision, and one that becomes a time is that time", () => {

@@ -27,6 +27,10 @@ test("F21: what came by a clock that was ahead came at the latest now", () => {
 test("F21: what was to start now, by a clock that was ahead, has started", () => {
   const known = live(anEvent({ start: "now" }), { receivedAt: at("05:50") });
   expect(broughtBack(known, now)).toMatchObject({ revision: { start: now } });
+  const cut = withdrawn(anEvent({ start: "now" }), at("05:50"), [], at("05:45"));
+  expect(broughtBack(cut, now)).toMatchObject({ anchor: now });
+  const earlier = withdrawn(anEvent({ start: "now" }), at("05:50"), [], at("05:00"));
+  expect(broughtBack(earlier, now)).toMatchObject({ anchor: at("05:00") });
 });
 
 test("F21: what came before is as it was, and a clock that lost the time says nothing", () => {
