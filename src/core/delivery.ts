@@ -55,19 +55,22 @@ export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId>
   return contradicted;
 }
 
-/** One body may name an event twice: the highest revision counts, and of equals the later one (DESIGN 5.2). */
+/**
+ * One body may name an event twice: the highest revision counts, and of equals the later one (DESIGN 5.2). Not across
+ * a delete: what stands before it is what it deletes, and what follows makes the event anew.
+ */
 export function lastWords(notices: readonly Notice[]): readonly Notice[] {
   const best = new Map<EventId, number>();
-  let twice = false;
+  const outdone = new Set<number>();
   notices.forEach((notice, index) => {
+    if (notice.kind === "deleted") best.delete(notice.id);
     if (notice.kind !== "event") return;
-    const rival = notices[best.get(notice.event.id) ?? -1];
-    if (rival?.kind === "event") {
-      twice = true;
-      if (notice.event.revision < rival.event.revision) return;
-    }
-    best.set(notice.event.id, index);
+    const { id, revision } = notice.event;
+    const before = best.get(id) ?? -1;
+    const rival = notices[before];
+    const isOlder = rival?.kind === "event" && revision < rival.event.revision;
+    if (rival !== undefined) outdone.add(isOlder ? index : before);
+    if (!isOlder) best.set(id, index);
   });
-  if (!twice) return notices;
-  return notices.filter((notice, index) => notice.kind !== "event" || best.get(notice.event.id) === index);
+  return outdone.size === 0 ? notices : notices.filter((_, index) => !outdone.has(index));
 }

@@ -26,10 +26,17 @@ test("F51: within one list the highest revision counts, and of equals the later 
 });
 
 test("F39: deletes and entries that could not be read stay in their places", () => {
-  const gone: Notice = { kind: "deleted", id: eventId("A"), revision: null };
+  const gone: Notice = { kind: "deleted", id: eventId("B"), revision: null };
   const bad: Notice = { kind: "rejected", id: null, path: "[1]", reason: "odd", raw: "1" };
   const [old, now] = [saying("A", 1), saying("A", 2)];
   expect(lastWords([old, bad, gone, now])).toEqual([bad, gone, now]);
+});
+
+test("F51: what a body says before and after it deletes an event is read in turn", () => {
+  const gone: Notice = { kind: "deleted", id: eventId("A"), revision: null };
+  const [first, old, now, newest] = [saying("A", 2), saying("A", 1), saying("A", 3), saying("A", 4)];
+  expect(lastWords([first, gone, now])).toEqual([first, gone, now]);
+  expect(lastWords([first, old, gone, now, newest, gone])).toEqual([first, gone, newest, gone]);
 });
 
 test("whatever a body holds, each event is named at most once afterwards", () => {

@@ -45,6 +45,19 @@ test("an event that stands twice in one list is taken as the later entry has it,
   expect(depot.audit("event").filter((words) => words.includes("stands twice"))).toHaveLength(1);
 });
 
+test("made, deleted and made again in one body is what it is in three (F51)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
+  const first = depot.has({ start: "08:00", amperes: 16 });
+  const gone = { objectType: "EVENT", operation: "DELETE", object: { ID: "EV-1" } };
+  const second = depot.has({ start: "08:00", amperes: 10, revision: 1 });
+  expect(await depot.post([first, gone, second])).toMatchObject({
+    taken: { accepted: 3, repeats: 0, rejected: 0 },
+  });
+  await depot.until("08:00:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  expect(depot.audit("event")).toHaveLength(3);
+});
+
 test("the same rubbish in every poll is recorded once (F39)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const good = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });
