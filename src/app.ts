@@ -31,7 +31,7 @@ import {
   type Millis,
   millis,
 } from "./core/units.ts";
-import { notReleased, released } from "./flow/byHand.ts";
+import { exceptThoseWhoLeft, notReleased, released } from "./flow/byHand.ts";
 import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
@@ -496,7 +496,8 @@ export async function startApp(
       // The look that this asks for shares its commit, and knows what has to wait.
       const { promise, resolve } = Promise.withResolvers<Committed>();
       freed$.next({ chargers, settle: resolve });
-      return released(depot, held, ports.isLinked, await promise);
+      const done = released(depot, held, ports.isLinked, await promise);
+      return id === null ? exceptThoseWhoLeft(depot, done) : done;
     },
   });
   if (typeof socket === "string")

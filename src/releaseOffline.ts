@@ -3,9 +3,10 @@ import { addressOf } from "./chargers/address.ts";
 import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
-import { leaseOf } from "./core/control/command.ts";
+import { type CommandRecord, leaseOf } from "./core/control/command.ts";
 import { Depot } from "./core/depot.ts";
-import { notReleased } from "./flow/byHand.ts";
+import { chargerId } from "./core/units.ts";
+import { exceptThoseWhoLeft, notReleased } from "./flow/byHand.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
 import { pickUp } from "./flow/startOver.ts";
@@ -37,61 +38,20 @@ export async function releaseOffline(
     unsure: opened.unsure,
   });
   pickUp(depot, opened.remembered, now());
-  const held = limited(depot).filter(({ command }) => charger === null || command.charger === charger);
+  const asked = charger === null ? [...depot.chargers.keys()] : [chargerId(charger)];
+  const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
   if (config.control.mode === "observe") return notReleased(held);
-  if (held.length === 0 && opened.unsure)
-    return {
-      ok: true,
-      words:
-        "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
-    };
-  if (held.length === 0) return { ok: true, words: "nothing was limited" };
-  const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
-  const brokers = new Map<string, FleetBroker>();
-  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
-    if (!needed.has(name)) continue;
-    if (broker.reach.kind === "embedded") {
-      return {
-        ok: false,
-        words: "the broker is inside setpointd, which is not running: start it, then release",
-      };
-    }
-    brokers.set(name, { prefix: broker.prefix, address: addressOf(broker, null) });
-  }
+  const reached = held.length === 0 ? null : await reach(depot, held, config, { profiles, now, random, log });
+  if (typeof reached === "string") return { ok: false, words: reached };
+  await using fleet = reached;
 
-  const missing = new Set(needed);
-  const up = Promise.withResolvers<void>();
-  await using fleet = new Fleet({
-    site: config.site.id,
-    chargers: config.chargers,
-    profiles,
-    brokers,
-    now,
-    random,
-    log,
-    onMessage: () => {},
-    onDiscard: () => {},
-    onBroker: (name, there) => {
-      if (there) missing.delete(name);
-      if (missing.size === 0) up.resolve();
-    },
-  });
-  const timer = setTimeout(() => up.reject(new Error()), BROKER_PATIENCE_MS);
-  try {
-    await up.promise;
-  } catch {
-    return { ok: false, words: "the broker cannot be reached; nothing was released" };
-  } finally {
-    clearTimeout(timer);
-  }
-
-  store.write(
-    free(
-      depot,
-      held.map(({ command }) => command.charger),
-      now(),
-    ),
-  );
+  // Who is told nothing yet is freed as well: from the events that hold now, when setpointd starts.
+  const changes = free(depot, asked, now());
+  store.write(changes);
+  const freed = new Set([
+    ...held.map(({ command }) => command.charger),
+    ...changes.flatMap((change) => (change.kind === "hold" ? [change.hold.charger] : [])),
+  ]);
   for (const { command } of held) {
     const known = depot.chargers.get(command.charger);
     if (known === undefined || depot.commands.get(command.charger)?.command !== command) continue;
@@ -111,13 +71,66 @@ export async function releaseOffline(
   const failures: string[] = [];
   for (const { command } of held) {
     const record = depot.commands.get(command.charger);
-    if (record === undefined) continue;
+    if (fleet === null || record === undefined) continue;
     const from = now();
     const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
     store.write(outcome(depot, record.command, sent, { from, until: now() }, random()));
-    if (!sent.ok) failures.push(`${command.charger}: ${sent.reason}`);
+    if (sent.ok) continue;
+    failures.push(`${command.charger}: ${sent.reason}`);
+    freed.delete(command.charger);
   }
   await store.durable();
-  if (failures.length > 0) return { ok: false, words: `not released: ${failures.join("; ")}` };
-  return { ok: true, words: `freed ${held.map(({ command }) => command.charger).join(", ")}` };
+  const words = freed.size === 0 ? [] : [`freed ${[...freed].join(", ")}`];
+  if (failures.length > 0)
+    return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
+  if (words.length === 0 && opened.unsure)
+    words.push(
+      "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
+    );
+  const done = { ok: true, words: words[0] ?? "nothing was limited" };
+  return charger === null ? exceptThoseWhoLeft(depot, done) : done;
+}
+
+/** The brokers of these chargers, all there; a text: why not. */
+async function reach(
+  depot: Depot,
+  held: readonly CommandRecord[],
+  config: Config,
+  ports: Pick<Surroundings, "now" | "random" | "log"> & { readonly profiles: ReadonlyMap<string, Profile> },
+): Promise<Fleet | string> {
+  const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
+  const brokers = new Map<string, FleetBroker>();
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    if (!needed.has(name)) continue;
+    if (broker.reach.kind === "embedded")
+      return "the broker is inside setpointd, which is not running: start it, then release";
+    brokers.set(name, { prefix: broker.prefix, address: addressOf(broker, null) });
+  }
+  const missing = new Set(needed);
+  const up = Promise.withResolvers<void>();
+  await using stack = new AsyncDisposableStack();
+  const fleet = stack.use(
+    new Fleet({
+      site: config.site.id,
+      chargers: config.chargers,
+      brokers,
+      ...ports,
+      onMessage: () => {},
+      onDiscard: () => {},
+      onBroker: (name, there) => {
+        if (there) missing.delete(name);
+        if (missing.size === 0) up.resolve();
+      },
+    }),
+  );
+  const timer = setTimeout(() => up.reject(new Error()), BROKER_PATIENCE_MS);
+  try {
+    await up.promise;
+  } catch {
+    return "the broker cannot be reached; nothing was released";
+  } finally {
+    clearTimeout(timer);
+  }
+  stack.move();
+  return fleet;
 }

@@ -3,6 +3,7 @@ import { heldInWords } from "../core/control/pace.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Committed } from "../core/ledger.ts";
 import type { ChargerId } from "../core/units.ts";
+import { limited } from "./stop.ts";
 
 /** What came of a release by hand, for who asked for it. */
 export interface Released {
@@ -32,6 +33,17 @@ export function released(
     return wait === null ? charger : `${charger} (${wait})`;
   });
   return { ok: true, words: `freed ${named.join(", ")}` };
+}
+
+/** Who is limited and not in the configuration any more cannot be told: whoever frees all of them has to hear of it. */
+export function exceptThoseWhoLeft(depot: Depot, released: Released): Released {
+  const left = limited(depot).filter(({ command }) => !depot.chargers.has(command.charger));
+  if (!released.ok || left.length === 0) return released;
+  const named = left.map(({ command }) => command.charger).join(", ");
+  return {
+    ok: false,
+    words: `${released.words}, except what is not in this configuration: ${named} (put it back, release it, then take it out)`,
+  };
 }
 
 function waitOf(depot: Depot, id: ChargerId, isLinked: (charger: ChargerId) => boolean): string | null {

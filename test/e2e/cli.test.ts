@@ -338,3 +338,37 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
     expect(unreachable.stderr).toContain("the broker cannot be reached");
   });
 });
+
+describe.skipIf(!mosquittoAvailable)("release by hand without a daemon", () => {
+  test("it frees who was told nothing yet, and says who cannot be told", async () => {
+    await using site = await aSite();
+    const having = (chargers: readonly number[], vehicles: readonly number[]): void =>
+      site.configure({
+        chargers: chargers.map((number) => ({ id: `bay-0${number}`, current: { max: 32 } })),
+        vehicles: vehicles.map((number) => ({ id: `veh-${number}`, charger: `bay-0${number}` })),
+      });
+    having([1, 2, 3], [2, 3]);
+    site.partner.put(anEvent("EV-1", { lastsMs: 120 * SECOND, vehicles: ["veh-1", "veh-2", "veh-3"] }));
+    {
+      await using daemon = await site.run();
+      await site.floor.nth("bay-02", 1);
+      await site.floor.nth("bay-03", 1);
+      await daemon.end("SIGKILL");
+    }
+    having([1, 3, 4], [1, 3, 4]);
+    expect(await verb(site, "release", "bay-01")).toEqual({ code: 0, stdout: "freed bay-01\n", stderr: "" });
+    const all = await verb(site, "release", "--all");
+    expect([all.code, all.stdout]).toEqual([1, ""]);
+    expect(all.stderr).toContain("freed bay-03, except what is not in this configuration: bay-02");
+    expect(site.floor.told("bay-02")).toEqual(["16 A EV-1"]);
+    expect(site.floor.told("bay-03")).toEqual(["16 A EV-1", "release EV-1"]);
+
+    site.partner.put(anEvent("EV-4", { lastsMs: 120 * SECOND, vehicles: ["veh-4"] }));
+    await using daemon = await site.run();
+    await site.floor.nth("bay-04", 1);
+    expect((await verb(site, "release", "--all")).stderr).toContain(
+      "freed bay-04, except what is not in this configuration: bay-02",
+    );
+    expect([site.floor.told("bay-01"), daemon.errors]).toEqual([[], ""]);
+  });
+});

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { chargerId } from "../../src/core/units.ts";
-import { notReleased, released } from "../../src/flow/byHand.ts";
+import { exceptThoseWhoLeft, notReleased, released } from "../../src/flow/byHand.ts";
 import { at } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord } from "../store/words.ts";
@@ -39,4 +39,20 @@ test("while observing nobody is freed, and who stands limited is named", () => {
     ok: false,
     words: `${words}; still as told before: bay-01, bay-02`,
   });
+});
+
+test("who is limited but left the configuration makes a release of all of them fail, and is named", () => {
+  const depot = aPicture();
+  const done = { ok: true, words: "freed bay-01" };
+  depot.commands.set(first, commandRecord(first, 1));
+  expect(exceptThoseWhoLeft(depot, done)).toBe(done);
+  const gone = chargerId("bay-99");
+  depot.commands.set(gone, commandRecord(gone, 3));
+  expect(exceptThoseWhoLeft(depot, done)).toEqual({
+    ok: false,
+    words:
+      "freed bay-01, except what is not in this configuration: bay-99 (put it back, release it, then take it out)",
+  });
+  const failed = { ok: false, words: "nothing was released: the disk is full" };
+  expect(exceptThoseWhoLeft(depot, failed)).toBe(failed);
 });
