@@ -52,6 +52,8 @@ interface Shelf {
   clock: OwnClock;
   /** What may have been kept, or is by a clock that is behind: the next words tell. */
   unsure: readonly Taken[];
+  /** Who was there by its last words, late ones included; undefined: it has said nothing yet. */
+  who: VehicleId | null | undefined;
   /** When it last told of something. */
   readonly seen: Map<Reading["kind"], Seen>;
   /** What it last told of something, where that was not kept. */
@@ -66,6 +68,7 @@ const freshShelf = (): Shelf => ({
   flowedAt: instant(0),
   clock: UNHEARD,
   unsure: [],
+  who: undefined,
   seen: new Map(),
   passedOver: new Map(),
   allowance: new Allowance(),
@@ -183,6 +186,13 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     return [...keep(shelf, chosen, now, at), ...keep(shelf, still(charger, shelf, now), now)];
   };
 
+  /** Of what comes late only its own words, or those before it, tell who was there: somebody else may be there by now. */
+  const asOfThen = (charger: ChargerId, shelf: Shelf, late: Taken): Taken => {
+    const told = depot.plugs.told(charger, late.telemetry);
+    if (told !== undefined) shelf.who = told;
+    return shelf.who === undefined ? late : { ...late, vehicle: shelf.who };
+  };
+
   const heardTelemetry = (
     charger: ChargerId,
     { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
@@ -195,12 +205,20 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     const taken = { telemetry, now, vehicle: vehicleAt(charger), command };
     const stamped = { at: telemetry.at, receivedAt: now };
     if (snapshot === true)
-      return waitingSince(stamped) === null ? [] : readingsIn(charger, shelf, taken, NOT_BEHIND);
+      return waitingSince(stamped) === null
+        ? []
+        : readingsIn(charger, shelf, asOfThen(charger, shelf, taken), NOT_BEHIND);
     const { age, clock } = heardOf(shelf.clock, stamped);
     shelf.clock = clock;
     const all = [...shelf.unsure, taken];
     shelf.unsure = age === "unsure" ? all.slice(-MOST_UNSURE) : [];
-    return age === "unsure" ? [] : all.flatMap((one) => readingsIn(charger, shelf, one, clock.behind));
+    if (age === "unsure") return [];
+    return all.flatMap((one) => {
+      const isLive = age === "live" && one === taken;
+      if (isLive) shelf.who = taken.vehicle;
+      const was = isLive ? taken : asOfThen(charger, shelf, one);
+      return readingsIn(charger, shelf, was, clock.behind);
+    });
   };
 
   return {

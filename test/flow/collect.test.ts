@@ -16,7 +16,7 @@ import {
   vehicleId,
 } from "../../src/core/units.ts";
 import { collector } from "../../src/flow/collect.ts";
-import { aCharger } from "../support/aCharger.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
 
@@ -161,6 +161,53 @@ test("what a charger kept while it was cut off is from when it says", () => {
     );
   const kept = [said(0, 0, 1000), said(600, 580, 1020), said(600, 560, 1040), said(610, 0, 1600)];
   expect(kept.flat()).toEqual(["0 energy 1000", "20 energy 1020", "40 energy 1040", "610 energy 1600"]);
+});
+
+test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | null])[]]>([
+  [
+    "its own words tell it",
+    [
+      [{ vehicle: "veh-214" }, "veh-214"],
+      [{}, "veh-214"],
+      [{ vehicle: null }, null],
+      [{ vehicle: "somebody's" }, null],
+      [{ vehicle: "veh-9" }, "veh-9"],
+      [{}, "veh-9"],
+    ],
+  ],
+  [
+    "those before the buffer tell it",
+    [
+      [{}, "veh-214"],
+      [{}, "veh-214"],
+      [{}, "veh-214"],
+    ],
+  ],
+])(
+  "what a charger kept is of whoever was there then, not of who is there when it comes: %s",
+  (_by, words) => {
+    const vehicles = ["veh-214", "veh-9"].map((id) => aVehicle({ id, charger: null }));
+    const depot = aPicture({ vehicles });
+    const collect = collector(depot, { edges: () => [], maxGap: minutes(5), isLinked: () => true });
+    const heard = (at: number, seconds: number, more: Partial<Telemetry>) => {
+      const telemetry = { at: second(at), energyWh: 1000 + at, ...more };
+      return collect.heard({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
+    };
+    depot.plugs.note(bay, { at: noon, vehicle: "veh-214" }, noon);
+    heard(0, 0, {});
+    // All that comes in one turn is taken in before any of it is kept.
+    depot.plugs.note(bay, { at: second(900), vehicle: "veh-9" }, second(900));
+    const kept = words.flatMap(([more], n) => heard(100 * (n + 1), 900, more));
+    expect(kept.map(({ vehicle }) => vehicle)).toEqual(words.map(([, vehicle]) => vehicle));
+  },
+);
+
+test("what waited at the broker is of the vehicle that it names, and of no other", () => {
+  const depot = aPicture();
+  const collect = collector(depot, { edges: () => [], maxGap: minutes(5), isLinked: () => true });
+  const telemetry = { at: second(0), powerW: 0, vehicle: "somebody's" };
+  const [kept] = collect.heard({ kind: "telemetry", charger: bay, telemetry, snapshot: true }, second(900));
+  expect(kept).toMatchObject({ kind: "power", vehicle: null });
 });
 
 test("a charger that flips its state all the time fills neither disk nor memory (F95)", () => {

@@ -141,10 +141,16 @@ export class Plugs {
       if (this.#seat.get(claim.vehicle) !== claim) return NOBODY;
       return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
     }
-    const [bound, second] = this.#fixed.get(charger) ?? [];
-    // Two vehicles fixed to one charger: only their identities can tell which of them it is.
-    if (bound === undefined || second !== undefined || this.#seat.has(bound)) return NOBODY;
-    return { kind: "vehicle", vehicle: bound, source: "fixed" };
+    const bound = this.#boundTo(charger);
+    return bound === null ? NOBODY : { kind: "vehicle", vehicle: bound, source: "fixed" };
+  }
+
+  /** Who was on a charger by this message alone; null: nobody, or not one of ours. Undefined: it does not say. */
+  told(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
+    const word = this.#wordOf(telemetry);
+    if (word === undefined) return undefined;
+    if (word === "nobody") return this.#boundTo(charger);
+    return word.kind === "known" ? word.vehicle : null;
   }
 
   /** The charger that a vehicle is on; null: nowhere. */
@@ -155,6 +161,13 @@ export class Plugs {
     if (home === null) return null;
     const occupant = this.at(home);
     return occupant.kind === "vehicle" && occupant.vehicle === vehicle ? home : null;
+  }
+
+  /** Whose place it is, unless that vehicle is said to be elsewhere. */
+  #boundTo(charger: ChargerId): VehicleId | null {
+    const [bound, second] = this.#fixed.get(charger) ?? [];
+    // Two vehicles fixed to one charger: only their identities can tell which of them it is.
+    return bound === undefined || second !== undefined || this.#seat.has(bound) ? null : bound;
   }
 
   #wordOf(telemetry: Telemetry): Word {
