@@ -175,15 +175,21 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     shelf: Shelf,
     { telemetry, now, vehicle, command }: Taken,
     behind: Millis,
+    isLive = false,
   ) => {
     const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
     if (flows(shelf.said)) shelf.flowedAt = now;
-    for (const reading of readings)
-      if (reading.kind !== "setpoint" && reading.quality !== "implausible")
-        shelf.said.set(reading.kind, reading);
+    for (const reading of readings) {
+      if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
+      // What comes late tells how things were: it stands only where nothing newer does.
+      const last = shelf.said.get(reading.kind);
+      if (isLive || last === undefined || reading.at >= last.at) shelf.said.set(reading.kind, reading);
+    }
     const at = readings[0]?.at ?? now;
     const chosen = choose(shelf, readings, at, vehicle);
-    return [...keep(shelf, chosen, now, at), ...keep(shelf, still(charger, shelf, now), now)];
+    const kept = keep(shelf, chosen, now, at);
+    // More that came late may follow: until then nobody knows what of it still holds.
+    return isLive ? [...kept, ...keep(shelf, still(charger, shelf, now), now)] : kept;
   };
 
   /** Of what comes late only its own words, or those before it, tell who was there: somebody else may be there by now. */
@@ -217,7 +223,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
       const isLive = age === "live" && one === taken;
       if (isLive) shelf.who = taken.vehicle;
       const was = isLive ? taken : asOfThen(charger, shelf, one);
-      return readingsIn(charger, shelf, was, clock.behind);
+      return readingsIn(charger, shelf, was, clock.behind, isLive);
     });
   };
 

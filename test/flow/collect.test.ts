@@ -307,6 +307,19 @@ test("what is upheld keeps the pace of the charger's own clock, so that its next
   expect(upheld(120)).toEqual(["100 power 6000"]);
 });
 
+test("what a charger had kept stands only where nothing newer does, and while it comes nothing is upheld", () => {
+  const { hears, isOnline, upheld } = aCollector();
+  isOnline(true, 0);
+  hears(600, { powerW: 0 });
+  const late = [100, 200, 300, 400].map((at, n) =>
+    hears(600 + 30 * n, { at: second(at), powerW: 6000, soc: 50 + n }),
+  );
+  expect(late.slice(1).flat()).toEqual(
+    [100, 200, 300, 400].flatMap((at, n) => [`${at} power 6000`, `${at} soc ${50 + n}`]),
+  );
+  expect(upheld(800)).toEqual(["800 power 0", "800 soc 53"]);
+});
+
 test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>([
   ["is offline", ({ isOnline }) => isOnline(false, 50)],
   ["went and came back", ({ isOnline }) => [false, true].forEach((online) => isOnline(online, 50))],

@@ -1,4 +1,13 @@
-import { after, between, type Instant, type Millis, millis, seconds, type VehicleId } from "../units.ts";
+import {
+  after,
+  between,
+  type Instant,
+  instant,
+  type Millis,
+  minutes,
+  seconds,
+  type VehicleId,
+} from "../units.ts";
 import type { Measured, Reading, Stated } from "./reading.ts";
 import type { Kept } from "./thinning.ts";
 
@@ -9,6 +18,8 @@ export type LastWords = ReadonlyMap<Reading["kind"], Measured | Stated>;
 const FLOWING = 100;
 /** The register may be told a little before the power that ended. */
 const TOGETHER = seconds(10);
+/** What comes later than this by its own time was kept, and is no matter of a clock. */
+const LATE = minutes(1);
 
 interface Standing {
   readonly said: LastWords;
@@ -41,12 +52,14 @@ export function upheld(
     .map((word) => again(word, now));
 }
 
-/** By its own clock, which may be a little behind: what it says next must not seem older. */
-const again = (word: Measured | Stated, now: Instant): Reading => ({
-  ...word,
-  at: after(now, millis(word.at - word.receivedAt)),
-  receivedAt: now,
-});
+/**
+ * By its own clock, which may be a little behind: what it says next must not seem older. What it had kept, and stands
+ * since, holds now all the same.
+ */
+function again(word: Measured | Stated, now: Instant): Reading {
+  const lag = between(word.at, word.receivedAt);
+  return { ...word, at: lag > LATE ? now : instant(now - lag), receivedAt: now };
+}
 
 /** Whether energy flows, as far as is known; where nothing is, it may. */
 export function flows(said: LastWords): boolean {

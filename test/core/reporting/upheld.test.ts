@@ -44,6 +44,11 @@ test("what came late by the charger's clock is said again as late", () => {
   expect(again([late])).toEqual(["95 soc 50"]);
 });
 
+test("what it had kept for minutes, and stands since, is not said again as if it were as old", () => {
+  const kept = measured("soc", 50, instant(START - 60_001), { receivedAt: START });
+  expect(again([kept])).toEqual(["100 soc 50"]);
+});
+
 test.each<readonly [string, readonly (Measured | Stated)[], boolean]>([
   ["while nothing flows", [measured("power", 99, START)], true],
   ["not while it charges", [measured("power", 100, START)], false],
