@@ -4,18 +4,10 @@ import { Allowance } from "../core/reporting/allowance.ts";
 import { firstWhere } from "../core/reporting/bisect.ts";
 import { type Measured, type Reading, readingsOf, type Stated, toldBy } from "../core/reporting/reading.ts";
 import { thin } from "../core/reporting/thinning.ts";
-import { flows, upheld } from "../core/reporting/upheld.ts";
+import { flows, isLongAgo, TOGETHER, upheld } from "../core/reporting/upheld.ts";
 import { heardOf, type OwnClock, UNHEARD, waitingSince } from "../core/site/ownClock.ts";
 import type { ChargerMessage, Telemetry } from "../core/site/telemetry.ts";
-import {
-  between,
-  type ChargerId,
-  type Instant,
-  instant,
-  type Millis,
-  millis,
-  type VehicleId,
-} from "../core/units.ts";
+import { type ChargerId, type Instant, type Millis, millis, type VehicleId } from "../core/units.ts";
 import { listens } from "./look.ts";
 
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
@@ -30,6 +22,7 @@ interface Taken {
 }
 
 const NOT_BEHIND = millis(0);
+const LONG_AGO = millis(-Infinity);
 /** A clock is known after two seconds: who says more in that time says it again. */
 const MOST_UNSURE = 20;
 
@@ -46,9 +39,12 @@ interface Shelf {
   readonly newest: Map<Reading["kind"], Reading>;
   /** What it said last, for as long as that stands. */
   readonly said: Map<Reading["kind"], Measured | Stated>;
-  heardAt: Instant | null;
+  /** By the clock that never jumps, as the two that follow. */
+  heardAt: Millis | null;
   /** When it was heard last while energy flowed. */
-  flowedAt: Instant;
+  flowedAt: Millis;
+  /** When it told its register last. */
+  meteredAt: Millis;
   clock: OwnClock;
   /** What may have been kept, or is by a clock that is behind: the next words tell. */
   unsure: readonly Taken[];
@@ -65,7 +61,8 @@ const freshShelf = (): Shelf => ({
   newest: new Map(),
   said: new Map(),
   heardAt: null,
-  flowedAt: instant(0),
+  flowedAt: LONG_AGO,
+  meteredAt: LONG_AGO,
   clock: UNHEARD,
   unsure: [],
   who: undefined,
@@ -82,13 +79,15 @@ export interface Collecting {
   readonly maxGap: Millis;
   /** Whether the broker of a charger is there. */
   readonly isLinked: (charger: ChargerId) => boolean;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => Millis;
 }
 
 /**
  * Turns what chargers say, and what they are told, into the readings worth keeping. On both sides of an edge the
  * message next to it is kept whole: a register is booked to one side of it or the other.
  */
-export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting) {
+export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: Collecting) {
   const shelves = new Map<ChargerId, Shelf>();
   /** One may come late, or be lost with a commit: three in the longest gap. */
   const every = millis(maxGap / 3);
@@ -150,13 +149,16 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
   };
 
   /** It is there: what it said last still holds, unless it was silent for so long that nobody can say. */
-  const heardNow = (shelf: Shelf, now: Instant): void => {
-    if (shelf.heardAt !== null && between(shelf.heardAt, now) > maxGap) shelf.said.clear();
-    shelf.heardAt = now;
+  const heardNow = (shelf: Shelf): void => {
+    const tick = monotonic();
+    if (shelf.heardAt !== null && tick - shelf.heardAt > maxGap) shelf.said.clear();
+    shelf.heardAt = tick;
   };
 
-  const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] =>
-    upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger) }, now, every);
+  const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] => {
+    const hasFlowed = shelf.meteredAt + TOGETHER < shelf.flowedAt;
+    return upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
+  };
 
   /** Whether a charger stands under this still, as far as we know. A release is over with that it was said. */
   const stands = (record: CommandRecord, now: Instant): boolean => {
@@ -178,12 +180,14 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     isLive = false,
   ) => {
     const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
-    if (flows(shelf.said)) shelf.flowedAt = now;
+    if (flows(shelf.said)) shelf.flowedAt = monotonic();
     for (const reading of readings) {
       if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
       // What comes late tells how things were: it stands only where nothing newer does.
       const last = shelf.said.get(reading.kind);
-      if (isLive || last === undefined || reading.at >= last.at) shelf.said.set(reading.kind, reading);
+      if (!isLive && last !== undefined && reading.at < last.at) continue;
+      shelf.said.set(reading.kind, reading);
+      if (reading.kind === "energy") shelf.meteredAt = monotonic();
     }
     const at = readings[0]?.at ?? now;
     const chosen = choose(shelf, readings, at, vehicle);
@@ -205,7 +209,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
     now: Instant,
   ): readonly Reading[] => {
     const shelf = shelfOf(charger);
-    heardNow(shelf, now);
+    heardNow(shelf);
     const record = depot.commands.get(charger);
     const command = record !== undefined && isOut(record) ? record.command : null;
     const taken = { telemetry, now, vehicle: vehicleAt(charger), command };
@@ -237,10 +241,10 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
         case "telemetry":
           return heardTelemetry(charger, message, now);
         case "ack":
-          heardNow(shelf, now);
+          heardNow(shelf);
           return keep(shelf, still(charger, shelf, now), now);
         case "online":
-          if (message.online) heardNow(shelf, now);
+          if (message.online) heardNow(shelf);
           else shelf.said.clear();
           return [];
         case "forgot":
@@ -268,7 +272,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked }: Collecting)
         if (!stands(record, now)) continue;
         const shelf = shelfOf(charger);
         const last = shelf.newest.get("setpoint");
-        if (last !== undefined && between(last.receivedAt, now) < every) continue;
+        if (last !== undefined && !isLongAgo(last.receivedAt, now, every)) continue;
         readings.push(keep(shelf, [toldBy(record.command, now)], now));
       }
       for (const [charger, shelf] of shelves) {

@@ -42,7 +42,8 @@ export function reporting(
 ): Observable<unknown> {
   const stages = reportStages(desk, depot, rules, ports);
   const { maxGap } = rules.settings;
-  const collect = collector(depot, { edges: stages.edges, maxGap, isLinked: ports.isLinked });
+  const { isLinked, monotonic } = ports;
+  const collect = collector(depot, { edges: stages.edges, maxGap, isLinked, monotonic });
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 

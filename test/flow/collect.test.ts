@@ -30,33 +30,46 @@ const inWords = (readings: readonly Reading[]): readonly string[] =>
 function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof aCharger>[0] = {}) {
   const depot = aPicture({ chargers: [aCharger(charger)] });
   const isLinked = { value: true };
+  /** `ahead`: by so many seconds the wall clock is ahead. */
+  const clock = { tick: millis(0), ahead: 0 };
   const collect = collector(depot, {
     edges: () => edges,
     maxGap: minutes(5),
     isLinked: () => isLinked.value,
+    monotonic: () => clock.tick,
   });
-  const hears = (seconds: number, telemetry: Partial<Telemetry>, charger = bay): readonly string[] =>
-    inWords(
-      collect.heard(
-        { kind: "telemetry", charger, telemetry: { at: second(seconds), ...telemetry } },
-        second(seconds),
-      ),
-    );
-  /** By its word, or its last will. */
-  const isOnline = (online: boolean, seconds: number): void => {
-    depot.presence.set(bay, { ...depot.presenceOf(bay), online });
-    collect.heard({ kind: "online", charger: bay, online, snapshot: true }, second(seconds));
+  /** The wall clock when so much has passed. */
+  const passed = (count: number): Instant => {
+    clock.tick = seconds(count);
+    return second(count + clock.ahead);
   };
-  const upheld = (seconds: number): readonly string[] => inWords(collect.upheld(second(seconds)));
-  const answers = (seconds: number): readonly string[] =>
+  const hears = (count: number, telemetry: Partial<Telemetry>, charger = bay): readonly string[] => {
+    const now = passed(count);
+    return inWords(collect.heard({ kind: "telemetry", charger, telemetry: { at: now, ...telemetry } }, now));
+  };
+  /** By its word, or its last will. */
+  const isOnline = (online: boolean, count: number): void => {
+    depot.presence.set(bay, { ...depot.presenceOf(bay), online });
+    collect.heard({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
+  };
+  const upheld = (count: number): readonly string[] => inWords(collect.upheld(passed(count)));
+  const answers = (count: number): readonly string[] =>
     inWords(
       collect.heard(
         { kind: "ack", charger: bay, id: "7-1", accepted: true, value: null, reason: null },
-        second(seconds),
+        passed(count),
       ),
     );
-  return { depot, collect, hears, isLinked, isOnline, upheld, answers };
+  return { depot, collect, clock, hears, isLinked, isOnline, upheld, answers };
 }
+
+/** Nobody is upheld, and no report is near. */
+const QUIET = {
+  edges: () => [],
+  maxGap: minutes(5),
+  isLinked: () => true,
+  monotonic: () => millis(0),
+};
 
 const A_LOAN = { wish: "null", isRecalled: false, takenFor: null, isTelling: false, isOver: false };
 
@@ -188,7 +201,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
   (_by, words) => {
     const vehicles = ["veh-214", "veh-9"].map((id) => aVehicle({ id, charger: null }));
     const depot = aPicture({ vehicles });
-    const collect = collector(depot, { edges: () => [], maxGap: minutes(5), isLinked: () => true });
+    const collect = collector(depot, QUIET);
     const heard = (at: number, seconds: number, more: Partial<Telemetry>) => {
       const telemetry = { at: second(at), energyWh: 1000 + at, ...more };
       return collect.heard({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
@@ -204,7 +217,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
 
 test("what waited at the broker is of the vehicle that it names, and of no other", () => {
   const depot = aPicture();
-  const collect = collector(depot, { edges: () => [], maxGap: minutes(5), isLinked: () => true });
+  const collect = collector(depot, QUIET);
   const telemetry = { at: second(0), powerW: 0, vehicle: "somebody's" };
   const [kept] = collect.heard({ kind: "telemetry", charger: bay, telemetry, snapshot: true }, second(900));
   expect(kept).toMatchObject({ kind: "power", vehicle: null });
@@ -319,6 +332,40 @@ test("what a charger had kept stands only where nothing newer does, and while it
   );
   expect(upheld(800)).toEqual(["800 power 0", "800 soc 53"]);
 });
+
+/** What is upheld where the power ended so long after the register was told. */
+function stoppedAfter(pause: number): readonly string[] {
+  const { hears, isOnline, upheld } = aCollector();
+  isOnline(true, 0);
+  hears(0, { powerW: 6000 });
+  hears(20, { energyWh: 1000 });
+  hears(20 + pause, { powerW: 0 });
+  return upheld(200);
+}
+
+test("a register holds where the power that ended was told a little after it", () => {
+  expect(stoppedAfter(10)).toEqual(["200 power 0", "200 energy 1000"]);
+  expect(stoppedAfter(11)).toEqual(["200 power 0"]);
+});
+
+test.each([3600, -3600])(
+  "that the clock is set, by %d s, puts nothing in doubt that a charger said, nor what it was told",
+  (by) => {
+    const { clock, collect, depot, hears, isOnline, upheld } = aCollector([], { refresh: null });
+    depot.commands.set(bay, record());
+    isOnline(true, 0);
+    hears(0, { powerW: 6000 });
+    collect.told(record().command, noon);
+    hears(50, { powerW: 0, energyWh: 1000 });
+    clock.ahead = by;
+    hears(100, { soc: 50 });
+    expect(upheld(210)).toEqual(
+      ['setpoint {"kind":"current","amperes":16}', "power 0", "energy 1000", "soc 50"].map(
+        (words) => `${by + 210} ${words}`,
+      ),
+    );
+  },
+);
 
 test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>([
   ["is offline", ({ isOnline }) => isOnline(false, 50)],

@@ -1,13 +1,4 @@
-import {
-  after,
-  between,
-  type Instant,
-  instant,
-  type Millis,
-  minutes,
-  seconds,
-  type VehicleId,
-} from "../units.ts";
+import { between, type Instant, instant, type Millis, minutes, seconds, type VehicleId } from "../units.ts";
 import type { Measured, Reading, Stated } from "./reading.ts";
 import type { Kept } from "./thinning.ts";
 
@@ -17,7 +8,7 @@ export type LastWords = ReadonlyMap<Reading["kind"], Measured | Stated>;
 /** Below this nothing flows that a register would count: standby electronics draw less, W. */
 const FLOWING = 100;
 /** The register may be told a little before the power that ended. */
-const TOGETHER = seconds(10);
+export const TOGETHER = seconds(10);
 /** What comes later than this by its own time was kept, and is no matter of a clock. */
 const LATE = minutes(1);
 
@@ -27,8 +18,8 @@ interface Standing {
   readonly kept: Kept;
   /** Who is there now. */
   readonly vehicle: VehicleId | null;
-  /** When it was heard last while something flowed. */
-  readonly flowedAt: Instant;
+  /** Something flowed since the register was told. */
+  readonly hasFlowed: boolean;
 }
 
 /**
@@ -37,20 +28,24 @@ interface Standing {
  * since: where something did, one that was not told has not stood still.
  */
 export function upheld(
-  { said, kept, vehicle, flowedAt }: Standing,
+  { said, kept, vehicle, hasFlowed }: Standing,
   now: Instant,
   every: Millis,
 ): readonly Reading[] {
   const isMoving = flows(said);
   return [...said.values()]
-    .filter(({ kind, receivedAt, vehicle: seen }) => {
+    .filter(({ kind, vehicle: seen }) => {
       const last = kept.get(kind);
-      const isDue = last === undefined || between(last.receivedAt, now) >= every;
-      const hasMoved = kind === "energy" && (isMoving || after(receivedAt, TOGETHER) < flowedAt);
+      const isDue = last === undefined || isLongAgo(last.receivedAt, now, every);
+      const hasMoved = kind === "energy" && (isMoving || hasFlowed);
       return isDue && seen === vehicle && !hasMoved;
     })
     .map((word) => again(word, now));
 }
+
+/** By `every` or more. What was in the future was so before the clock was set back, nobody knows when. */
+export const isLongAgo = (at: Instant, now: Instant, every: Millis): boolean =>
+  at > now || between(at, now) >= every;
 
 /**
  * By its own clock, which may be a little behind: what it says next must not seem older. What it had kept, and stands
