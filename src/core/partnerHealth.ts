@@ -1,4 +1,4 @@
-import { type Instant, iso, type Millis } from "./units.ts";
+import { earlier, type Instant, iso, type Millis } from "./units.ts";
 
 /** How the partner's service is doing, as far as our requests tell. */
 export interface PartnerHealth {
@@ -74,14 +74,16 @@ export function attempted(
   if (isNews) {
     say.push({ level: "warn", words: `the partner cannot be asked: ${reason}; the stored plan goes on` });
   }
-  const stale = now - before.answeredAt > limits.staleAfter;
+  // Later than now it was by a clock that has been set back: the silence counts from then.
+  const answeredAt = earlier(before.answeredAt, now);
+  const stale = now - answeredAt > limits.staleAfter;
   if (stale && !before.stale) {
     say.push({
       level: "error",
-      words: `no answer from the partner since ${iso(before.answeredAt)}: what is known may be out of date`,
+      words: `no answer from the partner since ${iso(answeredAt)}: what is known may be out of date`,
     });
   }
   const said = isNews ? [...before.said, reason] : before.said;
   const tried = asked ? { failures: before.failures + 1, lastFailure: reason, said } : {};
-  return { health: { ...before, ...tried, stale }, say };
+  return { health: { ...before, ...tried, answeredAt, stale }, say };
 }

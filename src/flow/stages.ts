@@ -9,6 +9,7 @@ import { hear } from "./hear.ts";
 import { free, listens, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
+import { setBack } from "./setBack.ts";
 import { type LastSent, startOver, wantsLease } from "./startOver.ts";
 import { fallSilent, heardAgain } from "./silence.ts";
 import { take } from "./take.ts";
@@ -95,6 +96,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     const jump = jumpBetween(before, clock);
     const { lookedAt } = depot;
     const changed = jump < 0 ? depot.replan(clock.wall) : [];
+    if (jump < 0) setBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
     const { touched, changes, late } = advanced(depot, clock.wall);
     ports.write(changes);

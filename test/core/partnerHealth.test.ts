@@ -25,6 +25,19 @@ test("the first answer is said once, later ones are not", () => {
   expect(said(["05:00", answered()], ["05:01", answered(null)])).toEqual([["info the partner answers"], []]);
 });
 
+test("a clock that is set back does not put the alarm for a long silence off", () => {
+  const steps = said(
+    ["05:00", answered()],
+    ["04:00", failed("HTTP 503")],
+    ["04:10", failed("HTTP 503")],
+    ["04:11", failed("HTTP 503")],
+  );
+  expect(steps.slice(2)).toEqual([
+    [],
+    ["error no answer from the partner since 2026-11-21T04:00:00.000Z: what is known may be out of date"],
+  ]);
+});
+
 test("F30: an outage is said once for each reason, and so is its end", () => {
   const words = "warn the partner cannot be asked: HTTP 503; the stored plan goes on";
   expect(

@@ -1,6 +1,15 @@
 import type { Charger } from "../site/charger.ts";
 import type { Vehicle } from "../site/vehicle.ts";
-import { after, type ChargerId, type Instant, later, type Millis, millis, minutes } from "../units.ts";
+import {
+  after,
+  type ChargerId,
+  earlier,
+  type Instant,
+  later,
+  type Millis,
+  millis,
+  minutes,
+} from "../units.ts";
 import type { CommandRecord } from "./command.ts";
 import { asSwitched, wattsPerAmpere } from "./limits.ts";
 import type { Desired } from "./setpoint.ts";
@@ -78,6 +87,11 @@ export class Ramp {
   /** A rise that was let through at a moment. */
   passed(rise: number, at: Instant): void {
     this.#freeAt = after(later(this.#freeAt ?? at, at), this.#spanOf(rise));
+  }
+
+  /** After the clock was set back: nobody waits for a rise that is in the future by it. */
+  setBack(now: Instant): void {
+    if (this.#freeAt !== null) this.#freeAt = earlier(this.#freeAt, now);
   }
 
   /** Takes up where the commands of before a restart have left it. */

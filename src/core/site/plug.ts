@@ -170,6 +170,12 @@ export class Plugs {
     return bound === undefined || second !== undefined || this.#seat.has(bound) ? null : bound;
   }
 
+  /** After the clock was set back: what was said later than now counts as said now, or nothing newer would come for long. */
+  setBack(now: Instant): void {
+    for (const claim of this.#claims.values()) if (claim.kind === "known") claim.at = earlier(claim.at, now);
+    for (const [charger, at] of this.#saidAt) this.#saidAt.set(charger, earlier(at, now));
+  }
+
   #wordOf(telemetry: Telemetry): Word {
     if (telemetry.state === "unplugged") return "nobody";
     const { vehicle, identity } = telemetry;

@@ -48,6 +48,17 @@ test("rises come one after another, the longest waiting first", () => {
   expect(ramp.leave(THREE)).toBeNull();
 });
 
+test("after the clock was set back nobody waits for what rose in what is now the future", () => {
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  ramp.setBack(NOON);
+  expect(ramp.turnOf(ONE, NOON)).toBe(NOON);
+  ramp.passed(20, NOON);
+  ramp.setBack(later(10));
+  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
+  ramp.setBack(later(20));
+  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
+});
+
 test("after a restart it goes on where the commands of before have left it", () => {
   const told = (charger: never, before: Desired | null, desired: Desired, at: number): CommandRecord => ({
     command: {

@@ -342,3 +342,14 @@ test("a MAC address is the same vehicle whether a make calls it mac or evccid", 
   expect(identityKey("evccid", "02AABB000001")).toBe(identityKey("mac", "02:AA:BB:00:00:01"));
   expect(identityKey("rfid", "02AABB000001")).not.toBe(identityKey("mac", "02AABB000001"));
 });
+
+test("what was said before the clock was set back is no newer than what is said after it", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-9" }, "06:00");
+  note(site, bay1, { vehicle: "unheard of" }, "06:00");
+  site.setBack(at("05:00"));
+  expect(note(site, bay2, { vehicle: "veh-9" }, "05:01").touched).toContain(bay2);
+  expect(site.where(free)).toBe(bay2);
+  const kept = site.note(bay3, says({ vehicle: "unheard of" }, at("05:01")), at("05:03"), true, true);
+  expect(kept.touched).toContain(bay3);
+});

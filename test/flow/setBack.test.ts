@@ -1,0 +1,66 @@
+import { expect, test, vi } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+import type { TestDepot } from "../support/testDepot.ts";
+
+/** The clock is set back by so long, and that is noticed. */
+async function setBack(depot: TestDepot, minutes: number): Promise<void> {
+  vi.setSystemTime(Date.now() - minutes * 60_000);
+  await depot.passes(65_000);
+}
+
+test("F21: a vehicle that is moved after the clock was set back is followed, whatever the other charger said before", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null)
+    .withSilentChargers()
+    .running();
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
+  await depot.until("08:30");
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+  await setBack(depot, 60);
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A", "bay-01 release"]);
+});
+
+test("F21: a charger that does not follow is found out after the clock was set back, too", async () => {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().running();
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
+  await depot.until("08:29:50");
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 8, revision: 1 });
+  await setBack(depot, 60);
+  for (let n = 0; n < 2; n += 1) {
+    await depot.passes(60_000);
+    await depot.telemetry("bay-01", { state: "charging", limitA: 16 });
+  }
+  expect(depot.audit("outcome").at(-1)).toContain("not followed: told 8 A, reports a limit of 16 A");
+});
+
+test("F21: a charger that comes back after the clock was set back is told what holds", async () => {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().equippedWith({ refresh: null }).running();
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
+  await depot.until("08:10");
+  await depot.online("bay-01", true);
+  await depot.telemetry("bay-01", { state: "charging", currentsA: [9], voltagesV: [230] });
+  await setBack(depot, 60);
+  depot.forget();
+  await depot.online("bay-01", true);
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("F21: a release does not wait for one that the clock has not come to any more", async () => {
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withControl({ releaseRamp: { current: 10 } })
+    .running();
+  await depot.deliver({ id: "EV-A", start: "06:00", minutes: 135, amperes: 10, vehicles: ["v1"] });
+  await depot.deliver({ id: "EV-B", start: "06:00", minutes: 90, amperes: 10, vehicles: ["v2"] });
+  await depot.until("07:20");
+  vi.setSystemTime(Date.parse("2026-11-21T08:20:00Z"));
+  await depot.passes(5000);
+  await setBack(depot, 60);
+  depot.forget();
+  await depot.until("08:14");
+  expect(depot.timedCommands()).toEqual(["07:30:00.000 bay-02 release"]);
+});
