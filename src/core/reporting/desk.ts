@@ -35,6 +35,8 @@ export const reportDesk = (): ReportDesk => ({
 
 /** Why a descriptor is flagged where reports are switched off: reason enough to look again once they are not. */
 const SWITCHED_OFF = "reports are switched off";
+/** And why where it is a matter of no vehicle of ours: the configuration may know one of them later. */
+const NOT_OURS = "none of its targets is a vehicle of this site";
 
 /** Starts over from what is stored. */
 export function restoreDesk(
@@ -149,7 +151,10 @@ function takeUp(
 ): readonly ReportDuty[] {
   const key = dutyKey(duty);
   const before = desk.duties.get(key);
-  const isSame = before?.receivedAt === duty.receivedAt && known.kind === "live";
+  const isSame =
+    before?.receivedAt === duty.receivedAt &&
+    known.kind === "live" &&
+    !(before.reason === NOT_OURS && context.concernsUs(known.revision));
   if (isSame && before.state !== "open") return [];
   const next = isSame ? before : { ...duty, issued: before?.issued ?? null };
   const flag = (reason: string): readonly ReportDuty[] => [close(desk, next, "flagged", reason)];
@@ -158,7 +163,7 @@ function takeUp(
   if (!context.enabled) return flag(SWITCHED_OFF);
   const beyond = revision.event.reports.length - MOST_DESCRIPTORS;
   if (next.descriptor >= MOST_DESCRIPTORS) return flag(`${beyond} report descriptors too many`);
-  if (!context.concernsUs(revision)) return flag("none of its targets is a vehicle of this site");
+  if (!context.concernsUs(revision)) return flag(NOT_OURS);
   desk.duties.set(key, next);
   const ended = planNext(desk, next, revision, context.settings);
   // A withdrawn event is not to be had any more: what is left of it is remembered with the duty.

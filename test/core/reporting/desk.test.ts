@@ -168,6 +168,18 @@ test("reports that were switched off are made once they are switched on again", 
   expect(upcoming(on)).toEqual(["EV-7731/0/0 at 13:00:30"]);
 });
 
+test("an event whose vehicle was configured after it came is reported after all", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})));
+  const stored = lookAtEvents(desk, events, context({ concernsUs: () => false }));
+  const [unknown, known] = [reportDesk(), reportDesk()];
+  restoreDesk(unknown, { duties: stored, outbox: [] }, true);
+  expect(lookAtEvents(unknown, events, context({ concernsUs: () => false }))).toEqual([]);
+  restoreDesk(known, { duties: stored, outbox: [] }, true);
+  expect(lookAtEvents(known, events, context())).toEqual([]);
+  expect([upcoming(known), duties(known)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
+});
+
 test("a new revision replaces the schedule, what was handed over stays handed over", () => {
   const desk = reportDesk();
   const counts = { numIntervals: 1, frequency: 1, repeat: 4 };
