@@ -91,8 +91,7 @@ function accept(event: CoordinationEvent, known: KnownEvent | undefined, { sourc
     known: {
       kind: "live",
       id: event.id,
-      // "Now" means the first receipt: later revisions that still say "now" keep that moment.
-      revision: { event, start: event.start === "now" ? (anchorOf(known) ?? at) : event.start },
+      revision: { event, start: event.start === "now" ? (keptAnchor(event, known) ?? at) : event.start },
       source,
       receivedAt: at,
       endings: live === undefined ? stillEnding(known?.endings ?? [], at) : ended(live, at),
@@ -102,6 +101,13 @@ function accept(event: CoordinationEvent, known: KnownEvent | undefined, { sourc
     ask: false,
   };
 }
+
+/**
+ * "Now" means the first receipt: later revisions that still say "now" keep that moment, and so does a withdrawn event
+ * that comes back as it was. One that is made anew after its withdrawal means another now.
+ */
+const keptAnchor = (event: CoordinationEvent, known: KnownEvent | undefined): Instant | null =>
+  known?.kind === "withdrawn" && event.revision > known.watermark ? null : anchorOf(known);
 
 function withdraw(
   known: KnownEvent | undefined,

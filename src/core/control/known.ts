@@ -32,7 +32,7 @@ export type KnownEvent =
       readonly id: EventId;
       /** The highest revision seen; the receipt where none was. */
       readonly watermark: Instant;
-      /** What "now" meant of its last revision: it keeps that moment if it comes back; null: it had a start of its own. */
+      /** What "now" meant of its last revision, for if it comes back as it was; null: it had a start of its own. */
       readonly anchor: Instant | null;
       readonly receivedAt: Instant;
       readonly endings: readonly Ending[];

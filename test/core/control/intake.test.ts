@@ -169,13 +169,20 @@ test("a start of 'now' is the first receipt, and stays it in later revisions", (
 test("a start of 'now' stays the first receipt when the event is withdrawn and comes back (F53)", () => {
   const now = anEvent({ start: "now", revision: at("04:00") });
   const first = take(undefined, now, "04:10").known;
-  const cut = take(take(first, deleted(), "04:20").known, deleted("04:05"), "04:21").known;
+  const cut = take(first, deleted(), "04:20").known;
   const back = take(cut, now, "04:30", "fetch");
   expect(back).toMatchObject({ outcome: "new", known: { revision: { start: at("04:10") } } });
   const again = take(take(back.known, gone, "04:40", "fetch").known, now, "04:50", "fetch").known;
   expect(again).toMatchObject({ revision: { start: at("04:10") } });
   const timed = take(take(cut, rev("04:30"), "04:30").known, deleted(), "04:31").known;
   expect(timed).toMatchObject({ kind: "withdrawn", anchor: null });
+});
+
+test("a start of 'now' is the first receipt once more where the event is made anew after it was withdrawn (F53)", () => {
+  const first = take(undefined, anEvent({ start: "now", revision: at("04:00") }), "04:10").known;
+  const cut = take(first, deleted("04:05"), "04:20").known;
+  const anew = take(cut, anEvent({ start: "now", revision: at("04:29") }), "04:30").known;
+  expect(anew).toMatchObject({ revision: { start: at("04:30") } });
 });
 
 test("a start that becomes 'now' is the receipt of that revision, and one that becomes a time is that time", () => {
