@@ -10,7 +10,14 @@ import { type Ear, earOf } from "./profile/ear.ts";
 import { hear, identified, measuredIn } from "./profile/hear.ts";
 import { type Answer, type Means, whole } from "./profile/means.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
-import { confirmation, pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
+import {
+  confirmation,
+  doubts,
+  pictureOf,
+  shownLevel,
+  type Told,
+  withoutMeasurements,
+} from "./profile/picture.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { isReadable } from "./profile/readable.ts";
 import { decoded } from "./profile/payload.ts";
@@ -169,13 +176,13 @@ export class ProfileLine implements Line {
     if (order !== this.#order) return;
     this.#confirm();
     const { confirmedBy } = this.#bound.profile;
-    if (!isFirst || order.answered || confirmedBy === undefined || order.desired.kind !== "current") return;
+    const { desired } = order;
+    if (!isFirst || order.answered || confirmedBy === undefined || desired.kind !== "current") return;
     clearTimeout(this.#bell);
     this.#bell = setTimeout(() => {
-      const seen = this.#standing[confirmedBy.signal];
-      const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
       if (order !== this.#order || order.answered) return;
-      const reason = `not confirmed within ${confirmedBy.within / 1000} s, ${words}`;
+      const reason = doubts(desired.amperes, confirmedBy, this.#standing, this.#bound);
+      if (reason === null) return;
       this.#answer({ accepted: false, reason });
       this.#forget();
     }, confirmedBy.within);

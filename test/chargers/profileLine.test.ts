@@ -657,3 +657,46 @@ test("control is taken anew from who took it: when its level is not followed, or
   expect(await station.again(A(16))).toEqual([mode, set]);
   expect(await station.again(A(16))).toEqual([set]);
 });
+
+test("less than it was told is granted, not refused; a limit that stays above is", async () => {
+  const granted = aLine("everest-api-legacy", { evse: "e" });
+  const limits = "everest_api/e/var/limits";
+  await granted.told(A(16));
+  granted.hears(limits, { max_current: 10 });
+  vi.advanceTimersByTime(10_000);
+  expect(granted.acks()).toEqual([]);
+  await granted.told(A(8), A(16));
+  vi.advanceTimersByTime(10_000);
+  expect(granted.acks()).toEqual(["false not confirmed within 10 s, it repeats 10 A"]);
+});
+
+test("what it allows confirms where it never repeats what it was told, and only there", async () => {
+  const loadpoint = "evcc/loadpoints/1";
+  const offering = aLine("evcc", { id: 1 });
+  await offering.told(A(16));
+  offering.hears(`${loadpoint}/offeredCurrent`, 16);
+  expect(offering.acks()).toEqual(["true null"]);
+  const repeating = aLine("evcc", { id: 1 });
+  repeating.hears(`${loadpoint}/maxCurrent`, 32);
+  await repeating.told(A(16));
+  repeating.hears(`${loadpoint}/offeredCurrent`, 16);
+  vi.advanceTimersByTime(10_000);
+  expect(repeating.acks()).toEqual(["false not confirmed within 10 s, it repeats 32 A"]);
+});
+
+test.each([
+  ["openevse-override", "override"],
+  ["openevse-claim", "claim"],
+])("%s confirms by what it retains, and where that is never told by its pilot", async (profile, door) => {
+  const restarted = aLine(profile, { base: "o" });
+  restarted.hears(`o/${door}`, { state: "active", charge_current: 16 }, true);
+  await restarted.told(A(16), A(16));
+  expect(restarted.acks()).toEqual(["true null"]);
+  restarted.hears(`o/${door}`, { state: "null" });
+  await restarted.told(RELEASE, A(16));
+  expect(restarted.acks()).toEqual(["true null", "true null"]);
+  const older = aLine(profile, { base: "o" });
+  await older.told(A(16));
+  older.hears("o/pilot", "16");
+  expect(older.acks()).toEqual(["true null"]);
+});

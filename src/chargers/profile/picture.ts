@@ -1,6 +1,6 @@
 import type { Desired } from "../../core/control/setpoint.ts";
 import type { Telemetry } from "../../core/site/telemetry.ts";
-import { amperes, type Instant } from "../../core/units.ts";
+import { type Amperes, amperes, type Instant } from "../../core/units.ts";
 import type { Bound } from "./bind.ts";
 import { telemetryOf } from "./chargerTelemetry.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
@@ -60,15 +60,19 @@ export function shownLevel(standing: Means, bound: Bound): Desired | null {
   return allowedCurrent(level, bound) === null ? null : { kind: "current", amperes: amperes(level) };
 }
 
-/**
- * Whether a charger shows that it took a command, by the signal that its profile names. Null: it would not show, or
- * not yet.
- */
+/** How a make shows that it took a setpoint. */
+type Confirmed = NonNullable<Bound["profile"]["confirmedBy"]>;
+
+/** Where the signal that a profile names was never told, the limit that the charger allows shows it as well. */
+const confirmingSignal = ({ signal }: Confirmed, standing: Means): Confirmed["signal"] =>
+  standing[signal] === undefined && typeof standing.limitA === "number" ? "limitA" : signal;
+
+/** Whether a charger shows that it took a command. Null: it would not show, or not yet. */
 export function confirmation(desired: Desired, standing: Means, bound: Bound): true | null {
   const { confirmedBy } = bound.profile;
   if (confirmedBy === undefined) return null;
-  const { signal, tolerance } = confirmedBy;
-  const seen = standing[signal];
+  const { tolerance } = confirmedBy;
+  const seen = standing[confirmingSignal(confirmedBy, standing)];
   switch (desired.kind) {
     case "current": {
       const asked = allowedCurrent(desired.amperes, bound);
@@ -87,4 +91,14 @@ export function confirmation(desired: Desired, standing: Means, bound: Bound): t
         ? true
         : null;
   }
+}
+
+/** Why a level that was not confirmed in time counts as not taken; null: less is allowed, which is no refusal. */
+export function doubts(level: Amperes, confirmedBy: Confirmed, standing: Means, bound: Bound): string | null {
+  const signal = confirmingSignal(confirmedBy, standing);
+  const seen = standing[signal];
+  const asked = allowedCurrent(level, bound);
+  if (signal === "limitA" && typeof seen === "number" && asked !== null && seen < asked) return null;
+  const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
+  return `not confirmed within ${confirmedBy.within / 1000} s, ${words}`;
 }

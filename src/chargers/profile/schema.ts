@@ -165,7 +165,9 @@ const fields = z.strictObject({
       within: recurring.prefault("10s").describe("How soon. Default 10s."),
     })
     .optional()
-    .describe("How the charger shows that it took a setpoint. Left out: it does not."),
+    .describe(
+      "How the charger shows that it took a setpoint; where it never told this signal, limitA shows it too. Left out: it does not.",
+    ),
   results: z
     .array(
       z.strictObject({
