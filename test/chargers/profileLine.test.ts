@@ -700,3 +700,16 @@ test.each([
   older.hears("o/pilot", "16");
   expect(older.acks()).toEqual(["true null"]);
 });
+
+test("a vehicle that paused by itself was not told to: no pause is taken by it, and none has to be ended", async () => {
+  const session = "everest_api/e/var/session_info";
+  const paused = aLine("everest-api-legacy", { evse: "e" });
+  paused.hears(session, { state: "ChargingPausedEV" });
+  await paused.told(PAUSE);
+  expect(paused.acks()).toEqual([]);
+  paused.hears(session, { state: "ChargingPausedEVSE" });
+  expect(paused.acks()).toEqual(["true null"]);
+  const restarted = aLine("everest-api-legacy", { evse: "e" });
+  restarted.hears(session, { state: "ChargingPausedEV" });
+  expect(await restarted.told(A(16))).toEqual(["cmd/set_limit_amps 16"]);
+});
