@@ -6,9 +6,10 @@ import { type Line, type LinePorts, PAST, secondsLeft } from "./line.ts";
 import { Presence } from "./presence.ts";
 import type { Bound } from "./profile/bind.ts";
 import { telemetryOf } from "./profile/chargerTelemetry.ts";
+import { Echoes } from "./profile/echoes.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
 import { hear, identified, measuredIn } from "./profile/hear.ts";
-import { type Answer, type Means, whole } from "./profile/means.ts";
+import { type Answer, type Means, showsNoPause } from "./profile/means.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
 import {
   confirmation,
@@ -42,6 +43,7 @@ export class ProfileLine implements Line {
   readonly #ports: LinePorts;
   readonly #ear: Ear;
   readonly #memory: Memory = new Map();
+  readonly #echoes: Echoes;
   readonly #presence: Presence;
   #stands = NOTHING_STANDS;
   /** A state may hide whether a vehicle is there. */
@@ -66,6 +68,7 @@ export class ProfileLine implements Line {
     this.#bound = bound;
     this.#ports = ports;
     this.#ear = earOf(bound);
+    this.#echoes = new Echoes(bound);
     this.topics = this.#ear.filters;
     this.#presence = new Presence({
       silentAfter: bound.profile.alive?.silentAfter ?? null,
@@ -73,6 +76,7 @@ export class ProfileLine implements Line {
       now: ports.now,
       say: (online, snapshot) => {
         this.#forget();
+        this.#echoes.forget();
         // What it says between going and coming back is of now; one that was off unnoticed has only just come.
         if (!online || (!snapshot && !this.#isAway)) this.#forgetPhases();
         this.#isAway = !online;
@@ -99,8 +103,9 @@ export class ProfileLine implements Line {
     const returns = this.#returns;
     // A pause that is not acknowledged may have arrived all the same, and what ends it may get lost.
     this.#pause = orders.standing.pause;
-    for (const { topic, payload } of needless ? [] : orders.publishes) {
-      const sent = await publish(topic, payload, { retain: false, expirySeconds });
+    for (const one of needless ? [] : orders.publishes) {
+      if (!this.#echoes.isNews(one)) continue;
+      const sent = await publish(one.topic, one.payload, { retain: false, expirySeconds });
       if (!sent.ok) return sent;
     }
     if (returns === this.#returns) {
@@ -122,6 +127,7 @@ export class ProfileLine implements Line {
       this.#wasHeard = true;
       this.#forget();
     }
+    if (!retained) this.#echoes.hear(topic, text);
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
     const means = identified(this.#ear, this.#memory, topic, said);
     const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
@@ -138,6 +144,7 @@ export class ProfileLine implements Line {
   brokerUp(): void {
     this.#wasHeard = false;
     this.#forget();
+    this.#echoes.forget();
     this.#presence.brokerUp();
   }
 
@@ -221,7 +228,7 @@ export class ProfileLine implements Line {
         telemetry,
         picture: pictureOf(this.#standing, this.#order, this.#bound, now()),
       });
-    if (this.#pause === "ending" && !retained && showsNoPause(whole(means))) this.#pause = "none";
+    if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
     const { plugged } = this.#standing;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
@@ -291,5 +298,3 @@ export class ProfileLine implements Line {
     this.#returns += 1;
   }
 }
-
-const showsNoPause = ({ paused, charging }: Means): boolean => paused === false || charging === true;

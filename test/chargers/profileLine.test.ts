@@ -713,3 +713,23 @@ test("a vehicle that paused by itself was not told to: no pause is taken by it, 
   restarted.hears(session, { state: "ChargingPausedEV" });
   expect(await restarted.told(A(16))).toEqual(["cmd/set_limit_amps 16"]);
 });
+
+test("a mode that a charger shows live is not written once more, but is after an outage", async () => {
+  const charger = smartevse();
+  charger.hears("S/Mode", "Normal", true);
+  expect(await charger.told(PAUSE)).toEqual(["Set/Mode Pause"]);
+  expect(await charger.again(PAUSE)).toEqual(["Set/Mode Pause"]);
+  charger.hears("S/Mode", "Pause");
+  expect(await charger.again(PAUSE)).toEqual([]);
+  expect(charger.acks()).toEqual(["true null"]);
+  const on = ["Set/Mode Normal", "Set/CurrentOverride 160"];
+  expect(await charger.told(A(16), PAUSE)).toEqual(on);
+  charger.hears("S/Mode", "Normal");
+  expect(await charger.again(A(16), null, true)).toEqual(on.slice(1));
+  charger.line.brokerUp();
+  expect(await charger.again(A(16))).toEqual(on);
+  charger.hears("S/Mode", "Normal");
+  charger.hears("S/connected", "offline");
+  charger.hears("S/connected", "online");
+  expect(await charger.again(A(16))).toEqual(on);
+});

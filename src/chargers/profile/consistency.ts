@@ -1,4 +1,5 @@
 import { expected as expectedOf, readParameter } from "./bind.ts";
+import { readingsOf, topicsOf } from "./readings.ts";
 import type { Profile } from "./schema.ts";
 import { telemetryMistakes } from "./telemetryConsistency.ts";
 import { type Inconsistency, topicFaults, unknownNames } from "./topicConsistency.ts";
@@ -26,6 +27,7 @@ export const mistakesIn = (profile: Profile): readonly Inconsistency[] => [
   ...confirmationMistakes(profile),
   ...timingMistakes(profile),
   ...limitMistakes(profile),
+  ...echoMistakes(profile),
 ];
 
 function templateMistakes(profile: Profile): readonly Inconsistency[] {
@@ -123,6 +125,18 @@ function stepMistakes({ current, power }: Profile["limits"]): readonly Inconsist
   else if (power !== undefined && !isWhole(power.min / power.step))
     say("power", "step", `a step that min, ${power.min} W, is a multiple of`);
   return all;
+}
+
+/** A topic that nobody is told on, or nobody listens to, would never leave anything out. */
+function echoMistakes({ echoes, actions, telemetry }: Profile): readonly Inconsistency[] {
+  const told = new Set(Object.values(actions).flatMap((all) => (all ?? []).map(({ topic }) => topic)));
+  const read = new Set(readingsOf(telemetry).flatMap(({ readings }) => readings.flatMap(topicsOf)));
+  return echoes.flatMap((echo, index) => [
+    ...(told.has(echo.told) ? [] : [{ path: ["echoes", index, "told"], message: "a topic of an action" }]),
+    ...(read.has(echo.shown)
+      ? []
+      : [{ path: ["echoes", index, "shown"], message: "a topic that telemetry reads" }]),
+  ]);
 }
 
 /** Binary fractions: 6 / 0.1 is 59.99999999999999. */

@@ -73,3 +73,9 @@ function impliedBy(state: ChargerState | null | undefined): Means {
       return {};
   }
 }
+
+/** It charges, or says that it may. */
+export function showsNoPause(means: Means): boolean {
+  const { paused, charging } = whole(means);
+  return paused === false || charging === true;
+}

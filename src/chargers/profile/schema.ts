@@ -95,6 +95,15 @@ const fields = z.strictObject({
     .describe(
       "Whether the last limit stays after a release: then it is raised to the charger's maximum behind it. Default false.",
     ),
+  echoes: z
+    .array(
+      z.strictObject({
+        told: z.string().min(1).describe("The topic that it is told something on. Required."),
+        shown: z.string().min(1).describe("The topic that shows it, one that telemetry reads. Required."),
+      }),
+    )
+    .prefault([])
+    .describe("Where it shows live what it was told: what is shown there is not told again. Default []."),
   keepalive: z.array(keepalive).prefault([]).describe("What has to be repeated. Default []."),
   refresh: z
     .strictObject({

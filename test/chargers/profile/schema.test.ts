@@ -92,6 +92,13 @@ test.each<[string, object, string]>([
     { telemetry: { powerW: { each: [{ topic: "t" }] } } },
     "only currentsA and voltagesV",
   ],
+  [
+    "nobody where nobody is named",
+    { telemetry: { powerW: { topic: "t", nullIsNobody: true } } },
+    "nullIsNobody for vehicleId only",
+  ],
+  ["an echo of nothing", { echoes: [{ told: "c", shown: "t" }] }, "a topic of an action"],
+  ["an echo that nobody hears", { echoes: [{ told: "c/{id}/set", shown: "t" }] }, "a topic that telemetry"],
   ["a pattern that is none", { params: { id: { about: "Its id.", pattern: "[" } } }, "a regular expression"],
 ])("%s is explained", (_, members, words) => {
   expect(mistakes(members).join("\n")).toContain(words);

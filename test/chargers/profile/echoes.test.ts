@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import { Echoes } from "../../../src/chargers/profile/echoes.ts";
+import { boundTo } from "./aTrial.ts";
+
+const mode = (payload: string) => ({ topic: "S/Set/Mode", payload, qos: 1, retain: false }) as const;
+
+test("what a charger shows is no news to it, until it is told something else or has gone away", () => {
+  const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
+  expect(echoes.isNews(mode("Pause"))).toBe(true);
+  echoes.hear("S/Mode", "Pause");
+  expect(echoes.isNews(mode("Pause"))).toBe(false);
+  expect(echoes.isNews(mode("Normal"))).toBe(true);
+  expect(echoes.isNews(mode("Pause"))).toBe(true);
+  echoes.hear("S/Mode", "Pause");
+  echoes.forget();
+  expect(echoes.isNews(mode("Pause"))).toBe(true);
+});
+
+test("other topics are always news", () => {
+  const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
+  echoes.hear("S/Set/CurrentOverride", "160");
+  expect(echoes.isNews({ topic: "S/Set/CurrentOverride", payload: "160", qos: 1, retain: false })).toBe(true);
+});
