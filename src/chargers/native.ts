@@ -120,11 +120,17 @@ function readTelemetry(
   const telemetry: Telemetry = {
     at: at ?? receivedAt,
     ...(vehicle === undefined ? {} : { vehicle }),
-    ...(identity === undefined ? {} : { identity }),
+    ...(identity === undefined ? {} : { identity: identity && inLowerCase(identity) }),
     ...told(readings),
   };
   return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
+
+/** As all makes are told of: one spelling for one identity. */
+const inLowerCase = <I extends { readonly value: string }>(identity: I): I => ({
+  ...identity,
+  value: identity.value.toLowerCase(),
+});
 
 type Told<T> = { [K in keyof T]?: NonNullable<T[K]> };
 

@@ -45,7 +45,7 @@ const name = z
 
 const identity = z
   .object({ kind: name, value: name })
-  .transform(({ kind, value }) => ({ kind: kind.toLowerCase(), value: value.toLowerCase() }));
+  .transform(({ kind, value }) => ({ kind: kind.toLowerCase(), value }));
 
 /** `at` stays undefined where it is absent or unreadable. */
 export const telemetryPayload = z.object({

@@ -53,7 +53,7 @@ const telemetry = (members: object) => native.means(`${OF_ANY}/telemetry`, membe
 
 test("an identity names the vehicle where no id does, and null says that nobody knows", () => {
   expect(telemetry({ vehicle: null, identity: { kind: "mac", value: "02:AA" } })).toEqual({
-    vehicleId: "02:aa",
+    vehicleId: "02:AA",
     vehicleIdKind: "mac",
   });
   expect(telemetry({ vehicle: null })).toEqual({ vehicleId: null });
