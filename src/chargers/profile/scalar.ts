@@ -47,8 +47,9 @@ export const isNothing = (text: string): boolean => NOTHING.has(text.toLowerCase
 
 const isUnknown = (text: string): boolean => UNKNOWN.has(text.toLowerCase());
 
-/** Where a path leads; undefined: nowhere. `place` is what `[#]` stands for. */
+/** Where a path leads; undefined: nowhere. `place` is what `[#]` stands for. Of what is null as a whole all is. */
 export function valueAt(json: Json, path: string, place: number | null): Json | undefined {
+  if (json === null) return null;
   let at: Json | undefined = json;
   for (const [, member, index] of path.matchAll(/\.([A-Za-z_][\w-]*)|\[(\d+|#)\]/g)) {
     if (typeof at !== "object" || at === null) return undefined;

@@ -43,6 +43,10 @@ test("names are text on one line in one Unicode form", () => {
   expect(nameIn("x".repeat(257))).toBeUndefined();
 });
 
+test("what is declared unknown as a whole is unknown in all its parts", () => {
+  for (const path of ["$", "$[11]", "$.a.b", "$[#]"]) expect(valueAt(null, path, 0)).toBeNull();
+});
+
 test("a path leads to what is there, and never to what objects inherit", () => {
   const json = { a: [{ b: 1 }, { b: 2 }] };
   expect(valueAt(json, "$.a[1].b", null)).toBe(2);
