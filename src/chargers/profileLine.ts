@@ -8,7 +8,7 @@ import type { Bound } from "./profile/bind.ts";
 import { telemetryOf } from "./profile/chargerTelemetry.ts";
 import { Echoes } from "./profile/echoes.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
-import { hear, identified, measuredIn } from "./profile/hear.ts";
+import { hear, identified, isTakenAway, measuredIn } from "./profile/hear.ts";
 import { type Answer, type Means, showsNoPause } from "./profile/means.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
 import {
@@ -138,7 +138,7 @@ export class ProfileLine implements Line {
   }
 
   shows(): Desired | null {
-    return shownLevel(this.#standing, this.#bound);
+    return isTakenAway(this.#ear, this.#memory) ? null : shownLevel(this.#standing, this.#bound);
   }
 
   brokerUp(): void {

@@ -575,6 +575,7 @@ test.each([
   ["warp", { prefix: "w" }, "w/evse/state", '{"allowed_charging_current":6000}', null],
   ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "137", A(13.7)],
   ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "0", RELEASED],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "", null],
   ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "20", null],
   ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "13", A(13)],
   ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "0", null],

@@ -52,6 +52,15 @@ export function identified({ identities }: Ear, memory: Memory, topic: string, m
   return { ...means, vehicleId: null };
 }
 
+/** Whether what it repeats was taken away at the broker: nobody knows then, which is no word of a release. */
+export const isTakenAway = ({ byTopic }: Ear, memory: Memory): boolean =>
+  byTopic
+    .entries()
+    .some(
+      ([topic, sources]) =>
+        memory.get(topic)?.trim() === "" && sources.some(({ signal }) => signal === "requestedA"),
+    );
+
 /** What is measured at one moment, as all that the charger said so far has it. */
 export function measuredIn({ instantaneous }: Ear, memory: Memory): Means {
   const means: Record<string, Json> = {};
