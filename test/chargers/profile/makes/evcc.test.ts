@@ -23,6 +23,10 @@ describe("evcc", () => {
     expect(aTrial("evcc", { id: 2 }).told("release")).toEqual([`${POINT}/mode/set pv`]);
   });
 
+  test("counts its loadpoints from 1", () => {
+    expect(aTrial("evcc", { id: 0 }).answer("pause")).toEqual({ error: expect.stringContaining("id is 0") });
+  });
+
   test("switches phases", () => {
     expect(evcc.told("setPhases", { phases: 1 })).toEqual([`${POINT}/phasesConfigured/set 1`]);
   });
