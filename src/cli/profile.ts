@@ -25,7 +25,9 @@ export async function profileTry(places: ProfilePlaces, now: () => Instant): Pro
   if (profiles === null) return 2;
   const answer = trial(profiles, now);
   for await (const line of linesOf(process.stdin.setEncoding("utf8"))) {
-    if (line.trim() !== "") say(answer(line));
+    // A byte order mark is trimmed off too.
+    const text = line.trim();
+    if (text !== "") say(answer(text));
   }
   return 0;
 }

@@ -30,7 +30,7 @@ describe("trying profiles from the command line, without a configuration", () =>
     ]);
   });
 
-  test("only a line feed ends a line, and no payload is too deep", async () => {
+  test("only a line feed ends a line, a byte order mark begins none, and no payload is too deep", async () => {
     const evcc = { profile: "evcc", params: { id: 1 }, topic: "evcc/loadpoints/1/vehicleName" };
     const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`;
     const input = [
@@ -38,7 +38,7 @@ describe("trying profiles from the command line, without a configuration", () =>
       `{"profile":"evcc",\r"params":{"id":1},"topic":"evcc/loadpoints/1/mode","payload":${deep}}\r`,
       JSON.stringify({ profile: "evcc", params: { id: 1 }, action: "pause" }),
     ].join("\n");
-    const { stdout } = await setpointd(["profile", "try", "--stdin"], { input });
+    const { stdout } = await setpointd(["profile", "try", "--stdin"], { input: `\uFEFF${input}` });
     expect(lines(stdout)).toEqual([
       { means: { vehicleId: "A\u2028B", vehicleIdKind: "name" } },
       { means: expect.anything() },
