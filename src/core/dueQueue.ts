@@ -36,6 +36,12 @@ export class DueQueue<Key extends string> {
     return keys;
   }
 
+  /** Forgets all of it. */
+  clear(): void {
+    this.#at.length = 0;
+    this.#keys.length = 0;
+  }
+
   #take(now: Instant): Key | undefined {
     if (this.#moment(0) > now) return undefined;
     const key = this.#keys[0];

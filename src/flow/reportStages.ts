@@ -39,8 +39,8 @@ const LONG_AGO = millis(-Infinity);
 export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules, ports: ReportPorts) {
   const { settings, giveUpAfter, enabled } = rules;
   // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
-  /** Nothing is composed before it: a commit has failed. */
-  let pausedUntil = LONG_AGO;
+  /** Nothing is composed before it: a commit has failed. Null: none has. */
+  let pausedUntil: Millis | null = null;
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
@@ -144,10 +144,9 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     edges: (): readonly Instant[] => edgesNear(ports.now()),
 
     /** When there is something to compose. */
-    nextReport: (): Instant | undefined => {
-      const due = desk.due.next();
-      return due === undefined ? undefined : later(due, onWall(pausedUntil));
-    },
+    nextReport: (): Instant | undefined =>
+      // Of a desk that starts over nothing is due yet.
+      pausedUntil === null ? desk.due.next() : onWall(pausedUntil),
 
     /** When there is something to send. */
     nextTry: (): Instant | undefined => {
@@ -158,7 +157,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
 
     /** Composes one report after another whose time has come, each committed before it may be sent. */
     async compose(): Promise<void> {
-      if (ports.monotonic() < pausedUntil) return;
+      if (pausedUntil !== null && ports.monotonic() < pausedUntil) return;
+      pausedUntil = null;
       takeIn();
       for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
         for (const key of due) if (!(await composeOne(key))) return;

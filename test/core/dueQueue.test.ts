@@ -22,6 +22,16 @@ test("what is due comes out in the order of its moments, each key once", () => {
   expect([queue.next(), queue.size]).toEqual([9, 1]);
 });
 
+test("one that is cleared is as good as new", () => {
+  const queue = new DueQueue<string>();
+  queue.push(instant(1), "a");
+  queue.push(instant(2), "b");
+  queue.clear();
+  expect([queue.next(), queue.size]).toEqual([undefined, 0]);
+  queue.push(instant(3), "c");
+  expect([...queue.due(instant(5))]).toEqual(["c"]);
+});
+
 test("whatever is pushed and taken, the queue always equals a sorted list", () => {
   const step = fc.oneof(
     fc.record({ push: fc.nat(50), key: fc.constantFrom("a", "b", "c", "d", "e") }),

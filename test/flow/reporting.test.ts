@@ -374,7 +374,7 @@ test("a full disk loses no report: it is made when there is room again, and sent
   await depot.until("08:20");
   expect(depot.partner.posted).toEqual([]);
   depot.disk.full = false;
-  await depot.until("08:25");
+  await depot.until("08:20:10");
   expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/0/0"]);
 });
 

@@ -38,13 +38,13 @@ const SWITCHED_OFF = "reports are switched off";
 /** And why where it is a matter of no vehicle of ours: the configuration may know one of them later. */
 const NOT_OURS = "none of its targets is a vehicle of this site";
 
-/** Starts over from what is stored. */
+/** Starts over from what is stored. Nothing is due before the events were looked at. */
 export function restoreDesk(
   desk: ReportDesk,
   stored: { readonly duties: readonly ReportDuty[]; readonly outbox: readonly ReportRecord[] },
   enabled: boolean,
 ): void {
-  for (const part of [desk.seen, desk.duties, desk.upcoming, desk.outbox]) part.clear();
+  for (const part of [desk.seen, desk.duties, desk.upcoming, desk.due, desk.outbox]) part.clear();
   for (const duty of stored.duties)
     if (!(enabled && duty.reason === SWITCHED_OFF)) desk.duties.set(dutyKey(duty), duty);
   for (const record of stored.outbox) desk.outbox.set(record.name, record);

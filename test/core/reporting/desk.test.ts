@@ -293,6 +293,20 @@ test("an event that is not kept any more takes its duties with it; the others st
   expect([upcoming(desk), duties(desk)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
+test("a desk that starts over again and again, as on a full disk, does not grow (F05)", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
+  lookAtEvents(desk, events, context());
+  const { size } = desk.due;
+  for (let tries = 0; tries < 3; tries += 1) {
+    restoreDesk(desk, { duties: [], outbox: [] }, true);
+    expect(desk.due.size).toBe(0);
+    lookAtEvents(desk, events, context());
+  }
+  expect(desk.due.size).toBe(size);
+  expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/1", "EV-7731/0"]);
+});
+
 const clock = (moment: Instant): string => iso(moment).slice(11, 16);
 
 test("where intervals begin and end is known ahead, in order and each once", () => {
