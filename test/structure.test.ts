@@ -54,7 +54,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/crash.test.ts": ["src/cli/lastWords.ts"],
   "test/e2e/demo.test.ts": ["src/cli/demo.ts"],
   "test/e2e/operator.test.ts": ["src/operator/views.ts"],
-  "test/chargers/brokerSession.test.ts": ["src/chargers/connection.ts"],
   "test/chargers/native.test.ts": ["src/chargers/nativePayload.ts"],
   "test/chargers/fleet.test.ts": ["src/chargers/line.ts", "src/chargers/nativeLine.ts"],
   "test/chargers/profileLine.test.ts": ["picture", "readable"].map(

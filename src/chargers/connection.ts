@@ -96,15 +96,24 @@ export class Connection {
   }
 
   async #open(connack: IConnackPacket): Promise<void> {
-    const { filters, presenceTopic, window, onComplaint } = this.#settings;
+    const { filters, presenceTopic, window } = this.#settings;
     this.#greeted = true;
     this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
     const refused = await this.#subscribe(filters);
-    if (refused !== null && this.#end === undefined) onComplaint(`subscription: ${refused}`);
+    if (refused !== null) this.#complain(`subscription: ${refused}`);
     // What the broker had retained for us comes before this PUBACK: who is up has seen how things stand.
     const announced = await this.publish(presenceTopic, "true", { retain: true });
-    if (!announced.ok && this.#end === undefined) onComplaint(`${presenceTopic}: ${announced.reason}`);
-    this.#opened.resolve(this.#end === undefined);
+    if (!announced.ok) this.#complain(`${presenceTopic}: ${announced.reason}`);
+    this.#opened.resolve(this.#isStaying);
+  }
+
+  get #isStaying(): boolean {
+    return this.#end === undefined && !this.#leaving;
+  }
+
+  /** What fails because we leave is not the broker's doing. */
+  #complain(reason: string): void {
+    if (this.#isStaying) this.#settings.onComplaint(reason);
   }
 
   /** In packets that any broker takes; answers with the first complaint. */
@@ -129,6 +138,8 @@ export class Connection {
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
     return this.#beforeDeadline("PUBACK", (settle) => {
+      // None yet where the library calls back at once, which it does while it says goodbye.
+      let id = Number.NaN;
       this.#client.publish(
         topic,
         payload,
@@ -138,7 +149,7 @@ export class Connection {
           this.#together(() => settle(sentOf(error)));
         },
       );
-      const id = this.#client.getLastMessageId();
+      id = this.#client.getLastMessageId();
       this.#topics.set(id, topic);
     });
   }
