@@ -192,7 +192,9 @@ export async function startApp(
   // Of the clock that is to be believed or not, not of what we go by meanwhile.
   const wallSkew = (skew: Millis | null): Millis | null =>
     skew === null ? null : millis(skew - between(world.now(), now()));
-  const heard = (answer: Asked): Fetched => {
+  const weigh = (answer: Asked): void => {
+    // What our own stop has cut off tells nothing of the partner.
+    if (flow.closed) return;
     const attempt =
       answer.kind === "failed"
         ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
@@ -207,6 +209,9 @@ export async function startApp(
     else if (health.failures > 1) away.gone("partner", health.answeredAt);
     for (const { level, words } of say) log[level](words);
     if (isWithin(config.clock.maxSkew, partner.skew) && attempt.ok) clockAgrees$.next();
+  };
+  const heard = (answer: Asked): Fetched => {
+    weigh(answer);
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
 

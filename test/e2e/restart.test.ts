@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { millis } from "../../src/core/units.ts";
 import { aSite, anEvent, startOf } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
@@ -123,6 +124,16 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect(Date.now() - asked).toBeLessThan(5 * SECOND);
     site.broker.thaw();
+  });
+
+  test("SIGTERM while the partner is asked is told as a stop, and not as a partner that is away", async () => {
+    await using site = await aSite();
+    const { faults } = site.partner;
+    faults.latency = millis(60 * SECOND);
+    await using daemon = await site.run();
+    await waitFor(() => faults.requests.token > 0);
+    expect(await daemon.end("SIGTERM")).toBe(0);
+    expect(daemon.lines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
   test.each(["release", "pause"])(
