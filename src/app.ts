@@ -218,6 +218,8 @@ export async function startApp(
   const clockAgrees = (): boolean =>
     !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew);
 
+  const isAhead = (): boolean => (partner.skew ?? 0) > config.clock.maxSkew;
+
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
     if (!answer.ok) return;
     client.settled(delivery);
@@ -444,7 +446,7 @@ export async function startApp(
     depot,
     config,
     { charger$, told$, changed$, brokerUp$, resend$ },
-    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, clock },
+    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, isAhead, clock },
   );
   stack.use(reports.client);
   // After control, which settles who is on a charger.

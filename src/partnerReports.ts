@@ -31,6 +31,8 @@ export interface ReportSurroundings {
   readonly random: () => number;
   /** Whether the partner's clock confirms ours. */
   readonly clockAgrees: () => boolean;
+  /** Whether it says that ours is too far ahead. */
+  readonly isAhead: () => boolean;
   /** The site's. */
   readonly clock: WallClock;
   readonly log: Logger;
@@ -81,7 +83,19 @@ export function partnerReports(
   depot: Depot,
   { report: rules, vtn, site }: Config,
   sources: ReportSources,
-  { tokens, client, store, metrics, fleet, now, monotonic, random, clockAgrees, clock }: ReportSurroundings,
+  {
+    tokens,
+    client,
+    store,
+    metrics,
+    fleet,
+    now,
+    monotonic,
+    random,
+    clockAgrees,
+    isAhead,
+    clock,
+  }: ReportSurroundings,
 ): {
   readonly client: ReportClient;
   readonly report$: ReturnType<typeof reporting>;
@@ -109,6 +123,7 @@ export function partnerReports(
       keep: (readings) => store.keep(readings),
       prune: (keep) => store.pruneReadings(now(), keep),
       clockAgrees,
+      isAhead,
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
       record: (event, after) => store.audit({ event, after, limit: PAGE }),

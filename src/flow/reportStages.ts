@@ -32,6 +32,9 @@ const EDGES_AHEAD = minutes(2);
 const EDGES_HOLD = minutes(1);
 /** After a failed commit it is tried again so much later. */
 const COMMIT_RETRY = seconds(5);
+/** A clock that is ahead as the process starts has so long to be set right: a report made before its time is made for good. */
+const SETTLING = minutes(5);
+const HELD_LOOK = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
 const LONG_AGO = millis(-Infinity);
 
@@ -41,6 +44,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
   /** Nothing is composed before it: a commit has failed. Null: none has. */
   let pausedUntil: Millis | null = null;
+  const settledBy = millis(ports.monotonic() + SETTLING);
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
@@ -61,6 +65,10 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       if (duty.state === "flagged") ports.counted("flagged");
       return [{ kind: "duty", duty } as const, ...dutyRows(duty, now)];
     });
+
+  /** As with new starts, the partner is asked first: its answer tells what our clock is worth. */
+  const mayCompose = (): boolean =>
+    ports.monotonic() >= settledBy || (depot.startsAllowed && !ports.isAhead());
 
   /** Events as they are now. */
   const takeIn = (): void => {
@@ -144,9 +152,12 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     edges: (): readonly Instant[] => edgesNear(ports.now()),
 
     /** When there is something to compose. */
-    nextReport: (): Instant | undefined =>
+    nextReport: (): Instant | undefined => {
       // Of a desk that starts over nothing is due yet.
-      pausedUntil === null ? desk.due.next() : onWall(pausedUntil),
+      if (pausedUntil !== null) return onWall(pausedUntil);
+      const due = desk.due.next();
+      return due === undefined || mayCompose() ? due : later(due, after(ports.now(), HELD_LOOK));
+    },
 
     /** When there is something to send. */
     nextTry: (): Instant | undefined => {
@@ -160,6 +171,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       if (pausedUntil !== null && ports.monotonic() < pausedUntil) return;
       pausedUntil = null;
       takeIn();
+      if (!mayCompose()) return;
       for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
         for (const key of due) if (!(await composeOne(key))) return;
     },

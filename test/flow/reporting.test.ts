@@ -378,6 +378,46 @@ test("a full disk loses no report: it is made when there is room again, and sent
   expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/0/0"]);
 });
 
+async function dueAtTheStart() {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
+  await depot.until("08:04");
+  return depot;
+}
+
+test("after a start no report is made before the partner was asked, but for ten seconds at most (F20)", async () => {
+  const depot = await dueAtTheStart();
+  await depot.stop();
+  await depot.until("08:06");
+  depot.partner.takesMs = 30_000;
+  depot.start();
+  await depot.until("08:06:09");
+  expect(times(depot)).toEqual([]);
+  await depot.until("08:06:15");
+  expect(times(depot)).toHaveLength(1);
+});
+
+test("a clock that is ahead at the start has five minutes to be set right before reports are made by it (F20)", async () => {
+  const depot = await dueAtTheStart();
+  depot.isAhead = true;
+  await depot.restart({ after: 120_000 });
+  await depot.until("08:08");
+  expect(times(depot)).toEqual([]);
+  depot.isAhead = false;
+  await depot.until("08:08:05");
+  expect(times(depot)).toHaveLength(1);
+});
+
+test("one that stays ahead holds no report up for ever (L3)", async () => {
+  const depot = await dueAtTheStart();
+  depot.isAhead = true;
+  await depot.restart({ after: 120_000 });
+  await depot.until("08:10:50");
+  expect(times(depot)).toEqual([]);
+  await depot.until("08:11:10");
+  expect(times(depot)).toHaveLength(1);
+});
+
 test("readings are old only by a clock that the partner's confirms (F20)", async () => {
   const depot = await aDepot().withVehicles(1).withSilentChargers().reporting().running();
   await depot.until("08:00");

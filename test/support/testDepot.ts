@@ -38,6 +38,7 @@ export class TestDepot {
   readonly siteKey = SITE_KEY;
   looks = 0;
   clockAgrees = true;
+  isAhead = false;
   #setup: TestSetup;
   readonly #recorded = new Set<string>();
   readonly #forgotten = new Set<string>();
@@ -64,6 +65,7 @@ export class TestDepot {
       },
       warn: (words) => this.warnings.push(words),
       clockAgrees: () => this.clockAgrees,
+      isAhead: () => this.isAhead,
       recorded: (rows) => {
         for (const { command } of rows) if (command !== null) this.#recorded.add(command);
       },

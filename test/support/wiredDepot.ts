@@ -78,6 +78,8 @@ export interface World {
   readonly meddle?: Meddling;
   /** Whether the partner's clock agrees; absent: it does. */
   readonly clockAgrees?: () => boolean;
+  /** Whether it says that ours is too far ahead; absent: it does not. */
+  readonly isAhead?: () => boolean;
   /** The wall clock is held against the record and the partner's, which may differ by so much; absent: it is believed. */
   readonly maxSkew?: Millis;
 }
@@ -204,7 +206,7 @@ export function wired(setup: DepotSetup, world: World) {
           setup.report,
           { depot, store, remembered },
           { charger$, told$, changed$, brokerUp$ },
-          { ...ports, zone, clockAgrees },
+          { ...ports, zone, clockAgrees, isAhead: () => world.isAhead?.() ?? false },
           async (body) => (await partner.post?.(body)) ?? TAKEN,
         );
   const pruned$ =

@@ -18,7 +18,11 @@ export function wiredReports(
   rules: ReportConfig,
   { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },
   sources: Omit<ReportSources, "resend$">,
-  ports: ControlPorts & { readonly zone: string; readonly clockAgrees: () => boolean },
+  ports: ControlPorts & {
+    readonly zone: string;
+    readonly clockAgrees: () => boolean;
+    readonly isAhead: () => boolean;
+  },
   post: (body: string) => Promise<PostAnswer>,
 ) {
   const desk = reportDesk();
