@@ -127,7 +127,8 @@ async function reach(
   try {
     await up.promise;
   } catch {
-    return "the broker cannot be reached; nothing was released";
+    const troubles = [...missing].map((name) => fleet.troubleOf(name));
+    return `${troubles.join("; ")}; nothing was released`;
   } finally {
     clearTimeout(timer);
   }

@@ -30,3 +30,6 @@ function dialled(host: string): string {
   if (host === "::") return "[::1]";
   return host.includes(":") ? `[${host}]` : host;
 }
+
+/** Where the broker of this name stands in the configuration; "": the site's own. */
+export const sectionOf = (name: string): string => (name === "" ? "mqtt" : `brokers.${name}`);

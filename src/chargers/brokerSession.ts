@@ -11,6 +11,8 @@ import { topicFault } from "./topic.ts";
 
 export interface BrokerSessionOptions {
   readonly address: BrokerAddress;
+  /** Where it stands in the configuration, e.g. `mqtt`: what is to be put right is told by its key. */
+  readonly section: string;
   readonly clientId: string;
   /** Retained `true` while we are there, `false` when we are not (last will). */
   readonly presenceTopic: string;
@@ -33,6 +35,9 @@ export interface BrokerSessionOptions {
 
 const WINDOW = 20;
 
+/** Reasons that one outage may give in the log: a broker that words each refusal anew fills no disk. */
+const REASONS_OF_AN_OUTAGE = 16;
+
 /** Keeps one broker connected: a new client for every attempt, nothing queued, nothing ever replayed (DESIGN 2). */
 export class BrokerSession implements AsyncDisposable {
   readonly #options: BrokerSessionOptions;
@@ -44,8 +49,9 @@ export class BrokerSession implements AsyncDisposable {
   #choice: VersionChoice = firstChoice;
   /** Attempts since the last connection that lasted. */
   #attempt = 0;
-  /** This outage has been told. */
-  #told = false;
+  /** The reasons that this outage has given so far; none: there is none. */
+  readonly #said = new Set<string>();
+  #end: Ended | null = null;
 
   /** Starts at once; `onUp` says when it is there. */
   constructor(options: BrokerSessionOptions) {
@@ -56,6 +62,11 @@ export class BrokerSession implements AsyncDisposable {
 
   get connected(): boolean {
     return this.#up;
+  }
+
+  /** Why it is not there, as far as is known, in a sentence to go on. */
+  get trouble(): string {
+    return troubleInWords(this.#end, this.#place(), this.#options.section);
   }
 
   /** QoS 1. Settles within the PUBACK deadline of its turn; refused at once while there is no connection. */
@@ -121,7 +132,8 @@ export class BrokerSession implements AsyncDisposable {
   #welcome(): void {
     const { log } = this.#options;
     this.#choice = afterSuccess(this.#choice);
-    this.#told = false;
+    this.#said.clear();
+    this.#end = null;
     log.info({ broker: this.#place(), mqtt: this.#choice.version === 5 ? "5" : "3.1.1" }, "broker connected");
   }
 
@@ -142,6 +154,7 @@ export class BrokerSession implements AsyncDisposable {
       case "unanswered":
         this.#choice = afterFailure(this.#choice, "unanswered");
         return this.#backOff(end);
+      case "denied":
       case "refused":
       case "unreachable":
         this.#choice = afterFailure(this.#choice, "other");
@@ -152,20 +165,31 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   #backOff(end: Ended): number {
-    const { log, random, onAbsent } = this.#options;
-    if (!this.#told) {
-      this.#told = true;
-      if (end.kind !== "dropped") onAbsent?.();
-      log.warn({ broker: this.#place(), reason: end.reason }, "broker unreachable, retrying");
-    } else log.debug({ reason: end.reason, attempt: this.#attempt }, "broker still unreachable");
+    this.#tell(end);
+    const { random } = this.#options;
     const { backoffFloor, backoffCeiling } = this.#timing;
     const nap = backoff(this.#attempt, random(), backoffFloor, backoffCeiling);
     this.#attempt += 1;
     return nap;
   }
 
+  /** What keeps us away may turn into something else meanwhile: each reason is told once, so that none hides the next. */
+  #tell(end: Ended): void {
+    const { log, onAbsent } = this.#options;
+    const { reason } = end;
+    this.#end = end;
+    if (this.#said.size === 0 && end.kind !== "dropped") onAbsent?.();
+    if (this.#said.has(reason) || this.#said.size >= REASONS_OF_AN_OUTAGE) {
+      log.debug({ reason, attempt: this.#attempt }, "broker still unreachable");
+      return;
+    }
+    this.#said.add(reason);
+    const isRefusal = end.kind === "denied" || end.kind === "refused";
+    log.warn({ broker: this.#place(), reason }, isRefusal ? this.trouble : "broker unreachable, retrying");
+  }
+
   #tellTakenOver(end: Ended): void {
-    this.#told = true;
+    this.#said.add(end.reason);
     this.#options.log.error(
       { broker: this.#place(), clientId: this.#options.clientId, reason: end.reason },
       "another client uses our client id: stepping down, is a second gateway of this site running?",
@@ -176,4 +200,12 @@ export class BrokerSession implements AsyncDisposable {
   #place(): string {
     return URL.parse(this.#options.address.url)?.host ?? "?";
   }
+}
+
+function troubleInWords(end: Ended | null, place: string, section: string): string {
+  if (end === null) return `the broker ${place} cannot be reached`;
+  const { kind, reason } = end;
+  if (kind === "denied")
+    return `the broker ${place} refuses us (${reason}): check ${section}.username and ${section}.password`;
+  return `the broker ${place} ${kind === "refused" ? "refuses us" : "cannot be reached"} (${reason})`;
 }

@@ -11,7 +11,9 @@ type EndKind =
   | "version"
   /** It hung up before it answered CONNECT. */
   | "unanswered"
-  /** It answered CONNECT with no, to our password for instance. */
+  /** It answered CONNECT with no to who we say we are. */
+  | "denied"
+  /** It answered CONNECT with another no. */
   | "refused"
   /** Nobody was there, or nobody answered in time. */
   | "unreachable"
@@ -24,6 +26,8 @@ type EndKind =
 
 /** CONNACK 1 (MQTT 3.1.1) and 0x84 (MQTT 5). */
 const VERSION_REFUSED: ReadonlySet<unknown> = new Set([1, 0x84]);
+/** CONNACK 4 and 5 (MQTT 3.1.1); bad name or password, not authorized, bad method (MQTT 5). */
+const IDENTITY_REFUSED: ReadonlySet<unknown> = new Set([4, 5, 0x86, 0x87, 0x8c]);
 const TAKEN_OVER = 0x8e;
 /** PUBACK and CONNACK codes from here on are refusals (MQTT 5, 2.4). */
 const REFUSAL = 0x80;
@@ -34,12 +38,16 @@ const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefi
 /** The system tells some failures by code only. */
 const words = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);
 
+/** What the library puts before the words for the broker's code. */
+const REFUSED_WORDS = /^Connection refused: /;
+
 /** What an error means for a connection; `greeted`: the broker had accepted it before. */
 export function endOfError(error: Error, greeted: boolean): Ended {
   const code = codeOf(error);
-  const reason = words(error);
+  const reason = words(error).replace(REFUSED_WORDS, "");
   if (greeted) return { kind: "dropped", reason };
   if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
+  if (IDENTITY_REFUSED.has(code)) return { kind: "denied", reason };
   if (typeof code === "number") return { kind: "refused", reason };
   const hungUp = code === "ECONNRESET" || code === "EPIPE";
   return { kind: hungUp ? "unanswered" : "unreachable", reason };

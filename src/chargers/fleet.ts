@@ -4,6 +4,7 @@ import type { Desired } from "../core/control/setpoint.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import type { ChargerId, Instant, Millis } from "../core/units.ts";
+import { sectionOf } from "./address.ts";
 import { BrokerSession } from "./brokerSession.ts";
 import type { BrokerTiming } from "./brokerTiming.ts";
 import type { BrokerAddress } from "./dial.ts";
@@ -90,6 +91,11 @@ export class Fleet implements AsyncDisposable {
   isLinked(charger: ChargerId): boolean {
     const outlet = this.#outlets.get(charger);
     return outlet !== undefined && (this.#sessions.get(outlet.broker)?.connected ?? false);
+  }
+
+  /** Why the broker of this name is not there, as far as is known. */
+  troubleOf(name: string): string | null {
+    return this.#sessions.get(name)?.trouble ?? null;
   }
 
   /** Messages of this charger that were not taken in, since start. */
@@ -193,6 +199,7 @@ export class Fleet implements AsyncDisposable {
       .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);
     const session = new BrokerSession({
       address,
+      section: sectionOf(name),
       // Two brokers by name may be one server, which lets a client id in once.
       clientId: name === "" ? `setpointd-${site}` : `setpointd-${site}-${name}`,
       presenceTopic: gatewayOnlineTopic(prefix, site),

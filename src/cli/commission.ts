@@ -133,7 +133,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   stack.use(bench);
   const { talk } = bench;
   if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
-    return { good: false, words: null, complaint: "the broker cannot be reached; nothing was tried" };
+    return { good: false, words: null, complaint: `${bench.trouble}; nothing was tried` };
   const result = await commissioned(
     {
       ...setting,

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 
+import { sectionOf } from "../chargers/address.ts";
 import { BrokerSession } from "../chargers/brokerSession.ts";
 import type { FleetBroker } from "../chargers/fleet.ts";
 import { Heartbeats } from "../chargers/heartbeats.ts";
@@ -67,6 +68,7 @@ export class MqttBench implements AsyncDisposable {
     });
     this.#session = new BrokerSession({
       address: broker.address,
+      section: sectionOf(charger.broker),
       clientId: `setpointd-${site}-commission`,
       presenceTopic: siteTopic(broker.prefix, site, "gateway/commissioning"),
       filters: this.#line.topics,
@@ -93,6 +95,11 @@ export class MqttBench implements AsyncDisposable {
 
   get connected(): boolean {
     return this.#session.connected;
+  }
+
+  /** Why its broker is not there, as far as is known. */
+  get trouble(): string {
+    return this.#session.trouble;
   }
 
   /** The level that the charger shows it stands under, whoever told it; null: it does not show. */

@@ -55,6 +55,7 @@ export function aSession(url: string, chosen: Chosen = {}): SessionUnderTest {
   const { log, lines, text } = aLog();
   const session = new BrokerSession({
     address: { url, username, password, tls },
+    section: "mqtt",
     clientId: "setpointd-depot",
     presenceTopic: PRESENCE,
     filters: ["setpointd/depot/chargers/+/online", "setpointd/depot/chargers/+/telemetry"],

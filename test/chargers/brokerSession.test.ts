@@ -29,6 +29,32 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.lines.find(({ level }) => level === 40)?.reason).toContain("ECONNREFUSED");
   });
 
+  test("what turns into something else in one outage is told again, each reason once, and a refusal with what to check", async () => {
+    const port = await freePort();
+    let absences = 0;
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, {
+      onAbsent: () => (absences += 1),
+      username: "depot",
+      password: () => "wrong",
+      section: "brokers.yard",
+    });
+    const warned = () => depot.lines.filter(({ level }) => level >= 40).map(({ msg }) => msg);
+    await waitFor(() => warned().length === 1);
+    expect(depot.session.trouble).toBe(
+      `the broker 127.0.0.1:${port} cannot be reached (connect ECONNREFUSED 127.0.0.1:${port})`,
+    );
+    const quiet = () => depot.lines.filter(({ msg }) => msg === "broker still unreachable").length;
+    await using _broker = await Mosquitto.start({ port, users: { depot: "right" } });
+    await waitFor(() => depot.session.trouble.includes("refuses us"));
+    const before = quiet();
+    await waitFor(() => quiet() >= before + 3);
+    const refused = `the broker 127.0.0.1:${port} refuses us (Not authorized): check brokers.yard.username and brokers.yard.password`;
+    // Between the two it may have been listening without answering yet.
+    expect(warned().filter((msg) => msg === refused)).toHaveLength(1);
+    expect([absences, depot.ups, depot.session.trouble]).toEqual([1, [], refused]);
+    expect(depot.logText()).not.toContain("wrong");
+  });
+
   test("what the broker had retained is known before the session says that it is up", async () => {
     await using broker = await Mosquitto.start();
     await using other = await anObserver(broker.url);

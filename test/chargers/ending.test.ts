@@ -7,13 +7,20 @@ const system = (code: string, message = code): Error => Object.assign(new Error(
 test.each([
   [new ErrorWithReasonCode("Connection refused: Unacceptable protocol version", 1), "version"],
   [new ErrorWithReasonCode("Connection refused: Unsupported Protocol Version", 0x84), "version"],
-  [new ErrorWithReasonCode("Connection refused: Not authorized", 0x87), "refused"],
+  [new ErrorWithReasonCode("Connection refused: Not authorized", 0x87), "denied"],
+  [new ErrorWithReasonCode("Connection refused: Bad username or password", 4), "denied"],
+  [new ErrorWithReasonCode("Connection refused: Server unavailable", 0x88), "refused"],
   [system("ECONNRESET"), "unanswered"],
   [system("ECONNREFUSED"), "unreachable"],
   [new Error("connack timeout"), "unreachable"],
 ])("before the broker has accepted us, %s means %s", (error, kind) => {
   expect(endOfError(error, false).kind).toBe(kind);
   expect(endOfError(error, true).kind).toBe("dropped");
+});
+
+test("a refusal is told in the words for the broker's code alone", () => {
+  const refused = new ErrorWithReasonCode("Connection refused: Not authorized", 5);
+  expect(endOfError(refused, false)).toEqual({ kind: "denied", reason: "Not authorized" });
 });
 
 test("an error without words is told by its code", () => {

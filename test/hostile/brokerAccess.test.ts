@@ -58,7 +58,8 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     await broker.kill();
     await broker.start();
     await floor.listening();
-    await waitFor(() => daemon.line("broker unreachable"), PATIENCE);
+    const refusal = `the broker 127.0.0.1:${broker.port} refuses us (Not authorized): check mqtt.username and mqtt.password`;
+    await waitFor(() => daemon.line(refusal), PATIENCE);
     writeFileSync(join(site.directory, "mqtt-password"), "second-word\n", { mode: 0o600 });
     await waitFor(() => daemon.hasBroker(), PATIENCE);
     await floor.nth("bay-01", 2);

@@ -38,7 +38,8 @@ describe
         // Nobody knows whether the command of what came and went had got through: it is let go.
         expect(since(site, from, "bay-03").filter((words) => words !== "8 last")).toEqual(["release passes"]);
         expect(since(site, from, "bay-04")).toEqual(["16 holds"]);
-        expect(daemon.lines.filter(({ msg }) => msg.startsWith("broker unreachable"))).toHaveLength(1);
+        const told = daemon.lines.filter(({ msg }) => msg.startsWith("broker unreachable"));
+        expect(told).toHaveLength(new Set(told.map((line) => line["reason"])).size);
         const rows = await daemon.view<{ words: string }[]>("/api/v1/audit?event=passes");
         expect(rows.map(({ words }) => words).join("\n")).toContain("not sent");
       },
