@@ -62,7 +62,7 @@ export class VtnClient implements AsyncDisposable {
   /** All events. A body that is byte for byte the settled one is `unchanged`: a complete list, not read again. */
   async list(): Promise<Fetched> {
     const answer = this.#waiting() ?? (await this.#ask(this.#events));
-    if (answer.kind === "failed") return answer;
+    if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = skewOf(answer.headers, answer.at);
     const digest = digestOf(answer);
     if (digest === this.#settled) return { kind: "unchanged", at: answer.at, skew };
@@ -103,6 +103,12 @@ export class VtnClient implements AsyncDisposable {
     return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
   }
 
+  /** Where there is no list, there is mostly nothing of the partner's. */
+  #misled(failure: Failed): Failed {
+    const url = `${this.#asking.origin}${this.#events}`;
+    return { ...failure, reason: `GET ${url} answered ${failure.status}: check vtn.baseUrl and vtn.family` };
+  }
+
   /** Spends one of the hour's extra requests. */
   #overspent(): Failed | null {
     return this.mayAskMore() ? null : unasked(`${EXTRA_PER_HOUR} extra requests in an hour`, null);
@@ -122,6 +128,10 @@ export class VtnClient implements AsyncDisposable {
     return failure;
   }
 }
+
+/** What somebody else's address answers: a redirect, or that there is no such thing. */
+const isElsewhere = (status: number | null): boolean =>
+  status !== null && ((status >= 300 && status < 400) || [404, 405, 410].includes(status));
 
 function digestOf({ chunks }: Answered): string {
   const hash = createHash("sha256");

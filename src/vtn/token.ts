@@ -107,7 +107,8 @@ export class TokenSource implements AsyncDisposable {
     const { log, monotonic } = this.#options;
     // Life counts from before the request: the server may have issued the token any time after it.
     const asked = monotonic();
-    const outcome = readToken(await this.#post());
+    const { origin, pathname } = new URL(this.#options.tokenUrl);
+    const outcome = readToken(await this.#post(), `${origin}${pathname}`);
     if (outcome.kind === "failed") {
       const wait = this.#refused(outcome);
       // Whoever asked for the token says so once; this is the detail of each try.

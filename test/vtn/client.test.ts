@@ -277,3 +277,14 @@ test("no token is ever logged or given as a reason", async () => {
   expect(partner.lines.length).toBeGreaterThan(0);
   expect(partner.lines.join("") + JSON.stringify(list)).not.toMatch(/token-\d|hush/);
 });
+
+test("a list that is not there names the address that was asked, and the keys to check", async () => {
+  for (const status of [404, 405, 307]) {
+    await using partner = await aPartner(json({}, status), "/api");
+    expect(await partner.client.list()).toMatchObject({
+      kind: "failed",
+      status,
+      reason: `GET ${partner.server.origin}/api/energy-coordination/v1/events answered ${status}: check vtn.baseUrl and vtn.family`,
+    });
+  }
+});

@@ -189,3 +189,24 @@ test("neither the secret nor the token is ever logged", async () => {
   expect(it.lines).toHaveLength(2);
   expect(it.lines.join("")).not.toMatch(/hush|token-\d/);
 });
+
+test.each([
+  [
+    400,
+    { error: "invalid_client" },
+    "answered 400 (invalid_client): check vtn.clientId and vtn.clientSecret",
+  ],
+  [400, { error: "invalid_scope" }, "answered 400 (invalid_scope): check vtn.scope"],
+  [400, { error: "hush+&=% is wrong" }, "answered 400: check vtn.clientId and vtn.clientSecret"],
+  [401, "<html>", "answered 401: check vtn.clientId and vtn.clientSecret"],
+  [404, { error_description: "hush+&=%" }, "answered 404: check vtn.tokenUrl"],
+  [302, {}, "answered 302: check vtn.tokenUrl"],
+])(
+  "a refusal with %d %j names the address without its query, and the keys to check",
+  async (status, body, words) => {
+    await using it = await aSource(json(body, status));
+    const reason = `${it.server.origin}/connect/token ${words}`;
+    expect(await it.source.get()).toMatchObject({ kind: "failed", status, reason });
+    expect(JSON.stringify(it.lines)).not.toContain("hush");
+  },
+);
