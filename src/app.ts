@@ -176,7 +176,7 @@ export async function startApp(
     );
   // The last row of a run that ends in order: without it the next start tells since when nothing ran to the minute.
   stack.defer(() => note("setpointd stopped"));
-  const away = outages((changes) => store.write(changes), now);
+  const away = outages((changes) => store.write(changes), now, clock);
   for (const record of remembered.commands) {
     const { charger } = record.command;
     if (!depot.chargers.has(charger) && isToBeFreed(record)) {
@@ -202,6 +202,7 @@ export async function startApp(
     const { health, say } = attempted(partner, attempt, now(), {
       staleAfter: vtn.staleAfter,
       maxSkew: config.clock.maxSkew,
+      wallClock: clock,
     });
     partner = health;
     if (attempt.ok) away.back("partner");

@@ -1,18 +1,23 @@
 import type { Change } from "./core/ledger.ts";
+import type { WallClock } from "./core/reason.ts";
 import { between, type Instant, iso } from "./core/units.ts";
 
 /** What is not ours and may be away. */
 export type Neighbour = "partner" | "broker" | `broker ${string}`;
 
 /** Puts on record from when until when the partner, or a broker, was away: a proof shows it beside what was missed. */
-export function outages(write: (changes: readonly Change[]) => void, now: () => Instant) {
+export function outages(
+  write: (changes: readonly Change[]) => void,
+  now: () => Instant,
+  wallClock: WallClock,
+) {
   const gone = new Map<Neighbour, Instant>();
   return {
     /** `since`: the last sign of it. Said once. */
     gone(who: Neighbour, since: Instant): void {
       if (gone.has(who)) return;
       gone.set(who, since);
-      write([row(who, now(), `the ${who} is away since ${iso(since)}`, since, false)]);
+      write([row(who, now(), `the ${who} is away since ${wallClock(since)}`, since, false)]);
     },
 
     /** Nothing, where it was there all the time. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Change } from "../src/core/ledger.ts";
+import { iso } from "../src/core/units.ts";
 import { outages } from "../src/outages.ts";
 import { at } from "./support/anEvent.ts";
 
@@ -9,7 +10,11 @@ test("an outage is on record once when it begins and once when it ends, with whe
   const rows: unknown[] = [];
   const write = (changes: readonly Change[]) =>
     rows.push(...changes.map((change) => (change.kind === "audit" ? change.entry : change)));
-  const { gone, back } = outages(write, () => now);
+  const { gone, back } = outages(
+    write,
+    () => now,
+    (moment) => `${iso(moment).slice(11, 16)} here`,
+  );
   back("partner");
   gone("partner", at("05:00"));
   gone("partner", at("05:00"));
@@ -18,8 +23,8 @@ test("an outage is on record once when it begins and once when it ends, with whe
   back("partner");
   back("partner");
   expect(rows).toMatchObject([
-    { kind: "silence", words: "the partner is away since 2026-11-21T05:00:00.000Z", charger: null },
-    { words: "the broker solar is away since 2026-11-21T05:01:00.000Z", facts: { outage: "broker solar" } },
+    { kind: "silence", words: "the partner is away since 05:00 here", charger: null },
+    { words: "the broker solar is away since 05:01 here", facts: { outage: "broker solar" } },
     {
       at: at("05:02"),
       words: "the partner is there again after 120 s",

@@ -48,7 +48,8 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
     say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
     return 0;
   }
-  const clock = wallClock(config.site.timezone, () => at);
+  // A line for people has its moments as DESIGN 6.4 has them: one in another zone beside them would be misread.
+  const clock = options.json ? wallClock(config.site.timezone, () => at) : iso;
   const byVehicle = Map.groupBy(dispatches, ({ vehicle }) => vehicle);
   const stretches = config.chargers.flatMap((charger) => {
     const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);

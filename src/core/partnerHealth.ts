@@ -1,4 +1,5 @@
-import { earlier, type Instant, iso, type Millis } from "./units.ts";
+import type { WallClock } from "./reason.ts";
+import { earlier, type Instant, type Millis } from "./units.ts";
 
 /** How the partner's service is doing, as far as our requests tell. */
 export interface PartnerHealth {
@@ -52,7 +53,7 @@ export function attempted(
   before: PartnerHealth,
   attempt: Attempt,
   now: Instant,
-  limits: { readonly staleAfter: Millis; readonly maxSkew: Millis },
+  limits: { readonly staleAfter: Millis; readonly maxSkew: Millis; readonly wallClock: WallClock },
 ): { readonly health: PartnerHealth; readonly say: readonly Word[] } {
   const say: Word[] = [];
   if (attempt.ok) {
@@ -80,7 +81,7 @@ export function attempted(
   if (stale && !before.stale) {
     say.push({
       level: "error",
-      words: `no answer from the partner since ${iso(answeredAt)}: what is known may be out of date`,
+      words: `no answer from the partner since ${limits.wallClock(answeredAt)}: what is known may be out of date`,
     });
   }
   const said = isNews ? [...before.said, reason] : before.said;

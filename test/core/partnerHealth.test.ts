@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
 import { type Attempt, attempted, freshHealth, type PartnerHealth } from "../../src/core/partnerHealth.ts";
-import { millis, minutes, seconds } from "../../src/core/units.ts";
+import { type Instant, iso, millis, minutes, seconds } from "../../src/core/units.ts";
 import { at } from "../support/anEvent.ts";
 
-const limits = { staleAfter: minutes(10), maxSkew: minutes(5) };
+const limits = {
+  staleAfter: minutes(10),
+  maxSkew: minutes(5),
+  wallClock: (moment: Instant) => `${iso(moment).slice(11, 16)} here`,
+};
 const failed = (reason: string): Attempt => ({ ok: false, asked: true, reason });
 const heldBack = (reason: string): Attempt => ({ ok: false, asked: false, reason });
 const answered = (skew: number | null = 0): Attempt => ({
@@ -78,7 +82,7 @@ test("F30: a partner that is silent for longer than staleAfter raises one alarm"
   const steps = said(["05:10", failed("x")], ["05:10:01", failed("x")], ["05:20", failed("x")]);
   expect(steps.map((step) => step.filter((words) => words.startsWith("error")))).toEqual([
     [],
-    ["error no answer from the partner since 2026-11-21T05:00:00.000Z: what is known may be out of date"],
+    ["error no answer from the partner since 05:00 here: what is known may be out of date"],
     [],
   ]);
 });
