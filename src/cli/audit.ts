@@ -1,3 +1,4 @@
+import type { Config } from "../config/schema.ts";
 import type { Instant } from "../core/units.ts";
 import { instant, iso } from "../core/units.ts";
 import { wallClock } from "../wallClock.ts";
@@ -48,9 +49,18 @@ export async function audit(
     for (const row of rows)
       say(json ? JSON.stringify(row) : `${clock(instant(Date.parse(row.at)))}  ${row.words}`);
     const last = rows.at(-1);
+    if (last === undefined && after === 0) complain(nothingOf(id, charger, config));
     if (last === undefined || rows.length < PAGE) return 0;
     after = last.seq;
   }
+}
+
+/** Who mistypes a name must not take it for a quiet night; a charger that left the configuration may still have rows. */
+function nothingOf(event: string | undefined, charger: string | undefined, { chargers }: Config): string {
+  if (charger !== undefined && !chargers.some(({ id }) => id === charger))
+    return `there is no charger ${charger}; the configuration has ${chargers.map(({ id }) => id).join(", ")}`;
+  const of = [event === undefined ? [] : `event ${event}`, charger ?? []].flat().join(" at ");
+  return of === "" ? "the record is empty" : `the record has nothing of ${of}`;
 }
 
 /** `audit verify`: follows the hash chain from the first row to the authenticated head. */

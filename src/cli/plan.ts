@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
 
-import type { Dispatch } from "../core/control/expand.ts";
+import type { Config } from "../config/schema.ts";
+import { nameOf, oddities, reachOf } from "../core/control/describe.ts";
+import type { Dispatch, ExpandContext } from "../core/control/expand.ts";
 import { intake } from "../core/control/intake.ts";
 import type { KnownEvent } from "../core/control/known.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../core/control/plan.ts";
 import { valueOf } from "../core/control/setpoint.ts";
+import { targeting } from "../core/control/targeting.ts";
 import { lastWords, type Notice } from "../core/delivery.ts";
 import { type Instant, iso } from "../core/units.ts";
 import { readOrMakeSiteKey } from "../store/siteKey.ts";
@@ -43,6 +46,7 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
   }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
+  for (const known of events) tellOddities(known, config, context, at);
   const dispatches = dispatchesOf(events, context);
   if (options.dispatches) {
     say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
@@ -69,15 +73,27 @@ function readAt(text: string): Instant | null {
 
 /** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
 function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
+  const name = file === "-" ? "standard input" : file;
   let body: Buffer;
   try {
     body = file === "-" ? readFileSync(0) : readFileSync(file);
   } catch (error) {
-    return `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
   const list = readListBody(body);
-  if (list.kind === "unparsable") return `${file} is not a list of events: ${list.reason}`;
-  return lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
+  if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;
+  const events = lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
+  const isRubbish = events.length === 0 && list.notices.length > 0;
+  return isRubbish ? `${name} holds no event that can be read` : events;
+}
+
+/** What the daemon would put on record about it: vehicles that are not ours, units that look wrong, and so on. */
+function tellOddities(known: KnownEvent, config: Config, context: ExpandContext, at: Instant): void {
+  if (known.kind !== "live") return;
+  const { revision } = known;
+  const aim = targeting(revision.event, context);
+  const odd = oddities(revision, aim, config.control, reachOf(config.chargers), at);
+  if (odd.length > 0) complain(`${nameOf(revision.event)}: ${odd.join("; ")}`);
 }
 
 function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {

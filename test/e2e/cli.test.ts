@@ -200,6 +200,15 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       expect(await daemon.end("SIGTERM")).toBe(0);
     }
     expect((await verb(site, "audit", "--event", "Zu\u0308rich")).stdout).toContain("Z\u00fcrich");
+    for (const [args, words] of [
+      [["--event", "nope"], "the record has nothing of event nope"],
+      [
+        ["--charger", "bay-9"],
+        "there is no charger bay-9; the configuration has bay-01, bay-02, bay-03, bay-04",
+      ],
+      [["--event", "EV-2", "--charger", "bay-04"], "the record has nothing of event EV-2 at bay-04"],
+    ] as const)
+      expect(await verb(site, "audit", ...args)).toEqual({ code: 0, stdout: "", stderr: `${words}\n` });
     const all = await verb(site, "audit", "--json");
     expect([all.code, all.stderr]).toEqual([0, ""]);
     const rows = all.stdout
@@ -299,6 +308,8 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
       chargers: [{ id: "bay-02", current: { max: 32 } }],
       vehicles: [{ id: "veh-2", charger: "bay-02" }],
     });
+    const gone = await verb(site, "audit", "--charger", "bay-01");
+    expect([gone.stderr, gone.stdout]).toEqual(["", expect.stringContaining("bay-01 (veh-1) to 16 A")]);
     expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });
     await daemon.end("SIGKILL");
     expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });

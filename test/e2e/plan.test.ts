@@ -61,7 +61,10 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     ].map((event) => partner.put(event));
     const list = listFile(site, events);
     const planned = await setpointd(["plan", "-c", site.config, "--events", list, "--json", "--at", begun]);
-    expect([planned.code, planned.stderr]).toEqual([0, ""]);
+    expect([planned.code, planned.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^event EV-long .*: 1 of its vehicles is not ours\n$/),
+    ]);
     const rows: StretchRow[] = JSON.parse(planned.stdout);
 
     expect(new Set(rows.map(({ charger }) => charger))).toEqual(
@@ -158,6 +161,11 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     const told = await setpointd(args, { input: JSON.stringify([good]) });
     // One zone in a line: its moments are as they are in the JSON.
     expect(told.stdout).toMatch(/^(\S+Z) {2}(\S+Z) {2}bay-01 \(veh-1\) to 16 A until \2: /);
+    const foreign = anEvent("EV-3", { lastsMs: 60 * SECOND, vehicles: ["veh-1", "theirs"] });
+    const odd = await setpointd(args, { input: JSON.stringify([foreign]) });
+    expect([odd.code, odd.stderr]).toEqual([0, expect.stringContaining("1 of its vehicles is not ours\n")]);
+    const none = await setpointd([...args, "--json"], { input: "[]" });
+    expect(none).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
     expect(site.partner.faults.requests.token).toBe(0);
   });
 
@@ -184,7 +192,12 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     expect(absent.stderr).toContain("absent.json cannot be read");
     const unparsable = await plan("--events", "-", "--json");
     expect([unparsable.code, unparsable.stdout]).toEqual([1, ""]);
-    expect(unparsable.stderr).toContain("is not a list of events");
+    expect(unparsable.stderr).toMatch(/^standard input is not a list of events: /);
+    const rubbish = await setpointd(["plan", "-c", site.config, "--events", "-"], {
+      input: '[{"ID":"EV-2"}]',
+    });
+    expect([rubbish.code, rubbish.stdout]).toEqual([1, ""]);
+    expect(rubbish.stderr).toMatch(/^left out: .*\nstandard input holds no event that can be read\n$/);
     const moment = await plan("--events", "-", "--at", "tomorrow");
     expect(moment.code).toBe(2);
     expect(moment.stderr).toContain("--at tomorrow");
