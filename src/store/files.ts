@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { fileFault, type Fault } from "./fault.ts";
+import { fileFault, type Fault, refused } from "./fault.ts";
 
 /** Only then does a new name in the directory survive a power cut. */
 export const syncDirectory = (directory: string): void => syncFile(directory);
@@ -39,8 +39,17 @@ export function prepareDirectory(directory: string): Fault | null {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {
-    return fileFault(error);
+    return deniedState(directory, error) ?? fileFault(error);
   }
+}
+
+/** Where it is only that this user may not: who may, and how it becomes so. Null: it is something else. */
+export function deniedState(directory: string, error: unknown): Fault | null {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  if (code !== "EACCES" && code !== "EPERM") return null;
+  return refused(
+    `state: ${directory} cannot be used by this user (permission denied): give it to the user that runs setpointd, mode 0700`,
+  );
 }
 
 /** Node's own recursive mkdir never ends where a file system calls every new name missing, as /proc does. */

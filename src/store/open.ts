@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
@@ -9,7 +9,7 @@ import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
 import { hasEpoch, nextEpoch } from "./epoch.ts";
 import { type Broken, fileFault, refused, type Fault } from "./fault.ts";
-import { prepareDirectory } from "./files.ts";
+import { deniedState, prepareDirectory } from "./files.ts";
 import { takeLock } from "./lock.ts";
 import { setAside } from "./setAside.ts";
 import { knownSince, markRestored, restoredIn } from "./restored.ts";
@@ -50,10 +50,16 @@ export interface OpenOptions {
 export const MAX_PAGES = 4_194_304;
 
 /** Why there is nothing to open, for a verb that must not make a state. Null: there is a state. */
-export const nothingYet = (directory: string): string | null =>
-  existsSync(join(directory, DATABASE))
-    ? null
-    : `there is no state in ${directory}: nothing has run there yet`;
+export function nothingYet(directory: string): string | null {
+  try {
+    statSync(join(directory, DATABASE));
+    return null;
+  } catch (error) {
+    return (
+      deniedState(directory, error)?.reason ?? `there is no state in ${directory}: nothing has run there yet`
+    );
+  }
+}
 
 /** Takes the state directory for this process: checked, or fresh, or refused with the reason (DESIGN 5.7). */
 export function openState(directory: string, options: OpenOptions): Opened {

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
   existsSync,
@@ -14,6 +15,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { instant } from "../../src/core/units.ts";
+import { deniedState } from "../../src/store/files.ts";
+import { nothingYet } from "../../src/store/open.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
@@ -256,4 +259,26 @@ test.skipIf(process.getuid?.() !== 0)("what root opens beside the daemon stays t
   expect(new Set(files)).toEqual(new Set([DATABASE, WAL, "epoch", "head", "lock", "site.key"]));
   expect(files.filter((file) => statSync(join(directory, file)).uid !== daemon)).toEqual([]);
   store[Symbol.dispose]();
+});
+
+const DENIED =
+  "cannot be used by this user (permission denied): give it to the user that runs setpointd, mode 0700";
+
+// Root may do everything, so that there it is told by what Node says to others.
+test.skipIf(process.getuid?.() === 0)("a state that is somebody else's says whose it should be", () => {
+  const directory = aDirectory();
+  chmodSync(directory, 0o000);
+  expect(open(directory)).toMatchObject({ ok: false, reason: `state: ${directory} ${DENIED}` });
+  expect(nothingYet(directory)).toBe(`state: ${directory} ${DENIED}`);
+  chmodSync(directory, 0o500);
+  const below = join(directory, "state");
+  expect(open(below)).toMatchObject({ ok: false, reason: `state: ${below} ${DENIED}` });
+  chmodSync(directory, 0o700);
+});
+
+const said = (code: string) => Object.assign(new Error(`${code}: no, mkdir '/x/state'`), { code });
+
+test("only a denial is told as one", () => {
+  expect(deniedState("/x/state", said("EACCES"))?.reason).toBe(`state: /x/state ${DENIED}`);
+  expect(deniedState("/x/state", said("ENOSPC"))).toBeNull();
 });
