@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 import { gatewayOnlineTopic, nativeFilters, nativeTopics, siteTopic } from "./native.ts";
 import { nativeLine } from "./nativeLine.ts";
 import { boundTo } from "./profile/equip.ts";
-import { type Keepalive, keepalivesOf } from "./profile/keepalives.ts";
+import { commandingOf, keepalivesOf } from "./profile/keepalives.ts";
 import type { Bound } from "./profile/bind.ts";
 import type { Profile } from "./profile/schema.ts";
 import { ProfileLine } from "./profileLine.ts";
@@ -289,9 +289,6 @@ export class Fleet implements AsyncDisposable {
     );
   }
 }
-
-const commandingOf = (bound: Bound): readonly Keepalive[] =>
-  keepalivesOf(bound).filter(({ asksOnly }) => !asksOnly);
 
 const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 

@@ -21,3 +21,7 @@ export const keepalivesOf = ({ profile, values }: Bound): readonly Keepalive[] =
       return rendered({ topic, ...payload }, new Map([...values, ...moment(now)]));
     },
   }));
+
+/** Those of them that keep it obeying. */
+export const commandingOf = (bound: Bound): readonly Keepalive[] =>
+  keepalivesOf(bound).filter(({ asksOnly }) => !asksOnly);
