@@ -35,6 +35,7 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
     ],
     warnings: (file) => [
       ...uncertainties(madeIn(file, profiles)),
+      ...cappedMaxima(madeIn(file, profiles)),
       ...idleParameters(file, profiles),
       ...[...causes].map(([name, why]) => ({
         path: [],
@@ -97,13 +98,12 @@ function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
   const { current, power } = profile.limits;
   const at = (...path: Path): Path => ["chargers", index, ...path];
   const all: Finding[] = [];
-  const ceiling = current.ceiling ?? current.max;
-  if (entry.current !== undefined && entry.current.max > ceiling)
-    all.push({
-      path: at("current", "max"),
-      found: `${entry.current.max} A`,
-      expected: `at most ${ceiling} A: ${profile.profile} is never told more`,
-    });
+  const ceiling = ceilingOf(profile);
+  // A relay draws all that it can, however much of it is told.
+  if (entry.current !== undefined && current.allOrNothing && entry.current.max > ceiling)
+    all.push(tooMuch(at("current", "max"), entry.current.max, profile));
+  else if (entry.current !== undefined && entry.current.min > ceiling)
+    all.push(tooMuch(at("current", "min"), entry.current.min, profile));
   if (entry.current !== undefined && entry.current.min < current.min)
     all.push({
       path: at("current", "min"),
@@ -118,6 +118,22 @@ function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
     });
   return [...all, ...timeoutMistakes(profile, at("profile"))];
 }
+
+const ceilingOf = ({ limits: { current } }: Profile): number => current.ceiling ?? current.max;
+
+const tooMuch = (path: Path, found: number, profile: Profile): Finding => ({
+  path,
+  found: `${found} A`,
+  expected: `at most ${ceilingOf(profile)} A: ${profile.profile} is never told more`,
+});
+
+/** A maximum beyond what the make can be told: the lesser of the two is what holds, for control too. */
+const cappedMaxima = (all: readonly Made[]): readonly Finding[] =>
+  all.flatMap(({ index, entry: { current }, profile }): readonly Finding[] =>
+    current === undefined || profile.limits.current.allOrNothing || current.max <= ceilingOf(profile)
+      ? []
+      : [tooMuch(["chargers", index, "current", "max"], current.max, profile)],
+  );
 
 /** Phases that are to be switched, by a make that cannot, or of which there are not three. */
 const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>

@@ -95,8 +95,8 @@ test("a missing, an unknown and a wrong parameter are explained where they are",
 });
 
 test("limits beyond what a make can are explained", () => {
-  expect(mistakes({ ...goE("1"), current: { max: 40 } })).toEqual([
-    "chargers[0].current.max: 40 A; at most 32 A: go-e-v2 is never told more",
+  expect(mistakes({ ...goE("1"), current: { min: 33, max: 40 } })).toEqual([
+    "chargers[0].current.min: 33 A; at most 32 A: go-e-v2 is never told more",
   ]);
   expect(mistakes({ ...goE("1"), current: { min: 4, max: 16 } })).toEqual([
     "chargers[0].current.min: 4 A; at least 6 A: go-e-v2 charges with no less",
@@ -105,6 +105,23 @@ test("limits beyond what a make can are explained", () => {
   expect(mistakes({ profile: "everest-api-legacy", params: { evse: "e" }, discharge: { max: 5 } })).toEqual(
     [],
   );
+});
+
+test("a maximum beyond what a make is told is cut, and warned of; of a relay it is refused", () => {
+  const wbec = { profile: "wbec", params: { lp: "1" }, current: { max: 32 } };
+  expect(mistakes(wbec)).toEqual([]);
+  const result = loaded([wbec]);
+  expect(result).toMatchObject({ ok: true, config: { chargers: [{ maxCurrent: 16 }] } });
+  expect(result.ok && result.warnings).toContainEqual(
+    expect.objectContaining({
+      path: "chargers[0].current.max",
+      found: "32 A",
+      expected: "at most 16 A: wbec is never told more",
+    }),
+  );
+  expect(warnings(builtIn, { ...wbec, current: { max: 16 } }).join()).not.toContain("current.max");
+  const relay = { profile: "tasmota-switch", params: { topic: "t" }, current: { max: 100 } };
+  expect(mistakes(relay)).toEqual([expect.stringContaining("tasmota-switch is never told more")]);
 });
 
 test("two chargers on the same topics are refused; connectors of one station, and the same serial elsewhere, are not", () => {

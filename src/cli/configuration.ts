@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
-import { explain } from "../config/mistakes.ts";
+import { explain, type Mistake } from "../config/mistakes.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
 import { loadSite } from "../loadSite.ts";
@@ -30,6 +30,8 @@ export const configFile = (named: string | undefined): string | undefined =>
 export interface SiteConfiguration {
   readonly config: Config;
   readonly profiles: ReadonlyMap<string, Profile>;
+  /** What works, but was perhaps not meant. */
+  readonly warnings: readonly Mistake[];
 }
 
 /** As `siteConfiguration`, for a verb that speaks to no charger. */
@@ -46,7 +48,7 @@ export function siteConfiguration(named: string | undefined): SiteConfiguration 
     return null;
   }
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
-  if (loaded.ok) return { config: loaded.config, profiles };
+  if (loaded.ok) return { config: loaded.config, profiles, warnings: loaded.warnings };
   complain(explain(loaded.mistakes, file));
   const count = loaded.mistakes.length;
   complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);

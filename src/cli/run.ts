@@ -24,6 +24,8 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   if (site === null) return 2;
   const log = logger(1, level);
   lastWords(log);
+  for (const { path, found, expected } of site.warnings)
+    log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const { env } = process;
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();

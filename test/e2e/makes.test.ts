@@ -117,6 +117,22 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     expect(charger.word("Mode")).toBe("Normal");
   });
 
+  test("a maximum beyond what the make is told is warned of, and control decides under the lesser one", async () => {
+    await using site = await aSite({
+      over: {
+        chargers: [{ id: "bay-01", profile: "wbec", params: { lp: 1 }, current: { max: 32 } }],
+        vehicles: [{ id: "veh-1", charger: "bay-01" }],
+      },
+    });
+    await using daemon = await site.run();
+    expect(daemon.line("chargers[0].current.max: 32 A; expected at most 16 A")?.level).toBe(40);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND, amperes: 20 }));
+    await waitFor(() => site.floor.on("lp/1/maxcurrent").length > 0, SOON);
+    expect(site.floor.on("lp/1/maxcurrent").map(({ text }) => text)).toEqual(["16"]);
+    const rows = await daemon.view<readonly { readonly words: string }[]>("/api/v1/audit?event=EV-1");
+    expect(rows.some(({ words }) => words.includes("bay-01 (veh-1) to 16 A"))).toBe(true);
+  });
+
   test("F88: a make that fell silent is offline, and is told once what holds when it is back", async () => {
     const { GO_E } = MAKES;
     await using depot = await aMixedDepot([GO_E]);

@@ -9,10 +9,10 @@ import type { Profile } from "./schema.ts";
 const WEARING_WRITES_PER_HOUR = 12;
 
 /** A configured charger as its profile has to know it. A current in its params is capped by the configured one. */
-export function boundTo({ params, maxCurrent, phases, voltage }: Charger, profile: Profile): Binding {
+export function boundTo(charger: Charger, profile: Profile): Binding {
   if (profile.nativePayloads) return bind(profile, {});
-  const own = typeof params["maxCurrentA"] === "number" ? params["maxCurrentA"] : Infinity;
-  const most = Math.min(own, maxCurrent ?? Infinity);
+  const { params, phases, voltage } = charger;
+  const most = ownMaximum(charger);
   const binding = bind(profile, {
     phases,
     nominalV: voltage,
@@ -25,6 +25,12 @@ export function boundTo({ params, maxCurrent, phases, voltage }: Charger, profil
     : { ok: false, reason: `${profile.profile}: ${tooLittle}`, parameter: "maxCurrentA" };
 }
 
+/** The least that the configuration says of its maximum; Infinity: nothing. */
+function ownMaximum({ params, maxCurrent }: Charger): number {
+  const own = typeof params["maxCurrentA"] === "number" ? params["maxCurrentA"] : Infinity;
+  return Math.min(own, maxCurrent ?? Infinity);
+}
+
 /** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
 export function equipped(
   charger: Charger,
@@ -33,12 +39,9 @@ export function equipped(
   if (nativePayloads) return charger;
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
   const takesWatts = actions.setPower !== undefined;
-  const most =
-    charger.maxCurrent === null
-      ? takesWatts
-        ? null
-        : amperes(max)
-      : amperes(Math.min(charger.maxCurrent, ceiling));
+  const own = ownMaximum(charger);
+  const unsaid = takesWatts ? null : amperes(max);
+  const most = Number.isFinite(own) ? amperes(Math.min(own, ceiling)) : unsaid;
   const wears = rate.wear !== "none";
   return {
     ...charger,

@@ -23,6 +23,7 @@ test("what a make cannot do is not asked of it", () => {
     maxCurrent: 32,
     maxDischarge: null,
   });
+  expect(as("go-e-v2", { maxCurrent: amperes(32), params: { maxCurrentA: 20 } }).maxCurrent).toBe(20);
   expect(as("warp")).toMatchObject({ currentStep: 0.1, takesWatts: false });
   expect(as("wbec")).toMatchObject({ maxCurrent: 16 });
   expect(as("go-e-v2", { maxCurrent: null, maxPower: watts(22_000) })).toMatchObject({ maxCurrent: 32 });
