@@ -1,4 +1,14 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type YAMLParseError,
+} from "yaml";
 import type { Mistake, Path } from "./mistakes.ts";
 
 /** A YAML text that could be read, and where its values stand. */
@@ -64,6 +74,20 @@ function keepLeadingZeros(document: Document.Parsed): void {
 /** Messages end with a piece of the file, or with advice to programmers. */
 const withoutSource = (message: string): string => message.replace(/(: ["'`]|;).*$/s, "");
 
+/** One line that is indented wrongly throws off what comes after it: of these only the first is told. */
+const OF_INDENTATION: ReadonlySet<string> = new Set([
+  "BAD_INDENT",
+  "BLOCK_AS_IMPLICIT_KEY",
+  "MULTILINE_IMPLICIT_KEY",
+  "TAB_AS_INDENT",
+]);
+
+/** The first few that do not follow from one another. */
+function apart(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
+  const first = errors.find(({ code }) => OF_INDENTATION.has(code));
+  return errors.filter((error) => error === first || !OF_INDENTATION.has(error.code)).slice(0, 3);
+}
+
 function parse(text: string, { example }: Kind): Read {
   const lines = new LineCounter();
   // The library's pretty messages quote the source, which may hold what should not be shown.
@@ -75,14 +99,14 @@ function parse(text: string, { example }: Kind): Read {
     stringKeys: true,
   });
   if (document.errors.length > 0) {
-    const mistakes = document.errors.slice(0, 3).map((error) => {
+    const mistakes = apart(document.errors).map((error) => {
       const { line, col } = lines.linePos(error.pos[0]);
       return {
         path: "",
         line,
         column: col,
         found: `broken YAML: ${withoutSource(error.message)}`,
-        expected: `YAML such as key: value, indented with spaces; ${example} is an example`,
+        expected: `YAML such as key: value, indented with spaces, in this line or the line above it; ${example} is an example`,
       };
     });
     return { ok: false, mistakes };
