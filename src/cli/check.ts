@@ -23,14 +23,12 @@ export async function check(named: string | undefined, now: Instant): Promise<Ex
     return 2;
   }
   if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
-  const { site, chargers, vehicles, control, state, webhook } = loaded.config;
+  const { site, chargers, vehicles, control, state } = loaded.config;
   const bound = vehicles.filter(({ charger }) => charger !== null).length;
   say(
     `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
   );
-  say(
-    `mode ${control.mode}, state in ${state}, deliveries ${webhook === null ? "by polling only" : `signed by ${webhook.auth.kind}`}`,
-  );
+  say(`mode ${control.mode}, state in ${state}, deliveries ${deliveriesInWords(loaded.config)}`);
   for (const words of expiryWarnings(loaded.config, now)) complain(words);
   for (const { charger, told } of await leftBehind(loaded.config)) {
     complain(
@@ -38,6 +36,12 @@ export async function check(named: string | undefined, now: Instant): Promise<Ex
     );
   }
   return 0;
+}
+
+function deliveriesInWords({ webhook }: Config): string {
+  if (webhook === null) return "by polling only";
+  const { kind } = webhook.auth;
+  return kind === "none" ? "as hints only: not signed, they make the list be fetched" : `signed by ${kind}`;
 }
 
 /** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */

@@ -7,7 +7,7 @@ import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
 import { loadSite } from "../loadSite.ts";
 import { setting } from "./environment.ts";
-import { complain } from "./outcome.ts";
+import { complain, type ExitCode } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
@@ -25,6 +25,16 @@ export const environmentOf = (file: string, env: Environment): Environment =>
 /** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>
   named ?? setting("SETPOINTD_CONFIG") ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
+
+/** A word where none belongs is mostly the configuration: says how it is named, or that it is no verb. */
+export function misplaced(verb: "run" | "check", word: string): ExitCode {
+  complain(
+    verb === "check" || /\.ya?ml$/i.test(word)
+      ? `name the configuration with -c: setpointd ${verb} -c ${word}`
+      : `there is no verb ${word}; setpointd --help lists them`,
+  );
+  return 2;
+}
 
 /** A configuration, and the profiles of its chargers. */
 export interface SiteConfiguration {

@@ -9,7 +9,8 @@ import { audit, auditVerify } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { check } from "./check.ts";
 import { commission } from "./commission.ts";
-import { complain, type ExitCode } from "./outcome.ts";
+import { misplaced } from "./configuration.ts";
+import type { ExitCode } from "./outcome.ts";
 import { plan } from "./plan.ts";
 import { profileList, type ProfilePlaces, profileShow, profileTry } from "./profile.ts";
 import { prices } from "./prices.ts";
@@ -97,18 +98,14 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     // What is no verb ends up here, as the default has it.
     .allowExcessArguments()
     .action(async (_options: object, { args: [unknown] }: Command) => {
-      if (unknown !== undefined) {
-        complain(`there is no verb ${unknown}; setpointd --help lists them`);
-        code = 2;
-        return;
-      }
-      code = await run(named());
+      code = unknown === undefined ? await run(named()) : misplaced("run", unknown);
     });
   program
     .command("check")
     .description("explain every mistake in the configuration: where, what was found, what would be right")
-    .action(async () => {
-      code = await check(named(), now());
+    .allowExcessArguments()
+    .action(async (_options: object, { args: [file] }: Command) => {
+      code = file === undefined ? await check(named(), now()) : misplaced("check", file);
     });
   program
     .command("plan")

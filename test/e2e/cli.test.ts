@@ -54,6 +54,19 @@ describe("the command line", () => {
     expect([...helped, ...told].filter((line) => !line.includes(" -c "))).toEqual([]);
   });
 
+  test("a configuration that is named without -c is told how to be named", async () => {
+    for (const [args, verb] of [
+      [["check", "site.yaml"], "check"],
+      [["run", "site.yaml"], "run"],
+      [["site.yaml"], "run"],
+    ] as const)
+      expect(await setpointd(args)).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `name the configuration with -c: setpointd ${verb} -c site.yaml\n`,
+      });
+  });
+
   test("what is no verb or no option ends with 2 and one sentence", async () => {
     const wrong = [["frobnicate"], ["check", "--frobnicate"], ["plan"], ["release"], ["audit", "frobnicate"]];
     const refusals = wrong.map(async (args) => {
@@ -91,6 +104,10 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect([good.code, good.stderr]).toEqual([0, ""]);
     expect(good.stdout).toContain("site depot (UTC), 4 chargers, 4 vehicles (4 with a fixed charger)");
 
+    site.configure({ webhook: {} });
+    expect((await verb(site, "check")).stdout).toContain(
+      "deliveries as hints only: not signed, they make the list be fetched\n",
+    );
     site.configure({
       chargers: [
         { id: "bay-01", current: { min: 6, max: "thirty" } },
