@@ -39,14 +39,20 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     ),
     ...globSync("config/**/*.{yaml,json}", { cwd: root }).map((path) => file(`${LIB}/${path}`, text(path))),
     file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
-    file(`${DOC}/README.md`, text("README.md")),
-    file(`${DOC}/GATEWAY.md`, text("packaging/README.md")),
+    file(`${DOC}/README.md`, asInstalled(text("README.md"))),
+    file(`${DOC}/GATEWAY.md`, asInstalled(text("packaging/README.md"))),
     file(`${DOC}/examples/config.yaml`, example),
     file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
     file(`${DOC}/LICENSE.node`, runtime.licence),
     file(`${DOC}/sbom.cdx.json`, sbom(bill)),
   ];
 }
+
+/** A page that names its neighbours as they lie beside it once installed. */
+const asInstalled = (page: string): string =>
+  page
+    .replaceAll("config/example.yaml", "examples/config.yaml")
+    .replaceAll("packaging/README.md", "GATEWAY.md");
 
 /** The tree of the tarball under /usr, and the places for configuration and secrets. No configuration: it would start by itself. */
 export const installed = (tree: readonly Entry[]): readonly Entry[] => [

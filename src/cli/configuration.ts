@@ -6,6 +6,7 @@ import { explain, type Mistake } from "../config/mistakes.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
 import { loadSite } from "../loadSite.ts";
+import { shipped } from "../shipped.ts";
 import { setting } from "./environment.ts";
 import { complain, type ExitCode } from "./outcome.ts";
 
@@ -53,7 +54,7 @@ export function siteConfiguration(named: string | undefined): SiteConfiguration 
   const file = configFile(named);
   if (file === undefined) {
     complain(
-      "which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG; config/example.yaml is one to start from",
+      `which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG; ${shipped("config/example.yaml")} is one to start from`,
     );
     return null;
   }

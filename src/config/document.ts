@@ -9,6 +9,7 @@ import {
   type Document,
   type YAMLParseError,
 } from "yaml";
+import { shipped } from "../shipped.ts";
 import type { Mistake, Path } from "./mistakes.ts";
 
 /** A YAML text that could be read, and where its values stand. */
@@ -56,7 +57,7 @@ interface Kind {
   readonly example: string;
 }
 
-const CONFIGURATION: Kind = { what: "a configuration", example: "config/example.yaml" };
+const CONFIGURATION: Kind = { what: "a configuration", example: shipped("config/example.yaml") };
 
 /** Nobody means a number by 000001, but YAML does; the 1 that it makes of it is another charger. */
 const LEADING_ZERO = /^[-+]?0\d+(e[-+]?\d+)?$/i;

@@ -3,6 +3,7 @@ import type { Retention } from "../core/retention.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { Vehicle } from "../core/site/vehicle.ts";
 import type { Millis } from "../core/units.ts";
+import { shipped } from "../shipped.ts";
 import { address, type Address } from "./address.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./control.ts";
 import { duration } from "./duration.ts";
@@ -83,7 +84,7 @@ export const configFile = z.strictObject(
   {
     error: (issue) =>
       issue.code === "invalid_type"
-        ? "sections: site, vtn, mqtt, chargers, vehicles; config/example.yaml is an example"
+        ? `sections: site, vtn, mqtt, chargers, vehicles; ${shipped("config/example.yaml")} is an example`
         : undefined,
   },
 );

@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import { posix } from "node:path";
+import { expect, test } from "vitest";
+
+import { contents } from "../../packaging/contents.ts";
+import { shipped } from "../../src/shipped.ts";
+
+const root = new URL("../..", import.meta.url).pathname;
+
+/** Links of a page that lead to a file beside it, and not to the web or within the page. */
+const LINK = /\]\((?![a-z]+:|#)([^)#]+)/g;
+
+test("what the installed pages link to is installed, and so is the example that messages name", () => {
+  const tree = contents(root, "x64", {
+    version: "1.2.3",
+    licence: "Apache-2.0",
+    seconds: 0,
+    bundle: { code: "", packages: [] },
+    runtime: { node: Buffer.alloc(0), licence: Buffer.alloc(0) },
+  });
+  const paths = tree.map(({ path }) => path);
+  const links = tree.flatMap((entry) =>
+    entry.kind === "file" && entry.path.endsWith(".md")
+      ? [...entry.content.toString("utf8").matchAll(LINK)].map(([, to = ""]) =>
+          posix.join(posix.dirname(entry.path), to),
+        )
+      : [],
+  );
+  expect(links.length).toBeGreaterThan(1);
+  expect(links.filter((link) => !paths.includes(link))).toEqual([]);
+  expect(paths).toContain("lib/setpointd/config/example.yaml");
+  expect(existsSync(shipped("config/example.yaml"))).toBe(true);
+});
