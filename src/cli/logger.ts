@@ -100,7 +100,7 @@ class LinesOfATurn {
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
-/** One plain sentence a line, for the demo. */
+/** One plain sentence a line, after the time of day, for the demo. */
 export const plainLogger = (level: string): Logger =>
   pino(
     { level },
@@ -109,8 +109,9 @@ export const plainLogger = (level: string): Logger =>
       sync: true,
       colorize: false,
       hideObject: true,
-      translateTime: "SYS:HH:MM:ss",
-      ignore: "pid,hostname",
-      customPrettifiers: { level: () => "" },
+      // What goes before the message is put in brackets, or parted from it by a colon: the time is a part of it.
+      ignore: "pid,hostname,level,time",
+      messageFormat: ({ time, msg }) =>
+        `${new Date(Number(time)).toTimeString().slice(0, 8)}  ${String(msg)}`,
     }),
   );

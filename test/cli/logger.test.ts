@@ -20,6 +20,14 @@ const said = (script: string): readonly string[] =>
     .split("\n")
     .map((line) => JSON.parse(line).msg);
 
+test("a line of the demo is the time of day and a sentence, and nothing else", () => {
+  const script = `import { plainLogger } from "${LOGGER}"; plainLogger("info").warn({ n: 1 }, "it is so");`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    env: { ...process.env, TZ: "UTC" },
+  });
+  expect(stdout.toString()).toMatch(/^\d\d:\d\d:\d\d {2}it is so\n$/);
+});
+
 test("what was logged in the turn in which the process ends is written", () => {
   expect(said(`log.info("one"); setTimeout(() => { log.info("two"); process.exit(0); }, 20);`)).toEqual([
     "one",
