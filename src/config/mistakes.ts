@@ -34,14 +34,23 @@ export const pathText = (path: Path): string =>
     .join("");
 
 const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", "key"]);
+/** Sections with a secret in them: a text in their place may well be that secret. */
+const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
+
+const isSecret = (path: Path): boolean =>
+  path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
+
+/** A password may hold any letter, an @ and a slash too. */
+const withoutUser = (text: string): string =>
+  /[:/].*@/s.test(text) ? text.replace(/^([a-z][a-z\d+.-]*:\/\/)?.*@/is, "$1***@") : text;
 
 /** A value of the file in a few words; texts where a secret belongs, or that look like one, are not shown. */
 export function foundInWords(value: unknown, path: Path): string {
   if (value === undefined || value === null) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "string") {
-    if (value.includes("-----BEGIN") || path.some((key) => SECRET_KEYS.has(key))) return "a text (not shown)";
-    const shown = value.replace(/\/\/[^/@]*@/, "//***@");
+    if (value.includes("-----BEGIN") || isSecret(path)) return "a text (not shown)";
+    const shown = withoutUser(value);
     return `${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}...` : shown)} (text)`;
   }
   if (typeof value === "number") return `${value} (number)`;

@@ -32,24 +32,27 @@ const hmac = z.strictObject({
   secret: secretOf("the HMAC"),
 });
 
-const auth = z.union([
-  z.enum(["none"]),
-  z.strictObject({
-    hmac: hmac
-      .optional()
-      .describe("The raw body is signed with HMAC and the signature stands in one header."),
-    standardWebhooks: z
-      .strictObject({ secret: secretOf("Standard Webhooks, whsec_ and base64 or bare base64") })
-      .optional()
-      .describe(
-        "Deliveries are signed as standardwebhooks.com says: webhook-id, webhook-timestamp, webhook-signature.",
-      ),
-    bearer: z
-      .strictObject({ secret: secretOf("the Authorization: Bearer header, the token itself") })
-      .optional()
-      .describe("Deliveries carry a fixed token. Weaker than a signature: use it with TLS only."),
-  }),
-]);
+const auth = z.union(
+  [
+    z.enum(["none"]),
+    z.strictObject({
+      hmac: hmac
+        .optional()
+        .describe("The raw body is signed with HMAC and the signature stands in one header."),
+      standardWebhooks: z
+        .strictObject({ secret: secretOf("Standard Webhooks, whsec_ and base64 or bare base64") })
+        .optional()
+        .describe(
+          "Deliveries are signed as standardwebhooks.com says: webhook-id, webhook-timestamp, webhook-signature.",
+        ),
+      bearer: z
+        .strictObject({ secret: secretOf("the Authorization: Bearer header, the token itself") })
+        .optional()
+        .describe("Deliveries carry a fixed token. Weaker than a signature: use it with TLS only."),
+    }),
+  ],
+  { error: "none, or exactly one of hmac, standardWebhooks and bearer, as a section with its secret" },
+);
 
 export const webhookSection = z.strictObject({
   listen: address

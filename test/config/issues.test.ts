@@ -39,6 +39,19 @@ test("a mistake inside one way of authenticating is told there", () => {
   ).toEqual(['webhook.auth.hmac.algorithm: "md5" (text)']);
 });
 
+test("a way of authenticating that is none is told what there is, and a secret in its place is not shown", () => {
+  for (const auth of ["SuperSecretToken", ["hmac"], { bearer: "SuperSecretToken" }]) {
+    const mistake = theMistake({ webhook: { auth } });
+    expect(JSON.stringify(mistake)).not.toContain("SuperSecretToken");
+    expect(mistake.expected).not.toBe("Invalid input");
+  }
+  expect(theMistake({ webhook: { auth: "SuperSecretToken" } })).toEqual({
+    path: "webhook.auth",
+    found: "a text (not shown)",
+    expected: "none, or exactly one of hmac, standardWebhooks and bearer, as a section with its secret",
+  });
+});
+
 test("all mistakes come at once, whatever the kind of value", () => {
   expect(
     mistakesIn({

@@ -32,9 +32,23 @@ test("what stands where a secret belongs is never shown", () => {
     foundInWords("hunter2", ["mqtt", "password"]),
     foundInWords("hunter2", ["webhook", "auth", "hmac", "secret", 0]),
     foundInWords("-----BEGIN hunter2", ["mqtt", "tls", "ca"]),
-    foundInWords("mqtt://depot:hunter2@10.0.0.1", ["mqtt", "url"]),
+    foundInWords("hunter2", ["webhook", "auth"]),
+    ...["hmac", "bearer", "standardWebhooks"].map((way) => foundInWords("hunter2", ["webhook", "auth", way])),
+    ...["hunter2", "a/hunter2", "a@hunter2", "a//hunter2@b", "a:hunter2\n"].flatMap((password) => [
+      foundInWords(`mqtt://depot:${password}@10.0.0.1:1883`, ["mqtt", "url"]),
+      foundInWords(`depot:${password}@10.0.0.1:1883`, ["mqtt", "url"]),
+    ]),
   ];
   expect(shown.join()).not.toContain("hunter2");
+});
+
+test("of an address what is no secret is shown", () => {
+  expect(foundInWords("mqtt://depot:pa/ss@w0rd@10.0.0.1:1883", ["mqtt", "url"])).toBe(
+    '"mqtt://***@10.0.0.1:1883" (text)',
+  );
+  expect(foundInWords("htp://10.0.0.1/a", ["mqtt", "url"])).toBe('"htp://10.0.0.1/a" (text)');
+  expect(foundInWords("bay@1", ["chargers", 0, "id"])).toBe('"bay@1" (text)');
+  expect(foundInWords("X Y", ["webhook", "auth", "hmac", "header"])).toBe('"X Y" (text)');
 });
 
 test("a very long text is cut", () => {
