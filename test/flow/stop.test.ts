@@ -29,6 +29,19 @@ test("a stop that releases tells every limited charger so, and a restart takes t
   expect(depot.commands().at(-1)).toBe("bay-01 10 A");
 });
 
+test.each(["release", "pause"])(
+  "after a stop that does %s a start within the event sends each charger one message",
+  async (onStop) => {
+    const depot = await acting(onStop).running();
+    await depot.until("08:10:30");
+    await depot.stop();
+    depot.forget();
+    depot.start();
+    await depot.passes(1000);
+    expect(depot.messages().map((line) => line.slice(13))).toEqual(["bay-01 10 A"]);
+  },
+);
+
 test("a stop that pauses is undone by a start after the event has ended", async () => {
   const depot = await acting("pause").running();
   await depot.until("08:10:30");

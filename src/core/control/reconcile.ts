@@ -64,9 +64,10 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   }
   if (decision.cause === "event" && !situation.startsAllowed) {
     // Who was away for long may find its last command over, and a pause carries no end of its own that would say so.
-    return isOver(verdict, decision, last)
-      ? { kind: "wait", lookAt: null, held: null }
-      : waiting(null, verdict, situation);
+    if (isOver(verdict, decision, last)) return { kind: "wait", lookAt: null, held: null };
+    // What our own stop said is undone in a moment: its lease is kept, but it is not said again because someone came back.
+    const reassert = situation.reassert && last?.command.cause !== "stop";
+    return waiting(null, verdict, { ...situation, reassert });
   }
   const held = last === undefined ? null : heldBy(last, decision.desired, verdict, situation, now);
   if (held === null || last === undefined) return { kind: "decide", decision, held: null };
@@ -87,11 +88,13 @@ function waiting(held: Held | null, verdict: Verdict, situation: Situation): Ste
   return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, held };
 }
 
-/** What it was told for an event that does not hold any more. */
-const isOver = ({ overruled }: Verdict, next: Decision, last: CommandRecord | undefined): boolean =>
-  last?.command.cause === "event" &&
-  last.command.event !== next.event &&
-  !overruled.some(({ event }) => event.id === last.command.event);
+/** What it was told for an event that does not hold any more, or its release by our own stop, which needs no lease. */
+function isOver({ overruled }: Verdict, next: Decision, last: CommandRecord | undefined): boolean {
+  if (last === undefined) return false;
+  const { cause, desired, event: before } = last.command;
+  if (cause === "stop") return desired.kind === "release";
+  return cause === "event" && before !== next.event && !overruled.some(({ event }) => event.id === before);
+}
 
 const sooner = (a: Instant | null, b: Instant | null): Instant | null =>
   a === null || b === null ? (a ?? b) : earlier(a, b);

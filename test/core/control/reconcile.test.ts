@@ -359,6 +359,16 @@ test("F01: a pause of an event that ended while nobody was there is not said aga
   expect(look(should([event(10)]), paused, closed).kind).toBe("again");
 });
 
+test("what our own stop said is not said again before an event that holds is taken up, but a pause keeps its lease", () => {
+  const closed = { startsAllowed: false, reassert: true };
+  const [paused, released] = [told(PAUSE, { cause: "stop" }), told(RELEASE, { cause: "stop" })];
+  const holding = should([event(10)]);
+  for (const last of [paused, released]) expect(look(holding, last, closed).kind).toBe("wait");
+  const late = { ...closed, now: at("05:12") };
+  expect([look(holding, paused, late).kind, look(holding, released, late).kind]).toEqual(["again", "wait"]);
+  expect(look(should(), released, closed).kind).toBe("again");
+});
+
 test("F93: nothing is sent again past its own end", () => {
   const over = told(A(16), { until: at("05:10:20") }, { progress: "planned", sentAt: null });
   expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toMatchObject({
