@@ -98,7 +98,12 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** False: it could not be stored, and everything starts over. */
   const composeOne = async (key: string): Promise<boolean> => {
     const upcoming = desk.upcoming.get(key);
-    if (upcoming === undefined || upcoming.window.due > ports.now()) return true;
+    if (upcoming === undefined) return true;
+    if (upcoming.window.due > ports.now()) {
+      // The clock was set back while another was composed.
+      desk.due.push(upcoming.window.due, key);
+      return true;
+    }
     const isTooLate = after(upcoming.window.due, giveUpAfter) < ports.now();
     const composed = isTooLate ? TOO_LATE : await fill(upcoming);
     takeIn();

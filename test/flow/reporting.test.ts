@@ -335,6 +335,25 @@ test("a clock that was two hours ahead and is set back does not hold reports bac
   expect(depot.reports()).toEqual(["sent EV-1/0/0 1 vehicle"]);
 });
 
+test("a clock that is set back while one report is composed loses none of those that were due with it", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE, DEMAND] });
+  let isBack = false;
+  Object.defineProperty(depot.disk, "full", {
+    // As the first one is committed.
+    get: () => {
+      if (!isBack && Date.now() >= Date.parse("2026-11-21T08:05:30Z")) {
+        isBack = true;
+        vi.setSystemTime(Date.now() - 1000);
+      }
+      return false;
+    },
+    set: () => {},
+  });
+  await depot.until("08:06");
+  expect(depot.reports()).toEqual(["sent EV-1/1/0 1 vehicle", "sent EV-1/0/0 1 vehicle"]);
+});
+
 test("a report that the partner refuses holds up no other, and its words are kept", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   depot.partner.takesReports = { status: 422 };
