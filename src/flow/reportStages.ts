@@ -44,6 +44,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
   /** Nothing is composed before it: a commit has failed. Null: none has. */
   let pausedUntil: Millis | null = null;
+  /** What is stored could not be read after that: until it is, nobody knows what is owed. */
+  let isAstray = false;
   const settledBy = millis(ports.monotonic() + SETTLING);
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
   let closedUntil = LONG_AGO;
@@ -86,13 +88,26 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     return near;
   };
 
-  const fill = async (upcoming: Upcoming): Promise<Composed | string> => {
+  const fill = async (upcoming: Upcoming): Promise<Filled | string> => {
     try {
-      return await compose(depot, upcoming, settings, ports);
+      const composed = await compose(depot, upcoming, settings, ports);
+      return { ...composed, body: ports.spell(composed.report) };
     } catch (error) {
       // A bug, or a disk that cannot be read: it costs this report, not those that follow.
-      return `it could not be composed: ${error instanceof Error ? error.message : String(error)}`;
+      return `it could not be composed: ${wordsOf(error)}`;
     }
+  };
+
+  /** A commit has failed. */
+  const startOver = (): void => {
+    pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
+    try {
+      restoreDesk(desk, ports.remembered(), enabled);
+      isAstray = false;
+    } catch {
+      isAstray = true;
+    }
+    depot.known.allChanged();
   };
 
   /** False: it could not be stored, and everything starts over. */
@@ -115,15 +130,13 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     const duty = issue(desk, key, upcoming, failed, settings);
     edges = null;
     if (typeof composed !== "string" && record !== null) {
-      const body = ports.spell(composed.report);
+      const { body } = composed;
       ports.write([{ kind: "report", record, body }, composedRow(record, now, ports.wallClock)]);
     }
     ports.write(remember(duty === null ? [] : [duty], now));
     const { ok } = await ports.durable();
     if (!ok) {
-      restoreDesk(desk, ports.remembered(), enabled);
-      depot.known.allChanged();
-      pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
+      startOver();
       return false;
     }
     if (record === null) return true;
@@ -136,6 +149,16 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     if (ports.monotonic() < closedUntil) return undefined;
     const now = ports.now();
     return firstBy(desk.outbox.values(), now, now);
+  };
+
+  const bodyOf = (name: string): PostAnswer | { readonly kind: "read"; readonly text: string } => {
+    try {
+      const text = ports.body(name);
+      return text === null ? LOST : { kind: "read", text };
+    } catch (error) {
+      // It is there, and may be read the next time.
+      return { kind: "silent", reason: `its body could not be read: ${wordsOf(error)}`, retryAfter: null };
+    }
   };
 
   const settle = (name: string, answer: PostAnswer): void => {
@@ -175,6 +198,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     async compose(): Promise<void> {
       if (pausedUntil !== null && ports.monotonic() < pausedUntil) return;
       pausedUntil = null;
+      if (isAstray) startOver();
+      if (isAstray) return;
       takeIn();
       if (!mayCompose()) return;
       for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
@@ -184,8 +209,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     /** Sends one report after another, until none is due or the endpoint is in trouble. */
     async send(): Promise<void> {
       for (let record = nextToSend(); record !== undefined; record = nextToSend()) {
-        const body = ports.body(record.name);
-        settle(record.name, body === null ? LOST : await ports.post(body));
+        const body = bodyOf(record.name);
+        settle(record.name, body.kind === "read" ? await ports.post(body.text) : body);
       }
     },
 
@@ -199,6 +224,13 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     },
   };
 }
+
+/** With its body as it goes to the partner. */
+interface Filled extends Composed {
+  readonly body: string;
+}
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const LOST: PostAnswer = {
   kind: "answered",

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 
+import { Store } from "../../src/store/store.ts";
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 
@@ -435,6 +436,34 @@ test("one that stays ahead holds no report up for ever (L3)", async () => {
   expect(times(depot)).toEqual([]);
   await depot.until("08:11:10");
   expect(times(depot)).toHaveLength(1);
+});
+
+const unreadable = (): never => {
+  throw new Error("disk I/O error");
+};
+
+test("a disk that cannot be read costs one try of one report, not reporting (F05)", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE, DEMAND] });
+  await depot.until("08:04");
+  vi.spyOn(Store.prototype, "report").mockImplementationOnce(unreadable);
+  await depot.until("08:05:30.500");
+  expect(depot.reports()).toContain("waiting EV-1/0/0 1 vehicle its body could not be read: disk I/O error");
+  await depot.until("08:10");
+  expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/1/0", "EV-1/0/0"]);
+});
+
+test("what is owed is read again when the disk could not be read after a commit that failed (F05)", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
+  await depot.until("08:05:29");
+  depot.disk.full = true;
+  const read = vi.spyOn(Store.prototype, "remembered").mockImplementation(unreadable);
+  await depot.until("08:05:50");
+  read.mockRestore();
+  depot.disk.full = false;
+  await depot.until("08:10");
+  expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/0/0"]);
 });
 
 test("readings are old only by a clock that the partner's confirms (F20)", async () => {
