@@ -34,8 +34,12 @@ function limits({
   limits: { current, power, zero, belowMinimum },
   phases,
   actions,
+  nativePayloads,
 }: Profile): readonly string[] {
   const { min, max, ceiling = max, step, allOrNothing } = current;
+  const range = nativePayloads
+    ? "current.min (6 A unless told) to current.max of the configuration"
+    : `${min} A to ${max} A unless configured`;
   const watts =
     power === undefined
       ? "W are turned into A with the phases and voltage of the charger"
@@ -43,7 +47,7 @@ function limits({
   return [
     allOrNothing
       ? `on or off: less than the charger's maximum is a pause, ${max} A unless configured, ${ceiling} A at most`
-      : `${min} A to ${max} A unless configured, ${ceiling} A at most, in steps of ${step} A; less is a pause`,
+      : `${range}, ${ceiling} A at most, in steps of ${step} A; less is a pause`,
     watts,
     `to the charger a limit of 0 would be: ${zero}; one below its minimum: ${belowMinimum}. Neither is ever asked for`,
     phases === undefined || actions.setPhases === undefined

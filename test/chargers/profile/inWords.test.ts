@@ -40,3 +40,9 @@ test("verdicts go as far as what a make tells", () => {
   expect(profileInWords(aProfile())).toContain("nobody knows whether a setpoint was followed");
   expect(profileInWords(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
 });
+
+test("what a native charger can is what the configuration says, and no number of its profile's own", () => {
+  expect(profileInWords(profileNamed("native"))).toContain(
+    "current.min (6 A unless told) to current.max of the configuration, 1000 A at most",
+  );
+});
