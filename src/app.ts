@@ -10,7 +10,7 @@ import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
-import { BelievedClock } from "./core/clock.ts";
+import { aheadOf, BelievedClock, type ClockReading } from "./core/clock.ts";
 import type { Delivery } from "./core/delivery.ts";
 import { type Command, isToBeFreed } from "./core/control/command.ts";
 import { inWords } from "./core/control/setpoint.ts";
@@ -188,6 +188,7 @@ export async function startApp(
   const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
   let partner = freshHealth(now());
+  let partnerClock: ClockReading | null = null;
   const clockAgrees$ = new Subject<void>();
   // Of the clock that is to be believed or not, not of what we go by meanwhile.
   const wallSkew = (skew: Millis | null): Millis | null =>
@@ -205,6 +206,8 @@ export async function startApp(
       wallClock: clock,
     });
     partner = health;
+    if (answer.kind !== "failed" && answer.skew !== null)
+      partnerClock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
     if (attempt.ok) away.back("partner");
     // One request may always get lost.
     else if (health.failures > 1) away.gone("partner", health.answeredAt);
@@ -219,7 +222,8 @@ export async function startApp(
   const clockAgrees = (): boolean =>
     !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew);
 
-  const isAhead = (): boolean => (partner.skew ?? 0) > config.clock.maxSkew;
+  const ahead = (): Millis =>
+    aheadOf(partnerClock, { wall: now(), monotonic: millis(monotonic()) }, config.clock.maxSkew);
 
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
     if (!answer.ok) return;
@@ -447,7 +451,7 @@ export async function startApp(
     depot,
     config,
     { charger$, told$, changed$, brokerUp$, resend$ },
-    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, isAhead, clock },
+    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, ahead, clock },
   );
   stack.use(reports.client);
   // After control, which settles who is on a charger.

@@ -9,7 +9,7 @@ import { lookAtEvents, type ReportDesk, reportDesk, restoreDesk } from "./core/r
 import type { ReportRecord } from "./core/reporting/outbox.ts";
 import { targeting } from "./core/control/targeting.ts";
 import type { WallClock } from "./core/reason.ts";
-import { type Instant, instant, millis } from "./core/units.ts";
+import { type Instant, instant, type Millis, millis } from "./core/units.ts";
 import { type ReportSources, reporting } from "./flow/reporting.ts";
 import type { Metrics } from "./operator/metrics.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "./operator/reportView.ts";
@@ -31,8 +31,8 @@ export interface ReportSurroundings {
   readonly random: () => number;
   /** Whether the partner's clock confirms ours. */
   readonly clockAgrees: () => boolean;
-  /** Whether it says that ours is too far ahead. */
-  readonly isAhead: () => boolean;
+  /** How far our clock is known to be ahead of the partner's. */
+  readonly ahead: () => Millis;
   /** The site's. */
   readonly clock: WallClock;
   readonly log: Logger;
@@ -93,7 +93,7 @@ export function partnerReports(
     monotonic,
     random,
     clockAgrees,
-    isAhead,
+    ahead,
     clock,
   }: ReportSurroundings,
 ): {
@@ -123,7 +123,7 @@ export function partnerReports(
       keep: (readings) => store.keep(readings),
       prune: (keep) => store.pruneReadings(now(), keep),
       clockAgrees,
-      isAhead,
+      ahead,
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
       record: (event, after) => store.audit({ event, after, limit: PAGE }),

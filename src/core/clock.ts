@@ -17,6 +17,15 @@ export function jumpBetween(before: ClockReading, after: ClockReading): Millis {
 }
 
 /**
+ * How far our clock is ahead of the partner's, where that is more than is tolerated; 0: it is not, or nobody can say.
+ * `partner`: theirs, with the moment when they told it; what has passed since, the clock that never jumps tells.
+ */
+export function aheadOf(partner: ClockReading | null, ours: ClockReading, tolerated: Millis): Millis {
+  const ahead = partner === null ? millis(0) : jumpBetween(partner, ours);
+  return ahead > tolerated ? ahead : millis(0);
+}
+
+/**
  * What time it is. While the wall clock is behind a moment that already was, time goes on from there by the clock that
  * never jumps: what runs ends when it should, and new starts wait until the wall clock is believed again (DESIGN 5.7).
  */

@@ -46,8 +46,8 @@ export interface ReportPorts {
   readonly prune: (keep: Millis | null) => void;
   /** Whether the partner's clock confirms ours. */
   readonly clockAgrees: () => boolean;
-  /** By the partner's clock ours is too far ahead. */
-  readonly isAhead: () => boolean;
+  /** How far our clock is known to be ahead of the partner's; 0: it is not, or nobody can say. */
+  readonly ahead: () => Millis;
   /** Of these chargers in [from, until). */
   readonly readings: (chargers: Iterable<ChargerId>, from: Instant, until: Instant) => readonly Reading[];
   /** The chargers that a vehicle was on, and a few more. */

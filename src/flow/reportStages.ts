@@ -32,8 +32,11 @@ const EDGES_AHEAD = minutes(2);
 const EDGES_HOLD = minutes(1);
 /** After a failed commit it is tried again so much later. */
 const COMMIT_RETRY = seconds(5);
-/** A clock that is ahead as the process starts has so long to be set right: a report made before its time is made for good. */
+/** New starts, and with them reports, are held no longer than this after the start of the process. */
 const SETTLING = minutes(5);
+/** So long a clock that is ahead may be put right: a report made before its time is made for good. */
+const LONGEST_AHEAD = minutes(60);
+/** What is held is looked at so often. */
 const HELD_LOOK = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
 const LONG_AGO = millis(-Infinity);
@@ -47,6 +50,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** What is stored could not be read after that: until it is, nobody knows what is owed. */
   let isAstray = false;
   const settledBy = millis(ports.monotonic() + SETTLING);
+  /** Since when our clock is ahead of the partner's without a break; null: it is not. */
+  let aheadSince: Millis | null = null;
   /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
@@ -62,6 +67,16 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** A moment of the clock that never jumps, by the wall clock as it is now. */
   const onWall = (tick: Millis): Instant => after(ports.now(), millis(Math.ceil(tick - ports.monotonic())));
 
+  /** How far our clock is ahead; after an hour of it the partner's is taken for the wrong one, and nothing waits any more. */
+  const ahead = (): Millis => {
+    const by = ports.ahead();
+    aheadSince = by > 0 ? (aheadSince ?? ports.monotonic()) : null;
+    return aheadSince === null || ports.monotonic() - aheadSince > LONGEST_AHEAD ? millis(0) : by;
+  };
+
+  /** A clock that is ahead for minutes must not make what is to come, nor give up what waits: that is for good. */
+  const dueBy = (): Instant => instant(ports.now() - ahead());
+
   const remember = (duties: readonly ReportDuty[], now: Instant): readonly Change[] =>
     duties.flatMap((duty) => {
       if (duty.state === "flagged") ports.counted("flagged");
@@ -69,8 +84,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     });
 
   /** As with new starts, the partner is asked first: its answer tells what our clock is worth. */
-  const mayCompose = (): boolean =>
-    ports.monotonic() >= settledBy || (depot.startsAllowed && !ports.isAhead());
+  const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.startsAllowed;
 
   /** Events as they are now. */
   const takeIn = (): void => {
@@ -114,12 +128,12 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   const composeOne = async (key: string): Promise<boolean> => {
     const upcoming = desk.upcoming.get(key);
     if (upcoming === undefined) return true;
-    if (upcoming.window.due > ports.now()) {
+    if (upcoming.window.due > dueBy()) {
       // The clock was set back while another was composed.
       desk.due.push(upcoming.window.due, key);
       return true;
     }
-    const isTooLate = after(upcoming.window.due, giveUpAfter) < ports.now();
+    const isTooLate = after(upcoming.window.due, giveUpAfter) < dueBy();
     const composed = isTooLate ? TOO_LATE : await fill(upcoming);
     takeIn();
     // A newer revision, or a withdrawal, came in the meantime.
@@ -165,7 +179,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     const record = desk.outbox.get(name);
     if (record === undefined) return;
     const now = ports.now();
-    const next = afterPost(record, answer, giveUpAfter, now, ports.random());
+    const longest = millis(giveUpAfter + ahead());
+    const next = afterPost(record, answer, longest, now, ports.random());
     if (next.nextTry === null) desk.outbox.delete(name);
     else desk.outbox.set(name, next);
     failures = isCommonTrouble(answer) ? failures + 1 : 0;
@@ -184,7 +199,8 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       // Of a desk that starts over nothing is due yet.
       if (pausedUntil !== null) return onWall(pausedUntil);
       const due = desk.due.next();
-      return due === undefined || mayCompose() ? due : later(due, after(ports.now(), HELD_LOOK));
+      if (due === undefined) return undefined;
+      return mayCompose() && dueBy() >= ports.now() ? due : later(due, after(ports.now(), HELD_LOOK));
     },
 
     /** When there is something to send. */
@@ -202,7 +218,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       if (isAstray) return;
       takeIn();
       if (!mayCompose()) return;
-      for (let due = takeDue(desk, ports.now()); due.length > 0; due = takeDue(desk, ports.now()))
+      for (let due = takeDue(desk, dueBy()); due.length > 0; due = takeDue(desk, dueBy()))
         for (const key of due) if (!(await composeOne(key))) return;
     },
 

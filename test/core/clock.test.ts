@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { BelievedClock, type ClockReading, jumpBetween } from "../../src/core/clock.ts";
+import { aheadOf, BelievedClock, type ClockReading, jumpBetween } from "../../src/core/clock.ts";
 import { instant, millis } from "../../src/core/units.ts";
 
 const reading = (wall: number, monotonic: number): ClockReading => ({
@@ -17,6 +17,13 @@ test("a clock that runs, or is slewed, has not jumped (F23)", () => {
 test("a clock that was set has jumped that far, forward or back (F20, F21)", () => {
   expect(jumpBetween(reading(1_000, 0), reading(3_661_000, 60_000))).toBe(3_600_000);
   expect(jumpBetween(reading(3_661_000, 0), reading(1_000, 60_000))).toBe(-3_720_000);
+});
+
+test("how far we are ahead of the partner shows from its last answer on, at once where our clock is set", () => {
+  const partner = reading(1_000, 0);
+  const ahead = (wall: number) => aheadOf(partner, reading(wall, 60_000), millis(300_000));
+  expect([ahead(361_000), ahead(361_001), ahead(-9e9)]).toEqual([0, 300_001, 0]);
+  expect(aheadOf(null, reading(9e9, 0), millis(300_000))).toBe(0);
 });
 
 /** Wall and monotonic time as a test sets them, ms. */

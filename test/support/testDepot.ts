@@ -38,7 +38,8 @@ export class TestDepot {
   readonly siteKey = SITE_KEY;
   looks = 0;
   clockAgrees = true;
-  isAhead = false;
+  /** So far our clock is known to be ahead of the partner's. */
+  ahead = millis(0);
   #setup: TestSetup;
   readonly #recorded = new Set<string>();
   readonly #forgotten = new Set<string>();
@@ -65,7 +66,7 @@ export class TestDepot {
       },
       warn: (words) => this.warnings.push(words),
       clockAgrees: () => this.clockAgrees,
-      isAhead: () => this.isAhead,
+      ahead: () => this.ahead,
       recorded: (rows) => {
         for (const { command } of rows) if (command !== null) this.#recorded.add(command);
       },

@@ -12,7 +12,7 @@ import type { Retention } from "../../src/core/retention.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import type { ChargerId, EventId, Instant, Millis } from "../../src/core/units.ts";
+import { type ChargerId, type EventId, type Instant, type Millis, millis } from "../../src/core/units.ts";
 import { control, type ControlSources } from "../../src/flow/control.ts";
 import { states } from "../../src/flow/states.ts";
 import type { Hint } from "../../src/flow/polling.ts";
@@ -78,8 +78,8 @@ export interface World {
   readonly meddle?: Meddling;
   /** Whether the partner's clock agrees; absent: it does. */
   readonly clockAgrees?: () => boolean;
-  /** Whether it says that ours is too far ahead; absent: it does not. */
-  readonly isAhead?: () => boolean;
+  /** How far our clock is known to be ahead of the partner's; absent: not at all. */
+  readonly ahead?: () => Millis;
   /** The wall clock is held against the record and the partner's, which may differ by so much; absent: it is believed. */
   readonly maxSkew?: Millis;
 }
@@ -206,7 +206,7 @@ export function wired(setup: DepotSetup, world: World) {
           setup.report,
           { depot, store, remembered },
           { charger$, told$, changed$, brokerUp$ },
-          { ...ports, zone, clockAgrees, isAhead: () => world.isAhead?.() ?? false },
+          { ...ports, zone, clockAgrees, ahead: () => world.ahead?.() ?? millis(0) },
           async (body) => (await partner.post?.(body)) ?? TAKEN,
         );
   const pruned$ =

@@ -7,6 +7,7 @@ import type { Remembered } from "../../src/core/ledger.ts";
 import { reportDesk, reportedOn, restoreDesk } from "../../src/core/reporting/desk.ts";
 import type { PostAnswer, ReportRecord } from "../../src/core/reporting/outbox.ts";
 import type { ControlPorts } from "../../src/flow/ports.ts";
+import type { ReportPorts } from "../../src/flow/reportPorts.ts";
 import { type ReportSources, reporting } from "../../src/flow/reporting.ts";
 import { reportsView } from "../../src/operator/reportView.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -18,11 +19,7 @@ export function wiredReports(
   rules: ReportConfig,
   { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },
   sources: Omit<ReportSources, "resend$">,
-  ports: ControlPorts & {
-    readonly zone: string;
-    readonly clockAgrees: () => boolean;
-    readonly isAhead: () => boolean;
-  },
+  ports: ControlPorts & { readonly zone: string } & Pick<ReportPorts, "clockAgrees" | "ahead">,
   post: (body: string) => Promise<PostAnswer>,
 ) {
   const desk = reportDesk();
