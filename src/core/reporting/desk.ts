@@ -35,6 +35,7 @@ export const reportDesk = (): ReportDesk => ({
 
 /** Why a descriptor is flagged where reports are switched off: reason enough to look again once they are not. */
 const SWITCHED_OFF = "reports are switched off";
+const ANSWERED = "what it asks for now was asked after its reports had gone out";
 /** And why where it is a matter of no vehicle of ours: the configuration may know one of them later. */
 const NOT_OURS = "none of its targets is a vehicle of this site";
 
@@ -167,8 +168,18 @@ function takeUp(
   if (!context.concernsUs(revision)) return flag(NOT_OURS);
   desk.duties.set(key, next);
   const ended = planNext(desk, next, revision, context.settings);
+  if (ended?.state === "done" && asksOtherwise(next.descriptor, known, was)) return flag(ANSWERED);
   // A withdrawn event is not to be had any more: what is left of it is remembered with the duty.
   return ended === null ? (next.withdrawn === null ? [] : [next]) : [ended];
+}
+
+/** Whether it asks for another thing, or of another time, than what was seen of it last. */
+function asksOtherwise(descriptor: number, known: KnownEvent, was: KnownEvent | undefined): boolean {
+  if (known.kind !== "live" || was?.kind !== "live") return false;
+  const [now, before] = [known, was].map(({ revision: { event } }) =>
+    JSON.stringify([event.reports[descriptor], event.start, event.duration]),
+  );
+  return now !== before;
 }
 
 /**

@@ -216,6 +216,21 @@ test.each([
   },
 );
 
+const LATE = "flagged what it asks for now was asked after its reports had gone out";
+
+test.each<readonly [string, CoordinationEvent, string]>([
+  ["another thing", anAsk({ payloadType: "DEMAND" }), LATE],
+  ["another time", aReportedEvent({}, { duration: minutes(30) }), LATE],
+  ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
+])("a revision that asks for %s once all is answered does not end in silence (L3)", (_what, event, state) => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  hand(desk, "EV-7731/0");
+  const revised = knownAs(live(event, { receivedAt: at("13:05") }));
+  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
+  expect(upcoming(desk)).toEqual([]);
+});
+
 test("confirmation by a fetch is no new revision", () => {
   const desk = reportDesk();
   const known = live(anAsk({}), { source: "webhook" });
