@@ -1,4 +1,5 @@
 import type { ReportDescriptor } from "../control/event.ts";
+import type { ReportSettings } from "./settings.ts";
 
 /** The counts of a descriptor once nonsense is out of them and absence is a word (openadr3 1.1). */
 export interface Asked {
@@ -14,6 +15,8 @@ export interface Asked {
 
 /** Nobody means more: a count above this is a mistake, and is taken for this. */
 const MOST = 100_000;
+/** A frequency that is a time may well be: ten years, in seconds. */
+const LONGEST = 10 * 365 * 24 * 60 * 60;
 
 /**
  * The counts as they are meant: absent and -1 are not set, and so is 0 (openadr3 1.4: services write 0 for what nobody
@@ -24,7 +27,7 @@ export function askedOf(
     ReportDescriptor,
     "startInterval" | "numIntervals" | "frequency" | "repeat" | "historical"
   >,
-  maxIntervals: number,
+  { maxIntervals, mode }: Pick<ReportSettings, "maxIntervals" | "mode">,
 ): { readonly asked: Asked; readonly flags: readonly string[] } {
   const { startInterval, numIntervals, frequency, repeat, historical } = descriptor;
   const flags: string[] = [];
@@ -36,7 +39,8 @@ export function askedOf(
   };
   const start = count("startInterval", startInterval, MOST);
   const number = count("numIntervals", numIntervals, maxIntervals) || null;
-  const step = count("frequency", frequency, MOST) || null;
+  const isTime = mode === "frequencySeconds" || mode === "frequencyMinutes";
+  const step = count("frequency", frequency, isTime ? LONGEST : MOST) || null;
   const times = repeat === -1 ? "forever" : count("repeat", repeat, MOST) || 1;
   const allZero = [startInterval, numIntervals, frequency, repeat].every((found) => found === 0);
   return {

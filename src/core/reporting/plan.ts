@@ -74,7 +74,7 @@ export function reportPlan(input: PlanInput, settings: ReportSettings): ReportPl
   const asking = event.reports[descriptor];
   if (asking === undefined) return { windows: [], more: false, flags: [] };
   const { wanted, flags: odd } = wantedOf(asking, event);
-  const { asked, flags: counts } = askedOf(asking, settings.maxIntervals);
+  const { asked, flags: counts } = askedOf(asking, settings);
   const flags = [...odd, ...counts];
   if (descriptor >= MOST_DESCRIPTORS) flags.push("too many report descriptors: this one is not answered");
   if (event.duration <= 0) flags.push("the event's duration is zero: nothing to report");

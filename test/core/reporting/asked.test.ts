@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { askedOf, isAcknowledgement } from "../../../src/core/reporting/asked.ts";
-import { aDescriptor, type Counts, counts } from "../../support/aReport.ts";
+import { aDescriptor, type Counts, counts, reportSettings } from "../../support/aReport.ts";
 
 /** `start count step repeat`, and what was odd. */
 function said(...asked: Counts): string {
-  const { asked: meant, flags } = askedOf(aDescriptor(counts(asked)), 96);
+  const { asked: meant, flags } = askedOf(aDescriptor(counts(asked)), reportSettings());
   return [`${meant.start} ${meant.count} ${meant.step} ${meant.repeat}`, ...flags].join("; ");
 }
 
 const acknowledges = (...asked: Counts): boolean =>
-  isAcknowledgement(askedOf(aDescriptor(counts(asked)), 96).asked);
+  isAcknowledgement(askedOf(aDescriptor(counts(asked)), reportSettings()).asked);
 
 test("absent, -1 and four zeros all say that nothing is set", () => {
   expect(said(null, null, "T", null, null)).toBe("last all null 1");

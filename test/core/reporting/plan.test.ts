@@ -7,7 +7,7 @@ import {
   type ReportPlan,
 } from "../../../src/core/reporting/plan.ts";
 import type { ReportSettings } from "../../../src/core/reporting/settings.ts";
-import { after, instant, millis, minutes, seconds } from "../../../src/core/units.ts";
+import { after, instant, iso, millis, minutes, seconds } from "../../../src/core/units.ts";
 import { at } from "../../support/anEvent.ts";
 import {
   aDescriptor,
@@ -105,6 +105,17 @@ describe("an event of one hour from 12:00, as the partner's counts may be meant"
     expect(tooOften.flags).toEqual(["every 1 s is too often: every 60 s"]);
     expect(byIds("frequencyMinutes", [0, 1, "T", 20, 4])).toBe("12:20 [0-0] 12:40 [1-1] 13:00 [2-2]");
   });
+});
+
+test("a frequency that is a time may be a week, or more", () => {
+  const event = aReportedEvent({ frequency: 604_800 }, { duration: minutes(14 * 24 * 60) });
+  const plan = aPlan(event, { mode: "frequencySeconds" });
+  expect(plan.windows.map(({ due, flags }) => [iso(due), ...flags])).toEqual([
+    ["2026-11-28T12:00:30.000Z"],
+    ["2026-12-05T12:00:30.000Z"],
+  ]);
+  const endless = aPlan(aReportedEvent({ frequency: 2 ** 40 }), { mode: "frequencyMinutes" });
+  expect(endless.flags).toEqual(["frequency 1099511627776 is taken as 315360000"]);
 });
 
 test("an hourly report goes on for as long as the event is listed, where that is wanted", () => {

@@ -2,12 +2,11 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { askedOf } from "../../../src/core/reporting/asked.ts";
 import { roundsOf } from "../../../src/core/reporting/rounds.ts";
-import { type Counts, counts } from "../../support/aReport.ts";
-import { aDescriptor } from "../../support/aReport.ts";
+import { aDescriptor, type Counts, counts, reportSettings } from "../../support/aReport.ts";
 
 /** `[0-1]@end1`: what each report holds and when it is sent, for an event of so many intervals. */
 function reports(intervals: number, ...asked: Counts): readonly string[] {
-  const { count, at } = roundsOf(askedOf(aDescriptor(counts(asked)), 96).asked, intervals);
+  const { count, at } = roundsOf(askedOf(aDescriptor(counts(asked)), reportSettings()).asked, intervals);
   return Array.from({ length: count }, (_, k) => {
     const { first, last, edge } = at(k);
     return `[${first}-${last}]@${edge}${edge === "start" ? first : last}`;
@@ -66,7 +65,10 @@ test("whatever is asked, each report holds intervals that there are, in order, a
       fc.integer({ min: 1, max: 96 }),
       fc.tuple(wire, wire, fc.constantFrom("T" as const, "F" as const), wire, wire),
       (intervals, asked) => {
-        const { count, at } = roundsOf(askedOf(aDescriptor(counts(asked)), 96).asked, intervals);
+        const { count, at } = roundsOf(
+          askedOf(aDescriptor(counts(asked)), reportSettings()).asked,
+          intervals,
+        );
         const rounds = Array.from({ length: count }, (_, k) => at(k));
         expect(count).toBeGreaterThan(0);
         expect(count).toBeLessThanOrEqual(intervals);
