@@ -95,6 +95,7 @@ export function partnerReports(
     clockAgrees,
     ahead,
     clock,
+    log,
   }: ReportSurroundings,
 ): {
   readonly client: ReportClient;
@@ -104,6 +105,8 @@ export function partnerReports(
 } {
   const { path, format, clientName, notes, location } = rules;
   const { baseUrl } = vtn;
+  if (!rules.enabled && desk.outbox.size > 0)
+    log.warn({ waiting: desk.outbox.size }, "reports wait that are not sent: report.enabled is false");
   const posting = new ReportClient({ baseUrl, path, tokens, now, monotonic, mayAsk: client.mayAskMore });
   const report$ = reporting(
     desk,

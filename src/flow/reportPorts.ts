@@ -11,7 +11,7 @@ import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../core/uni
 /** The knobs of the flow; those of the reports themselves are in `settings`. */
 export interface ReportRules {
   readonly settings: ReportSettings;
-  /** False: each descriptor is flagged, and readings are kept all the same. */
+  /** False: each descriptor is flagged, what waits goes on waiting, and readings are kept all the same. */
   readonly enabled: boolean;
   /** Tried for this long, then given up. */
   readonly giveUpAfter: Millis;

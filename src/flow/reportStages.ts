@@ -160,7 +160,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   };
 
   const nextToSend = (): ReportRecord | undefined => {
-    if (ports.monotonic() < closedUntil) return undefined;
+    if (!enabled || ports.monotonic() < closedUntil) return undefined;
     const now = ports.now();
     return firstBy(desk.outbox.values(), now, now);
   };
@@ -205,6 +205,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
 
     /** When there is something to send. */
     nextTry: (): Instant | undefined => {
+      if (!enabled) return undefined;
       const now = ports.now();
       const first = firstBy(desk.outbox.values(), now, instant(Infinity));
       return first === undefined ? undefined : later(dueAt(first, now), onWall(closedUntil));

@@ -400,6 +400,21 @@ test("a report that the partner refuses holds up no other, and its words are kep
   expect(depot.audit("operator")).toEqual(["report EV-1/0/0 is sent again by an operator"]);
 });
 
+test("what waits is not sent while reports are switched off, and is once they are on again", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  depot.partner.takesReports = { status: 500 };
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
+  await depot.until("08:06");
+  depot.partner.takesReports = "well";
+  depot.partner.posted.length = 0;
+  await depot.restart({ reports: false });
+  await depot.until("09:00");
+  expect(times(depot)).toEqual([]);
+  await depot.restart({ reports: true });
+  await depot.until("09:01");
+  expect(depot.reports()).toEqual(["sent EV-1/0/0 1 vehicle"]);
+});
+
 test("an endpoint that is not there is asked once a day, until the report is given up (F43)", async () => {
   const depot = await aDepot().withVehicles(1).reporting({ giveUpAfter: "3d" }).running();
   depot.partner.takesReports = { status: 404 };

@@ -23,6 +23,8 @@ interface TestSetup extends DepotSetup {
 interface Restart {
   readonly after?: number;
   readonly mode?: "drive" | "observe";
+  /** Whether reports are switched on. */
+  readonly reports?: boolean;
 }
 
 /**
@@ -97,11 +99,20 @@ export class TestDepot {
     running.store[Symbol.dispose]();
   }
 
-  /** Off and on again, within a second; in another mode where one is named. */
-  async restart({ after: pause = 0, mode = this.#setup.control.mode }: Restart = {}): Promise<void> {
+  /** Off and on again, within a second; in another mode, or with or without reports, where that is named. */
+  async restart({
+    after: pause = 0,
+    mode = this.#setup.control.mode,
+    reports: enabled = this.#setup.report?.enabled ?? false,
+  }: Restart = {}): Promise<void> {
     await this.stop();
     if (pause > 0) await this.passes(pause);
-    this.#setup = { ...this.#setup, control: { ...this.#setup.control, mode } };
+    const { control, report } = this.#setup;
+    this.#setup = {
+      ...this.#setup,
+      control: { ...control, mode },
+      ...(report === undefined ? {} : { report: { ...report, enabled } }),
+    };
     this.start();
     await this.passes(1000);
   }
