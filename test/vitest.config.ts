@@ -24,7 +24,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: ["test/e2e/**", "test/bench/**", "test/gateway/**"],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
         },
       },
       {
