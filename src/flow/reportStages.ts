@@ -34,8 +34,11 @@ const EDGES_HOLD = minutes(1);
 const COMMIT_RETRY = seconds(5);
 /** New starts, and with them reports, are held no longer than this after the start of the process. */
 const SETTLING = minutes(5);
-/** So long a clock that is ahead may be put right: a report made before its time is made for good. */
-const LONGEST_AHEAD = minutes(60);
+/**
+ * So long a clock that is ahead may be put right: a report made before its time is made for good. As for new starts
+ * (DESIGN 5.7), ours is believed after that, and the partner's may well be the wrong one.
+ */
+const LONGEST_AHEAD = minutes(5);
 /** What is held is looked at so often. */
 const HELD_LOOK = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
@@ -67,14 +70,14 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** A moment of the clock that never jumps, by the wall clock as it is now. */
   const onWall = (tick: Millis): Instant => after(ports.now(), millis(Math.ceil(tick - ports.monotonic())));
 
-  /** How far our clock is ahead; after an hour of it the partner's is taken for the wrong one, and nothing waits any more. */
+  /** How far our clock is ahead, as long as that may be about to end. */
   const ahead = (): Millis => {
     const by = ports.ahead();
     aheadSince = by > 0 ? (aheadSince ?? ports.monotonic()) : null;
     return aheadSince === null || ports.monotonic() - aheadSince > LONGEST_AHEAD ? millis(0) : by;
   };
 
-  /** A clock that is ahead for minutes must not make what is to come, nor give up what waits: that is for good. */
+  /** By then what is to be made falls due. */
   const dueBy = (): Instant => instant(ports.now() - ahead());
 
   const remember = (duties: readonly ReportDuty[], now: Instant): readonly Change[] =>
@@ -133,7 +136,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
       desk.due.push(upcoming.window.due, key);
       return true;
     }
-    const isTooLate = after(upcoming.window.due, giveUpAfter) < dueBy();
+    const isTooLate = after(upcoming.window.due, millis(giveUpAfter + ports.ahead())) < ports.now();
     const composed = isTooLate ? TOO_LATE : await fill(upcoming);
     takeIn();
     // A newer revision, or a withdrawal, came in the meantime.
@@ -179,7 +182,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     const record = desk.outbox.get(name);
     if (record === undefined) return;
     const now = ports.now();
-    const longest = millis(giveUpAfter + ahead());
+    const longest = millis(giveUpAfter + ports.ahead());
     const next = afterPost(record, answer, longest, now, ports.random());
     if (next.nextTry === null) desk.outbox.delete(name);
     else desk.outbox.set(name, next);
