@@ -1,8 +1,8 @@
 import type { KnownEvent, Revision } from "../control/known.ts";
 import { DueQueue } from "../dueQueue.ts";
-import { earlier, type EventId, type Instant, instant, type Window } from "../units.ts";
+import type { EventId, Instant, Window } from "../units.ts";
 import { dutyKey, type ReportDuty, type ReportRecord } from "./outbox.ts";
-import { afterWithdrawal, type Issued, MOST_DESCRIPTORS, reportPlan, type ReportWindow } from "./plan.ts";
+import { afterWithdrawal, MOST_DESCRIPTORS, reportPlan, type ReportWindow } from "./plan.ts";
 import type { ReportSettings } from "./settings.ts";
 
 /** One report that is due some day, of the revision that asks for it. */
@@ -158,7 +158,7 @@ function takeUp(
     known.kind === "live" &&
     !(before.reason === NOT_OURS && context.concernsUs(known.revision));
   if (isSame && before.state !== "open") return [];
-  const next = isSame ? before : { ...duty, issued: issuedBefore(before?.issued ?? null, known, was) };
+  const next = isSame ? before : { ...duty, issued: before?.issued ?? null };
   const flag = (reason: string): readonly ReportDuty[] => [close(desk, next, "flagged", reason)];
   const revision = known.kind === "live" ? known.revision : next.withdrawn?.revision;
   if (revision === undefined) return flag("the event was withdrawn");
@@ -180,16 +180,6 @@ function asksOtherwise(descriptor: number, known: KnownEvent, was: KnownEvent | 
     JSON.stringify([event.reports[descriptor], event.start, event.duration]),
   );
   return now !== before;
-}
-
-/**
- * What was handed over before this came. Later than it came, that was by a clock that was ahead and has been set back:
- * it must not pass for the answer to what is asked now.
- */
-function issuedBefore(issued: Issued | null, known: KnownEvent, was: KnownEvent | undefined): Issued | null {
-  if (issued === null || known.kind !== "live") return issued;
-  const isNew = was?.kind === "live" && was.revision.event.hash !== known.revision.event.hash;
-  return { ...issued, moment: earlier(issued.moment, instant(known.receivedAt - (isNew ? 1 : 0))) };
 }
 
 /** Descriptors that the event had before, and has no more. */

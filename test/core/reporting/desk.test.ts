@@ -30,8 +30,6 @@ const knownAs = (...events: readonly KnownEvent[]) => new Map(events.map((known)
 const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]>[]) =>
   aReportedEvent({}, { reports: reports.map(aDescriptor) });
 
-const ACKNOWLEDGED = { startInterval: 0, historical: false };
-
 /** As if all of them had changed, those that are gone included. */
 const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>, how: DeskContext) =>
   lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
@@ -197,24 +195,6 @@ test("a new revision replaces the schedule, what was handed over stays handed ov
   expect(upcoming(desk)).toEqual(["EV-7731/0/1 at 12:20:00"]);
   expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/0"]);
 });
-
-test.each([
-  ["dated anew when the clock was set back", [live(anAsk(ACKNOWLEDGED), { receivedAt: at("11:00") })]],
-  ["too far ahead for that", []],
-])(
-  "F21: a revision is acknowledged though the one before, %s, was by a clock that was ahead",
-  (_how, anew) => {
-    const desk = reportDesk();
-    lookAtEvents(desk, knownAs(live(anAsk(ACKNOWLEDGED), { receivedAt: at("12:00") })), context());
-    hand(desk, "EV-7731/0");
-    for (const known of anew) lookAtEvents(desk, knownAs(known), context());
-    // It is not acknowledged twice itself.
-    expect([upcoming(desk), duties(desk)]).toEqual([[], ["EV-7731/0 done"]]);
-    const changed = aReportedEvent(ACKNOWLEDGED, { revision: at("11:05") });
-    lookAtEvents(desk, knownAs(live(changed)), context());
-    expect(upcoming(desk)).toEqual(["EV-7731/0/1 at 11:05:00"]);
-  },
-);
 
 const LATE = "flagged what it asks for now was asked after its reports had gone out";
 
