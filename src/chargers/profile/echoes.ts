@@ -7,6 +7,8 @@ export class Echoes {
   /** Where it shows what it is told on a topic. */
   readonly #shownOn: ReadonlyMap<string, string>;
   readonly #shown = new Map<string, string>();
+  /** What it was told last, by topic. */
+  readonly #told = new Map<string, string>();
 
   constructor({ profile, values }: Bound) {
     this.#shownOn = new Map(
@@ -18,16 +20,22 @@ export class Echoes {
     if (this.#shownOn.values().some((shownOn) => shownOn === topic)) this.#shown.set(topic, payload.trim());
   }
 
-  /** Whether it has to be told. If so, what it showed before says nothing any more. */
+  /**
+   * Whether it has to be told. What it shows may have left it before it took what it was told last: it counts only
+   * where that was the same.
+   */
   isNews({ topic, payload }: Publish): boolean {
     const shownOn = this.#shownOn.get(topic);
     if (shownOn === undefined) return true;
-    if (this.#shown.get(shownOn) === payload) return false;
+    const last = this.#told.get(topic) ?? payload;
+    if (this.#shown.get(shownOn) === payload && last === payload) return false;
     this.#shown.delete(shownOn);
+    this.#told.set(topic, payload);
     return true;
   }
 
   forget(): void {
     this.#shown.clear();
+    this.#told.clear();
   }
 }

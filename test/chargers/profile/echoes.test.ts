@@ -17,6 +17,17 @@ test("what a charger shows is no news to it, until it is told something else or 
   expect(echoes.isNews(mode("Pause"))).toBe(true);
 });
 
+test("what left the charger before it took the last mode does not pass for that mode", () => {
+  const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
+  expect(echoes.isNews(mode("Normal"))).toBe(true);
+  echoes.hear("S/Mode", "Pause");
+  expect(echoes.isNews(mode("Pause"))).toBe(true);
+  echoes.hear("S/Mode", "Normal");
+  expect(echoes.isNews(mode("Normal"))).toBe(true);
+  echoes.hear("S/Mode", "Normal");
+  expect(echoes.isNews(mode("Normal"))).toBe(false);
+});
+
 test("other topics are always news", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
   echoes.hear("S/Set/CurrentOverride", "160");
