@@ -1,4 +1,13 @@
-import { between, type Instant, instant, type Millis, minutes, seconds, type VehicleId } from "../units.ts";
+import {
+  after,
+  between,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+  type VehicleId,
+} from "../units.ts";
 import type { Measured, Reading, Stated } from "./reading.ts";
 import type { Kept } from "./thinning.ts";
 
@@ -9,7 +18,7 @@ export type LastWords = ReadonlyMap<Reading["kind"], Measured | Stated>;
 const FLOWING = 100;
 /** The register may be told a little before the power that ended. */
 export const TOGETHER = seconds(10);
-/** What comes later than this by its own time was kept, and is no matter of a clock. */
+/** What comes later than this by its own time was kept: nobody knows what became of it since. */
 const LATE = minutes(1);
 
 interface Standing {
@@ -34,7 +43,8 @@ export function upheld(
 ): readonly Reading[] {
   const isMoving = flows(said);
   return [...said.values()]
-    .filter(({ kind, vehicle: seen }) => {
+    .filter(({ kind, vehicle: seen, at, receivedAt }) => {
+      if (between(at, receivedAt) > LATE) return false;
       const last = kept.get(kind);
       const isDue = last === undefined || isLongAgo(last.receivedAt, now, every);
       const hasMoved = kind === "energy" && (isMoving || hasFlowed);
@@ -47,14 +57,12 @@ export function upheld(
 export const isLongAgo = (at: Instant, now: Instant, every: Millis): boolean =>
   at > now || between(at, now) >= every;
 
-/**
- * By its own clock, which may be a little behind: what it says next must not seem older. What it had kept, and stands
- * since, holds now all the same.
- */
-function again(word: Measured | Stated, now: Instant): Reading {
-  const lag = between(word.at, word.receivedAt);
-  return { ...word, at: lag > LATE ? now : instant(now - lag), receivedAt: now };
-}
+/** By its own clock, which may be a little behind: what it says next must not seem older. */
+const again = (word: Measured | Stated, now: Instant): Reading => ({
+  ...word,
+  at: after(now, millis(word.at - word.receivedAt)),
+  receivedAt: now,
+});
 
 /** Whether energy flows, as far as is known; where nothing is, it may. */
 export function flows(said: LastWords): boolean {
