@@ -10,8 +10,7 @@ export class ClosingLine implements Reporter {
       for (const test of module.children.allTests()) counts[test.result().state] += 1;
     }
     const skipped = counts.skipped + counts.pending;
-    process.stdout.write(
-      `\n${counts.passed} passed, ${counts.failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}\n`,
-    );
+    const others = skipped > 0 ? `${skipped} skipped\n` : "";
+    process.stdout.write(`\n${others}${counts.passed} passed, ${counts.failed} failed\n`);
   }
 }
