@@ -1,4 +1,4 @@
-import { type RequestListener, type Server, createServer } from "node:http";
+import { type IncomingMessage, type RequestListener, type Server, createServer } from "node:http";
 import { isIP } from "node:net";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import Fastify, {
@@ -101,6 +101,7 @@ function listenerApp(options: WebhookOptions): FastifyInstance {
   const refuse = (request: FastifyRequest, reply: FastifyReply, { status, error }: Refusal): FastifyReply => {
     if (mayLog())
       log.warn({ status, error, from: request.ip, method: request.method }, "webhook request refused");
+    endAfter(MAX_BODY, request.raw);
     if (mayRefuse(isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? "") : request.ip))
       return reply.code(status).send({ error });
     return reply.code(429).header("retry-after", "5").send({ error: "too many requests" });
@@ -178,6 +179,19 @@ function headRefusal(scheme: Scheme, headers: HeaderFields): Refusal | null {
 
 const hasBody = (headers: HeaderFields): boolean =>
   headers["transfer-encoding"] !== undefined || (headerText(headers, "content-length") ?? "0") !== "0";
+
+/**
+ * The rest of a body that nobody needs: a sender that writes it whole before it reads the answer still gets one, and
+ * one that goes on for ever loses its connection (F62).
+ */
+function endAfter(most: number, request: IncomingMessage): void {
+  if (request.complete) return;
+  let passed = 0;
+  request.on("data", (piece: Buffer) => {
+    passed += piece.length;
+    if (passed > most) request.destroy();
+  });
+}
 
 function answer(reply: FastifyReply, received: Reception): FastifyReply {
   switch (received.kind) {

@@ -25,8 +25,10 @@ function raw(port: number): {
   return { socket, answer: () => answer, closed: new Promise((closed) => socket.on("close", closed)) };
 }
 
-const head = (...fields: readonly string[]): string =>
-  `${["POST /webhooks/events HTTP/1.1", "host: x", "content-type: application/json", "x-payload-signature: x", ...fields].join("\r\n")}\r\n\r\n`;
+const unsignedHead = (...fields: readonly string[]): string =>
+  `${["POST /webhooks/events HTTP/1.1", "host: x", "content-type: application/json", ...fields].join("\r\n")}\r\n\r\n`;
+
+const head = (...fields: readonly string[]): string => unsignedHead("x-payload-signature: x", ...fields);
 
 /** How many of a hundred unsigned requests, each said to be for another sender, are told to wait. */
 async function flood(
@@ -149,10 +151,13 @@ describe.concurrent("the webhook listener", () => {
     expect((await it.post(twice, { "x-payload-signature": signature(event) })).status).toBe(401);
   });
 
-  test("F62: a body that never ends is cut at 1 MiB with a 413, and costs no memory", async () => {
+  test.each([
+    ["is cut at 1 MiB with a 413", head, 413],
+    ["of a sender that shows no signature is cut as well, after its 401", unsignedHead, 401],
+  ] as const)("F62: a body that never ends %s, and costs no memory", async (_what, headOf, status) => {
     await using it = await aListener();
     const { socket, answer, closed } = raw(it.port);
-    socket.write(head("transfer-encoding: chunked"));
+    socket.write(headOf("transfer-encoding: chunked"));
     const piece = Buffer.from(`10000\r\n${"x".repeat(0x10000)}\r\n`);
     const pour = (): void => {
       while (!socket.destroyed && socket.write(piece));
@@ -160,9 +165,19 @@ describe.concurrent("the webhook listener", () => {
     socket.on("drain", pour);
     pour();
     await closed;
-    expect(answer()).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(socket.bytesWritten).toBeLessThan(64 * 1024 * 1024);
     expect((await it.deliver(event)).status).toBe(202);
+  });
+
+  test("F62: a sender that shows no signature and sends its whole body first gets its 401, and keeps its connection", async () => {
+    await using it = await aListener();
+    const { socket, answer } = raw(it.port);
+    const body = "x".repeat(1_000_000);
+    socket.write(`${unsignedHead(`content-length: ${body.length}`)}${body}`);
+    socket.write(`${unsignedHead("content-length: 2")}{}`);
+    await waitFor(() => (answer().match(/HTTP\/1\.1 401 /g) ?? []).length === 2);
+    socket.destroy();
   });
 
   test("F62: a body that says it is huge is refused before it is sent", async () => {
