@@ -1,6 +1,6 @@
 import type { Agent } from "undici";
 import type { Instant, Millis } from "../core/units.ts";
-import { type Answered, exchange } from "./exchange.ts";
+import { type Answered, type Ask, exchange } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import type { TokenSource } from "./token.ts";
 
@@ -17,42 +17,42 @@ export interface Asking {
 }
 
 /** A whole answer of any status, or why there is none. A 401 costs the token, and one retry with a fresh one (F34). */
-export const authorizedGet = (asking: Asking, path: string): Promise<Answered | Failed> =>
-  authorized(asking, path, null);
+export const authorizedGet = (
+  asking: Asking,
+  path: string,
+  expected: Buffer | null = null,
+): Promise<Answered | Failed> => authorized(asking, { path, method: "GET", body: null, expected });
 
 /** The same for a POST of JSON. */
 export const authorizedPost = (asking: Asking, path: string, json: string): Promise<Answered | Failed> =>
-  authorized(asking, path, json);
+  authorized(asking, { path, method: "POST", body: json, expected: null });
 
-async function authorized(asking: Asking, path: string, json: string | null): Promise<Answered | Failed> {
+/** What is the same for both tries of a request. */
+type Wish = Omit<Ask, "origin" | "headers">;
+
+async function authorized(asking: Asking, wish: Wish): Promise<Answered | Failed> {
   const { tokens, mayAskAgain } = asking;
   const first = await tokens.get();
   if (first.kind === "failed") return withoutToken(first);
-  const answer = await send(asking, path, json, first.token);
+  const answer = await send(asking, wish, first.token);
   if (answer.kind === "failed" || answer.status !== 401) return answer;
   tokens.drop(first.token);
   if (!mayAskAgain()) return answer;
   const second = await tokens.get();
   // The refusal of the first token was an answer, whether or not another token could be asked for.
   if (second.kind === "failed") return { ...withoutToken(second), asked: true };
-  return send(asking, path, json, second.token);
+  return send(asking, wish, second.token);
 }
 
-async function send(
-  asking: Asking,
-  path: string,
-  json: string | null,
-  token: string,
-): Promise<Answered | Failed> {
+async function send(asking: Asking, wish: Wish, token: string): Promise<Answered | Failed> {
   const { agent, origin, deadline, now } = asking;
   const headers = {
     accept: "application/json",
     "accept-encoding": "identity",
     authorization: `Bearer ${token}`,
-    ...(json === null ? {} : { "content-type": "application/json" }),
+    ...(wish.body === null ? {} : { "content-type": "application/json" }),
   };
-  const method = json === null ? "GET" : "POST";
-  const answer = await exchange(agent, { origin, path, method, headers, body: json }, deadline, now);
+  const answer = await exchange(agent, { ...wish, origin, headers }, deadline, now);
   return answer.kind === "silent" ? failed(answer.reason, null, null) : answer;
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { Delivery } from "../core/delivery.ts";
@@ -35,8 +34,10 @@ export class VtnClient implements AsyncDisposable {
   readonly #agent: Agent;
   readonly #asking: Asking;
   readonly #events: string;
-  readonly #digests = new WeakMap<Delivery, string>();
-  #settled: string | null = null;
+  /** Of complete lists that may be settled yet. */
+  readonly #bodies = new WeakMap<Delivery, Buffer>();
+  /** As long as this body comes again there is nothing to take in. */
+  #settled: Buffer | null = null;
   /** The receipt of the last delivery that was not a complete list. */
   #otherAt: Instant = instant(0);
   /** Monotonic: the partner asked us to be quiet until then. */
@@ -61,13 +62,12 @@ export class VtnClient implements AsyncDisposable {
 
   /** All events. A body that is byte for byte the settled one is `unchanged`: a complete list, not read again. */
   async list(): Promise<Fetched> {
-    const answer = this.#waiting() ?? (await this.#ask(this.#events));
+    const answer = this.#waiting() ?? (await this.#ask(this.#events, { expected: this.#settled }));
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = skewOf(answer.headers, answer.at);
-    const digest = digestOf(answer);
-    if (digest === this.#settled) return { kind: "unchanged", at: answer.at, skew };
+    if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
     const fetched = listFrom(answer, skew);
-    if (fetched.kind === "read" && fetched.delivery.complete) this.#digests.set(fetched.delivery, digest);
+    if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
     return fetched;
   }
 
@@ -78,7 +78,7 @@ export class VtnClient implements AsyncDisposable {
       return unasked("this id cannot be a part of an address", null);
     }
     const path = `${this.#events}/${encodeURIComponent(id)}`;
-    const answer = this.#waiting() ?? this.#overspent() ?? (await this.#ask(path, [404, 410]));
+    const answer = this.#waiting() ?? this.#overspent() ?? (await this.#ask(path, { alsoFine: [404, 410] }));
     return answer.kind === "failed" ? answer : eventFrom(id, answer, skewOf(answer.headers, answer.at));
   }
 
@@ -87,10 +87,10 @@ export class VtnClient implements AsyncDisposable {
    * list the same body is `unchanged`; after anything else the next list is read whatever its bytes.
    */
   settled(delivery: Delivery): void {
-    const digest = this.#digests.get(delivery);
+    const body = this.#bodies.get(delivery);
     // A list that was asked for before something else was taken in may be older than that: it is read again.
-    this.#settled = digest !== undefined && delivery.askedAt > this.#otherAt ? digest : null;
-    if (digest === undefined) this.#otherAt = delivery.at;
+    this.#settled = body !== undefined && delivery.askedAt > this.#otherAt ? body : null;
+    if (body === undefined) this.#otherAt = delivery.at;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -114,9 +114,15 @@ export class VtnClient implements AsyncDisposable {
     return this.mayAskMore() ? null : unasked(`${EXTRA_PER_HOUR} extra requests in an hour`, null);
   }
 
-  async #ask(path: string, alsoFine: readonly number[] = []): Promise<Answered | Failed> {
+  async #ask(
+    path: string,
+    {
+      alsoFine = [],
+      expected = null,
+    }: { readonly alsoFine?: readonly number[]; readonly expected?: Buffer | null },
+  ): Promise<Answered | Failed> {
     const { monotonic, log } = this.#options;
-    const answer = await authorizedGet(this.#asking, path);
+    const answer = await authorizedGet(this.#asking, path, expected);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, alsoFine);
     if (failure === null) return answer;
@@ -132,9 +138,3 @@ export class VtnClient implements AsyncDisposable {
 /** What somebody else's address answers: a redirect, or that there is no such thing. */
 const isElsewhere = (status: number | null): boolean =>
   status !== null && ((status >= 300 && status < 400) || [404, 405, 410].includes(status));
-
-function digestOf({ chunks }: Answered): string {
-  const hash = createHash("sha256");
-  for (const chunk of chunks) hash.update(chunk);
-  return hash.digest("hex");
-}

@@ -1,5 +1,6 @@
 import { Agent } from "undici";
 import type { Instant, Millis } from "../core/units.ts";
+import { Body } from "./body.ts";
 import type { HeaderFields } from "./headers.ts";
 
 /** One request: `origin` and `path` apart, because a joined URL would resolve dot segments. */
@@ -9,6 +10,8 @@ export interface Ask {
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
+  /** The body that the answer may well have; null: nobody knows. */
+  readonly expected: Buffer | null;
 }
 
 /** A whole answer, whatever its status. */
@@ -16,8 +19,8 @@ export interface Answered {
   readonly kind: "answered";
   readonly status: number;
   readonly headers: HeaderFields;
-  /** As they came: an unchanged list of megabytes is recognised without ever being put together. */
-  readonly chunks: readonly Buffer[];
+  /** The very buffer that was `expected`, if it is the same byte for byte. */
+  readonly body: Buffer;
   /** When it was asked for, and when its head came. */
   readonly askedAt: Instant;
   readonly at: Instant;
@@ -36,7 +39,7 @@ export const agentFor = (maxBytes: number, deadline: Millis): Agent =>
  */
 export async function exchange(
   agent: Agent,
-  ask: Ask,
+  { expected, ...ask }: Ask,
   deadline: Millis,
   now: () => Instant,
 ): Promise<Answer> {
@@ -45,17 +48,15 @@ export async function exchange(
   try {
     const answer = await agent.request({ ...ask, signal });
     const at = now();
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer.body) chunks.push(chunk);
-    return { kind: "answered", status: answer.statusCode, headers: answer.headers, chunks, askedAt, at };
+    const body = new Body(expected);
+    for await (const piece of answer.body) body.add(piece);
+    const { statusCode: status, headers } = answer;
+    return { kind: "answered", status, headers, body: body.whole(), askedAt, at };
   } catch (error) {
     const reason = signal.aborted ? `no complete answer within ${deadline} ms` : failureText(error);
     return { kind: "silent", reason };
   }
 }
-
-/** The body of an answer, in one piece. */
-export const bodyOf = ({ chunks }: Answered): Buffer => Buffer.concat(chunks);
 
 const failureText = (error: unknown): string => {
   if (!(error instanceof Error)) return "the request failed";

@@ -1,6 +1,6 @@
 import type { Delivery, Notice } from "../core/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds } from "../core/units.ts";
-import { type Answered, bodyOf } from "./exchange.ts";
+import type { Answered } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { headerText, isPlain, readsAsJson, retryAfterOf } from "./headers.ts";
 import { readEventBody, readListBody } from "./wire/envelope.ts";
@@ -34,7 +34,7 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
 
 /** A list of events as a delivery. */
 export function listFrom(answer: Answered, skew: Millis | null): Fetched {
-  const body = readListBody(bodyOf(answer));
+  const body = readListBody(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   const { notices, complete } = body;
   const { at, askedAt } = answer;
@@ -51,7 +51,7 @@ export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): F
     complete: false,
   });
   if (answer.status !== 200) return { kind: "gone", delivery: fetch([{ kind: "gone", id }]), skew };
-  const body = readEventBody(bodyOf(answer));
+  const body = readEventBody(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   if (body.notices.some((notice) => notice.kind === "event" && notice.event.id !== id)) {
     return failed("the partner answered with another event", answer.status, null);

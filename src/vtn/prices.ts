@@ -3,7 +3,7 @@ import type { PricesAsked } from "../core/priceBoard.ts";
 import type { PriceKind, PriceQuery } from "../core/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
 import { authorizedGet } from "./authorized.ts";
-import { type Answered, agentFor, bodyOf } from "./exchange.ts";
+import { type Answered, agentFor } from "./exchange.ts";
 import { type Failed, failed, unasked } from "./failed.ts";
 import { failureOf } from "./fetched.ts";
 import { hourlyBudget, type Monotonic } from "./rate.ts";
@@ -68,7 +68,7 @@ export class PriceClient implements AsyncDisposable {
     if (path === undefined) return refused(failed("no path is configured for it", 404, null));
     const answer = this.#waiting() ?? this.#overspent() ?? (await this.#get(`${this.#base}${path}`));
     if (answer.kind === "failed") return refused(answer);
-    const read = readPrices(bodyOf(answer), region, answer.at);
+    const read = readPrices(answer.body, region, answer.at);
     if (read.kind === "unreadable") return read;
     const { prices, doubts, raw } = read;
     return { kind: "read", series: { region, kind, fetchedAt: answer.at, prices, doubts, raw } };

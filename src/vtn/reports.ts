@@ -2,7 +2,7 @@ import type { Agent } from "undici";
 import type { PostAnswer } from "../core/reporting/outbox.ts";
 import { type Instant, type Millis, minutes, seconds } from "../core/units.ts";
 import { authorizedPost } from "./authorized.ts";
-import { agentFor, bodyOf } from "./exchange.ts";
+import { agentFor } from "./exchange.ts";
 import { retryAfterOf } from "./headers.ts";
 import { hourlyBudget, type Monotonic } from "./rate.ts";
 import type { TokenSource } from "./token.ts";
@@ -71,7 +71,7 @@ export class ReportClient implements AsyncDisposable {
     return {
       kind: "answered",
       status,
-      words: wordsOf(bodyOf(answer)),
+      words: wordsOf(answer.body),
       retryAfter: retryAfterOf(headers, at),
     };
   }

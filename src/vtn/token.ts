@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Agent } from "undici";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
-import { type Answer, agentFor, exchange } from "./exchange.ts";
+import { type Answer, type Ask, agentFor, exchange } from "./exchange.ts";
 import { type Failed, unasked } from "./failed.ts";
 import { type Monotonic, hourlyBudget } from "./rate.ts";
 import { type TokenOutcome, readToken } from "./tokenAnswer.ts";
@@ -151,7 +151,14 @@ export class TokenSource implements AsyncDisposable {
       "accept-encoding": "identity",
       "content-type": "application/x-www-form-urlencoded",
     };
-    const ask = { origin, path: pathname + search, method: "POST", headers, body: form.toString() } as const;
+    const ask: Ask = {
+      origin,
+      path: pathname + search,
+      method: "POST",
+      headers,
+      body: form.toString(),
+      expected: null,
+    };
     return exchange(this.#agent, ask, this.#deadline, now);
   }
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Millis, millis, minutes, seconds } from "../core/units.ts";
-import { type Answer, type Answered, bodyOf } from "./exchange.ts";
+import type { Answer, Answered } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { retryAfterOf } from "./headers.ts";
 
@@ -53,7 +53,7 @@ export function readToken(answer: Answer, url: string): Issued | Failed {
   if (answer.kind === "silent") return failed(answer.reason, null, null);
   const { status, headers, at } = answer;
   if (status !== 200) return failed(refusal(answer, url), status, retryAfterOf(headers, at));
-  const parsed = tokenBody.safeParse(jsonOrNull(bodyOf(answer)));
+  const parsed = tokenBody.safeParse(jsonOrNull(answer.body));
   if (!parsed.success) return failed("the token server's answer holds no usable access_token", status, null);
   return { kind: "token", token: parsed.data.access_token, life: tokenLife(parsed.data.expires_in) };
 }
@@ -61,7 +61,7 @@ export function readToken(answer: Answer, url: string): Issued | Failed {
 function refusal(answer: Answered, url: string): string {
   const { status } = answer;
   if (status === 429 || status < 300 || status >= 500) return `the token server answered ${status}`;
-  const said = refusalBody.safeParse(jsonOrNull(bodyOf(answer))).data?.error;
+  const said = refusalBody.safeParse(jsonOrNull(answer.body)).data?.error;
   const known = OAUTH_ERRORS.get(said);
   if (known !== undefined) return `${url} answered ${status} (${said}): check ${known}`;
   return `${url} answered ${status}: check ${[400, 401, 403].includes(status) ? CREDENTIALS : "vtn.tokenUrl"}`;

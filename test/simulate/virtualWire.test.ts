@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { instant, millis } from "../../src/core/units.ts";
-import { agentFor, bodyOf, exchange } from "../../src/vtn/exchange.ts";
+import { agentFor, exchange } from "../../src/vtn/exchange.ts";
 import { VirtualClock } from "./virtualClock.ts";
 import { VirtualWire } from "./virtualWire.ts";
 
@@ -12,6 +12,7 @@ const ask = {
   method: "GET",
   headers: {},
   body: null,
+  expected: null,
 } as const;
 
 test("the real client asks, is answered in virtual time, and gives up at its deadline", async () => {
@@ -26,10 +27,7 @@ test("the real client asks, is answered in virtual time, and gives up at its dea
   const answered = asking();
   await clock.advanceTo(40, never);
   const answer = await answered;
-  expect(answer.kind === "answered" && [bodyOf(answer).toString(), answer.at]).toEqual([
-    "/vtn/v1/events",
-    40,
-  ]);
+  expect(answer.kind === "answered" && [answer.body.toString(), answer.at]).toEqual(["/vtn/v1/events", 40]);
   wire.answer = () => new Promise(() => {});
   const silent = asking();
   await clock.advanceTo(10_040, never);

@@ -72,7 +72,7 @@ export class QuietPartner {
       kind: "answered",
       status,
       headers,
-      chunks: [Buffer.from(body)],
+      body: Buffer.from(body),
       askedAt,
       at: instant(this.#now()),
     };

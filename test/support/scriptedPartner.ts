@@ -80,7 +80,7 @@ export class ScriptedPartner {
       kind: "answered",
       status: manner === "well" ? status : manner.status,
       headers,
-      chunks: [Buffer.from(body)],
+      body: Buffer.from(body),
       askedAt,
       at: virtualNow(),
     };

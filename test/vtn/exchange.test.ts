@@ -9,6 +9,7 @@ const get = (origin: string, path = "/") => ({
   method: "GET" as const,
   headers: {},
   body: null,
+  expected: null,
 });
 
 test("the moments of asking and of the answer come along", async () => {

@@ -7,7 +7,7 @@ const answered = (over: Partial<Answered>): Answered => ({
   kind: "answered",
   status: 200,
   headers: {},
-  chunks: [Buffer.from("[]")],
+  body: Buffer.from("[]"),
   askedAt: instant(1),
   at: instant(2),
   ...over,
@@ -37,10 +37,10 @@ test("a delivery carries when it was asked for and when it came", () => {
 });
 
 test("an event that cannot be read is a rejected notice, an empty body is a failure", () => {
-  const broken = answered({ chunks: [Buffer.from('{"ID":"EV-1","payload":{}}')] });
+  const broken = answered({ body: Buffer.from('{"ID":"EV-1","payload":{}}') });
   expect(eventFrom(eventId("EV-1"), broken, null)).toMatchObject({
     kind: "read",
     delivery: { source: "fetch", notices: [{ kind: "rejected", id: "EV-1" }] },
   });
-  expect(eventFrom(eventId("EV-1"), answered({ chunks: [Buffer.alloc(0)] }), null).kind).toBe("failed");
+  expect(eventFrom(eventId("EV-1"), answered({ body: Buffer.alloc(0) }), null).kind).toBe("failed");
 });
