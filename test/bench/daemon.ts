@@ -10,7 +10,11 @@ import { type BenchDepot, SECRET } from "./depot.ts";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 /** As bin/setpointd starts it. */
-const AS_INSTALLED = ["--min-semi-space-size=32", "--max-semi-space-size=32"];
+const AS_INSTALLED = [
+  "--min-semi-space-size=32",
+  "--max-semi-space-size=32",
+  "--external-memory-accounted-in-global-limit",
+];
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
 const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 
