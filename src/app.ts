@@ -10,28 +10,14 @@ import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
-import { aheadOf, BelievedClock, type ClockReading } from "./core/clock.ts";
+import { BelievedClock } from "./core/clock.ts";
 import type { Delivery } from "./core/delivery.ts";
 import { type Command, isToBeFreed } from "./core/control/command.ts";
-import { inWords } from "./core/control/setpoint.ts";
 import { Depot } from "./core/depot.ts";
-import { attempted, freshHealth } from "./core/partnerHealth.ts";
 import { reportedOn } from "./core/reporting/desk.ts";
-import type { Committed } from "./core/ledger.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
-import {
-  between,
-  type ChargerId,
-  chargerId,
-  eventId,
-  type Instant,
-  instant,
-  iso,
-  type Millis,
-  millis,
-} from "./core/units.ts";
-import { exceptThoseWhoLeft, notReleased, released } from "./flow/byHand.ts";
+import { type ChargerId, type Instant, instant, iso, millis } from "./core/units.ts";
 import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
@@ -42,7 +28,7 @@ import { endedByStart } from "./flow/silence.ts";
 import { partnerSources, startsAllowed } from "./flow/sources.ts";
 import { pickUp } from "./flow/startOver.ts";
 import { states } from "./flow/states.ts";
-import { limited, standDown } from "./flow/stop.ts";
+import { standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
 import { Metrics } from "./operator/metrics.ts";
@@ -56,11 +42,11 @@ import { TokenSource } from "./vtn/token.ts";
 import { WebhookListener } from "./vtn/webhook.ts";
 import { ActionLog } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
+import { controlDoor } from "./controlDoor.ts";
 import { DaemonCommissions } from "./daemonCommissions.ts";
-import { gently } from "./gently.ts";
 import { outages } from "./outages.ts";
-import { partnerReports, shownReport, shownReports, storedDesk } from "./partnerReports.ts";
-import { proofGently } from "./proof.ts";
+import { partnerReports, shownReports, storedDesk } from "./partnerReports.ts";
+import { asFetched, PartnerWatch } from "./partnerWatch.ts";
 import { configuredPrices, spotPrices } from "./spotPrices.ts";
 import { wallClock } from "./wallClock.ts";
 
@@ -146,8 +132,8 @@ export async function startApp(
   const metrics = new Metrics({
     ...depotGauges(depot),
     brokerUp: () => fleet.connected,
-    partnerUp: () => partner.everAnswered && partner.failures === 0,
-    partnerSilence: () => (now() - partner.answeredAt) / 1000,
+    partnerUp: () => partner.isUp,
+    partnerSilence: () => (now() - partner.health.answeredAt) / 1000,
     tokenAge: () => {
       const age = tokens.age();
       return age === null ? null : age / 1000;
@@ -187,43 +173,21 @@ export async function startApp(
   const { vtn } = config;
   const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
-  let partner = freshHealth(now());
-  let partnerClock: ClockReading | null = null;
   const clockAgrees$ = new Subject<void>();
-  // Of the clock that is to be believed or not, not of what we go by meanwhile.
-  const wallSkew = (skew: Millis | null): Millis | null =>
-    skew === null ? null : millis(skew - between(world.now(), now()));
-  const weigh = (answer: Asked): void => {
-    // What our own stop has cut off tells nothing of the partner.
-    if (flow.closed) return;
-    const attempt =
-      answer.kind === "failed"
-        ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
-        : ({ ok: true, skew: wallSkew(answer.skew) } as const);
-    const { health, say } = attempted(partner, attempt, now(), {
-      staleAfter: vtn.staleAfter,
-      maxSkew: config.clock.maxSkew,
-      wallClock: clock,
-    });
-    partner = health;
-    if (answer.kind !== "failed" && answer.skew !== null)
-      partnerClock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
-    if (attempt.ok) away.back("partner");
-    // One request may always get lost.
-    else if (health.failures > 1) away.gone("partner", health.answeredAt);
-    for (const { level, words } of say) log[level](words);
-    if (isWithin(config.clock.maxSkew, partner.skew) && attempt.ok) clockAgrees$.next();
-  };
-  const heard = (answer: Asked): Fetched => {
-    weigh(answer);
-    return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
-  };
-
-  const clockAgrees = (): boolean =>
-    !time.isDoubted && partner.failures === 0 && isWithin(config.clock.maxSkew, partner.skew);
-
-  const ahead = (): Millis =>
-    aheadOf(partnerClock, { wall: now(), monotonic: millis(monotonic()) }, config.clock.maxSkew);
+  const partner = new PartnerWatch({
+    now,
+    wall: world.now,
+    monotonic,
+    isClockDoubted: () => time.isDoubted,
+    staleAfter: vtn.staleAfter,
+    maxSkew: config.clock.maxSkew,
+    wallClock: clock,
+    away,
+    log,
+    onClockAgrees: () => clockAgrees$.next(),
+  });
+  // What our own stop has cut off tells nothing of the partner.
+  const heard = (answer: Asked): Fetched => (flow.closed ? asFetched(answer) : partner.heard(answer));
 
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
     if (!answer.ok) return;
@@ -324,7 +288,7 @@ export async function startApp(
           epoch,
           ready: lookedAt !== null,
           lookedAt,
-          partner,
+          partner: partner.health,
           broker: fleet.connected,
           certificates: certificates.view(),
           store: { ...store.stats() },
@@ -421,7 +385,7 @@ export async function startApp(
     ),
     retention(depot, config.retention, {
       ...ports,
-      clockAgrees,
+      clockAgrees: () => partner.clockAgrees,
       oldRows: (query) => store.oldRows(query),
       oldReports: (before, most) => store.oldReports(before, most),
       reportedOn: () => reportedOn(desk, depot.known),
@@ -451,7 +415,18 @@ export async function startApp(
     depot,
     config,
     { charger$, told$, changed$, brokerUp$, resend$ },
-    { ...world, now, tokens, client, store, metrics, fleet, clockAgrees, ahead, clock },
+    {
+      ...world,
+      now,
+      tokens,
+      client,
+      store,
+      metrics,
+      fleet,
+      clockAgrees: () => partner.clockAgrees,
+      ahead: () => partner.ahead(),
+      clock,
+    },
   );
   stack.use(reports.client);
   // After control, which settles who is on a charger.
@@ -473,45 +448,22 @@ export async function startApp(
   stack.use(listeners.move());
   wired.resolve();
 
-  const socket = await ControlSocket.start(join(config.state, "control.sock"), {
-    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
-    verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
-    hashes: (seqs) => [...store.hashes(seqs)],
-    proof: async (event, format) => {
-      const known = depot.known.get(eventId(event)) ?? null;
-      return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
-    },
-    prices: () => pricesView(board),
-    reports: () => shownReports(desk, store),
-    report: (name) => shownReport(desk, store, name),
-    resend: (name) => {
-      const record = reports.sendable(name);
-      if (typeof record === "string") return { ok: false, words: record };
-      resend$.next(record);
-      return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };
-    },
-    keepStill: () => store.keepStill(),
-    copied: () => store.copied(),
-    limited: () =>
-      limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
-    commission: async (request, progress, gone) =>
-      lookedAt === null
-        ? { good: false, words: null, complaint: "setpointd is starting: try again in a moment" }
-        : { ...(await commissions.try(request, progress, gone)) },
-    stopCommission: (charger) => commissions.stop(charger),
-    release: async (id) => {
-      if (id !== null && !depot.chargers.has(chargerId(id)))
-        return { ok: false, words: `there is no charger ${id}` };
-      const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
-      const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
-      if (config.control.mode === "observe") return notReleased(held);
-      // The look that this asks for shares its commit, and knows what has to wait.
-      const { promise, resolve } = Promise.withResolvers<Committed>();
-      freed$.next({ chargers, settle: resolve });
-      const done = released(depot, held, ports.isLinked, await promise);
-      return id === null ? exceptThoseWhoLeft(depot, done) : done;
-    },
+  const door = controlDoor({
+    config,
+    store,
+    siteKey,
+    depot,
+    board,
+    desk,
+    reports,
+    commissions,
+    ports,
+    monotonic,
+    isReady: () => lookedAt !== null,
+    free: (freeing) => freed$.next(freeing),
+    resend: (record) => resend$.next(record),
   });
+  const socket = await ControlSocket.start(join(config.state, "control.sock"), door);
   if (typeof socket === "string")
     log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
   else stack.use(socket);
@@ -540,10 +492,6 @@ export async function startApp(
     },
   };
 }
-
-/** Whether our clock and the partner's tell about the same time; a partner that does not tell its time proves nothing. */
-const isWithin = (maxSkew: Millis, skew: Millis | null): boolean =>
-  skew !== null && Math.abs(skew) <= maxSkew;
 
 /** An error in the flow is a bug: the process ends, and a restart is safe by design. */
 function fatal(cause: unknown): never {

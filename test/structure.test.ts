@@ -34,6 +34,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
       "stopSignal",
       "storedState",
     ].map((verb) => `src/cli/${verb}.ts`),
+    "src/controlDoor.ts",
     "src/releaseOffline.ts",
   ],
   "test/e2e/proof.test.ts": ["src/proof.ts", "src/cli/proof.ts", "src/cli/proofVerify.ts"],

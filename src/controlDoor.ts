@@ -1,0 +1,88 @@
+import type { Config } from "./config/schema.ts";
+import { inWords } from "./core/control/setpoint.ts";
+import type { Depot } from "./core/depot.ts";
+import type { Committed } from "./core/ledger.ts";
+import type { PriceBoard } from "./core/priceBoard.ts";
+import type { ReportDesk } from "./core/reporting/desk.ts";
+import type { ReportRecord } from "./core/reporting/outbox.ts";
+import { chargerId, eventId, iso } from "./core/units.ts";
+import { exceptThoseWhoLeft, notReleased, released } from "./flow/byHand.ts";
+import type { ControlPorts, Freeing } from "./flow/ports.ts";
+import { limited } from "./flow/stop.ts";
+import type { ControlDoor } from "./operator/controlSocket.ts";
+import { pricesView } from "./operator/priceView.ts";
+import type { Store } from "./store/store.ts";
+import type { DaemonCommissions } from "./daemonCommissions.ts";
+import { gently } from "./gently.ts";
+import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
+import { proofGently } from "./proof.ts";
+
+/** The parts of the daemon that its verbs reach through the control socket. */
+export interface ControlDoorParts {
+  readonly config: Config;
+  readonly store: Store;
+  readonly siteKey: Buffer;
+  readonly depot: Depot;
+  readonly board: PriceBoard;
+  readonly desk: ReportDesk;
+  readonly reports: Pick<ReturnType<typeof partnerReports>, "sendable">;
+  readonly commissions: DaemonCommissions;
+  readonly ports: Pick<ControlPorts, "now" | "isLinked">;
+  readonly monotonic: () => number;
+  /** The first look has been made. */
+  readonly isReady: () => boolean;
+  /** Has chargers freed by the flow. */
+  readonly free: (freeing: Freeing) => void;
+  /** Has a report sent again by the flow. */
+  readonly resend: (record: ReportRecord) => void;
+}
+
+/** What the verbs ask of the running daemon, answered from its own parts (DESIGN 6.4). */
+export function controlDoor(parts: ControlDoorParts): ControlDoor {
+  const { config, store, siteKey, depot, board, desk, reports, commissions, ports, monotonic } = parts;
+  return {
+    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
+    verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
+    hashes: (seqs) => [...store.hashes(seqs)],
+    proof: async (event, format) => {
+      const known = depot.known.get(eventId(event)) ?? null;
+      const { now } = ports;
+      return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
+    },
+    prices: () => pricesView(board),
+    reports: () => shownReports(desk, store),
+    report: (name) => shownReport(desk, store, name),
+    resend: (name) => {
+      const record = reports.sendable(name);
+      if (typeof record === "string") return { ok: false, words: record };
+      parts.resend(record);
+      return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };
+    },
+    keepStill: () => store.keepStill(),
+    copied: () => store.copied(),
+    limited: () =>
+      limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+    commission: async (request, progress, gone) =>
+      parts.isReady()
+        ? { ...(await commissions.try(request, progress, gone)) }
+        : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
+    stopCommission: (charger) => commissions.stop(charger),
+    release: (charger) => release(parts, charger),
+  };
+}
+
+async function release(
+  { depot, config, ports, free }: ControlDoorParts,
+  id: string | null,
+): ReturnType<ControlDoor["release"]> {
+  if (id !== null && !depot.chargers.has(chargerId(id)))
+    return { ok: false, words: `there is no charger ${id}` };
+  const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
+  const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
+  if (config.control.mode === "observe") return notReleased(held);
+  // The look that this asks for shares its commit, and knows what has to wait.
+  const { promise, resolve } = Promise.withResolvers<Committed>();
+  free({ chargers, settle: resolve });
+  const done = released(depot, held, ports.isLinked, await promise);
+  return id === null ? exceptThoseWhoLeft(depot, done) : done;
+}
