@@ -31,6 +31,8 @@ export interface WebhookOptions extends ReceptionOptions {
 }
 
 const MAX_BODY = 1024 * 1024;
+/** Bytes that a refused sender may still write: many do so before they read the answer. */
+const MOST_IN_VAIN = 8 * MAX_BODY;
 const MAX_CONNECTIONS = 256;
 /** Milliseconds: a sender that dawdles gives its connection back (F61). */
 const TIMEOUTS = {
@@ -101,7 +103,7 @@ function listenerApp(options: WebhookOptions): FastifyInstance {
   const refuse = (request: FastifyRequest, reply: FastifyReply, { status, error }: Refusal): FastifyReply => {
     if (mayLog())
       log.warn({ status, error, from: request.ip, method: request.method }, "webhook request refused");
-    endAfter(MAX_BODY, request.raw);
+    dropRest(request.raw);
     if (mayRefuse(isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? "") : request.ip))
       return reply.code(status).send({ error });
     return reply.code(429).header("retry-after", "5").send({ error: "too many requests" });
@@ -180,16 +182,13 @@ function headRefusal(scheme: Scheme, headers: HeaderFields): Refusal | null {
 const hasBody = (headers: HeaderFields): boolean =>
   headers["transfer-encoding"] !== undefined || (headerText(headers, "content-length") ?? "0") !== "0";
 
-/**
- * The rest of a body that nobody needs: a sender that writes it whole before it reads the answer still gets one, and
- * one that goes on for ever loses its connection (F62).
- */
-function endAfter(most: number, request: IncomingMessage): void {
+/** The rest of a body that nobody needs; a sender that goes on for ever loses its connection (F62). */
+function dropRest(request: IncomingMessage): void {
   if (request.complete) return;
   let passed = 0;
   request.on("data", (piece: Buffer) => {
     passed += piece.length;
-    if (passed > most) request.destroy();
+    if (passed > MOST_IN_VAIN) request.destroy();
   });
 }
 
