@@ -278,7 +278,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     const pending = Array.from({ length: 5 }, () => depot.session.publish("setpointd/x", "1", live));
     const begun = performance.now();
     await depot[Symbol.asyncDispose]();
-    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(performance.now() - begun).toBeLessThan(4000);
     for (const sent of await Promise.all(pending)) {
       expect(sent).toEqual({ ok: false, retry: true, reason: "stopping" });
     }

@@ -25,6 +25,9 @@ function raw(port: number): {
   return { socket, answer: () => answer, closed: new Promise((closed) => socket.on("close", closed)) };
 }
 
+const open = (connections: readonly { readonly socket: Socket }[]): number =>
+  connections.filter(({ socket }) => !socket.destroyed).length;
+
 const unsignedHead = (...fields: readonly string[]): string =>
   `${["POST /webhooks/events HTTP/1.1", "host: x", "content-type: application/json", ...fields].join("\r\n")}\r\n\r\n`;
 
@@ -136,7 +139,7 @@ describe.concurrent("the webhook listener", () => {
     const began = performance.now();
     const answer = await it.deliver(body);
     expect(answer.status).toBe(status);
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(5000);
     expect(it.deliveries.flatMap(({ notices }) => notices).filter(({ kind }) => kind !== "rejected")).toEqual(
       [],
     );
@@ -246,10 +249,9 @@ describe.concurrent("the webhook listener", () => {
     const idle = Array.from({ length: 400 }, () => raw(it.port));
     for (const { socket } of idle.slice(200)) socket.write(head("content-length: 1000"));
     await Promise.all(idle.map(({ socket }) => new Promise((ready) => socket.once("connect", ready))));
-    const began = performance.now();
     expect((await it.deliver(event)).status).toBe(202);
-    // Far below the 5 s after which idle connections are closed.
-    expect(performance.now() - began).toBeLessThan(2500);
+    // It had not to wait for the 5 s after which idle connections are closed.
+    expect(open(idle)).toBeGreaterThan(200);
     await Promise.all(idle.map(({ closed }) => closed));
     expect(it.lines.filter((line) => line.includes("closed to let another in")).length).toBeLessThan(10);
   });
@@ -284,12 +286,11 @@ describe.concurrent("the webhook listener", () => {
       });
     expect(await send(authority.caText)).toBe(202);
     // More of them than fit, without a word of TLS, do not keep the partner out.
-    const idle = Array.from({ length: 300 }, () => raw(it.port).socket);
-    await Promise.all(idle.map((socket) => new Promise((ready) => socket.once("connect", ready))));
-    const full = performance.now();
+    const idle = Array.from({ length: 300 }, () => raw(it.port));
+    await Promise.all(idle.map(({ socket }) => new Promise((ready) => socket.once("connect", ready))));
     expect(await send(authority.caText)).toBe(202);
-    expect(performance.now() - full).toBeLessThan(2500);
-    for (const socket of idle) socket.destroy();
+    expect(open(idle)).toBeGreaterThan(200);
+    for (const { socket } of idle) socket.destroy();
     using other = new Authority();
     await expect(send(other.caText)).rejects.toThrow(/signature|certificate|verify/i);
     await expect(it.deliver(event)).rejects.toThrow();

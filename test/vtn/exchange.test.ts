@@ -31,7 +31,7 @@ test("F31: a body that drips for ever ends at the deadline, and the socket is gi
   const began = performance.now();
   const answer = await exchange(agent, get(server.origin), millis(300), () => instant(0));
   expect(answer).toEqual({ kind: "silent", reason: "no complete answer within 300 ms" });
-  expect(performance.now() - began).toBeLessThan(1000);
+  expect(performance.now() - began).toBeLessThan(5000);
   await closed.promise;
   await agent.destroy();
 });

@@ -181,7 +181,7 @@ test.each(["1", "{}", "[]", '"a"', '{"payload":1}', '{"ID":"a","payload":1}'])(
   (entry) => {
     const began = performance.now();
     expect(readWebhookBody(crowd(entry, 1_000_000))).toMatchObject({ kind: "overfull" });
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(2_000);
   },
 );
 
@@ -194,7 +194,7 @@ test.each(["targets", "reportDescriptors"])(
     expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({
       path: field === "targets" ? "targets[0]" : field,
     });
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(2_000);
   },
 );
 
