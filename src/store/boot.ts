@@ -7,9 +7,10 @@ import type { Instant } from "../core/units.ts";
 import type { Head } from "./chain.ts";
 import { connection, metaValue, type Connection } from "./connection.ts";
 import { checkSynchronous, DATABASE, quickCheck, settle } from "./database.ts";
+import { epochFault, storedEpoch, type StoredEpoch } from "./epoch.ts";
 import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
 import { leaveToOwner } from "./files.ts";
-import { HEAD_FILE, unsealed, witnessed } from "./head.ts";
+import { HEAD_FILE, type SealedHead, unsealed, witnessed } from "./head.ts";
 import { remember } from "./remember.ts";
 import { keepLog, keepOrphanedLog } from "./setAside.ts";
 import { verifyTail } from "./verify.ts";
@@ -21,6 +22,9 @@ export interface Place {
   /** A cap on the database, in pages of 4 KiB. */
   readonly maxPages: number;
 }
+
+/** What an opening does on a full disk. `read`: it goes on without writing, for a verb that frees chargers by hand. */
+export type OnFull = "refuse" | "read";
 
 /** Runs `use` on the database; where that finds a fault, the database is closed again. */
 export function withDatabase<T extends object>(
@@ -57,22 +61,59 @@ export const isFault = (outcome: object): outcome is Fault => "kind" in outcome 
 export interface Booted {
   readonly connection: Connection;
   readonly head: Head;
+  /** Of the run that wrote the head; null: an earlier version, or a fresh database. */
+  readonly headEpoch: number | null;
+  /** An earlier version wrote it, which signed no bodies and no readings. */
+  readonly isUpgrade: boolean;
+  /** Beside the database; null: none, as beside a copy. */
+  readonly stored: StoredEpoch | null;
   readonly remembered: Remembered;
 }
 
-/** Opens the database and believes it only after looking: structure, key, end of the record, every body that is acted on. */
-export function boot(place: Place, now: Instant): Booted | Fault {
+/**
+ * Opens the database and believes it only after checks: structure, key, end of the record, epoch, every body that is
+ * acted on. `isFresh`: the one before was set aside just now, so that nothing is missing.
+ */
+export function boot(place: Place, now: Instant, isFresh = false, onFull: OnFull = "refuse"): Booted | Fault {
+  const { directory, siteKey } = place;
+  const stored = storedEpoch(directory, siteKey);
   return withDatabase(place, (connection) => {
     const unfit = quickCheck(connection.database) ?? checkSiteKey(connection, place);
     if (unfit !== null) return unfit;
-    const witness = witnessed(join(place.directory, HEAD_FILE), place.siteKey);
-    const head = verifyTail(connection, place.siteKey, witness);
+    const witness = witnessed(join(directory, HEAD_FILE), siteKey);
+    const sealedHead = headOf(connection, siteKey);
+    const head = verifyTail(connection, siteKey, witness);
     if (isFault(head)) return head;
-    const remembered = remember(connection.database);
+    const unfitting = isFresh ? null : epochFault(stored, sealedHead);
+    if (unfitting !== null)
+      return { ...unfitting, broken: { ok: false, seq: head.seq + 1, reason: unfitting.reason } };
+    const isUpgrade = sealedHead !== null && sealedHead.epoch === null;
+    const remembered = remember(connection, { siteKey, isSigned: !isUpgrade }, now);
     if (isFault(remembered)) return remembered;
-    connection.putMeta.run("openedAt", String(now));
-    return checkSynchronous(connection.database) ?? { connection, head, remembered };
+    try {
+      connection.putMeta.run("openedAt", String(now));
+    } catch (error) {
+      const fault = faultOf(error);
+      if (fault.kind !== "full" || onFull === "refuse") return fault;
+    }
+    const headEpoch = sealedHead?.epoch ?? null;
+    return (
+      checkSynchronous(connection.database) ?? {
+        connection,
+        head,
+        headEpoch,
+        isUpgrade,
+        stored,
+        remembered,
+      }
+    );
   });
+}
+
+/** The head as the database has it; null: none that this key sealed. */
+function headOf(connection: Connection, siteKey: Buffer): SealedHead | null {
+  const text = metaValue(connection, "head");
+  return text === null ? null : unsealed(siteKey, text);
 }
 
 /** The state remembers a print of the key that its start offsets were derived with. */

@@ -5,10 +5,13 @@ export interface Connection {
   readonly database: DatabaseSync;
   readonly putEvent: StatementSync;
   readonly forgetEvent: StatementSync;
+  readonly putSummary: StatementSync;
+  readonly forgetSummary: StatementSync;
   readonly forgetDuties: StatementSync;
   readonly forgetReport: StatementSync;
   readonly forgetReportBody: StatementSync;
   readonly putCommand: StatementSync;
+  readonly forgetCommand: StatementSync;
   readonly putHold: StatementSync;
   readonly endHold: StatementSync;
   readonly putPrices: StatementSync;
@@ -38,13 +41,21 @@ export function connection(database: DatabaseSync): Connection {
       `INSERT INTO ${table} (id, body, sum) VALUES (?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum`,
     );
+  const putSigned = (table: string): StatementSync =>
+    database.prepare(
+      `INSERT INTO ${table} (id, body, sum, mac) VALUES (?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum, mac = excluded.mac`,
+    );
   return {
     database,
     putEvent: database.prepare(
-      `INSERT INTO event (id, kind, body, sum) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body, sum = excluded.sum`,
+      `INSERT INTO event (id, kind, body, sum, mac) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body, sum = excluded.sum,
+         mac = excluded.mac`,
     ),
     forgetEvent: database.prepare("DELETE FROM event WHERE id = ?"),
+    putSummary: putSigned("event_summary"),
+    forgetSummary: database.prepare("DELETE FROM event_summary WHERE id = ?"),
     // `<event>/<descriptor>`; "0" is what follows "/", and another event's id may begin with this one's and a "/".
     forgetDuties: database.prepare(
       "DELETE FROM duty WHERE id > ?1 || '/' AND id < ?1 || '0' AND rtrim(id, '0123456789') = ?1 || '/'",
@@ -52,15 +63,17 @@ export function connection(database: DatabaseSync): Connection {
     forgetReport: database.prepare("DELETE FROM report WHERE id = ?"),
     forgetReportBody: database.prepare("DELETE FROM report_body WHERE id = ?"),
     putCommand: put("command"),
-    putHold: put("hold"),
+    forgetCommand: database.prepare("DELETE FROM command WHERE id = ?"),
+    putHold: putSigned("hold"),
     endHold: database.prepare("DELETE FROM hold WHERE id = ?"),
     putPrices: put("prices"),
-    putDuty: put("duty"),
+    putDuty: putSigned("duty"),
     putReport: database.prepare(
-      `INSERT INTO report (id, event, open, body, sum) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body, sum = excluded.sum`,
+      `INSERT INTO report (id, event, open, body, sum, mac) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body, sum = excluded.sum,
+         mac = excluded.mac`,
     ),
-    putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?)"),
+    putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?, ?)"),
     putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     pruneAudit: database.prepare("DELETE FROM audit WHERE seq <= ?"),
     putQuarantine: database.prepare("INSERT INTO quarantine VALUES (NULL, ?, ?, ?, ?, ?, ?)"),
@@ -88,7 +101,10 @@ export function connection(database: DatabaseSync): Connection {
 }
 
 /** Null: not there. */
-export function metaValue(connection: Connection, name: "head" | "siteKey" | "restored"): string | null {
+export function metaValue(
+  connection: Connection,
+  name: "head" | "siteKey" | "restored" | "readingsBefore",
+): string | null {
   const row = connection.getMeta.get(name);
   return row === undefined ? null : String(row["value"]);
 }

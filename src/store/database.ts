@@ -11,8 +11,10 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
 /** The write-ahead log is written into the database when it has that many pages. */
 export const CHECKPOINT_PAGES = 1000;
 
+/** Before anything is read: else a file is made beside the database for its log, and a full disk has no room for that. */
+const ALONE = "PRAGMA locking_mode = EXCLUSIVE";
+
 const PRAGMAS = `
-  PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
@@ -27,6 +29,7 @@ const PRAGMAS = `
 
 /** Settles the connection and brings the schema up to date. Null: ready for reading and writing. Throws SQLite errors. */
 export function settle(database: DatabaseSync, maxPages: number): Fault | null {
+  database.exec(ALONE);
   const version = String(database.prepare("SELECT sqlite_version() AS v").get()?.["v"]);
   if (!isRecent(version))
     return refused(`SQLite ${version} is too old: ${OLDEST_SQLITE.join(".")} is needed`);
@@ -36,7 +39,7 @@ export function settle(database: DatabaseSync, maxPages: number): Fault | null {
 }
 
 /** Small tables: a swapped page in them is a wrong command, and quick_check does not see it. */
-const ACTED_ON = ["event", "command", "hold", "duty", "report"];
+const ACTED_ON = ["event", "event_summary", "command", "hold", "duty", "report"];
 
 /** Called after a write: some builds of SQLite fall back to NORMAL once a write-ahead log is in use. */
 export function checkSynchronous(database: DatabaseSync): Fault | null {

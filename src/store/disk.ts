@@ -9,12 +9,14 @@ import { isFault, withDatabase, type Booted, type Place } from "./boot.ts";
 import type { Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
 import { CHECKPOINT_PAGES, DATABASE } from "./database.ts";
+import { storedEpoch, type StoredEpoch } from "./epoch.ts";
 import { faultOf, refused, type Fault } from "./fault.ts";
 import { HEAD_FILE, sealed, Witness } from "./head.ts";
-import { countReadings, pruneReadings } from "./pruneReadings.ts";
-import { putReadings } from "./readings.ts";
+import { countReadings, type KeptReadings, pruneReadings } from "./pruneReadings.ts";
+import { putReadings, type ReadingTrust } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
-import { commitTurn, type Turn } from "./turn.ts";
+import { signReadings, unsignedThrough } from "./signReadings.ts";
+import { commitTurn, type Turn, type Writer } from "./turn.ts";
 import { verifyTail } from "./verify.ts";
 
 /** The log grows while a copy is made: a forgotten one must not fill the disk, ms. */
@@ -27,19 +29,22 @@ export class Disk implements Disposable {
   /** Since the start, those of readings and beats included. */
   commits = 0;
   readonly #place: Place;
+  readonly #epoch: number;
   readonly #lock: DatabaseSync;
   readonly #witness: Witness;
   readonly #reserve: Reserve;
   readonly #log: Logger;
   #connection: Connection | null;
   #head: Head;
+  #isClosed = false;
   /** A commit failed for another reason than room. */
   #isSuspect = false;
   /** Set while the files are being copied. */
   #still: NodeJS.Timeout | null = null;
 
-  constructor(place: Place, lock: DatabaseSync, booted: Booted, log: Logger) {
+  constructor(place: Place, lock: DatabaseSync, booted: Booted, epoch: number, log: Logger) {
     this.#place = place;
+    this.#epoch = epoch;
     this.#lock = lock;
     this.#witness = new Witness(join(place.directory, HEAD_FILE));
     this.#reserve = new Reserve(join(place.directory, RESERVE), log);
@@ -54,7 +59,7 @@ export class Disk implements Disposable {
    */
   commit(changes: readonly Change[]): Turn | Fault {
     return this.#insist((connection) => {
-      const turn = commitTurn(connection, this.#place.siteKey, this.#head, changes);
+      const turn = commitTurn(connection, this.#writer, this.#head, changes);
       this.#head = turn.head;
       if (turn.sealed !== null) this.#witness.saw(turn.sealed);
       return turn;
@@ -93,21 +98,24 @@ export class Disk implements Disposable {
    */
   keepReadings(readings: readonly Reading[]): Fault | null {
     if (!this.#reserve.hold()) return NEARLY_FULL;
+    const written = this.#apart((connection) => {
+      countReadings(connection, putReadings(connection.database, this.#place.siteKey, readings));
+      return {};
+    });
+    return isFault(written) ? written : null;
+  }
+
+  /** One small step of tidying. */
+  pruneReadings(now: Instant, keep: Millis | null, most: number): KeptReadings | Fault {
     return this.#apart((connection) => {
-      countReadings(connection, putReadings(connection.database, readings));
+      const kept = pruneReadings(connection, now, keep, most);
+      signReadings(connection, this.#place.siteKey);
+      return kept;
     });
   }
 
-  /** One small step of tidying. Null: done. */
-  pruneReadings(now: Instant, keep: Millis | null): Fault | null {
-    return this.#apart((connection) => pruneReadings(connection, now, keep));
-  }
-
-  #apart(write: (connection: Connection) => void): Fault | null {
-    const written = this.#counted((connection) =>
-      inTransaction(connection.database, () => write(connection)),
-    );
-    return isFault(written) ? written : null;
+  #apart<T extends object>(write: (connection: Connection) => T): T | Fault {
+    return this.#counted((connection) => inTransaction(connection.database, () => write(connection)));
   }
 
   #insist<T extends object>(write: (connection: Connection) => T): T | Fault {
@@ -137,12 +145,28 @@ export class Disk implements Disposable {
 
   /** After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07). */
   #sound(): Connection | Fault {
+    if (this.#isClosed) return refused("the store is closed");
     if (this.#connection === null || !this.#isSuspect) return this.#connection ?? this.#reopen();
     // A file system that has turned read-only could not be opened again, not even for reading (F06).
-    if (!this.#witness.saw(sealed(this.#place.siteKey, this.#head)))
+    if (!this.#witness.saw(sealed(this.#place.siteKey, this.#head, this.#epoch)))
       return refused("the file system takes no writes");
     this.#close();
     return this.#reopen();
+  }
+
+  /** As it stands in its file now. */
+  get storedEpoch(): StoredEpoch | null {
+    return storedEpoch(this.#place.directory, this.#place.siteKey);
+  }
+
+  /** What stored readings are checked with. */
+  get readingTrust(): ReadingTrust {
+    const { siteKey } = this.#place;
+    return { siteKey, unsignedThrough: unsignedThrough(this.connection, siteKey) };
+  }
+
+  get #writer(): Writer {
+    return { siteKey: this.#place.siteKey, epoch: this.#epoch };
   }
 
   /** Of the last commit that added to the record. */
@@ -188,18 +212,19 @@ export class Disk implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isClosed = true;
     this.#close();
     this.#witness[Symbol.dispose]();
     this.#lock.close();
   }
 }
 
-function inTransaction(database: DatabaseSync, write: () => void): object {
+export function inTransaction<T>(database: DatabaseSync, write: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
-    write();
+    const written = write();
     database.exec("COMMIT");
-    return {};
+    return written;
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { factOf, type RecordRow, textOf } from "../core/audit.ts";
+import { MOST_OVERRULED } from "../core/control/arbitrate.ts";
 import { chainHash } from "../core/chain.ts";
-import { isOverruled } from "../core/proof/share.ts";
+import { isOverruled, type Windows } from "../core/proof/share.ts";
 import { firstIndex } from "../core/reporting/bisect.ts";
 import type { EventId, Instant } from "../core/units.ts";
 import { GENESIS, rowText } from "./chain.ts";
@@ -27,6 +28,7 @@ export function* queryEventRows(
   database: DatabaseSync,
   event: EventId,
   until: Instant,
+  windows: Windows = new Map(),
 ): Generator<void, EventRows> {
   const ends = database
     .prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit WHERE event = ?")
@@ -39,7 +41,8 @@ export function* queryEventRows(
   const found: RecordRow[] = [];
   const page = database.prepare(
     `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
-       OR audit.kind = 'decision' AND instr(audit.facts, ?) > 0) ORDER BY audit.seq`,
+       OR audit.kind = 'decision' AND (instr(audit.facts, ?) > 0 OR audit.facts ->> 'overruledCount' > ${MOST_OVERRULED}))
+     ORDER BY audit.seq`,
   );
   for (let from = first; from <= last; from += PAGE) {
     const through = Math.min(from + PAGE - 1, last);
@@ -49,7 +52,7 @@ export function* queryEventRows(
   }
   const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
   const before = outagesBefore(database, first, start);
-  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers));
+  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers, windows));
   const rows = [...concerning];
   for (const row of successors(database, event, concerning, start)) {
     if (row !== null) rows.push(row);
@@ -93,10 +96,15 @@ function outagesBefore(database: DatabaseSync, seq: number, start: string): read
 }
 
 /** What a person did to a charger concerns those that were on it. */
-function concerns(row: RecordRow, event: EventId, chargers: ReadonlySet<string | null>): boolean {
+function concerns(
+  row: RecordRow,
+  event: EventId,
+  chargers: ReadonlySet<string | null>,
+  windows: Windows,
+): boolean {
   if (row.event === event) return true;
   return row.kind === "decision"
-    ? isOverruled(event, row)
+    ? isOverruled(event, row, windows)
     : row.charger === null || chargers.has(row.charger);
 }
 

@@ -7,10 +7,10 @@ export interface Fault {
   readonly broken?: Broken;
 }
 
-/** `seq`: the first row of the record that is not what it should be. */
+/** `seq`: the first row of the record that is not what it should be; null: the fault lies beside the record. */
 export interface Broken {
   readonly ok: false;
-  readonly seq: number;
+  readonly seq: number | null;
   readonly reason: string;
 }
 
@@ -60,3 +60,9 @@ export function fileFault(error: unknown): Fault {
   if (error instanceof Error && "syscall" in error) return refused(error.message);
   throw error;
 }
+
+/** The disk has no room: said by SQLite, or by the file system. */
+export const isFull = (error: unknown): boolean =>
+  error instanceof Error &&
+  (("errcode" in error && (Number(error.errcode) & 0xff) === FULL) ||
+    ("code" in error && error.code === "ENOSPC"));

@@ -1,10 +1,11 @@
 import {
   accessSync,
-  chownSync,
   closeSync,
   constants,
   existsSync,
+  fchownSync,
   fsyncSync,
+  lchownSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -40,6 +41,18 @@ export function prepareDirectory(directory: string): Fault | null {
     return null;
   } catch (error) {
     return deniedState(directory, error) ?? fileFault(error);
+  }
+}
+
+/** Why this user cannot use or make the directory, found out without making it. Null: it can. */
+export function stateTrouble(directory: string): string | null {
+  let nearest = resolve(directory);
+  while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);
+  try {
+    accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return (deniedState(directory, error) ?? fileFault(error)).reason;
   }
 }
 
@@ -79,18 +92,32 @@ export function placeFile(path: string, content: Buffer): void {
   syncDirectory(dirname(path));
 }
 
-/** A verb that root runs on the daemon's state must leave nothing there that the daemon cannot open. */
+/**
+ * What root makes in the daemon's folder must be the daemon's, or that could not open it. By name, never through a
+ * link; not through a descriptor, as closing a second one drops SQLite's lock.
+ */
 export function leaveToOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
-  chownSync(path, uid, gid);
+  lchownSync(path, uid, gid);
 }
+
+/** The same for a file that is open anyway. `path`: where it is. */
+export function leaveOpenToOwner(descriptor: number, path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(path));
+  fchownSync(descriptor, uid, gid);
+}
+
+/** Opens a file of ours, never what a link in its place leads to. Throws file system errors. */
+export const openOwn = (path: string, flags: number): number =>
+  openSync(path, flags | constants.O_NOFOLLOW, 0o600);
 
 function writeDraft(path: string, content: Buffer): string {
   const draft = `${path}.${process.pid}`;
-  const descriptor = openSync(draft, "w", 0o600);
+  const descriptor = openOwn(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
   try {
-    leaveToOwner(draft);
+    leaveOpenToOwner(descriptor, draft);
     writeSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {

@@ -1,20 +1,33 @@
-import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, readFileSync, writeSync } from "node:fs";
+import { authenticate } from "./authentic.ts";
 import { seal, type Head } from "./chain.ts";
-import { leaveToOwner } from "./files.ts";
+import { leaveOpenToOwner, openOwn } from "./files.ts";
 
 /** Name of the witness file in the state directory. */
 export const HEAD_FILE = "head";
 
-/** A head as text with its seal, of one length: number, hash, HMAC-SHA256. */
-export function sealed(siteKey: Buffer, head: Head): string {
-  return `${String(head.seq).padStart(16, "0")} ${head.hash} ${seal(siteKey, head)}`;
+/** `epoch`: of the run that wrote it. Null: written by a version that did not store it here. */
+export interface SealedHead extends Head {
+  readonly epoch: number | null;
 }
 
+/** A head as text, of one length: row number, hash, epoch of the run, HMAC-SHA256. */
+export function sealed(siteKey: Buffer, { seq, hash }: Head, epoch: number): string {
+  const [row, run] = [seq, epoch].map((number) => String(number).padStart(16, "0"));
+  return `${row} ${hash} ${run} ${authenticate(siteKey, "audit head and epoch", String(seq), hash, String(epoch))}`;
+}
+
+/** As earlier versions wrote it: row number, hash, HMAC-SHA256. */
+const sealedBefore = (siteKey: Buffer, head: Head): string =>
+  `${String(head.seq).padStart(16, "0")} ${head.hash} ${seal(siteKey, head)}`;
+
 /** Null: not a head, or not sealed with this key. */
-export function unsealed(siteKey: Buffer, text: string): Head | null {
-  const [seq = "", hash = ""] = text.split(" ");
+export function unsealed(siteKey: Buffer, text: string): SealedHead | null {
+  const [seq = "", hash = "", run = ""] = text.split(" ");
   const head = { seq: Number(seq), hash };
-  return text === sealed(siteKey, head) ? head : null;
+  if (text === sealedBefore(siteKey, head)) return { ...head, epoch: null };
+  const epoch = Number(run);
+  return text === sealed(siteKey, head, epoch) ? { ...head, epoch } : null;
 }
 
 /**
@@ -25,8 +38,8 @@ export class Witness implements Disposable {
   readonly #descriptor: number;
 
   constructor(path: string) {
-    this.#descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    leaveToOwner(path);
+    this.#descriptor = openOwn(path, constants.O_RDWR | constants.O_CREAT);
+    leaveOpenToOwner(this.#descriptor, path);
   }
 
   /**

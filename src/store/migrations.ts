@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { damaged, faultOf, refused, type Fault } from "./fault.ts";
 
 /**
@@ -48,6 +48,19 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // An outage may have begun long before the event that it befell.
   "CREATE INDEX audit_silence ON audit (seq) WHERE kind = 'silence'",
+  // HMACs with the site key. Null: from before this, signed at the first open (bodies), or by and by (readings).
+  `
+  ALTER TABLE event ADD COLUMN mac TEXT;
+  ALTER TABLE hold ADD COLUMN mac TEXT;
+  ALTER TABLE duty ADD COLUMN mac TEXT;
+  ALTER TABLE report ADD COLUMN mac TEXT;
+  ALTER TABLE report_body ADD COLUMN mac TEXT;
+  ALTER TABLE reading ADD COLUMN mac BLOB;
+  `,
+  // What memory keeps of an event that is over: at a start the event itself is not read then.
+  `CREATE TABLE event_summary (
+    id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
+  ) WITHOUT ROWID, STRICT`,
 ];
 
 /** Brings the schema up to this program's, each step in one transaction (F13). Null: done. */
@@ -60,6 +73,8 @@ export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRA
       `this state was written by a newer setpointd (schema ${version}; this one knows up to ${steps.length}): start the newer one`,
     );
   }
+  const foreign = version === 0 ? null : foreignObject(database, steps.slice(0, version));
+  if (foreign !== null) return damaged(foreign);
   for (const [index, step] of steps.entries()) {
     if (index < version) continue;
     const reached = index + 1;
@@ -74,6 +89,37 @@ export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRA
     }
   }
   return null;
+}
+
+/**
+ * A trigger or a view would run with our statements, and a changed table keeps other things than we wrote. Compared
+ * before the first write. `ANALYZE` leaves tables of statistics, which change no answer. Null: as these steps made it.
+ */
+function foreignObject(database: DatabaseSync, steps: readonly string[]): string | null {
+  using model = new DatabaseSync(":memory:");
+  for (const step of steps) model.exec(step);
+  const expected = objectsIn(model);
+  const found = objectsIn(database);
+  for (const [name, sql] of found) {
+    const known = expected.get(name);
+    if (known === undefined) return `the database has a ${name} that setpointd did not make`;
+    if (known !== sql) return `the ${name} of the database was changed: it is not as setpointd made it`;
+  }
+  const missing = [...expected.keys()].find((name) => !found.has(name));
+  return missing === undefined ? null : `the ${missing} of the database is missing`;
+}
+
+/** Their statements by kind and name, such as `table audit`. */
+function objectsIn(database: DatabaseSync): ReadonlyMap<string, string> {
+  const rows = database.prepare(
+    "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[1-4]'",
+  );
+  // SQLite may set blanks otherwise in another version.
+  return new Map(
+    rows
+      .all()
+      .map(({ type, name, sql }) => [`${String(type)} ${String(name)}`, String(sql).replaceAll(/\s+/g, " ")]),
+  );
 }
 
 function recorded(database: DatabaseSync): number {

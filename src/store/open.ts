@@ -1,20 +1,24 @@
-import { statSync } from "node:fs";
+import type { KeyObject } from "node:crypto";
+import { existsSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { Change, Remembered } from "../core/ledger.ts";
 import type { Instant } from "../core/units.ts";
-import { boot, isFault, type Booted, type Place } from "./boot.ts";
+import { boot, isFault, type Booted, type OnFull, type Place } from "./boot.ts";
 import { DATABASE } from "./database.ts";
 import { Disk } from "./disk.ts";
-import { hasEpoch, nextEpoch } from "./epoch.ts";
-import { type Broken, fileFault, refused, type Fault } from "./fault.ts";
+import { EPOCH_FILE, nextEpoch, storeEpoch } from "./epoch.ts";
+import { type Broken, faultOf, fileFault, isFull, refused, type Fault } from "./fault.ts";
 import { deniedState, prepareDirectory } from "./files.ts";
 import { takeLock } from "./lock.ts";
+import { Reserve, RESERVE } from "./reserve.ts";
 import { setAside } from "./setAside.ts";
 import { knownSince, markRestored, restoredIn } from "./restored.ts";
+import { readOrMakeProofKey } from "./proofKey.ts";
 import { readOrMakeSiteKey } from "./siteKey.ts";
 import { Store } from "./store.ts";
+import { takeOver, upgraded } from "./upgrade.ts";
 
 /** A state that cannot be used is an answer: `reason` is a sentence for the operator. */
 export type Opened =
@@ -40,14 +44,16 @@ export interface OpenOptions {
   readonly log: Logger;
   /** Milliseconds that never jump: how long commits take. That of the machine unless told. */
   readonly monotonic?: () => number;
-  /** A cap on the database, in pages of 4 KiB; 16 GiB unless told. */
+  /** A cap on the database, in pages of 4 KiB; `MAX_PAGES` unless told. */
   readonly maxPages?: number;
   /** A verb that only looks must not move what it looks at: it refuses a damaged state instead. */
   readonly damaged?: "setAside" | "refuse";
+  /** Absent: a full disk is refused. */
+  readonly onFull?: OnFull;
 }
 
-/** 16 GiB. */
-export const MAX_PAGES = 4_194_304;
+/** 2 TiB: twice the largest `retention.bytes`, which bounds what is kept. At this cap commits fail. */
+export const MAX_PAGES = 536_870_912;
 
 /** Why there is nothing to open, for a verb that must not make a state. Null: there is a state. */
 export function nothingYet(directory: string): string | null {
@@ -55,9 +61,11 @@ export function nothingYet(directory: string): string | null {
     statSync(join(directory, DATABASE));
     return null;
   } catch (error) {
-    return (
-      deniedState(directory, error)?.reason ?? `there is no state in ${directory}: nothing has run there yet`
-    );
+    const denied = deniedState(directory, error);
+    if (denied !== null) return denied.reason;
+    return existsSync(join(directory, EPOCH_FILE))
+      ? `the record in ${directory} is gone: setpointd has run there, and ${DATABASE} is missing`
+      : `there is no state in ${directory}: nothing has run there yet`;
   }
 }
 
@@ -79,52 +87,61 @@ function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions)
   const key = readOrMakeSiteKey(directory, random);
   if (!key.ok) return refused(key.reason);
   const { siteKey } = key;
+  const proof = readOrMakeProofKey(directory, random);
+  if (!proof.ok) return refused(proof.reason);
+  const { proofKey } = proof;
   const place: Place = { directory, siteKey, maxPages: options.maxPages ?? MAX_PAGES };
   let booted: Booted | Fault | null = null;
   try {
-    booted = boot(place, now());
-    if (!isFault(booted)) return start(place, lock, booted, [], null, options);
+    booted = boot(place, now(), false, options.onFull);
+    if (isFault(booted) && booted.kind === "full" && giveReserve(place, options)) booted = boot(place, now());
+    if (!isFault(booted)) return start(place, proofKey, lock, booted, [], null, options);
     if (booted.kind !== "damaged" || options.damaged === "refuse") return booted;
 
     const { reason } = booted;
     const moved = setAside(directory, now());
     log.error({ reason, setAside: moved }, "state damaged: set aside whole, starting with a fresh one");
-    booted = boot(place, now());
+    booted = boot(place, now(), true);
     if (isFault(booted)) return booted;
-    return start(place, lock, booted, [notice(now(), reason, moved)], moved, options);
+    return start(place, proofKey, lock, booted, [notice(now(), reason, moved)], moved, options);
   } catch (error) {
     if (booted !== null && !isFault(booted) && booted.connection.database.isOpen) {
       booted.connection.database.close();
     }
-    return fileFault(error);
+    return error instanceof Error && "syscall" in error ? fileFault(error) : faultOf(error);
   }
 }
 
 function start(
   place: Place,
+  proofKey: KeyObject,
   lock: DatabaseSync,
   booted: Booted,
   first: readonly Change[],
   moved: string | null,
-  { now, log, monotonic = () => performance.now(), damaged: onDamage }: OpenOptions,
+  options: OpenOptions,
 ): Opened | Fault {
+  const { log, monotonic = () => performance.now(), damaged: onDamage } = options;
   const { siteKey } = place;
-  const isCopy = booted.head.seq > 0 && first.length === 0 && !hasEpoch(place.directory);
+  const isCopy = booted.head.seq > 0 && first.length === 0 && booted.stored === null;
   const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
-  const epoch = nextEpoch(place.directory, now(), seen);
+  const epoch = nextEpoch(booted.stored, options.now(), [seen, booted.headEpoch ?? 0]);
+  const signed = storeRun(place, booted, epoch, options);
   const restored = isCopy ? { epoch, isTold: false } : restoredIn(booted.connection);
   const tells = restored !== null && !restored.isTold && onDamage !== "refuse";
   if (isCopy || tells) markRestored(booted.connection, restored?.epoch ?? epoch, tells);
-  const disk = new Disk(place, lock, booted, log);
-  const committed = first.length === 0 ? null : disk.commit(first);
+  const disk = new Disk(place, lock, booted, epoch, log);
+  const rows = signed === null ? first : [...first, upgraded(options.now(), signed)];
+  const committed = rows.length === 0 ? null : disk.commit(rows);
   if (committed !== null && isFault(committed)) {
     disk[Symbol.dispose]();
     return committed;
   }
   const { remembered } = booted;
   const writtenAt = committed?.rows.at(-1)?.at;
-  const moments = writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
-  const store = new Store(disk, siteKey, log, monotonic);
+  const moments =
+    first.length === 0 || writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
+  const store = new Store(disk, { siteKey, proofKey }, log, monotonic);
   const unsure = restored !== null || tookThePlace(disk.connection.database);
   return {
     ok: true,
@@ -137,6 +154,33 @@ function start(
     isRestored: tells,
   };
 }
+
+/**
+ * Answers how many bodies of an earlier version were signed; null: none had to be. On a full disk the reserve is given
+ * first. Throws errors of SQLite and of the file system.
+ */
+function storeRun(place: Place, booted: Booted, epoch: number, options: OpenOptions): number | null {
+  const { directory, siteKey } = place;
+  const store = (): number | null => {
+    // The head first: a power cut in between leaves the file behind, never ahead.
+    const signed = takeOver(booted, siteKey, epoch);
+    storeEpoch(directory, siteKey, epoch);
+    return signed;
+  };
+  try {
+    return store();
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    if (giveReserve(place, options)) return store();
+    // By the clock, the next run has a higher epoch all the same.
+    if (options.onFull !== "read") throw error;
+    return null;
+  }
+}
+
+/** What room the reserve held is for the record, and a start needs some of it. */
+const giveReserve = ({ directory }: Place, { log }: OpenOptions): boolean =>
+  new Reserve(join(directory, RESERVE), log).give();
 
 const tookThePlace = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM audit WHERE seq = 1 AND facts ->> 'setAside' IS NOT NULL").get() !==

@@ -5,10 +5,15 @@ import { minutes } from "../core/units.ts";
 
 /** Charger readings may come a week late; older ones only serve baselines, which need one in a minute. */
 const FINE = minutes(8 * 24 * 60);
-/** Some 70 bytes each, so 700 MB at most. Past it the oldest go first (F95). */
-const MOST_READINGS = 10_000_000;
 /** The loop stands still meanwhile, ms. */
 const STEP_MS = 20;
+
+/** After a step of pruning. */
+export interface KeptReadings {
+  readonly rows: number;
+  /** Some went because there were too many, though they were not too old. */
+  readonly leftEarly: boolean;
+}
 
 /**
  * One small step of tidying: readings older than `keep` go, and of those older than eight days all but the last of
@@ -19,8 +24,8 @@ export function pruneReadings(
   connection: Connection,
   now: Instant,
   keep: Millis | null,
-  most: number = MOST_READINGS,
-): void {
+  most = Infinity,
+): KeptReadings {
   const { database } = connection;
   const oldest = database.prepare("SELECT min(minute) AS minute FROM reading");
   const next = database.prepare("SELECT min(minute) AS minute FROM reading WHERE minute >= ?");
@@ -35,10 +40,12 @@ export function pruneReadings(
     keep === null ? [-Infinity, -Infinity] : [minuteOf(now - keep), minuteOf(now - FINE)];
   let count = numberIn(connection, "readings");
   let thinned = numberIn(connection, "readingsThinned");
+  let leftEarly = false;
   const began = performance.now();
   while (performance.now() - began < STEP_MS) {
     const first = oldest.get()?.["minute"];
     if (typeof first === "number" && (first < tooOld || count > most)) {
+      leftEarly ||= first >= tooOld;
       count -= Number(drop.run(first).changes);
       continue;
     }
@@ -52,6 +59,7 @@ export function pruneReadings(
   connection.putMeta.run("readingsThinned", String(thinned));
   // Every minute there is this commit anyway: it tells how long nothing ran, should that end without a word.
   connection.putMeta.run("alive", String(now));
+  return { rows: count, leftEarly };
 }
 
 /** Counting millions of rows takes seconds: the number is kept. */

@@ -42,20 +42,23 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
 }
 
 /**
- * When the broker took a new level for this charger since then, oldest first, as the control flow counts it: what only
- * made a level longer (`held`) is left out. A level whose decision is not there to be looked at is counted. Throws
- * SQLite errors.
+ * When the broker took a new level for this charger since then, oldest first, as the control flow counts it. A re-send
+ * against foreign control counts too; what only made a level longer (`held`) does not. A level without its decision is
+ * counted. Throws SQLite errors.
  */
 export function queryWrites(database: DatabaseSync, charger: string, since: Instant): readonly Instant[] {
   const rows = database.prepare(
     `SELECT at, kind, command, CASE WHEN json_valid(facts) THEN facts ->> 'progress' END AS progress,
+       CASE WHEN json_valid(facts) THEN facts ->> 'resent' END AS resent,
        CASE WHEN json_valid(facts) THEN facts ->> 'cause' END AS cause
      FROM audit WHERE charger = ? ORDER BY seq DESC`,
   );
   const writes = new Map<string, Instant>();
-  for (const { at, kind, command, progress, cause } of rows.iterate(charger)) {
+  for (const { at, kind, command, progress, resent, cause } of rows.iterate(charger)) {
     if (Number(at) < since) break;
     if (kind === "outcome" && progress === "acknowledged") writes.set(String(command), instant(Number(at)));
+    if (kind === "outcome" && resent === 1)
+      writes.set(`${String(command)} at ${Number(at)}`, instant(Number(at)));
     if (kind === "decision" && cause === "held") writes.delete(String(command));
   }
   return [...writes.values()].toReversed();

@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
 import type { Reading } from "../core/reporting/reading.ts";
-import type { ChargerId, Instant, Millis, VehicleId } from "../core/units.ts";
+import { type ChargerId, type Instant, iso, type Millis, type VehicleId } from "../core/units.ts";
+import { isFault } from "./boot.ts";
 import type { Disk } from "./disk.ts";
-import { queryReadings, querySeats } from "./readings.ts";
+import type { KeptReadings } from "./pruneReadings.ts";
+import { type ForeignReading, type OnForeign, queryReadings, querySeats } from "./readings.ts";
 
 /** One commit in this time: each costs 30 KB of flash, whatever is in it (finding 15). */
 const EVERY_MS = 10_000;
@@ -20,6 +22,7 @@ interface Index {
 
 /** Readings on their way to the disk, and those that are there. */
 export class ReadingBuffer implements Disposable {
+  readonly #foreign = new Set<ChargerId>();
   readonly #disk: Disk;
   readonly #log: Logger;
   readonly #mayGo: () => boolean;
@@ -46,12 +49,26 @@ export class ReadingBuffer implements Disposable {
     this.#later ??= setTimeout(() => this.#flush(), EVERY_MS);
   }
 
-  of(chargers: readonly ChargerId[], from: Instant, until: Instant): readonly Reading[] {
+  /** `onForeign` is called for each stored message that is left out, as another program changed it. */
+  of(
+    chargers: readonly ChargerId[],
+    from: Instant,
+    until: Instant,
+    onForeign?: OnForeign,
+  ): readonly Reading[] {
     const { byCharger } = this.#sorted();
     const waiting = chargers
       .flatMap((charger) => byCharger.get(charger) ?? [])
       .filter(({ at }) => from <= at && at < until);
-    return [...queryReadings(this.#disk.connection, chargers, from, until), ...waiting];
+    const { connection, readingTrust } = this.#disk;
+    const onLeftOut = (reading: ForeignReading): void => {
+      this.#warnOnce(reading);
+      onForeign?.(reading);
+    };
+    return [
+      ...queryReadings(connection, { trust: readingTrust, onForeign: onLeftOut }, chargers, from, until),
+      ...waiting,
+    ];
   }
 
   seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
@@ -59,10 +76,23 @@ export class ReadingBuffer implements Disposable {
     return [...new Set([...querySeats(this.#disk.connection, vehicle, from, until), ...waiting])];
   }
 
-  prune(now: Instant, keep: Millis | null): void {
-    const reason = this.#disk.pruneReadings(now, keep)?.reason ?? null;
+  /** Null: the disk refuses. */
+  prune(now: Instant, keep: Millis | null, most: number): KeptReadings | null {
+    const kept = this.#disk.pruneReadings(now, keep, most);
+    const reason = isFault(kept) ? kept.reason : null;
     if (reason !== null && !this.#cannotPrune) this.#log.error({ reason }, "old readings cannot be pruned");
     this.#cannotPrune = reason !== null;
+    return isFault(kept) ? null : kept;
+  }
+
+  /** Logged once for each charger. */
+  #warnOnce({ charger, at }: ForeignReading): void {
+    if (this.#foreign.has(charger)) return;
+    this.#foreign.add(charger);
+    this.#log.error(
+      { charger, at: iso(at) },
+      "stored readings of this charger were changed by another program: those are left out of reports and proofs",
+    );
   }
 
   #sorted(): Index {

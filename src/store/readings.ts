@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Measured, MeasuredKind, Reading, Stated, Told } from "../core/reporting/reading.ts";
 import type { ChargerState } from "../core/site/telemetry.ts";
@@ -22,13 +23,15 @@ const MEASURED: readonly MeasuredKind[] = ["power", "energy", "current", "voltag
 const OWN_CLOCK = 1;
 const implausible = (kind: MeasuredKind): number => 2 << MEASURED.indexOf(kind);
 
-/** Readings of one message share a row, as most of its bytes are where and when. Throws SQLite errors. */
-export function putReadings(database: DatabaseSync, readings: readonly Reading[]): number {
-  const put = database.prepare(
-    `INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET marks = marks | excluded.marks,
-     ${[...MEASURED.map(columnOf), "state", "told"].map((name) => `${name} = coalesce(excluded.${name}, ${name})`).join()}`,
+/**
+ * Readings of one message share a row, as most of its bytes are where and when, and one HMAC. Answers how many rows
+ * were added. Throws SQLite errors.
+ */
+export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: readonly Reading[]): number {
+  const insert = database.prepare(
+    "INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
   );
+  let added = 0;
   const putSeat = database.prepare("INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
   const groups = Map.groupBy(readings, ({ charger, at, receivedAt }) => `${at} ${receivedAt} ${charger}`);
   for (const group of groups.values()) {
@@ -43,7 +46,7 @@ export function putReadings(database: DatabaseSync, readings: readonly Reading[]
       return typeof value === "number" ? value : null;
     });
     const toldText = told === undefined ? null : JSON.stringify([told.value, told.until, told.event]);
-    put.run(
+    const row: ReadingRow = [
       minuteOf(at),
       text(charger),
       at,
@@ -53,10 +56,76 @@ export function putReadings(database: DatabaseSync, readings: readonly Reading[]
       ...values,
       typeof state === "string" ? state : null,
       toldText,
-    );
+    ];
+    const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
+    if (isNew) added += 1;
+    else amend(database, siteKey, row);
     if (vehicle !== null) putSeat.run(dayOf(at), text(vehicle), text(charger));
   }
-  return groups.size;
+  return added;
+}
+
+/** More of a message that is stored already. What another program made of it is replaced, not signed. */
+function amend(database: DatabaseSync, siteKey: Buffer, row: ReadingRow): void {
+  const [minute, charger = null, at = null, delay = null] = row;
+  const found = database
+    .prepare("SELECT * FROM reading WHERE minute = ? AND charger = ? AND at = ? AND delay = ?")
+    .get(minute, charger, at, delay);
+  const stored = found === undefined ? null : rowOf(found);
+  const isOurs = stored !== null && isSame(found?.["mac"], readingMac(siteKey, stored));
+  const merged = stored === null || !isOurs ? row : mergedRow(stored, row);
+  database
+    .prepare("INSERT OR REPLACE INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    .run(...merged, readingMac(siteKey, merged));
+}
+
+const MARKS = 5;
+function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRow {
+  const cells = rest.map((value, index) => {
+    const before = stored[index + 1] ?? null;
+    return index + 1 === MARKS ? Number(value) | Number(before) : (value ?? before);
+  });
+  return [minute, ...cells];
+}
+
+/** The columns in their order, without the HMAC. */
+type ReadingRow = readonly [minute: number, ...(string | number | null)[]];
+
+const COLUMNS = ["charger", "at", "delay", "vehicle", "marks"];
+
+export const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
+  Number(row["minute"]),
+  ...[...COLUMNS, ...MEASURED.map(columnOf), "state", "told"].map((name) => {
+    const value = row[name];
+    return typeof value === "string" || typeof value === "number" ? value : null;
+  }),
+];
+
+/** Half of an HMAC is enough: each row has one. */
+const MAC_BYTES = 16;
+export const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
+  createHmac("sha256", siteKey)
+    .update(`reading\n${JSON.stringify(row)}`)
+    .digest()
+    .subarray(0, MAC_BYTES);
+
+const isSame = (stored: SQLOutputValue | undefined, mac: Buffer): boolean =>
+  stored instanceof Uint8Array && mac.equals(stored);
+
+/** What stored readings are checked with. */
+export interface ReadingTrust {
+  readonly siteKey: Buffer;
+  /** Up to this minute, included, those without an HMAC are from a version that wrote none. Null: all have one. */
+  readonly unsignedThrough: number | null;
+}
+
+/** Whether the row is one that we wrote. */
+export function isOurReading(
+  { siteKey, unsignedThrough }: ReadingTrust,
+  row: Record<string, SQLOutputValue>,
+): boolean {
+  if (row["mac"] === null) return unsignedThrough !== null && Number(row["minute"]) <= unsignedThrough;
+  return isSame(row["mac"], readingMac(siteKey, rowOf(row)));
 }
 
 /** SQLite stores no lone surrogate: what is read back must be what is asked for. */
@@ -72,9 +141,13 @@ function markOf(reading: Reading): number {
   return implausible(kind);
 }
 
-/** What these chargers said and were told in [from, until), each in its order of time. Throws SQLite errors. */
+/**
+ * What these chargers said and were told in [from, until), each in its order of time. Rows that another program changed
+ * are left out and named. Throws SQLite errors.
+ */
 export function queryReadings(
   { readingSpan, readings }: Pick<Connection, "readingSpan" | "readings">,
+  { trust, onForeign }: { readonly trust: ReadingTrust; readonly onForeign: OnForeign },
   chargers: Iterable<ChargerId>,
   from: Instant,
   until: Instant,
@@ -85,9 +158,21 @@ export function queryReadings(
   const [first, last] = [Math.max(minuteOf(from), span["first"]), Math.min(minuteOf(until), span["last"])];
   if (first > last) return [];
   return [...chargers].flatMap((charger) =>
-    readings.all(first, last, text(charger), from, until).flatMap((row) => readingsIn(charger, row)),
+    readings.all(first, last, text(charger), from, until).flatMap((row) => {
+      if (isOurReading(trust, row)) return readingsIn(charger, row);
+      onForeign({ charger, at: instant(Number(row["at"])) });
+      return [];
+    }),
   );
 }
+
+/** A stored message of a charger that is not as we wrote it. */
+export interface ForeignReading {
+  readonly charger: ChargerId;
+  readonly at: Instant;
+}
+
+export type OnForeign = (reading: ForeignReading) => void;
 
 function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
   const at = instant(Number(row["at"]));

@@ -2,49 +2,90 @@ import type { DatabaseSync } from "node:sqlite";
 import { type Command, commandId, type CommandRecord } from "../core/control/command.ts";
 import type { Hold } from "../core/control/hold.ts";
 import type { KnownEvent } from "../core/control/known.ts";
-import type { Remembered } from "../core/ledger.ts";
+import type { EditedEvent, Remembered, Scope, StoredScope } from "../core/ledger.ts";
 import { type Reason, reasonIn } from "../core/reason.ts";
 import type { ReportDuty, ReportRecord } from "../core/reporting/outbox.ts";
-import { type Instant, instant } from "../core/units.ts";
-import { damaged, type Fault } from "./fault.ts";
-import { sumOf, type BodyTable } from "./rows.ts";
+import { earlier, type Instant, instant } from "../core/units.ts";
+import type { Trust } from "./bodies.ts";
+import type { Connection } from "./connection.ts";
+import type { Fault } from "./fault.ts";
+import { readBodies, readSome, type Source } from "./readBodies.ts";
+import { eventIn, trackedEvents } from "./storedEvents.ts";
 
 /** Reads back what the last run left. One body that is not what was written: nothing of this state is acted on (F03). */
-export function remember(database: DatabaseSync): Remembered | Fault {
-  const events: KnownEvent[] = [];
+export function remember(connection: Connection, trust: Trust, now: Instant): Remembered | Fault {
+  const { database } = connection;
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
-  const duties: ReportDuty[] = [];
-  const outbox: ReportRecord[] = [];
+  const edited: EditedEvent[] = [];
+  const from: Source = { database, trust, onEdited: (event) => edited.push(event) };
   const broken =
-    readBodies(database, "event", (body) => events.push(eventIn(body))) ??
-    readBodies(database, "command", (body) => commands.push(JSON.parse(body))) ??
-    readBodies(database, "hold", (body) => holds.push(JSON.parse(body))) ??
-    readBodies(database, "duty", (body) => duties.push(JSON.parse(body))) ??
-    readBodies(database, "report", (body) => outbox.push(JSON.parse(body)), "WHERE open = 1 ORDER BY seq");
+    readBodies(from, "command", (body) => commands.push(JSON.parse(body))) ??
+    readBodies(from, "hold", (body) => holds.push(JSON.parse(body)));
   if (broken !== null) return broken;
-  const arrival = arrivals(database);
+  const owed = rememberOwed(database, trust);
+  if ("kind" in owed) return owed;
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
   const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
   const moments = [newest?.["at"], looked?.["value"]].filter((moment) => moment !== undefined).map(Number);
   const lookedAt = moments.length === 0 ? null : instant(Math.max(...moments));
   const alive = database.prepare("SELECT value FROM meta WHERE name = 'alive'").get();
   const aliveAt = alive === undefined ? lookedAt : instant(Math.max(Number(alive["value"]), lookedAt ?? 0));
+  // What ended since the last evaluation was missed: it is over once that is recorded.
+  const events = trackedEvents(connection, from, earlier(lookedAt ?? now, now));
+  if ("kind" in events) return events;
   const recordedAt = newest === undefined ? null : instant(Number(newest["at"]));
-  const told = commands.map((record) =>
-    record.progress === "planned" ? withArrival(record, arrival(record.command)) : record,
-  );
   return {
     events,
-    commands: told,
+    edited,
+    commands: withArrivals(database, commands),
     reasons: reasons(database, commands),
     holds,
-    duties,
-    outbox,
+    ...owed,
     lookedAt,
     recordedAt,
     aliveAt,
   };
+}
+
+/** Reads back what is stored of some events and chargers. Throws SQLite errors. */
+export function rememberScope(database: DatabaseSync, trust: Trust, scope: Scope): StoredScope | Fault {
+  const events: KnownEvent[] = [];
+  const commands: CommandRecord[] = [];
+  const holds: Hold[] = [];
+  const from: Source = { database, trust, onEdited: null };
+  const broken =
+    readSome(from, "event", scope.events, (body) => events.push(eventIn(body))) ??
+    readSome(from, "command", scope.chargers, (body) => commands.push(JSON.parse(body))) ??
+    readSome(from, "hold", scope.chargers, (body) => holds.push(JSON.parse(body)));
+  if (broken !== null) return broken;
+  return {
+    events,
+    commands: withArrivals(database, commands),
+    reasons: reasons(database, commands),
+    holds,
+  };
+}
+
+/** Reads back what is owed to the partner. Throws SQLite errors. */
+export function rememberOwed(
+  database: DatabaseSync,
+  trust: Trust,
+): Pick<Remembered, "duties" | "outbox"> | Fault {
+  const duties: ReportDuty[] = [];
+  const outbox: ReportRecord[] = [];
+  const from: Source = { database, trust, onEdited: null };
+  const broken =
+    readBodies(from, "duty", (body) => duties.push(JSON.parse(body))) ??
+    readBodies(from, "report", (body) => outbox.push(JSON.parse(body)), "WHERE open = 1 ORDER BY seq");
+  return broken ?? { duties, outbox };
+}
+
+function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]): readonly CommandRecord[] {
+  const arrival = arrivals(database);
+  return commands.map((record) =>
+    record.progress === "planned" ? withArrival(record, arrival(record.command)) : record,
+  );
 }
 
 /** When the broker took a command, as the record has it: the command itself is not written again for that. Null: it did not. */
@@ -82,26 +123,3 @@ function reasons(database: DatabaseSync, records: readonly CommandRecord[]): Rea
 
 const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>
   at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
-
-/** As it was stored; earlier versions counted no descriptors, and kept no anchor of what was withdrawn. */
-function eventIn(body: string): KnownEvent {
-  const known: KnownEvent = JSON.parse(body);
-  return known.kind === "live"
-    ? { ...known, descriptors: known.descriptors ?? known.revision.event.reports.length }
-    : { ...known, descriptors: known.descriptors ?? 0, anchor: known.anchor ?? null };
-}
-
-function readBodies(
-  database: DatabaseSync,
-  table: BodyTable,
-  take: (body: string) => void,
-  which = "",
-): Fault | null {
-  for (const row of database.prepare(`SELECT id, body, sum FROM ${table} ${which}`).iterate()) {
-    const id = String(row["id"]);
-    const body = String(row["body"]);
-    if (sumOf(table, id, body) !== row["sum"]) return damaged(`the stored ${table} ${id} was changed`);
-    take(body);
-  }
-  return null;
-}

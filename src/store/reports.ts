@@ -1,7 +1,7 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { ReportRecord } from "../core/reporting/outbox.ts";
 import type { Connection } from "./connection.ts";
-import { sumOf } from "./rows.ts";
+import { isOurs, signed, storedBody } from "./bodies.ts";
 
 /** What the partner has taken, or will not take, is kept to be looked at: the newest reports, and the newest bodies. */
 const MOST_REPORTS = 10_000;
@@ -14,13 +14,18 @@ export interface ReportQuery {
 }
 
 /** Throws SQLite errors. */
-export function putReport(connection: Connection, record: ReportRecord, content: string | null): void {
+export function putReport(
+  connection: Connection,
+  siteKey: Buffer,
+  record: ReportRecord,
+  content: string | null,
+): void {
   const { name, event, nextTry } = record;
   const body = JSON.stringify(record);
-  connection.putReport.run(name, event, nextTry === null ? 0 : 1, body, sumOf("report", name, body));
+  connection.putReport.run(name, event, nextTry === null ? 0 : 1, ...signed(siteKey, "report", name, body));
   if (content === null) return;
   const whole = content.toWellFormed();
-  connection.putReportBody.run(name, whole.length, whole, sumOf("report_body", name, whole));
+  connection.putReportBody.run(name, whole.length, ...signed(siteKey, "report_body", name, whole));
   trim(connection.database);
 }
 
@@ -43,29 +48,39 @@ function trim(database: DatabaseSync): void {
 /** The newest first. One that was changed on the disk is left out. */
 export function queryReports(
   database: DatabaseSync,
+  siteKey: Buffer,
   { event, limit = 1000 }: ReportQuery,
 ): readonly ReportRecord[] {
   const rows =
     event === undefined
-      ? database.prepare("SELECT id, body, sum FROM report ORDER BY seq DESC LIMIT ?").all(limit)
+      ? database.prepare("SELECT id, body, sum, mac FROM report ORDER BY seq DESC LIMIT ?").all(limit)
       : database
-          .prepare("SELECT id, body, sum FROM report WHERE event = ? ORDER BY seq DESC LIMIT ?")
+          .prepare("SELECT id, body, sum, mac FROM report WHERE event = ? ORDER BY seq DESC LIMIT ?")
           .all(event, limit);
   return rows
-    .filter(({ id, body, sum }) => sumOf("report", String(id), String(body)) === sum)
+    .filter((row) => isWhole(siteKey, "report", row))
     .map(({ body }): ReportRecord => JSON.parse(String(body)));
 }
 
 /** One report; null: there is none of this name. Its body is null where it is not kept any more, or was changed. */
 export function queryReport(
   database: DatabaseSync,
+  siteKey: Buffer,
   name: string,
 ): { readonly record: ReportRecord; readonly body: string | null } | null {
-  const found = database.prepare("SELECT body, sum FROM report WHERE id = ?").get(name);
-  if (found === undefined || sumOf("report", name, String(found["body"])) !== found["sum"]) return null;
+  const found = database.prepare("SELECT id, body, sum, mac FROM report WHERE id = ?").get(name);
+  if (found === undefined || !isWhole(siteKey, "report", found)) return null;
   const record: ReportRecord = JSON.parse(String(found["body"]));
-  const stored = database.prepare("SELECT body, sum FROM report_body WHERE id = ?").get(name);
-  const content = stored === undefined ? null : String(stored["body"]);
-  const isWhole = content !== null && sumOf("report_body", name, content) === stored?.["sum"];
-  return { record, body: isWhole ? content : null };
+  const stored = database.prepare("SELECT id, body, sum, mac FROM report_body WHERE id = ?").get(name);
+  const isOurs = stored !== undefined && isWhole(siteKey, "report_body", stored);
+  return { record, body: isOurs ? String(stored["body"]) : null };
+}
+
+function isWhole(
+  siteKey: Buffer,
+  table: "report" | "report_body",
+  row: Record<string, SQLOutputValue>,
+): boolean {
+  const stored = storedBody(table, row);
+  return stored.isWhole && isOurs({ siteKey, isSigned: true }, table, stored);
 }

@@ -1,7 +1,7 @@
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
+import { closeSync, constants, rmSync, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
-import { leaveToOwner } from "./files.ts";
+import { leaveOpenToOwner, openOwn } from "./files.ts";
 
 /** Some thousand rows of the record. */
 export const RESERVE_BYTES = 8 * 1024 * 1024;
@@ -58,8 +58,8 @@ export class Reserve {
   }
 
   #write(): true {
-    const descriptor = openSync(this.#path, "w", 0o600);
-    leaveToOwner(this.#path);
+    const descriptor = openOwn(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
+    leaveOpenToOwner(descriptor, this.#path);
     try {
       for (let size = 0; size < RESERVE_BYTES; size += CHUNK.length) writeSync(descriptor, CHUNK);
     } finally {

@@ -89,8 +89,16 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
 }
 
 /** The tables that no chain guards. */
-export type BodyTable = "event" | "command" | "hold" | "prices" | "duty" | "report" | "report_body";
+export type BodyTable =
+  | "event"
+  | "event_summary"
+  | "command"
+  | "hold"
+  | "prices"
+  | "duty"
+  | "report"
+  | "report_body";
 
-/** CRC-32 over table, key and body: a page that turns up in another table of the same shape must not pass either. */
-export const sumOf = (table: BodyTable, id: string, body: string): number =>
-  crc32(body, crc32(`${table}\n${id}\n`));
+/** CRC-32 over table, key, body and HMAC: a page that turns up in another table of the same shape must not pass either. */
+export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): number =>
+  crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));

@@ -1,14 +1,19 @@
+import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 import type { AuditEntry } from "../core/audit.ts";
-import type { Change, Committed, Remembered } from "../core/ledger.ts";
+import type { EventArchive } from "../core/control/known.ts";
+import type { Change, Committed, Remembered, Scope, StoredScope } from "../core/ledger.ts";
 import type { PriceSeries } from "../core/prices.ts";
 import type { OldRows, OldRowsQuery } from "../core/retention.ts";
+import type { Windows } from "../core/proof/share.ts";
 import type { ReportRecord } from "../core/reporting/outbox.ts";
 import type { Reading } from "../core/reporting/reading.ts";
 import { atOnce, type Steps } from "../core/steps.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../core/units.ts";
+import { archiveOf } from "./archive.ts";
 import { isFault } from "./boot.ts";
 import { seal, type Head } from "./chain.ts";
+import type { OnForeign } from "./readings.ts";
 import type { Disk } from "./disk.ts";
 import {
   queryAudit,
@@ -20,20 +25,17 @@ import {
 } from "./query.ts";
 import { type EventRows, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
 import { queryOldReports, queryOldRows } from "./oldest.ts";
+import type { Keys } from "./proofKey.ts";
+import type { KeptReadings } from "./pruneReadings.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
-import { remember } from "./remember.ts";
+import { rememberOwed, rememberScope } from "./remember.ts";
 import { knownSince, restoredIn } from "./restored.ts";
 import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import type { AuditRow } from "./rows.ts";
-import { verifying, type Verified } from "./verify.ts";
-
-/** Commits since the start, readings' included, how long the longest took (ms, the loop stands still meanwhile), and the size on disk. */
-export interface StoreStats {
-  readonly commits: number;
-  readonly failures: number;
-  readonly longestCommitMs: number;
-  readonly bytes: number;
-}
+import { CommitStats, type StoreStats } from "./commitStats.ts";
+import { Unstored } from "./unstored.ts";
+import type { Verified } from "./verify.ts";
+import { verifyingState } from "./verifyStored.ts";
 
 /** What nobody waits for, outcomes above all, is gathered this long: a commit costs 30 KB of flash whatever is in it. */
 const UNHURRIED_MS = 100;
@@ -43,6 +45,8 @@ const SLOW_MS = 50;
 const LONGEST_REST_MS = 1_000;
 /** More changes than this on their way to the disk are a depot being told something: readings wait meanwhile. */
 const MANY = 100;
+/** After a failed commit the changes that must not be lost are tried again this often, ms. */
+const UNSTORED_RETRY_MS = 5_000;
 const DONE: Committed = { ok: true };
 
 /**
@@ -54,26 +58,34 @@ export class Store implements Disposable {
   /** Called after each commit that added to the record, with what it added and how long it took. */
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
 
+  /** Private; signs proofs. */
+  readonly proofKey: KeyObject;
+  readonly events: EventArchive;
   readonly #disk: Disk;
   readonly #siteKey: Buffer;
   readonly #log: Logger;
   readonly #monotonic: () => number;
   readonly #readings: ReadingBuffer;
+  readonly #unstored = new Unstored();
   #staged: Change[] = [];
   #turn: PromiseWithResolvers<Committed> | null = null;
   #later: NodeJS.Timeout | undefined;
   #rested: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
   /** Until then the loop is to have time for other things, monotonic ms. */
   #restsUntil = -Infinity;
-  #stats = { failures: 0, longestCommitMs: 0 };
+  readonly #stats: CommitStats;
   #committedSinceBeat = false;
   #disposed = false;
 
-  constructor(disk: Disk, siteKey: Buffer, log: Logger, monotonic: () => number) {
+  constructor(disk: Disk, { siteKey, proofKey }: Keys, log: Logger, monotonic: () => number) {
+    this.proofKey = proofKey;
+    this.events = archiveOf(disk, siteKey, log);
     this.#disk = disk;
     this.#siteKey = siteKey;
     this.#log = log;
     this.#monotonic = monotonic;
+    this.#stats = new CommitStats(monotonic);
     this.#readings = new ReadingBuffer(disk, log, () => this.#staged.length < MANY);
   }
 
@@ -83,6 +95,12 @@ export class Store implements Disposable {
     for (const change of changes) this.#staged.push(change);
     if (this.#staged.length === 0) return;
     this.#later ??= setTimeout(() => this.#commit(), Math.max(UNHURRIED_MS, this.#rest));
+  }
+
+  /** The same for changes that outlive a failed commit. Resolves once they are stored. */
+  writeUntilStored(changes: readonly Change[]): Promise<void> {
+    this.write(changes);
+    return this.#unstored.keep(changes);
   }
 
   /** Answers after the commit that holds everything written so far, mostly at the end of this turn. Not ok: none of it was kept. */
@@ -102,17 +120,25 @@ export class Store implements Disposable {
     const proven = this.#committedSinceBeat;
     this.#committedSinceBeat = false;
     const fault = proven ? null : this.#disk.beat(at);
-    return fault === null ? DONE : { ok: false, reason: fault.reason };
+    return fault === null ? DONE : { ok: false, reason: fault.reason, dropped: [] };
   }
 
-  /** What is stored now: for starting over after a failed commit. Throws where the disk cannot be read. */
-  remembered(): Remembered {
-    const remembered = remember(this.#disk.connection.database);
-    if (isFault(remembered)) throw new Error(remembered.reason);
-    return {
-      ...remembered,
-      commands: knownSince(remembered.commands, restoredIn(this.#disk.connection)),
-    };
+  /** The stored state of a scope: for rolling back after a failed commit. Throws where the disk cannot be read. */
+  stored(scope: Scope): StoredScope {
+    const stored = rememberScope(
+      this.#disk.connection.database,
+      { siteKey: this.#siteKey, isSigned: true },
+      scope,
+    );
+    if (isFault(stored)) throw new Error(stored.reason);
+    return { ...stored, commands: knownSince(stored.commands, restoredIn(this.#disk.connection)) };
+  }
+
+  /** What is stored of reports that are owed. Throws where the disk cannot be read. */
+  owed(): Pick<Remembered, "duties" | "outbox"> {
+    const owed = rememberOwed(this.#disk.connection.database, { siteKey: this.#siteKey, isSigned: true });
+    if (isFault(owed)) throw new Error(owed.reason);
+    return owed;
   }
 
   /** Rows of the record, oldest first unless told otherwise; only what is committed. */
@@ -125,23 +151,22 @@ export class Store implements Disposable {
     return queryWrites(this.#disk.connection.database, charger, since);
   }
 
-  /** Follows the whole hash chain: seconds for millions of rows, so that it can be left after each step. */
+  /** Follows the whole hash chain, then checks what is stored beside it: seconds for millions of rows, so that it can be left after each step. */
   verifying(): Steps<Verified> {
-    return verifying(() => {
-      // It would open it again.
-      if (this.#disposed) throw new Error("the store is closed");
-      return this.#disk.connection;
-    }, this.#siteKey);
+    const disk = this.#disk;
+    return verifyingState(
+      () => disk.connection,
+      this.#siteKey,
+      () => disk.storedEpoch,
+    );
   }
 
   /** The same in one go, for who has nothing else to do. */
-  verify(): Verified {
-    return atOnce(this.verifying());
-  }
+  verify = (): Verified => atOnce(this.verifying());
 
-  /** What the record says of an event whose last window ends at `until`. */
-  eventRows(event: EventId, until: Instant): Generator<void, EventRows> {
-    return queryEventRows(this.#disk.connection.database, event, until);
+  /** What the record says of an event whose last window ends at `until`. `windows`: when it asks what of whom. */
+  eventRows(event: EventId, until: Instant, windows: Windows = new Map()): Generator<void, EventRows> {
+    return queryEventRows(this.#disk.connection.database, event, until, windows);
   }
 
   /** Rows of outages that are not over by the end of the record. */
@@ -196,8 +221,8 @@ export class Store implements Disposable {
   }
 
   /** What these chargers said and were told in [from, until), each in its order of time, the latest included. */
-  readings(chargers: Iterable<ChargerId>, from: Instant, until: Instant): readonly Reading[] {
-    return this.#readings.of([...chargers], from, until);
+  readings(chargers: Iterable<ChargerId>, from: Instant, until: Instant, onForeign?: OnForeign) {
+    return this.#readings.of([...chargers], from, until, onForeign);
   }
 
   /** The chargers that a vehicle was on, on the days that [from, until) touches. */
@@ -205,29 +230,31 @@ export class Store implements Disposable {
     return this.#readings.seats(vehicle, from, until);
   }
 
-  /** One small step of forgetting readings older than `keep`; null: of age none. To be called every minute or so. */
-  pruneReadings(now: Instant, keep: Millis | null): void {
-    this.#readings.prune(now, keep);
+  /** One small step of forgetting readings: see `pruneReadings`. To be called every minute or so. Null: the disk refuses. */
+  pruneReadings(now: Instant, keep: Millis | null, most = Infinity): KeptReadings | null {
+    return this.#readings.prune(now, keep, most);
   }
 
   /** Reports that were composed, the newest first. */
   reports(query: ReportQuery): readonly ReportRecord[] {
-    return queryReports(this.#disk.connection.database, query);
+    return queryReports(this.#disk.connection.database, this.#siteKey, query);
   }
 
   /** One report with its body as it goes to the partner; null: there is none of this name. */
   report(name: string): ReturnType<typeof queryReport> {
-    return queryReport(this.#disk.connection.database, name);
+    return queryReport(this.#disk.connection.database, this.#siteKey, name);
   }
 
   stats(): StoreStats {
-    return { ...this.#stats, commits: this.#disk.commits, bytes: this.#disk.bytes };
+    return { ...this.#stats.view(), commits: this.#disk.commits, bytes: this.#disk.bytes };
   }
 
   #commit(): void {
-    const [turn, staged] = [this.#turn, this.#staged];
+    const turn = this.#turn;
+    const staged = [...this.#unstored.waiting, ...this.#staged];
     clearTimeout(this.#later);
     clearTimeout(this.#rested);
+    clearTimeout(this.#retry);
     this.#later = undefined;
     this.#staged = [];
     this.#turn = null;
@@ -236,18 +263,21 @@ export class Store implements Disposable {
     const outcome = this.#disk.commit(staged);
     const ended = this.#monotonic();
     const tookMs = ended - began;
-    this.#count(tookMs, isFault(outcome));
+    this.#stats.count(tookMs, isFault(outcome) ? outcome.reason : null);
     if (tookMs > Math.max(SLOW_MS, staged.length))
       this.#restsUntil = ended + Math.min(tookMs, LONGEST_REST_MS);
     this.#committedSinceBeat = !isFault(outcome);
     if (isFault(outcome)) {
-      this.#log.error(
-        { reason: outcome.reason, changes: staged.length },
-        "commit failed, its changes are dropped",
-      );
-      turn?.resolve({ ok: false, reason: outcome.reason });
+      const { reason } = outcome;
+      const dropped = this.#unstored.failed(staged);
+      const kept = staged.length - dropped;
+      if (dropped > 0)
+        this.#log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
+      if (kept > 0 && !this.#disposed) this.#retry = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
+      turn?.resolve({ ok: false, reason, dropped: this.#unstored.takeDropped() });
       return;
     }
+    this.#unstored.succeeded();
     turn?.resolve(DONE);
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
   }
@@ -255,14 +285,6 @@ export class Store implements Disposable {
   /** Milliseconds until the next commit may begin; not positive: at once. */
   get #rest(): number {
     return this.#restsUntil - this.#monotonic();
-  }
-
-  #count(tookMs: number, failed: boolean): void {
-    const { failures, longestCommitMs } = this.#stats;
-    this.#stats = {
-      failures: failed ? failures + 1 : failures,
-      longestCommitMs: Math.max(longestCommitMs, tookMs),
-    };
   }
 
   /** Commits what is staged, then gives the state free. */

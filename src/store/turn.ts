@@ -2,10 +2,12 @@ import type { AuditEntry } from "../core/audit.ts";
 import type { Change } from "../core/ledger.ts";
 import { priceKey } from "../core/priceBoard.ts";
 import { dutyKey } from "../core/reporting/outbox.ts";
+import { signed } from "./bodies.ts";
 import { rowHash, type Head } from "./chain.ts";
 import type { Connection } from "./connection.ts";
 import { sealed } from "./head.ts";
 import { putReport } from "./reports.ts";
+import { putEvent } from "./storedEvents.ts";
 import { cellsOf, numbered, sumOf, type AuditRow } from "./rows.ts";
 
 /** Rejected input that is kept to be looked at: the newest ones. */
@@ -19,10 +21,16 @@ export interface Turn {
   readonly rows: readonly AuditRow[];
 }
 
+/** Who writes: what the head is sealed with. */
+export interface Writer {
+  readonly siteKey: Buffer;
+  readonly epoch: number;
+}
+
 /** All changes in order, in one transaction: on return they survive a power cut. Throws SQLite errors, nothing applied. */
 export function commitTurn(
   connection: Connection,
-  siteKey: Buffer,
+  { siteKey, epoch }: Writer,
   start: Head,
   changes: readonly Change[],
 ): Turn {
@@ -34,14 +42,12 @@ export function commitTurn(
   try {
     for (const change of changes) {
       switch (change.kind) {
-        case "event": {
-          const { known } = change;
-          const body = JSON.stringify(known);
-          connection.putEvent.run(known.id, known.kind, body, sumOf("event", known.id, body));
+        case "event":
+          putEvent(connection, siteKey, change.known);
           break;
-        }
         case "eventForgotten":
           connection.forgetEvent.run(change.id);
+          connection.forgetSummary.run(change.id);
           connection.forgetDuties.run(change.id);
           break;
         case "command": {
@@ -50,10 +56,13 @@ export function commitTurn(
           connection.putCommand.run(charger, body, sumOf("command", charger, body));
           break;
         }
+        case "commandForgotten":
+          connection.forgetCommand.run(change.charger);
+          break;
         case "hold": {
           const { charger } = change.hold;
           const body = JSON.stringify(change.hold);
-          connection.putHold.run(charger, body, sumOf("hold", charger, body));
+          connection.putHold.run(charger, ...signed(siteKey, "hold", charger, body));
           break;
         }
         case "holdEnded":
@@ -68,11 +77,11 @@ export function commitTurn(
         case "duty": {
           const key = dutyKey(change.duty);
           const body = JSON.stringify(change.duty);
-          connection.putDuty.run(key, body, sumOf("duty", key, body));
+          connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
           break;
         }
         case "report":
-          putReport(connection, change.record, change.body);
+          putReport(connection, siteKey, change.record, change.body);
           break;
         case "reportForgotten":
           connection.forgetReport.run(change.name);
@@ -97,7 +106,7 @@ export function commitTurn(
       }
     }
     if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
-    const kept = rows.length > 0 ? sealed(siteKey, head) : null;
+    const kept = rows.length > 0 ? sealed(siteKey, head, epoch) : null;
     if (kept !== null) connection.putMeta.run("head", kept);
     database.exec("COMMIT");
     return { head, sealed: kept, rows };

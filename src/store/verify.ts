@@ -2,11 +2,20 @@ import { atOnce, type Steps } from "../core/steps.ts";
 import { followChain, GENESIS, type Head } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
 import { type Broken, damaged, type Fault } from "./fault.ts";
+import { epochFault, type StoredEpoch } from "./epoch.ts";
 import { unsealed } from "./head.ts";
 import { chainPage, chainRows } from "./rows.ts";
 
-/** `head`: hash of the last row. */
-export type Verified = { readonly ok: true; readonly rows: number; readonly head: string } | Broken;
+/** `head`: hash of the last row. `readings`, `unsigned`: stored messages with an HMAC, and from before there was one. */
+export type Verified =
+  | {
+      readonly ok: true;
+      readonly rows: number;
+      readonly head: string;
+      readonly readings?: number;
+      readonly unsigned?: number;
+    }
+  | Broken;
 
 /** Rows looked at on start; all of them would keep the chargers waiting. */
 const TAIL = 1000;
@@ -19,7 +28,11 @@ const PAGE = 100;
  * each step: what is added meanwhile is followed too, and what is pruned meanwhile need not be there any more.
  * `open` is asked in each step, as a fault may have the database opened anew.
  */
-export function* verifying(open: () => Connection, siteKey: Buffer): Steps<Verified> {
+export function* verifying(
+  open: () => Connection,
+  siteKey: Buffer,
+  stored: () => StoredEpoch | null = () => null,
+): Steps<Verified> {
   let start = firstStart(open());
   let head = start;
   for (;;) {
@@ -30,7 +43,12 @@ export function* verifying(open: () => Connection, siteKey: Buffer): Steps<Verif
       head = checked.head;
       if (page.length === 0)
         return (
-          otherHead(connection, siteKey, head) ?? { ok: true, rows: head.seq - start.seq, head: head.hash }
+          otherHead(connection, siteKey, head) ??
+          otherEpoch(connection, siteKey, stored()) ?? {
+            ok: true,
+            rows: head.seq - start.seq,
+            head: head.hash,
+          }
         );
     } else {
       const now = firstStart(connection);
@@ -69,6 +87,14 @@ function otherHead(connection: Connection, siteKey: Buffer, { seq, hash }: Head)
   if (head === null) return { ok: false, seq, reason: "its head was not written with this site key" };
   if (head.seq === seq && head.hash === hash) return null;
   return { ok: false, seq: seq + 1, reason: `it ends at row ${seq}, but its head says ${head.seq}` };
+}
+
+/** Null: the head was written by the run of the epoch file, or a later one. */
+function otherEpoch(connection: Connection, siteKey: Buffer, stored: StoredEpoch | null): Broken | null {
+  const text = metaValue(connection, "head");
+  const head = text === null ? null : unsealed(siteKey, text);
+  const fault = epochFault(stored, head);
+  return fault === null ? null : { ok: false, seq: (head?.seq ?? 0) + 1, reason: fault.reason };
 }
 
 /**

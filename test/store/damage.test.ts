@@ -106,7 +106,7 @@ test.for(Object.entries(DAMAGES))(
       using store = state.store;
       counts[state.setAside === null ? "whole" : "setAside"] += 1;
       expect(state.siteKey, what).toEqual(good.get("site.key"));
-      expect(state.epoch, what).toBeGreaterThan(Number(good.get("epoch")?.toString()));
+      expect(state.epoch, what).toBeGreaterThan(Number.parseInt(good.get("epoch")?.toString() ?? "", 10));
       if (state.setAside === null) {
         // Nothing of what is acted on may differ, whatever was hit; the record may be damaged far back.
         expect(state.remembered.commands.length, what).toBe(80);

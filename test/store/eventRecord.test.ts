@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { chainHash } from "../../src/core/chain.ts";
 import { atOnce } from "../../src/core/steps.ts";
-import { chargerId, eventId, instant, minutes } from "../../src/core/units.ts";
+import { chargerId, eventId, instant, minutes, vehicleId } from "../../src/core/units.ts";
 import { queryEventRows } from "../../src/store/eventRecord.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, row } from "./words.ts";
@@ -22,7 +22,12 @@ const DAY = [
   at(1, "EV-1 is new", { kind: "event", event: EV1 }),
   at(2, "EV-1 to 16 A", { event: EV1, charger: bay1, facts: { winner: { event: "EV-1" }, overruled: [] } }),
   at(3, "EV-2 to 8 A", { event: eventId("EV-2"), charger: bay1, facts: overruling("EV-1") }),
-  at(4, "EV-2 to 9 A", { event: eventId("EV-2"), charger: bay2, facts: overruling("EV-10") }),
+  at(4, "EV-2 to 9 A", {
+    event: eventId("EV-2"),
+    charger: bay2,
+    vehicle: vehicleId("veh-3"),
+    facts: { ...overruling("EV-10"), overruledCount: 459 },
+  }),
   at(5, "bay-01 freed", { kind: "operator", charger: bay1 }),
   at(6, "bay-02 freed", { kind: "operator", charger: bay2 }),
   at(7, "bay-01 is unreachable", { kind: "silence", charger: bay1 }),
@@ -53,6 +58,10 @@ test("the rows on an event are its own, those that overruled it, and what befell
   expect(all.ok && all.rows.at(-1)?.seq).toBe(11);
   const own = atOnce(store.eventRows(EV1, instant(0)));
   expect(own.ok && own.rows.map(({ seq }) => seq)).toEqual([2, 3, 4]);
+  // Among the many that the decision of the fourth minute overruled without a name.
+  const windows = new Map([[vehicleId("veh-3"), [{ from: later(0), until: later(10) }]]]);
+  const unnamed = atOnce(store.eventRows(EV1, later(10), windows));
+  expect(unnamed.ok && unnamed.rows.map(({ seq }) => seq)).toEqual([2, 3, 4, 5, 6, 8, 10]);
   expect(atOnce(store.eventRows(eventId("EV-9"), later(60)))).toEqual({
     ok: true,
     rows: [],

@@ -1,14 +1,35 @@
-import { renameSync, rmSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
+import { headSeal } from "../../src/core/chain.ts";
+import { eventId } from "../../src/core/units.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
+import { sumOf } from "../../src/store/rows.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { commandRecord, row, tombstone } from "./words.ts";
 
 /** Every schema that some setpointd wrote, oldest first. */
 const SCHEMAS = MIGRATIONS.map((_, index) => index + 1);
+
+/** From this schema on bodies are signed, and the head with the epoch. */
+const FIRST_SIGNED = 5;
+
+/** Head, epoch and sums as they were before. */
+function unsigned(database: DatabaseSync, directory: string): void {
+  const siteKey = readFileSync(join(directory, "site.key"));
+  const stored = database.prepare("SELECT value FROM meta WHERE name = 'head'").get()?.["value"];
+  const [seq = "", hash = "", epoch] = String(stored).split(" ");
+  const head = `${seq} ${hash} ${headSeal(siteKey, Number(seq), hash)}`;
+  database.prepare("UPDATE meta SET value = ? WHERE name = 'head'").run(head);
+  writeFileSync(join(directory, "epoch"), `${Number(epoch)}\n`);
+  writeFileSync(join(directory, "head"), head);
+  for (const { id, body } of database.prepare("SELECT id, body FROM event").all())
+    database
+      .prepare("UPDATE event SET sum = ? WHERE id = ?")
+      .run(sumOf("event", String(id), String(body)), String(id));
+}
 
 /** What today's program wrote, taken back to the tables of an earlier schema: the rows are as that program wrote them. */
 async function stateAt(schema: number): Promise<string> {
@@ -26,9 +47,14 @@ async function stateAt(schema: number): Promise<string> {
   expect(migrate(earlier, MIGRATIONS.slice(0, schema))).toBeNull();
   earlier.exec(`ATTACH '${today}' AS today`);
   for (const { name } of earlier.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table'").all())
-    if (name !== "meta") earlier.exec(`INSERT INTO main.${String(name)} SELECT * FROM today.${String(name)}`);
+    if (name !== "meta") {
+      const columns = earlier.prepare(`SELECT name FROM pragma_table_info('${String(name)}', 'main')`).all();
+      const list = columns.map((column) => column["name"]).join();
+      earlier.exec(`INSERT INTO main.${String(name)} (${list}) SELECT ${list} FROM today.${String(name)}`);
+    }
   earlier.exec("INSERT INTO main.meta SELECT * FROM today.meta WHERE name NOT IN ('schema')");
   earlier.exec("DETACH today");
+  if (schema < FIRST_SIGNED) unsigned(earlier, directory);
   earlier.close();
   rmSync(`${today}-wal`, { force: true });
   renameSync(`${today}.earlier`, today);
@@ -41,12 +67,14 @@ test.for(SCHEMAS)(
     const directory = await stateAt(schema);
     const { store, remembered, setAside } = opened(directory);
     expect(setAside).toBeNull();
+    expect(store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
     expect(remembered).toMatchObject({
-      events: [tombstone("EV-1")],
+      events: [{ kind: "over", was: "withdrawn", id: "EV-1" }],
       commands: [commandRecord("bay-01", 1)],
       duties: [],
     });
-    expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
+    const isUpgrade = schema < FIRST_SIGNED;
+    expect(store.verify()).toMatchObject({ ok: true, rows: isUpgrade ? 2 : 1 });
     store.write([row("from after it")]);
     expect(await store.durable()).toEqual({ ok: true });
     store[Symbol.dispose]();
@@ -54,7 +82,11 @@ test.for(SCHEMAS)(
       opened(directory)
         .store.audit({})
         .map(({ words }) => words),
-    ).toEqual(["from before the upgrade", "from after it"]);
+    ).toEqual([
+      "from before the upgrade",
+      ...(isUpgrade ? [expect.stringContaining("written by an earlier version: its 1 stored events")] : []),
+      "from after it",
+    ]);
   },
 );
 

@@ -14,8 +14,8 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
-import { deniedState } from "../../src/store/files.ts";
+import { chargerId, type EventId, instant } from "../../src/core/units.ts";
+import { deniedState, stateTrouble } from "../../src/store/files.ts";
 import { nothingYet } from "../../src/store/open.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
@@ -137,7 +137,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   const directory = await written("stopped");
   writeFileSync(join(directory, DATABASE), "not a database at all".repeat(500));
   const key = readFileSync(join(directory, "site.key"));
-  const epochBefore = Number(readFileSync(join(directory, "epoch"), "latin1"));
+  const epochBefore = Number.parseInt(readFileSync(join(directory, "epoch"), "latin1"), 10);
 
   const { store, siteKey, epoch, setAside, remembered } = opened(directory);
   expect(setAside).toBe(join(directory, "corrupt-2026-11-21T120000.000Z"));
@@ -147,6 +147,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   expect(epoch).toBe(epochBefore + 1);
   expect(remembered).toEqual({
     events: [],
+    edited: [],
     commands: [],
     holds: [],
     duties: [],
@@ -212,7 +213,11 @@ test("a state that was put back from a copy knows what it does not know, until e
   const directory = aDirectory();
   const known = (damaged: "setAside" | "refuse" = "setAside") => {
     const { store, unsure, isRestored, epoch, remembered } = opened(directory, { damaged });
-    const [chargers, again] = [remembered, store.remembered()].map(({ commands }) =>
+    const scope = {
+      events: new Set<EventId>(),
+      chargers: new Set([chargerId("bay-01"), chargerId("bay-02")]),
+    };
+    const [chargers, again] = [remembered, store.stored(scope)].map(({ commands }) =>
       commands.map(({ command }) => command.charger),
     );
     expect(again).toEqual(chargers);
@@ -256,7 +261,7 @@ test.skipIf(process.getuid?.() !== 0)("what root opens beside the daemon stays t
   const { store } = opened(directory);
   store.write([row("a row")]);
   const files = readdirSync(directory);
-  expect(new Set(files)).toEqual(new Set([DATABASE, WAL, "epoch", "head", "lock", "site.key"]));
+  expect(new Set(files)).toEqual(new Set([DATABASE, WAL, "epoch", "head", "lock", "proof.key", "site.key"]));
   expect(files.filter((file) => statSync(join(directory, file)).uid !== daemon)).toEqual([]);
   store[Symbol.dispose]();
 });
@@ -273,7 +278,9 @@ test.skipIf(process.getuid?.() === 0)("a state that is somebody else's says whos
   chmodSync(directory, 0o500);
   const below = join(directory, "state");
   expect(open(below)).toMatchObject({ ok: false, reason: `state: ${below} ${DENIED}` });
+  expect(stateTrouble(below)).toBe(`state: ${below} ${DENIED}`);
   chmodSync(directory, 0o700);
+  expect(stateTrouble(below)).toBeNull();
 });
 
 const said = (code: string) => Object.assign(new Error(`${code}: no, mkdir '/x/state'`), { code });

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { pino } from "pino";
@@ -20,6 +19,7 @@ const message = (telemetry: Partial<Telemetry>, receivedAt: Instant = NOON, char
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 test("every reading comes back as it was: measured, stated and told, with its quality, its source and when it came", () => {
@@ -184,12 +184,12 @@ test("readings that cannot be stored are complained of once, though pruning work
 test("old readings that cannot be pruned are complained of once, and in their own words", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { said, log } = complaints();
-  const directory = aDirectory();
-  opened(directory).store[Symbol.dispose]();
-  const meddler = new DatabaseSync(join(directory, "setpointd.db"));
-  meddler.exec("CREATE TRIGGER stuck BEFORE DELETE ON reading BEGIN SELECT RAISE(ABORT, 'stuck'); END");
-  meddler.close();
-  const { store } = opened(directory, { log });
+  const { store } = opened(aDirectory(), { log });
+  const { prepare } = DatabaseSync.prototype;
+  vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementation(function (this: DatabaseSync, sql) {
+    if (!sql.startsWith("DELETE FROM reading")) return prepare.call(this, sql);
+    throw Object.assign(new Error("stuck"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
+  });
   for (let minute = 0; minute < 3; minute += 1) {
     store.keep(message({ powerW: minute }, seconds(minute)));
     await vi.advanceTimersByTimeAsync(60_000);

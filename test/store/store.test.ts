@@ -1,14 +1,16 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { pino } from "pino";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Json } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/ledger.ts";
 import type { PriceSeries } from "../../src/core/prices.ts";
-import { chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
+import { chargerId, type EventId, eventId, instant, vehicleId } from "../../src/core/units.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import { anEvent, live } from "../support/anEvent.ts";
+import { diskThatFillsUp } from "../support/fullDisk.ts";
 import { aDescriptor } from "../support/aReport.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
@@ -37,8 +39,10 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
   first.store[Symbol.dispose]();
-  expect(opened(directory).remembered).toEqual({
-    events: [tombstone("EV-1")],
+  const second = opened(directory);
+  expect(second.store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
+  expect(second.remembered).toEqual({
+    events: [expect.objectContaining({ kind: "over", was: "withdrawn", id: "EV-1" })],
     commands: [commandRecord("bay-01", 2)],
     reasons: new Map(),
     holds: [hold],
@@ -47,6 +51,7 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     lookedAt: NOON,
     recordedAt: NOON,
     aliveAt: NOON,
+    edited: [],
   });
 });
 
@@ -58,7 +63,7 @@ const decided = (charger: string, seq: number, facts: Json): readonly Change[] =
 test("why a command was decided is there after a restart, unless its row is gone or cannot be read", async () => {
   const directory = aDirectory();
   const first = opened(directory);
-  const why = { words: "to 16 A", cause: "event", overruled: [], limits: [] };
+  const why = { words: "to 16 A", cause: "event", overruled: [], overruledCount: 0, limits: [] };
   const observed: Change = {
     kind: "command",
     record: { ...commandRecord("bay-01", 5), progress: "observed", standing: commandRecord("bay-01", 2) },
@@ -76,7 +81,7 @@ test("why a command was decided is there after a restart, unless its row is gone
   expect([...opened(directory).remembered.reasons]).toEqual([["7-2", why]]);
 });
 
-test("the writes of an hour are the levels that the broker took, without those that were only made longer", async () => {
+test("the writes of an hour are the levels that the broker took, and re-sends, without those that were only made longer", async () => {
   const { store } = opened(aDirectory());
   const bay = chargerId("bay-01");
   const said = (count: number, kind: AuditRow["kind"], command: string, facts: Json, charger = bay) =>
@@ -90,10 +95,13 @@ test("the writes of an hour are the levels that the broker took, without those t
     said(5, "outcome", "7-3", { progress: "followed" }),
     said(6, "decision", "7-4", { cause: "held" }),
     said(7, "outcome", "7-4", ACKNOWLEDGED),
-    said(8, "outcome", "7-5", ACKNOWLEDGED, chargerId("bay-02")),
+    said(8, "outcome", "7-3", { progress: "notFollowed", resends: 1, resent: true }),
+    said(9, "outcome", "7-3", { progress: "notFollowed", resends: 2, resent: true }),
+    said(10, "outcome", "7-3", { progress: "notFollowed", resends: 2 }),
+    said(11, "outcome", "7-5", ACKNOWLEDGED, chargerId("bay-02")),
   ]);
   expect(await store.durable()).toEqual({ ok: true });
-  expect(store.writes(bay, minute(1))).toEqual([minute(2), minute(4)]);
+  expect(store.writes(bay, minute(1))).toEqual([minute(2), minute(4), minute(8), minute(9)]);
 });
 
 test("what the broker took of a command is read from the record: its own row is written once", async () => {
@@ -110,7 +118,8 @@ test("what the broker took of a command is read from the record: its own row is 
     { kind: "command", record: commandRecord("bay-01", 2) },
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
-  expect(first.store.remembered().commands).toEqual([commandRecord("bay-01", 2)]);
+  const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
+  expect(first.store.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
   first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
   first.store[Symbol.dispose]();
   const arrived = { ...commandRecord("bay-01", 2), progress: "acknowledged", sentAt: NOON, sends: 1 };
@@ -125,7 +134,8 @@ test("an event that was stored before descriptors were counted has those of its 
   const old: readonly KnownEvent[] = JSON.parse(JSON.stringify(stored));
   first.store.write(old.map((event) => ({ kind: "event", known: event })));
   first.store[Symbol.dispose]();
-  expect(opened(directory).remembered.events).toEqual([known, tombstone("EV-2")]);
+  const { store } = opened(directory);
+  expect(old.map(({ id }) => store.events.event(id))).toEqual([known, tombstone("EV-2")]);
 });
 
 test("an event that was withdrawn before the anchor was kept has none", async () => {
@@ -135,7 +145,8 @@ test("an event that was withdrawn before the anchor was kept has none", async ()
   const known = { ...tombstone("EV-2"), anchor: NOON };
   first.store.write([old, known].map((event) => ({ kind: "event", known: event })));
   first.store[Symbol.dispose]();
-  expect(opened(directory).remembered.events).toEqual([tombstone("EV-1"), known]);
+  const { store } = opened(directory);
+  expect([old, known].map(({ id }) => store.events.event(id))).toEqual([tombstone("EV-1"), known]);
 });
 
 const series = (region: string, raw: string): PriceSeries => ({
@@ -211,7 +222,7 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
   store.write(flood);
   const waiting = [store.durable(), store.durable()];
-  const full = { ok: false, reason: expect.stringContaining("full") };
+  const full = { ok: false, reason: expect.stringContaining("full"), dropped: flood };
   expect(await Promise.all(waiting)).toEqual([full, full]);
 
   store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);
@@ -219,6 +230,59 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   expect(store.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
   expect(store.verify()).toMatchObject({ ok: true, rows: 2 });
   expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
+});
+
+test("a store that is closed on a full disk stays closed, whatever still waits for a commit", async () => {
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  isFull = true;
+  store.write([row("the broker is away", { kind: "silence" })]);
+  const answer = store.durable();
+  store[Symbol.dispose]();
+  expect(await answer).toMatchObject({ ok: false });
+  isFull = false;
+  // The turn of the loop in which the commit was due passes.
+  await new Promise((resolve) => setImmediate(resolve));
+  const next = opened(directory);
+  expect(next.store.audit({})).toEqual([]);
+});
+
+test("rows on silences and outages outlive failed commits, before everything newer, and so does what is asked for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { store } = opened(aDirectory());
+  isFull = true;
+  store.write([row("the broker is away", { kind: "silence" }), row("a new event", { kind: "event" })]);
+  const stored = vi.fn<() => void>();
+  void store.writeUntilStored([row("released", { kind: "decision" }), { kind: "hold", hold }]).then(stored);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  store.write([row("the clock was set", { kind: "daemon" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  expect(store.audit({})).toEqual([]);
+  expect(stored).not.toHaveBeenCalled();
+
+  isFull = false;
+  store.write([row("newer", { kind: "event" })]);
+  expect(await store.durable()).toEqual({ ok: true });
+  const words = () => store.audit({}).map((found) => found.words);
+  expect(words()).toEqual(["the broker is away", "released", "the clock was set", "newer"]);
+  const scope = { events: new Set<EventId>(), chargers: new Set([hold.charger]) };
+  expect(store.stored(scope).holds).toEqual([hold]);
+  expect(stored).toHaveBeenCalledOnce();
+
+  isFull = true;
+  store.write([row("the broker is there again", { kind: "silence" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  isFull = false;
+  // Nobody writes anything: it is tried again all the same.
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(words().slice(4)).toEqual(["the broker is there again"]);
 });
 
 test("the record can be asked by event, by charger, from a row on, and newest first", async () => {
@@ -288,4 +352,29 @@ test("a beat is a real commit, and costs none where one worked since the last be
   expect(store.stats().bytes).toBe(written);
   store[Symbol.dispose]();
   expect(opened(directory).store.verify()).toMatchObject({ ok: true });
+});
+
+test("after a fault other than a full disk the database is opened again, before the next commit (F07)", async () => {
+  const directory = aDirectory();
+  const reopened: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void reopened.push(line) });
+  const { store } = opened(directory, { log });
+  const { exec } = DatabaseSync.prototype;
+  let isBroken = true;
+  const handles = new Set<DatabaseSync>();
+  vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql: string) {
+    if (sql === "COMMIT") handles.add(this);
+    if (sql === "COMMIT" && isBroken)
+      throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
+    exec.call(this, sql);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  store.write([row("lost")]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  isBroken = false;
+  store.write([row("kept")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(handles.size).toBe(2);
+  expect(reopened.filter((line) => line.includes("database opened again after a fault"))).toHaveLength(1);
+  expect(store.audit({}).map(({ words }) => words)).toEqual(["kept"]);
 });

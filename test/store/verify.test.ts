@@ -79,7 +79,13 @@ test("a head is of no use to who does not hold the site key: a rewritten end wit
 test("an untouched record verifies, and so does an empty one", async () => {
   const { store } = await tampered(20, "SELECT 1");
   expect(store.verify()).toMatchObject({ ok: true, rows: 20 });
-  expect(opened(aDirectory()).store.verify()).toEqual({ ok: true, rows: 0, head: "0".repeat(64) });
+  expect(opened(aDirectory()).store.verify()).toEqual({
+    ok: true,
+    rows: 0,
+    readings: 0,
+    unsigned: 0,
+    head: "0".repeat(64),
+  });
 });
 
 /** A running state with this many rows. */

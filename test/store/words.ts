@@ -51,6 +51,7 @@ export const tombstone = (id: string): KnownEvent => ({
   watermark: NOON,
   anchor: null,
   receivedAt: NOON,
+  deletedAt: NOON,
   endings: [],
   descriptors: 0,
 });
