@@ -2,19 +2,18 @@ import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { Delivery } from "../core/delivery.ts";
 import { type EventId, type Instant, instant, type Millis, millis, seconds } from "../core/units.ts";
-import { type Asking, authorizedGet } from "./authorized.ts";
+import { type Asking, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Answered, agentFor } from "./exchange.ts";
 import { type Failed, unasked } from "./failed.ts";
 import { type Fetched, eventFrom, failureOf, listFrom } from "./fetched.ts";
 import { skewOf } from "./headers.ts";
 import { type Monotonic, hourlyBudget } from "./rate.ts";
-import type { TokenSource } from "./token.ts";
 
 export interface VtnOptions {
   /** Without the family, e.g. `https://api.partner.example`. */
   readonly baseUrl: string;
   readonly family: "energy-coordination" | "vtn";
-  readonly tokens: Pick<TokenSource, "get" | "drop">;
+  readonly tokens: Tokens;
   /** For a whole call; default 10 s. */
   readonly deadline?: Millis;
   readonly now: () => Instant;
@@ -56,7 +55,16 @@ export class VtnClient implements AsyncDisposable {
     );
     const { origin, pathname } = new URL(options.baseUrl);
     const { tokens, now } = options;
-    this.#asking = { agent: this.#agent, origin, tokens, deadline, now, mayAskAgain: this.mayAskMore };
+    const forbidden = new ForbiddenEndpoint(options.monotonic);
+    this.#asking = {
+      agent: this.#agent,
+      origin,
+      tokens,
+      forbidden,
+      deadline,
+      now,
+      mayAskAgain: this.mayAskMore,
+    };
     this.#events = `${pathname.replace(/\/+$/, "")}/${options.family}/v1/events`;
   }
 
@@ -79,7 +87,11 @@ export class VtnClient implements AsyncDisposable {
     }
     const path = `${this.#events}/${encodeURIComponent(id)}`;
     const answer = this.#waiting() ?? this.#overspent() ?? (await this.#ask(path, { alsoFine: [404, 410] }));
-    return answer.kind === "failed" ? answer : eventFrom(id, answer, skewOf(answer.headers, answer.at));
+    if (answer.kind === "failed")
+      return answer.status !== null && ABOUT_THE_ID.includes(answer.status)
+        ? { ...answer, asked: false }
+        : answer;
+    return eventFrom(id, answer, skewOf(answer.headers, answer.at));
   }
 
   /**
@@ -134,6 +146,9 @@ export class VtnClient implements AsyncDisposable {
     return failure;
   }
 }
+
+/** Statuses that refuse one id. They say nothing of the partner's health. */
+const ABOUT_THE_ID: readonly number[] = [400, 414, 422];
 
 /** What somebody else's address answers: a redirect, or that there is no such thing. */
 const isElsewhere = (status: number | null): boolean =>

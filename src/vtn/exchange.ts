@@ -9,7 +9,7 @@ export interface Ask {
   readonly path: string;
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | Buffer | null;
   /** The body that the answer may well have; null: nobody knows. */
   readonly expected: Buffer | null;
 }
@@ -31,7 +31,12 @@ export type Answer = Answered | { readonly kind: "silent"; readonly reason: stri
 
 /** An HTTP/1.1 client whose answers cannot exceed `maxBytes`; to be destroyed at the end. */
 export const agentFor = (maxBytes: number, deadline: Millis): Agent =>
-  new Agent({ maxResponseSize: maxBytes, connect: { timeout: deadline }, allowH2: false });
+  // `rejectUnauthorized` said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not turn it off.
+  new Agent({
+    maxResponseSize: maxBytes,
+    connect: { timeout: deadline, rejectUnauthorized: true },
+    allowH2: false,
+  });
 
 /**
  * Asks once and reads the whole answer. One deadline covers connecting, the head and the body: a timeout per

@@ -3,7 +3,7 @@ import type { Millis } from "../core/units.ts";
 /** Nothing usable came back, or nothing was asked. */
 export interface Failed {
   readonly kind: "failed";
-  /** False: no request was made, so that this tells nothing new of whom it would have gone to. */
+  /** False: no request was made, or the answer is about one id only. Nothing new about the partner itself. */
   readonly asked: boolean;
   /** In words, without anything secret. */
   readonly reason: string;

@@ -2,12 +2,11 @@ import type { Agent } from "undici";
 import type { PricesAsked } from "../core/priceBoard.ts";
 import type { PriceKind, PriceQuery } from "../core/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
-import { authorizedGet } from "./authorized.ts";
+import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Answered, agentFor } from "./exchange.ts";
 import { type Failed, failed, unasked } from "./failed.ts";
 import { failureOf } from "./fetched.ts";
 import { hourlyBudget, type Monotonic } from "./rate.ts";
-import type { TokenSource } from "./token.ts";
 import { readPrices } from "./wire/prices.ts";
 
 export interface PriceClientOptions {
@@ -15,7 +14,7 @@ export interface PriceClientOptions {
   readonly baseUrl: string;
   /** Where each series is, after `baseUrl`, with {region} in it; null: nowhere. */
   readonly paths: Readonly<Record<PriceKind, string | null>>;
-  readonly tokens: Pick<TokenSource, "get" | "drop">;
+  readonly tokens: Tokens;
   /** For a whole request; default 10 s. */
   readonly deadline?: Millis;
   readonly now: () => Instant;
@@ -36,6 +35,7 @@ export class PriceClient implements AsyncDisposable {
   readonly #origin: string;
   readonly #base: string;
   readonly #allowed: () => boolean;
+  readonly #forbidden: ForbiddenEndpoint;
   /** Monotonic: the partner asked us to be quiet about prices until then. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #quietBecause = "";
@@ -50,6 +50,7 @@ export class PriceClient implements AsyncDisposable {
     this.#base = pathname.replace(/\/+$/, "");
     const budget = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
     this.#allowed = () => budget() && options.mayAsk();
+    this.#forbidden = new ForbiddenEndpoint(options.monotonic);
   }
 
   /** One series, as far as it can be read. One request at a time: two refused at once would cost the events their token. */
@@ -91,6 +92,7 @@ export class PriceClient implements AsyncDisposable {
         agent: this.#agent,
         origin: this.#origin,
         tokens,
+        forbidden: this.#forbidden,
         deadline: this.#deadline,
         now,
         mayAskAgain: this.#allowed,

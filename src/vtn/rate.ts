@@ -3,6 +3,13 @@ export type Monotonic = () => number;
 
 const HOUR = 3_600_000;
 
+export interface HourlyBudget {
+  /** False: nothing is left of it. */
+  (): boolean;
+  /** How many were taken within the last hour. */
+  readonly taken: () => number;
+}
+
 /**
  * At most `limit` takes in any sliding hour: bounds our requests whatever goes wrong elsewhere (DESIGN 5.7).
  * `onSpent`: the first is refused, after an hour or more in which none was.
@@ -11,12 +18,15 @@ export function hourlyBudget(
   limit: number,
   monotonic: Monotonic,
   onSpent: () => void = () => {},
-): () => boolean {
+): HourlyBudget {
   const taken: number[] = [];
   let refusedAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    const now = monotonic();
+  const expire = (now: number): void => {
     while (taken[0] !== undefined && taken[0] <= now - HOUR) taken.shift();
+  };
+  const take = (): boolean => {
+    const now = monotonic();
+    expire(now);
     if (taken.length >= limit) {
       if (refusedAt <= now - HOUR) onSpent();
       refusedAt = now;
@@ -25,6 +35,11 @@ export function hourlyBudget(
     taken.push(now);
     return true;
   };
+  const count = (): number => {
+    expire(monotonic());
+    return taken.length;
+  };
+  return Object.assign(take, { taken: count });
 }
 
 export interface Pace {

@@ -1,10 +1,11 @@
 import type { Delivery, Taken } from "../core/delivery.ts";
 import type { EventId, Instant } from "../core/units.ts";
 import type { HeaderFields } from "./headers.ts";
+import { headerFault, signatureDiffers } from "./headerFault.ts";
 import { type Monotonic, type Pace, bucket } from "./rate.ts";
+import type { RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
 import { readWebhookBody } from "./wire/envelope.ts";
-import { decodeJson } from "./wire/json.ts";
 
 /** `ok: false`: nothing was stored, and the partner has to send it again. */
 export type TakeAnswer =
@@ -28,7 +29,11 @@ export type Reception =
   | {
       readonly kind: "refused";
       readonly status: 400 | 401 | 413 | 429 | 503;
+      readonly reason: RefusalReason;
+      /** For the sender. */
       readonly error: string;
+      /** For the operator. */
+      readonly explanation: string;
       /** Seconds. */
       readonly retryAfter: number | null;
       /** The sender is the partner. */
@@ -50,40 +55,49 @@ export function receive(
   const mayPass = bucket(proven ? PARTNER_PACE : HINT_PACE, options.monotonic);
   const refused = (
     status: 400 | 401 | 413 | 429 | 503,
+    reason: RefusalReason,
     error: string,
-    retryAfter: number | null,
+    { retryAfter = null, explanation = error }: { retryAfter?: number | null; explanation?: string } = {},
   ): Reception => ({
     kind: "refused",
     status,
+    reason,
     error,
+    explanation,
     retryAfter,
     proven: proven && status !== 401,
   });
 
   return async (headers, rawBody, at) => {
-    if (!verify(scheme, headers, rawBody, at)) return refused(401, "unauthorized", null);
+    if (!verify(scheme, headers, rawBody, at)) {
+      const { reason, explanation } = headerFault(scheme, headers, at) ?? signatureDiffers(scheme);
+      return refused(401, reason, "unauthorized", { explanation });
+    }
     if (!mayPass()) {
       // What we turn away here is in the list as well.
       hint("list");
-      return refused(429, "too many requests", 1);
+      return refused(429, "tooMany", "too many requests", { retryAfter: 1 });
     }
     if (!proven) {
-      // What it says is not looked at: whoever sends it must not be able to make that take long.
-      const decoded = decodeJson(rawBody);
-      if (decoded.kind === "unparsable") return refused(400, decoded.reason, null);
+      // Nothing of it is read: anybody can send it, and reading could be made to take long.
       hint("list");
       return { kind: "taken", taken: NOTHING, hint: true };
     }
     const body = readWebhookBody(rawBody);
-    if (body.kind === "unparsable") return refused(400, body.reason, null);
+    if (body.kind === "unparsable") return refused(400, "unreadable", body.reason);
     if (body.kind === "overfull") {
       hint("list");
-      return refused(413, body.reason, null);
+      return refused(413, "tooLarge", body.reason);
     }
     if (body.ask.length > 0) hint(body.ask);
     if (body.poll) hint("list");
-    if (body.notices.length === 0) return { kind: "taken", taken: NOTHING, hint: false };
+    const { accepted, repeats } = body.counts;
+    if (body.notices.length === 0)
+      return { kind: "taken", taken: { accepted, repeats, rejected: 0 }, hint: false };
     const answer = await take({ source: "webhook", at, askedAt: at, notices: body.notices, complete: false });
-    return answer.ok ? { kind: "taken", taken: answer.taken, hint: false } : refused(503, answer.reason, 5);
+    if (!answer.ok) return refused(503, "notStored", answer.reason, { retryAfter: 5 });
+    const { taken } = answer;
+    const all = { ...taken, accepted: taken.accepted + accepted, repeats: taken.repeats + repeats };
+    return { kind: "taken", taken: all, hint: false };
   };
 }

@@ -1,32 +1,47 @@
 import type { Agent } from "undici";
 import type { PostAnswer } from "../core/reporting/outbox.ts";
 import { type Instant, type Millis, minutes, seconds } from "../core/units.ts";
-import { authorizedPost } from "./authorized.ts";
+import { type Asking, authorizedGet, authorizedPost, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { agentFor } from "./exchange.ts";
 import { retryAfterOf } from "./headers.ts";
-import { hourlyBudget, type Monotonic } from "./rate.ts";
-import type { TokenSource } from "./token.ts";
+import { type HourlyBudget, hourlyBudget, type Monotonic } from "./rate.ts";
+import { identityIn, isSameReport, readReportPage } from "./wire/reportListing.ts";
+
+/** Requests within the last hour. */
+export interface ReportRequests {
+  readonly made: number;
+  readonly most: number;
+}
 
 export interface ReportClientOptions {
   /** As of the events, without the family. */
   readonly baseUrl: string;
   /** After `baseUrl`, e.g. `/energy-coordination/v1/reports`. */
   readonly path: string;
-  readonly tokens: Pick<TokenSource, "get" | "drop">;
+  readonly tokens: Tokens;
   /** For a whole request; default 60 s, as the largest report takes a while on a slow line. */
   readonly deadline?: Millis;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
   /** Spends one of the hour's requests that all share (DESIGN 5.7); false: none is left. */
   readonly mayAsk: () => boolean;
+  /** Called when reports begin to need nearly all the requests that they have in an hour. */
+  readonly onNearlySpent: (use: ReportRequests) => void;
 }
 
 /** The partner answers with the report as it has stored it, and ours may have 10 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 /** Of the requests beside the list that all share: the rest is left to events. */
-const REQUESTS_PER_HOUR = 120;
+export const REPORT_REQUESTS_PER_HOUR = 120;
+/** From this many on within an hour there is a warning. */
+const NEARLY_ALL = 0.8 * REPORT_REQUESTS_PER_HOUR;
 const MOST_WORDS = 1000;
 const SPENT_PAUSE = minutes(5);
+/** Refusals that may come from a report that is there already, from its event, or from the endpoint. */
+const UNCLEAR: readonly number[] = [404, 409, 410];
+/** A VTN lists 50 reports at a time. */
+const PAGE = 50;
+const MOST_PAGES = 10;
 
 /** Hands reports over to the partner (openadr3 0 and 2). Nothing here rejects, and nothing here slows events down. */
 export class ReportClient implements AsyncDisposable {
@@ -36,6 +51,8 @@ export class ReportClient implements AsyncDisposable {
   readonly #origin: string;
   readonly #path: string;
   readonly #allowed: () => boolean;
+  readonly #budget: HourlyBudget;
+  readonly #forbidden: ForbiddenEndpoint;
 
   constructor(options: ReportClientOptions) {
     this.#options = options;
@@ -44,40 +61,76 @@ export class ReportClient implements AsyncDisposable {
     const { origin, pathname } = new URL(options.baseUrl);
     this.#origin = origin;
     this.#path = `${pathname.replace(/\/+$/, "")}${options.path}`;
-    const budget = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
-    this.#allowed = () => budget() && options.mayAsk();
+    this.#budget = hourlyBudget(REPORT_REQUESTS_PER_HOUR, options.monotonic);
+    this.#allowed = () => this.#spend();
+    this.#forbidden = new ForbiddenEndpoint(options.monotonic);
   }
 
-  /** One report, as it was composed. A 401 costs the token, and one retry with a fresh one. */
+  /**
+   * One report, as it was composed. A 401 costs the token, and one retry with a fresh one. After a 404, 409 or 410 the
+   * partner's list of reports on that event tells what it means.
+   */
   async post(body: string): Promise<PostAnswer> {
     if (!this.#allowed())
       return { kind: "silent", reason: "this hour's requests are spent", retryAfter: SPENT_PAUSE };
-    const { tokens, now } = this.#options;
-    const answer = await authorizedPost(
-      {
-        agent: this.#agent,
-        origin: this.#origin,
-        tokens,
-        deadline: this.#deadline,
-        now,
-        mayAskAgain: this.#allowed,
-      },
-      this.#path,
-      body,
-    );
+    const answer = await authorizedPost(this.#asking(), this.#path, body);
     if (answer.kind === "failed")
       return { kind: "silent", reason: answer.reason, retryAfter: answer.retryAfter };
     const { status, headers, at } = answer;
-    return {
-      kind: "answered",
-      status,
-      words: wordsOf(answer.body),
-      retryAfter: retryAfterOf(headers, at),
-    };
+    const words = wordsOf(answer.body);
+    const isListed = UNCLEAR.includes(status) ? await this.#isListed(body) : null;
+    return isListed === null
+      ? { kind: "answered", status, words, retryAfter: retryAfterOf(headers, at) }
+      : { kind: "checked", status, words, isListed, retryAfter: null };
+  }
+
+  /** Requests within the last hour. Null: reports are far from the most that they may make. */
+  get nearlySpent(): ReportRequests | null {
+    const made = this.#budget.taken();
+    return made < NEARLY_ALL ? null : { made, most: REPORT_REQUESTS_PER_HOUR };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#agent.destroy();
+  }
+
+  #spend(): boolean {
+    const before = this.nearlySpent;
+    const isAllowed = this.#budget() && this.#options.mayAsk();
+    const after = this.nearlySpent;
+    if (before === null && after !== null) this.#options.onNearlySpent(after);
+    return isAllowed;
+  }
+
+  /** Null: the partner does not tell. */
+  async #isListed(body: string): Promise<boolean | null> {
+    const ours = identityIn(body);
+    if (ours === null) return null;
+    for (let page = 0; page < MOST_PAGES && this.#allowed(); page += 1) {
+      const query = new URLSearchParams({ eventID: ours.event });
+      if (page > 0) query.set("skip", String(page * PAGE));
+      const answer = await authorizedGet(this.#asking(), `${this.#path}?${query.toString()}`);
+      if (answer.kind === "failed" || answer.status !== 200) return null;
+      const listed = readReportPage(answer.body);
+      if (listed === null) return null;
+      if (listed.reports.some((theirs) => isSameReport(ours, theirs))) return true;
+      // A longer page is not one of several: this partner lists everything at once.
+      if (listed.entries !== PAGE) return false;
+    }
+    return null;
+  }
+
+  #asking(): Asking {
+    const { tokens, now } = this.#options;
+    return {
+      agent: this.#agent,
+      origin: this.#origin,
+      tokens,
+      forbidden: this.#forbidden,
+      deadline: this.#deadline,
+      now,
+      mayAskAgain: this.#allowed,
+    };
   }
 }
 

@@ -1,6 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { type Instant, between, instant, minutes, seconds } from "../core/units.ts";
+import { webhookKey } from "../config/webhookKey.ts";
+import { type Instant, instant, minutes, seconds } from "../core/units.ts";
 import { type HeaderFields, headerText } from "./headers.ts";
+import { isFresh, readSignedAt, type SignedTimestamp } from "./signedTimestamp.ts";
 
 /** The secrets that are valid now; more than one while one replaces the other (F71). Asked for each request. */
 type Secrets = () => readonly string[];
@@ -12,6 +14,8 @@ export type Scheme =
       readonly header: string;
       readonly algorithm: "sha256" | "sha512";
       readonly encoding: "base64" | "hex";
+      /** Null: the signature covers the body alone. Else it covers `<timestamp>.<body>`, the timestamp as it was sent. */
+      readonly timestamp: SignedTimestamp | null;
       readonly secrets: Secrets;
     }
   | { readonly kind: "standardWebhooks"; readonly secrets: Secrets }
@@ -21,8 +25,8 @@ export type Scheme =
 
 /** Each costs a hash, and a header has room for thousands. */
 const MOST_SIGNATURES = 16;
-const OLDEST = minutes(5);
-const EARLIEST = seconds(60);
+/** How far `webhook-timestamp` may be from now. */
+export const STANDARD_FRESHNESS = { oldest: minutes(5), earliest: seconds(60) };
 
 /** Whether a body, byte for byte as it came, is the partner's. `none` asks for nothing, so it is always true. */
 export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, now: Instant): boolean {
@@ -37,8 +41,10 @@ export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, n
       const given = headerText(headers, scheme.header);
       if (given === null) return false;
       const { algorithm, encoding } = scheme;
+      const timestamp = signedText(scheme, headers, now);
+      if (timestamp === null) return false;
       const expected = active(scheme.secrets).map((secret) =>
-        createHmac(algorithm, secret).update(rawBody).digest(encoding),
+        createHmac(algorithm, secret).update(timestamp).update(rawBody).digest(encoding),
       );
       const digest = withoutPrefix(given.trim(), algorithm);
       return anySame([encoding === "hex" ? digest.toLowerCase() : digest], expected);
@@ -48,18 +54,17 @@ export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, n
   }
 }
 
-/** Whether the fields that a signature needs are there at all: without them the body need not even be read. */
-export function isSigned(scheme: Scheme, headers: HeaderFields): boolean {
-  switch (scheme.kind) {
-    case "none":
-      return true;
-    case "bearer":
-      return headerText(headers, "authorization") !== null;
-    case "hmac":
-      return headerText(headers, scheme.header) !== null;
-    case "standardWebhooks":
-      return headerText(headers, "webhook-signature") !== null;
-  }
+/** What the signature covers before the body. Null: the timestamp is missing, unreadable or outside the tolerance. */
+function signedText(
+  { timestamp }: Extract<Scheme, { kind: "hmac" }>,
+  headers: HeaderFields,
+  now: Instant,
+): string | null {
+  if (timestamp === null) return "";
+  const { header, tolerance } = timestamp;
+  const text = headerText(headers, header);
+  const at = readSignedAt(text ?? "");
+  return at !== null && isFresh(at, now, { oldest: tolerance, earliest: tolerance }) ? `${text}.` : null;
 }
 
 /** Standard Webhooks, symmetric: HMAC-SHA256 of `id.timestamp.body`, as `v1,<base64>`, several of them allowed. */
@@ -68,8 +73,8 @@ function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer
   const timestamp = headerText(headers, "webhook-timestamp") ?? "";
   if (id === "" || !/^\d{1,11}$/.test(timestamp)) return false;
   const sent = instant(seconds(Number(timestamp)));
-  if (between(sent, now) > OLDEST || between(now, sent) > EARLIEST) return false;
-  const keys = active(secrets).map((secret) => Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
+  if (!isFresh(sent, now, STANDARD_FRESHNESS)) return false;
+  const keys = secrets().flatMap((secret) => webhookKey(secret) ?? []);
   const expected = keys.map((key) => {
     const signed = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(rawBody);
     return `v1,${signed.digest("base64")}`;
@@ -82,8 +87,7 @@ function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer
 const asHeaderText = (secret: string): string => Buffer.from(secret, "utf8").toString("latin1");
 
 /** An empty secret would let everybody sign. */
-const active = (secrets: Secrets): readonly string[] =>
-  secrets().filter((secret) => secret !== "" && secret !== "whsec_");
+const active = (secrets: Secrets): readonly string[] => secrets().filter((secret) => secret !== "");
 
 const withoutPrefix = (given: string, algorithm: string): string =>
   given.toLowerCase().startsWith(`${algorithm}=`) ? given.slice(algorithm.length + 1) : given;

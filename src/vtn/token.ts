@@ -50,6 +50,8 @@ export class TokenSource implements AsyncDisposable {
   #closedUntil = Number.NEGATIVE_INFINITY;
   /** Told to whoever asks while it is closed: the same trouble in other words would be told as news. */
   #closedBecause = "waiting before the next token request";
+  /** Monotonic: until then it is closed by a Retry-After or a refusal, and not by our own back-off. */
+  #refusedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenOptions) {
     this.#options = options;
@@ -69,6 +71,16 @@ export class TokenSource implements AsyncDisposable {
     return { kind: "token", token: this.#held.token };
   }
 
+  /** Another token than this one. This one stays in use until another is issued. Never rejects. */
+  async renew(token: string): Promise<TokenOutcome> {
+    return this.#held?.token === token ? (this.#asking ?? this.#ask()) : this.get();
+  }
+
+  /** Ends the back-off after an outage. A Retry-After and a refusal of our credentials are waited for all the same. */
+  endBackoff(): void {
+    this.#closedUntil = Math.min(this.#closedUntil, this.#refusedUntil);
+  }
+
   /** How long ago the token in use was asked for; null: there is none. */
   age(): Millis | null {
     return this.#held === null ? null : millis(this.#options.monotonic() - this.#held.askedAt);
@@ -82,6 +94,7 @@ export class TokenSource implements AsyncDisposable {
     const opens = this.#lastDropped + PATIENCE;
     if (now < opens) {
       this.#closedUntil = Math.max(this.#closedUntil, opens);
+      this.#refusedUntil = this.#closedUntil;
       this.#closedBecause = "the partner refused two tokens within a minute";
     }
     this.#lastDropped = now;
@@ -131,8 +144,11 @@ export class TokenSource implements AsyncDisposable {
     const backoff = Math.min(seconds(2 ** this.#failures), PATIENCE);
     this.#failures += 1;
     const ours = [400, 401, 403].includes(outcome.status ?? 0);
-    const wait = Math.max(backoff, ours ? PATIENCE : 0, outcome.retryAfter ?? 0);
-    this.#closedUntil = this.#options.monotonic() + wait;
+    const refused = Math.max(ours ? PATIENCE : 0, outcome.retryAfter ?? 0);
+    const wait = Math.max(backoff, refused);
+    const now = this.#options.monotonic();
+    this.#closedUntil = now + wait;
+    this.#refusedUntil = now + refused;
     this.#closedBecause = outcome.reason;
     return millis(wait);
   }

@@ -1,6 +1,5 @@
-import { type IncomingMessage, type RequestListener, type Server, createServer } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -8,12 +7,15 @@ import Fastify, {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
-import type { KeyPair } from "../config/pem.ts";
-import { limitConnections } from "./crowd.ts";
+import { limitConnections, oneRequestAtATime } from "../connectionLimit.ts";
+import type { Instant } from "../core/units.ts";
+import { type AuthFault, headerFault, signatureDiffers } from "./headerFault.ts";
 import { type HeaderFields, headerText, isPlain, readsAsJson } from "./headers.ts";
-import { type Pace, bucket, bucketPerAddress } from "./rate.ts";
 import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
-import { type Scheme, isSigned } from "./signature.ts";
+import { type RefusalCount, type RefusalReason, type RefusedDeliveries, Refusals } from "./refusals.ts";
+import { RequestBodies } from "./requestBodies.ts";
+import { type Scheme, verify } from "./signature.ts";
+import { type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
 
 /** Where to listen, and what to do with what arrives. */
 export interface WebhookOptions extends ReceptionOptions {
@@ -22,9 +24,14 @@ export interface WebhookOptions extends ReceptionOptions {
   readonly port: number;
   readonly path: string;
   /** Null: plain HTTP. */
-  readonly tls: KeyPair | null;
-  /** Behind a reverse proxy: the address of the sender is in `X-Forwarded-For`. */
-  readonly trustProxy: boolean;
+  readonly tls: ListenerTls | null;
+  /**
+   * Whose `X-Forwarded-For` is believed: these addresses and networks. True: any peer's, so that an address found there
+   * shows in the log and nowhere else: anybody can send that header.
+   */
+  readonly trustProxy: boolean | readonly string[];
+  /** A request or a connection was turned away. */
+  readonly onRefused: (reason: RefusalReason) => void;
   /** The address is taken before there is anyone to take a delivery: requests wait for that. */
   readonly up: Promise<void>;
   readonly log: Logger;
@@ -33,51 +40,49 @@ export interface WebhookOptions extends ReceptionOptions {
 const MAX_BODY = 1024 * 1024;
 /** Bytes that a refused sender may still write: many do so before they read the answer. */
 const MOST_IN_VAIN = 8 * MAX_BODY;
-const MAX_CONNECTIONS = 256;
-/** Milliseconds: a sender that dawdles gives its connection back (F61). */
-const TIMEOUTS = {
-  headersTimeout: 5000,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 10_000,
-  connectionsCheckingInterval: 1000,
-};
-const HANDSHAKE_TIMEOUT = 5000;
+/** Bytes of all bodies in flight. */
+const BODY_BUDGET = 32 * MAX_BODY;
+/** Without authentication nothing in a body counts, so little of it is read. */
+const MAX_HINT = 16 * 1024;
+/** Each costs memory, also before it has shown a signature. Those of the partner make no room for others. */
+const MAX_CONNECTIONS = { unproven: 192, proven: 256 };
 const CLOSING_MS = 500;
-/** For each address, of whatever is not signed correctly. */
-const STRANGER_PACE: Pace = { perSecond: 5, burst: 60 };
-const LOG_PACE: Pace = { perSecond: 1, burst: 5 };
 
 /** Where the partner delivers events: DESIGN 6.3. A 202 means that the delivery survives a power cut. */
 export class WebhookListener implements AsyncDisposable {
   readonly port: number;
   readonly #app: FastifyInstance;
+  readonly #refusals: Refusals;
 
-  private constructor(app: FastifyInstance, port: number) {
+  private constructor(app: FastifyInstance, refusals: Refusals, port: number) {
     this.#app = app;
+    this.#refusals = refusals;
     this.port = port;
   }
 
   /** Rejects when the address cannot be listened on. */
   static async start(options: WebhookOptions): Promise<WebhookListener> {
-    const app = listenerApp(options);
+    const refusals = new Refusals(options);
+    const app = listenerApp(options, refusals);
     await app.listen({ host: options.host, port: options.port });
     const address = app.server.address();
-    return new WebhookListener(
-      app,
-      typeof address === "object" && address !== null ? address.port : options.port,
-    );
+    const port = typeof address === "object" && address !== null ? address.port : options.port;
+    return new WebhookListener(app, refusals, port);
   }
 
-  /** New connections get this certificate; those that are there keep theirs. A text says why it cannot be used: the one before stays. */
-  renew(tls: KeyPair): string | null {
-    const { server } = this.#app;
-    if (!(server instanceof TlsServer)) return "this listener has no TLS";
-    try {
-      server.setSecureContext(tls);
-      return null;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
+  /** As `renewTls`. */
+  renew(tls: ListenerTls): string | null {
+    return renewTls(this.#app.server, tls);
+  }
+
+  /** Null: none since the last delivery that was believed. */
+  refusedDeliveries(): RefusedDeliveries | null {
+    return this.#refusals.refusedDeliveries();
+  }
+
+  /** What was turned away since the start, by reason. */
+  refused(): Readonly<Record<string, RefusalCount>> {
+    return this.#refusals.view();
   }
 
   /** Answers what is under way, takes nothing new; whoever dawdles does not hold up a stop. */
@@ -88,96 +93,195 @@ export class WebhookListener implements AsyncDisposable {
   }
 }
 
-interface Refusal {
+interface Refused {
   readonly status: number;
+  readonly reason: RefusalReason;
+  /** For the sender. */
   readonly error: string;
+  /** For the operator. */
+  readonly explanation: string;
 }
 
-function listenerApp(options: WebhookOptions): FastifyInstance {
-  const { path, scheme, log, monotonic, now } = options;
+const refused = (status: number, reason: RefusalReason, error: string, explanation = error): Refused => ({
+  status,
+  reason,
+  error,
+  explanation,
+});
+
+function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstance {
+  const { path, scheme, now, log, trustProxy } = options;
+  const isHint = scheme.kind === "none";
   const reception = receive(options);
-  const mayRefuse = bucketPerAddress(STRANGER_PACE, monotonic);
-  const mayLog = bucket(LOG_PACE, monotonic);
+
+  const note = (reason: RefusalReason, explanation: string, from: string, status: number | null): void =>
+    refusals.note({ reason, explanation, from, status });
+  const bodies = new RequestBodies(BODY_BUDGET, (from) =>
+    note(
+      "bodyDropped",
+      "an unfinished body was dropped with its connection: all bodies together are too large",
+      from,
+      null,
+    ),
+  );
+  /** Only a named proxy is believed: where everyone is, a sender could have a pace for each address it invents. */
+  const paceKey = ({ ip, raw }: FastifyRequest): string =>
+    typeof trustProxy !== "boolean" && isIP(ip) !== 0 ? ip : (raw.socket.remoteAddress ?? "");
 
   /** Of a sender who has not shown that it is the partner. The partner, from the same address, still gets in. */
-  const refuse = (request: FastifyRequest, reply: FastifyReply, { status, error }: Refusal): FastifyReply => {
-    if (mayLog())
-      log.warn({ status, error, from: request.ip, method: request.method }, "webhook request refused");
-    dropRest(request.raw);
-    if (mayRefuse(isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? "") : request.ip))
+  const unproven = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: () => FastifyReply,
+  ): FastifyReply => {
+    const { raw, ip } = request;
+    dropRest(raw);
+    switch (refusals.treatment(paceKey(request))) {
+      case "answer":
+        return answer();
+      case "tooMany":
+        note("tooMany", "too many unproven requests from one address: the connection is closed", ip, 429);
+        return reply
+          .code(429)
+          .headers({ "retry-after": "5", connection: "close" })
+          .send({ error: "too many requests" });
+      case "close":
+        note("tooMany", "far too many unproven requests from one address: connections are closed", ip, null);
+        reply.hijack();
+        raw.socket.destroy();
+        return reply;
+    }
+  };
+
+  const refuse = (request: FastifyRequest, reply: FastifyReply, why: Refused): FastifyReply => {
+    const { status, reason, error, explanation } = why;
+    return unproven(request, reply, () => {
+      note(reason, explanation, request.ip, status);
       return reply.code(status).send({ error });
-    return reply.code(429).header("retry-after", "5").send({ error: "too many requests" });
+    });
   };
 
   const app = Fastify({
-    bodyLimit: MAX_BODY,
-    // One hop: what the own proxy put last. What stands before it is what the sender says.
-    trustProxy: (_address: string, hop: number) => options.trustProxy && hop === 0,
+    // One hop of a peer that is not named: what it put last. What stands before it is what the sender says.
+    trustProxy:
+      typeof trustProxy === "boolean"
+        ? (_address: string, hop: number) => trustProxy && hop === 0
+        : [...trustProxy],
     exposeHeadRoutes: false,
-    serverFactory: (handler) => {
-      const server = serverFor(options.tls, handler);
-      limitConnections(server, MAX_CONNECTIONS, (from) => {
-        if (mayLog())
-          log.warn({ from, open: MAX_CONNECTIONS }, "webhook connection closed to let another in");
-      });
-      return server;
-    },
+    serverFactory: (handler) =>
+      webhookServer(
+        options.tls,
+        oneRequestAtATime(handler, (from) =>
+          note(
+            "pipelined",
+            "a request came before the answer to another: the connection is closed",
+            from,
+            null,
+          ),
+        ),
+      ),
     frameworkErrors: (_error, request, reply) => {
-      refuse(request, reply, { status: 404, error: "not found" });
+      refuse(request, reply, refused(404, "notFound", "not found"));
     },
   });
-  // The signature covers the bytes as they came: nothing may parse them before us.
+  const prove = limitConnections(app.server, {
+    ...MAX_CONNECTIONS,
+    onDropped: (from) =>
+      note("tooManyConnections", "too many connections: one was closed to let another in", from, null),
+  });
+  // The signature covers the bytes as they came: we read them ourselves, and nothing parses them before.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser("*", (_request, _body, done) => done(null));
 
   app.addHook("onRequest", () => options.up);
   app.addHook("onRequest", async (request, reply) => {
     if (request.is404) {
       const known = request.url.split("?")[0] === path;
       if (known) reply.header("allow", "GET, POST");
-      const refusal = known
-        ? { status: 405, error: "method not allowed" }
-        : { status: 404, error: "not found" };
-      return refuse(request, reply, refusal);
+      return refuse(
+        request,
+        reply,
+        known ? refused(405, "method", "method not allowed") : refused(404, "notFound", "not found"),
+      );
     }
-    const refusal = request.method === "POST" ? headRefusal(scheme, request.headers) : null;
-    return refusal === null ? undefined : refuse(request, reply, refusal);
+    const why = request.method === "POST" ? headRefusal(scheme, request.headers, now()) : null;
+    return why === null ? undefined : refuse(request, reply, why);
   });
 
   app.get<{ Querystring: { readonly echo?: unknown } }>(path, async (request, reply) => {
     const { echo } = request.query;
+    if (echo === undefined)
+      return unproven(request, reply, () => reply.type("text/plain").send(WHAT_THIS_IS));
     if (typeof echo === "string" && /^[A-Za-z0-9_-]{1,256}$/.test(echo))
-      return reply.type("text/plain").send(echo);
-    return refuse(request, reply, { status: 400, error: "echo: 1 to 256 of A-Z a-z 0-9 _ -" });
+      return unproven(request, reply, () => reply.type("text/plain").send(echo));
+    return refuse(request, reply, refused(400, "echo", "echo: 1 to 256 of A-Z a-z 0-9 _ -"));
   });
 
   app.post(path, async (request, reply) => {
-    const rawBody = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const received = await reception(request.headers, rawBody, now());
-    if (received.kind === "refused" && !received.proven) return refuse(request, reply, received);
-    if (received.kind === "refused" && mayLog())
-      log.warn({ status: received.status, error: received.error }, "delivery of the partner refused");
-    return answer(reply, received);
+    const most = isHint ? MAX_HINT : MAX_BODY;
+    const body = await bodies.read(request.raw, reply.raw, most);
+    switch (body.kind) {
+      case "aborted":
+        return reply.hijack();
+      case "tooLarge":
+        // What it would have said is in the list as well.
+        if (isHint) options.hint("list");
+        return refuse(request, reply, refused(413, "tooLarge", `over ${most} bytes`));
+      case "noRoom":
+        note(
+          "noRoom",
+          "the bodies that wait for their answers fill the memory set aside for them",
+          request.ip,
+          503,
+        );
+        dropRest(request.raw);
+        return reply.code(503).header("retry-after", "1").send({ error: "busy" });
+      case "whole": {
+        const received = await reception(request.headers, body.bytes, now());
+        if (received.kind === "taken" ? !received.hint : received.proven) {
+          prove(request.raw.socket);
+          refusals.believed();
+        }
+        if (received.kind === "taken") return reply.code(202).send(acknowledgement(received));
+        const { status, reason, error, explanation, retryAfter } = received;
+        if (retryAfter !== null) reply.header("retry-after", String(retryAfter));
+        if (!received.proven) return refuse(request, reply, { status, reason, error, explanation });
+        note(reason, `of the partner: ${explanation}`, request.ip, status);
+        return reply.code(status).send({ error });
+      }
+    }
   });
 
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const status = error.statusCode ?? 500;
-    if (status === 413) return refuse(request, reply, { status, error: `over ${MAX_BODY} bytes` });
-    if (status < 500) return refuse(request, reply, { status, error: "the request cannot be read" });
+    if (status < 500)
+      return refuse(request, reply, refused(status, "unreadable", "the request cannot be read"));
     log.error({ err: error }, "a webhook request failed");
     return reply.code(500).send({ error: "internal error" });
   });
   return app;
 }
 
+const WHAT_THIS_IS = "This is the webhook of setpointd. It takes deliveries of events: POST, JSON.\n";
+
+const acknowledgement = ({ taken, hint }: Extract<Reception, { kind: "taken" }>) =>
+  hint ? { ...taken, hint: true } : taken;
+
 /** What the head of a request already rules out: then its body is not waited for. */
-function headRefusal(scheme: Scheme, headers: HeaderFields): Refusal | null {
+function headRefusal(scheme: Scheme, headers: HeaderFields, now: Instant): Refused | null {
   const type = headerText(headers, "content-type");
   if (type === null ? hasBody(headers) : !readsAsJson(type))
-    return { status: 415, error: "JSON in UTF-8 only" };
-  if (!isPlain(headers)) return { status: 415, error: "no content encoding" };
-  return isSigned(scheme, headers) ? null : { status: 401, error: "unauthorized" };
+    return refused(415, "contentType", "JSON in UTF-8 only");
+  if (!isPlain(headers)) return refused(415, "contentEncoding", "no content encoding");
+  const fault = headerFault(scheme, headers, now) ?? tokenFault(scheme, headers, now);
+  return fault === null ? null : refused(401, fault.reason, "unauthorized", fault.explanation);
 }
+
+/** A token stands in the head. */
+const tokenFault = (scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null =>
+  scheme.kind === "bearer" && !verify(scheme, headers, Buffer.alloc(0), now)
+    ? signatureDiffers(scheme)
+    : null;
 
 const hasBody = (headers: HeaderFields): boolean =>
   headers["transfer-encoding"] !== undefined || (headerText(headers, "content-length") ?? "0") !== "0";
@@ -191,20 +295,3 @@ function dropRest(request: IncomingMessage): void {
     if (passed > MOST_IN_VAIN) request.destroy();
   });
 }
-
-function answer(reply: FastifyReply, received: Reception): FastifyReply {
-  switch (received.kind) {
-    case "taken":
-      return reply.code(202).send(received.hint ? { ...received.taken, hint: true } : received.taken);
-    case "refused": {
-      const { status, error, retryAfter } = received;
-      if (retryAfter !== null) reply.header("retry-after", String(retryAfter));
-      return reply.code(status).send({ error });
-    }
-  }
-}
-
-const serverFor = (tls: KeyPair | null, handler: RequestListener): Server =>
-  tls === null
-    ? createServer(TIMEOUTS, handler)
-    : createTlsServer({ ...TIMEOUTS, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT }, handler);

@@ -1,9 +1,10 @@
 import { createHmac } from "node:crypto";
-import type { KeyPair } from "../../src/config/pem.ts";
 import type { Delivery } from "../../src/core/delivery.ts";
 import { type EventId, instant } from "../../src/core/units.ts";
 import type { TakeAnswer } from "../../src/vtn/reception.ts";
 import type { Scheme } from "../../src/vtn/signature.ts";
+import type { RefusalReason } from "../../src/vtn/refusals.ts";
+import type { ListenerTls } from "../../src/vtn/webhookServer.ts";
 import { WebhookListener, type WebhookOptions } from "../../src/vtn/webhook.ts";
 import { aLog } from "./aServer.ts";
 
@@ -13,6 +14,7 @@ export const signed: Scheme = {
   header: "X-Payload-Signature",
   algorithm: "sha256",
   encoding: "base64",
+  timestamp: null,
   secrets: () => [SECRET],
 };
 
@@ -35,6 +37,7 @@ export const signature = (body: string | Buffer) =>
 export async function aListener(over: Partial<WebhookOptions> = {}) {
   const deliveries: Delivery[] = [];
   const hints: (readonly EventId[] | "list")[] = [];
+  const refusals: RefusalReason[] = [];
   const { log, lines } = aLog();
   const flow = {
     take: async (delivery: Delivery): Promise<TakeAnswer> => {
@@ -58,6 +61,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
       return flow.take(delivery);
     },
     hint: (ask) => hints.push(ask),
+    onRefused: (reason) => refusals.push(reason),
     ...over,
   });
   const url = `http://127.0.0.1:${listener.port}/webhooks/events`;
@@ -76,12 +80,15 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
   return {
     url,
     port: listener.port,
-    renew: (pair: KeyPair) => listener.renew(pair),
+    renew: (tls: ListenerTls) => listener.renew(tls),
     post,
     deliver: (body: string | Buffer, headers: Record<string, string> = {}) =>
       post(body, { "x-payload-signature": signature(body), ...headers }),
     deliveries,
     hints,
+    refusals,
+    refused: () => listener.refused(),
+    refusedDeliveries: () => listener.refusedDeliveries(),
     lines,
     flow,
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),

@@ -142,12 +142,25 @@ test("F67: no id ever leaves its place in the path", async () => {
   expect(await partner.client.event(eventId(".."))).toMatchObject({ kind: "failed", asked: false });
 });
 
+test.each([400, 414, 422])(
+  "%i by id is about that id: it says nothing of the partner's health",
+  async (status) => {
+    await using partner = await aPartner(json({ title: "bad id" }, status));
+    expect(await partner.client.event(eventId("Ævnt"))).toMatchObject({
+      kind: "failed",
+      asked: false,
+      status,
+    });
+    expect(await partner.client.list()).toMatchObject({ kind: "failed", asked: true, status });
+  },
+);
+
 test("an answer about another event than the one asked for is not believed", async () => {
   await using partner = await aPartner(json(wireEvent("EV-2")));
   expect(await partner.client.event(eventId("EV-1"))).toMatchObject({ kind: "failed" });
 });
 
-test("F34: a 401 costs the token and one retry, a second one ends the attempt, a 403 is not retried", async () => {
+test("F34: a 401 costs the token and one retry, a second one ends the attempt", async () => {
   await using partner = await aPartner((response, seen) =>
     seen.headers.authorization === "Bearer token-1"
       ? json({}, 401)(response, seen)
@@ -155,10 +168,39 @@ test("F34: a 401 costs the token and one retry, a second one ends the attempt, a
   );
   expect((await partner.client.list()).kind).toBe("read");
   expect(partner.identity.seen).toHaveLength(2);
+});
+
+test("a partner that says 403 of a dead token is asked again with a new one, each time that it happens", async () => {
+  let alive = "Bearer token-1";
+  await using partner = await aPartner((response, seen) =>
+    seen.headers.authorization === alive ? json([])(response, seen) : json({}, 403)(response, seen),
+  );
+  expect((await partner.client.list()).kind).toBe("read");
+  for (const restarted of ["Bearer token-2", "Bearer token-3"]) {
+    alive = restarted;
+    expect((await partner.client.list()).kind).toBe("read");
+  }
+  expect(partner.identity.seen).toHaveLength(3);
+});
+
+test("a partner that forbids us for good costs one new token in fifteen minutes, and no request twice", async () => {
+  await using partner = await aPartner(json({}, 403));
+  for (let minute = 0; minute < 30; minute += 1) {
+    expect(await partner.client.list()).toMatchObject({ kind: "failed", status: 403, retryAfter: 60_000 });
+    partner.time.now += 60_000;
+  }
+  expect(partner.identity.seen).toHaveLength(1 + 2);
+  expect(partner.server.seen).toHaveLength(30 + 2);
+});
+
+test("where no other token can be had, a 403 leaves the one that is there in use", async () => {
+  await using partner = await aPartner(json([]));
+  expect((await partner.client.list()).kind).toBe("read");
   partner.server.answer = json({}, 403);
-  const asked = partner.server.seen.length;
-  expect(await partner.client.list()).toMatchObject({ kind: "failed", status: 403, retryAfter: 60_000 });
-  expect(partner.server.seen).toHaveLength(asked + 1);
+  partner.identity.answer = json({}, 500);
+  expect(await partner.client.list()).toMatchObject({ kind: "failed", status: 403 });
+  partner.server.answer = json([]);
+  expect((await partner.client.list()).kind).toBe("read");
 });
 
 test("F34: while every token is refused, the token server is not worn out", async () => {

@@ -1,6 +1,10 @@
-import { expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 import { instant, millis } from "../../src/core/units.ts";
 import { agentFor, exchange } from "../../src/vtn/exchange.ts";
+import { Authority } from "../support/certificates.ts";
 import { aServer, drip, json } from "./aServer.ts";
 
 const get = (origin: string, path = "/") => ({
@@ -50,6 +54,28 @@ test("F30: nobody listening, an answer cut short and an oversized one are values
   expect((await ask(server.origin, "/cut")).kind).toBe("silent");
   expect(await ask("http://127.0.0.1:1", "/")).toMatchObject({
     reason: expect.stringContaining("ECONNREFUSED"),
+  });
+  await agent.destroy();
+});
+
+test("a certificate of nobody is refused, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+  using authority = new Authority();
+  const { cert, key } = authority.issue("partner");
+  const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (_request, response) => {
+    response.end("[]");
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+  onTestFinished(() => {
+    delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    server.close();
+  });
+  const agent = agentFor(1000, millis(1000));
+  const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const answer = await exchange(agent, get(origin), millis(1000), () => instant(0));
+  expect(answer).toMatchObject({
+    kind: "silent",
+    reason: expect.stringMatching(/certificate|SELF_SIGNED|VERIFY/i),
   });
   await agent.destroy();
 });

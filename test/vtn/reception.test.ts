@@ -50,7 +50,9 @@ test("who has not shown to be the partner is never called proven", async () => {
   expect(await signed.reception({}, Buffer.from("{}"), at)).toMatchObject({ status: 401, proven: false });
   expect(await signed.reception(proof, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: true });
   const open = aReception({ kind: "none" });
-  expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: false });
+  expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ kind: "taken", hint: true });
+  for (let count = 1; count < 500; count += 1) await open.reception({}, Buffer.from(""), at);
+  expect(await open.reception({}, Buffer.from(""), at)).toMatchObject({ status: 429, proven: false });
 });
 
 test("F62: a body with more entries than any sender has reason for is refused whole, and the list is fetched", async () => {

@@ -25,11 +25,20 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
     ...clocks,
   });
   const path = "/energy-coordination/v1/reports";
-  const client = new ReportClient({ baseUrl: `${server.origin}/api/`, path, tokens, mayAsk, ...clocks });
+  const nearlySpent: number[] = [];
+  const client = new ReportClient({
+    baseUrl: `${server.origin}/api/`,
+    path,
+    tokens,
+    mayAsk,
+    onNearlySpent: ({ made }) => nearlySpent.push(made),
+    ...clocks,
+  });
   return {
     server,
     identity,
     client,
+    nearlySpent,
     time,
     async [Symbol.asyncDispose]() {
       for (const part of [client, tokens, server, identity]) await part[Symbol.asyncDispose]();
@@ -66,7 +75,7 @@ test("a partner's words are kept to a line that a terminal can show", async () =
   const words = `no\u001b[31m such\n\r\nevent\u0000 ${"x".repeat(5000)}`;
   await using partner = await aPartner(json(words, 400));
   const answer = await partner.client.post(BODY);
-  if (answer.kind !== "answered") throw new Error(answer.reason);
+  if (answer.kind !== "answered") throw new Error(answer.kind);
   expect(answer.words).toMatch(/^no \[31m such event x+…$/);
   expect(answer.words).toHaveLength(1001);
 });
@@ -82,11 +91,61 @@ test("a Retry-After is told (F33), and a partner that does not answer is a value
   });
 });
 
-test("L4: no more than 120 requests in an hour, and none where all the requests of the hour are spent", async () => {
+test("L4: no more than 120 requests in an hour, a warning from 96 on, and none where all the requests of the hour are spent", async () => {
   await using partner = await aPartner(json({}, 500));
   for (let asked = 0; asked < 130; asked += 1) await partner.client.post(BODY);
   expect(partner.server.seen).toHaveLength(120);
+  expect([partner.nearlySpent, partner.client.nearlySpent]).toEqual([[96], { made: 120, most: 120 }]);
   await using spent = await aPartner(json({}), () => false);
   expect(await spent.client.post(BODY)).toMatchObject({ reason: "this hour's requests are spent" });
   expect(spent.server.seen).toEqual([]);
+});
+
+const NAMED = JSON.stringify({
+  eventID: "EV 1/ø",
+  reportName: "EV 1/ø/0/0",
+  clientName: "depot",
+  resources: [],
+});
+const reportNamed = (reportName: string) => ({ ...JSON.parse(NAMED), id: "R-1", reportName });
+
+/** Refuses every report with this status, and lists these. */
+const refusing =
+  (status: number, listed: AServer["answer"]): AServer["answer"] =>
+  (response, seen) =>
+    seen.method === "POST" ? json({ title: "no" }, status)(response, seen) : listed(response, seen);
+
+test.each([
+  ["has it", json([reportNamed("other"), reportNamed("EV 1/ø/0/0")]), { kind: "checked", isListed: true }],
+  ["has others", json({ reports: [reportNamed("other")] }), { kind: "checked", isListed: false }],
+  ["has none", json([]), { kind: "checked", isListed: false }],
+  ["does not list reports", json({}, 405), { kind: "answered", status: 409 }],
+  ["lists nonsense", json("<html>"), { kind: "answered", status: 409 }],
+])("after a 409 the partner is asked for the reports on that event: it %s", async (_what, listed, then) => {
+  await using partner = await aPartner(refusing(409, listed));
+  expect(await partner.client.post(NAMED)).toMatchObject({ status: 409, words: '{"title":"no"}', ...then });
+  expect(partner.server.seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    "POST /api/energy-coordination/v1/reports",
+    "GET /api/energy-coordination/v1/reports?eventID=EV+1%2F%C3%B8",
+  ]);
+});
+
+test("a 404 of an endpoint that lists reports is about the event, one of an endpoint that is not there is not", async () => {
+  await using partner = await aPartner(refusing(404, json([])));
+  expect(await partner.client.post(NAMED)).toMatchObject({ kind: "checked", status: 404, isListed: false });
+  partner.server.answer = json({}, 404);
+  expect(await partner.client.post(NAMED)).toMatchObject({ kind: "answered", status: 404 });
+});
+
+test("a list in pages is followed to its end, but not for ever", async () => {
+  const page = Array.from({ length: 50 }, (_, index) => reportNamed(`other ${index}`));
+  await using partner = await aPartner(
+    refusing(409, (response, seen) =>
+      json(seen.url.endsWith("skip=100") ? [reportNamed("EV 1/ø/0/0")] : page)(response, seen),
+    ),
+  );
+  expect(await partner.client.post(NAMED)).toMatchObject({ kind: "checked", isListed: true });
+  partner.server.answer = refusing(409, json(page));
+  expect(await partner.client.post(NAMED)).toMatchObject({ kind: "answered", status: 409 });
+  expect(partner.server.seen.length).toBeLessThanOrEqual(4 + 11);
 });

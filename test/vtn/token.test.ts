@@ -120,6 +120,35 @@ test("while there is no token, tries back off, and what was refused says when to
   expect(await it.source.get()).toMatchObject({ status: 400, retryAfter: 60_000 });
 });
 
+test("an operator ends the wait after an outage, but neither a Retry-After nor that after refused credentials", async () => {
+  await using it = await aSource(down);
+  await it.source.get();
+  it.source.endBackoff();
+  expect(await it.source.get()).toMatchObject({ status: 500, retryAfter: 2000 });
+  it.source.endBackoff();
+  it.server.answer = json({}, 429, { "retry-after": "120" });
+  expect(await it.source.get()).toMatchObject({ status: 429 });
+  it.source.endBackoff();
+  expect(await it.source.get()).toMatchObject({ status: null, retryAfter: 120_000 });
+  it.time.now = 120_000;
+  it.server.answer = json({ error: "invalid_client" }, 400);
+  expect(await it.source.get()).toMatchObject({ status: 400 });
+  it.source.endBackoff();
+  expect(await it.source.get()).toMatchObject({ status: null, retryAfter: 60_000 });
+  expect(it.server.seen).toHaveLength(4);
+});
+
+test("an operator does not have a third token asked for that the partner would refuse too", async () => {
+  await using it = await aSource(issuing(3600));
+  for (let refusals = 0; refusals < 2; refusals += 1) {
+    const outcome = await it.source.get();
+    if (outcome.kind === "token") it.source.drop(outcome.token);
+  }
+  it.source.endBackoff();
+  expect((await it.source.get()).kind).toBe("failed");
+  expect(it.server.seen).toHaveLength(2);
+});
+
 test("L4: whatever happens, no more than 60 token requests in an hour", async () => {
   await using it = await aSource(issuing(1));
   for (it.time.now = 0; it.time.now < 60 * MINUTE; it.time.now += 10_000) {

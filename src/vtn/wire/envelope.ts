@@ -1,4 +1,4 @@
-import type { Notice } from "../../core/delivery.ts";
+import type { Notice, Taken } from "../../core/delivery.ts";
 import type { EventId } from "../../core/units.ts";
 import { readEvent } from "./event.ts";
 import { fieldsOf, spelling } from "./fields.ts";
@@ -17,7 +17,17 @@ export type WebhookBody =
       readonly ask: readonly EventId[];
       /** Something may have happened, this body does not say what: look at the list. */
       readonly poll: boolean;
+      /** Entries of lists without a notice, as the answer counts them. */
+      readonly counts: Pick<Taken, "accepted" | "repeats">;
     };
+
+const LOOK: WebhookBody = {
+  kind: "read",
+  notices: [],
+  ask: [],
+  poll: true,
+  counts: { accepted: 0, repeats: 0 },
+};
 
 /** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be believed. */
 export type ListBody =
@@ -38,15 +48,18 @@ export function readWebhookBody(body: Buffer): WebhookBody {
     case "unparsable":
       return decoded;
     case "empty":
-      return { kind: "read", notices: [], ask: [], poll: true };
+      return LOOK;
     case "json": {
       const room: Room = { left: MOST_ENTRIES };
-      const { notices, ask, poll } = readPart(decoded.value, room) ?? { notices: [], ask: [], poll: true };
+      const part = readPart(decoded.value, room);
       if (room.left < 0) return { kind: "overfull", reason: `over ${MOST_ENTRIES} entries` };
-      const asked = [...new Set(ask)];
+      if (part === undefined) return LOOK;
+      const { notices, poll, named, foreign } = part;
+      const counts = { accepted: named, repeats: foreign };
+      const asked = [...new Set(part.ask)];
       return asked.length > MOST_ASKED
-        ? { kind: "read", notices, ask: [], poll: true }
-        : { kind: "read", notices, ask: asked, poll };
+        ? { kind: "read", notices, ask: [], poll: true, counts }
+        : { kind: "read", notices, ask: asked, poll, counts };
     }
   }
 }

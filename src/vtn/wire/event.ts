@@ -3,8 +3,9 @@ import type { CoordinationEvent } from "../../core/control/event.ts";
 import type { Rejected } from "../../core/delivery.ts";
 import { instant, type EventId } from "../../core/units.ts";
 import { fieldsOf } from "./fields.ts";
-import { isProblem, misfit } from "./problem.ts";
+import { brief, isProblem, misfit } from "./problem.ts";
 import { eventNames, readEventId, wireEvent } from "./schema.ts";
+import { overfull } from "./targets.ts";
 
 export type EventNotice = { readonly kind: "event"; readonly event: CoordinationEvent } | Rejected;
 
@@ -14,6 +15,8 @@ export function readEvent(raw: unknown): EventNotice {
   if (found === undefined) return rejected(raw, null, "", misfit(raw, "an event", "a JSON object").problem);
   const id = readEventId(found.ID ?? found.eventId);
   if (isProblem(id)) return rejected(raw, null, "ID", id.problem);
+  const excess = overfull(found);
+  if (excess !== null) return rejected(raw, id, pathText(excess.path), excess.reason);
   const read = wireEvent.safeParse({ ...found, name: found.name ?? found.eventName });
   if (!read.success) {
     const [first] = read.error.issues;
@@ -58,6 +61,6 @@ const EXCERPT = 4096;
 
 /** JSON text, capped. Cut by way of bytes: a slice would keep the whole text alive, and may end in half a character. */
 function excerpt(raw: unknown): string {
-  const text = JSON.stringify(raw) ?? "";
+  const text = brief(raw);
   return text.length <= EXCERPT ? text : Buffer.from(text.slice(0, EXCERPT)).toString();
 }

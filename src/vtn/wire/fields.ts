@@ -50,34 +50,6 @@ export const folded = <Shape extends z.ZodRawShape>(what: string, shape: Shape) 
   return z.preprocess((found) => fieldsOf(names, found) ?? found, object);
 };
 
-/** A list; absent is empty. Ends at its first bad entry: z.array would build an error for each of half a million. */
-export const list = <Entry extends z.ZodType>(entry: Entry) =>
-  z
-    .unknown()
-    .optional()
-    .transform((found, context): readonly z.output<Entry>[] => {
-      if (found === undefined) return [];
-      if (!Array.isArray(found)) {
-        context.addIssue({ code: "custom", message: misfit(found, "a list", "a JSON array").problem });
-        return z.NEVER;
-      }
-      const entries: z.output<Entry>[] = [];
-      for (const [index, value] of found.entries()) {
-        const read = entry.safeParse(value);
-        if (!read.success) {
-          const [first] = read.error.issues;
-          context.addIssue({
-            code: "custom",
-            message: first?.message ?? "unreadable",
-            path: [index, ...(first?.path ?? [])],
-          });
-          return z.NEVER;
-        }
-        entries.push(read.data);
-      }
-      return entries;
-    });
-
 /** Text without further rules; absent is empty. */
 export const text = z
   .string({ error: ({ input }) => misfit(input, "a text", "a JSON string").problem })

@@ -5,11 +5,17 @@ export type Decoded =
   | { readonly kind: "unparsable"; readonly reason: string };
 
 const DEEPEST = 32;
+/** 16 MiB of ordinary events hold about a million; parsed, so many more would not fit into the unit's memory. */
+const MOST_VALUES = 3_000_000;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Bytes to JSON. The depth is counted first: V8 parses what recursion over it cannot survive (failures F63). */
+/**
+ * Bytes to JSON. Depth and values are counted first: V8 parses what recursion over it cannot survive (failures F63), and
+ * what does not fit into memory.
+ */
 export function decodeJson(body: Uint8Array): Decoded {
-  if (deeperThan(DEEPEST, body)) return unparsable(`nested deeper than ${DEEPEST} levels`);
+  const excess = excessIn(body);
+  if (excess !== null) return unparsable(excess);
   const text = decoded(body);
   if (text === undefined) return unparsable("not UTF-8");
   if (text.trim() === "") return { kind: "empty" };
@@ -32,23 +38,32 @@ function decoded(body: Uint8Array): string | undefined {
 }
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 /** `[` and `{`, `]` and `}` differ in one bit only. */
 const CURLY = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
-/** Brackets inside strings do not count. Safe on bytes: none of these occur inside a UTF-8 sequence. */
-function deeperThan(limit: number, body: Uint8Array): boolean {
+/**
+ * Why a text is not parsed; null: it may be. Brackets and commas inside strings do not count. Safe on bytes: none of
+ * these occur inside a UTF-8 sequence.
+ */
+function excessIn(body: Uint8Array): string | null {
   let depth = 0;
+  let values = 1;
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at] ?? 0;
     if (byte === QUOTE) at = closingQuote(body, at + 1);
-    else if ((byte | CURLY) === OPENING) depth += 1;
-    else if ((byte | CURLY) === CLOSING) depth -= 1;
-    if (depth > limit) return true;
+    else if (byte === COMMA) values += 1;
+    else if ((byte | CURLY) === OPENING) {
+      depth += 1;
+      values += 1;
+    } else if ((byte | CURLY) === CLOSING) depth -= 1;
+    if (depth > DEEPEST) return `nested deeper than ${DEEPEST} levels`;
+    if (values > MOST_VALUES) return `more than ${MOST_VALUES} values`;
   }
-  return false;
+  return null;
 }
 
 function closingQuote(body: Uint8Array, from: number): number {

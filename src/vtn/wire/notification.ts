@@ -13,6 +13,9 @@ export interface Part {
   readonly ask: readonly EventId[];
   /** Something may have happened, but it does not say what. */
   readonly poll: boolean;
+  /** Entries of lists without a notice: those that name an event to fetch, and those about other objects. */
+  readonly named: number;
+  readonly foreign: number;
 }
 
 /** How many more entries may be read, lists within lists included: a body of a million would stall everything else. */
@@ -20,7 +23,7 @@ export interface Room {
   left: number;
 }
 
-const NOTHING: Part = { notices: [], ask: [], poll: false };
+const NOTHING: Part = { notices: [], ask: [], poll: false, named: 0, foreign: 0 };
 const LOOK: Part = { ...NOTHING, poll: true };
 
 const NAMES = [
@@ -58,20 +61,30 @@ export function readPart(raw: unknown, room: Room): Part | undefined {
   return isNotification ? readNotification(fields, room) : readEnvelope(fields, room);
 }
 
-/** One bad entry never costs its neighbours (failures F39). */
+/** One bad entry never costs its neighbours (failures F39). Each entry is counted: an answer accounts for all of them. */
 function readEntries(entries: readonly unknown[], room: Room): Part {
   room.left -= entries.length;
   if (entries.length === 0 || room.left < 0) return LOOK;
   const parts = entries.map((entry, index) => {
     const part = Array.isArray(entry) ? undefined : readPart(entry, room);
-    const { notices, ask, poll } = part ?? { ...NOTHING, notices: [readEvent(entry)] };
-    return { notices: notices.map((notice) => within(index, notice)), ask, poll };
+    const counted = withCount(part ?? { ...NOTHING, notices: [readEvent(entry)] }, entry);
+    return { ...counted, notices: counted.notices.map((notice) => within(index, notice)) };
   });
   return {
     notices: parts.flatMap((part) => part.notices),
     ask: parts.flatMap((part) => part.ask),
     poll: parts.some((part) => part.poll),
+    named: parts.reduce((sum, part) => sum + part.named, 0),
+    foreign: parts.reduce((sum, part) => sum + part.foreign, 0),
   };
+}
+
+/** An entry without a notice: it names an event, it does not say what happened, or it is about another object. */
+function withCount(part: Part, entry: unknown): Part {
+  if (part.notices.length + part.named + part.foreign > 0) return part;
+  if (part.ask.length > 0) return { ...part, named: 1 };
+  if (!part.poll) return { ...part, foreign: 1 };
+  return { ...part, notices: [rejected(entry, null, "", "no event in it; expected an event or its id")] };
 }
 
 /** A notice from an entry of a list: a path tells which one. */

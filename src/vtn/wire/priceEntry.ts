@@ -1,6 +1,7 @@
 import type { PriceUnits, SentPrice } from "../../core/prices.ts";
 import { after, type Instant, type Millis } from "../../core/units.ts";
 import { isProblem, misfit, type Problem, shown } from "./problem.ts";
+import { withoutNoise } from "./priceUnits.ts";
 import { readMoment } from "./timestamp.ts";
 
 /** One price of an answer, with the region that it names, or something in it that is no price. */
@@ -49,8 +50,7 @@ const DECIMAL = /^-?\d{1,15}(?:\.\d{1,15})?$/;
 /** A number, or its plain decimal text; a comma may divide thousands or decimals, so it is not guessed at. */
 export function readAmount(found: unknown): number | Problem {
   const value = typeof found === "string" && DECIMAL.test(found) ? Number(found) : found;
-  // JSON knows -0, which equals 0 but is told apart by some stores.
   return typeof value === "number" && Number.isFinite(value)
-    ? value + 0
+    ? withoutNoise(value)
     : misfit(found, "a price", "a number such as 0.4512");
 }

@@ -62,4 +62,10 @@ function vatOf(found: unknown): Vat | null {
 }
 
 const finite = (found: unknown): number | null =>
-  typeof found === "number" && Number.isFinite(found) ? found + 0 : null;
+  typeof found === "number" && Number.isFinite(found) ? withoutNoise(found) : null;
+
+/** Far more than a price needs. A sum or a quotient of binary fractions is wrong in the 15th digit at the earliest. */
+const SIGNIFICANT_DIGITS = 12;
+
+/** A number as it was meant: 0.30000000000000004 is 0.3, and -0, which some stores tell apart from 0, is 0. */
+export const withoutNoise = (value: number): number => Number(value.toPrecision(SIGNIFICANT_DIGITS)) + 0;

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import type { Ask, ReportDescriptor, Target } from "../../core/control/event.ts";
-import { eventId, millis, type EventId } from "../../core/units.ts";
-import { by, folded, list, optionally, spelling, text } from "./fields.ts";
+import { type Ask, PAYLOAD_TYPES, type ReportDescriptor } from "../../core/control/event.ts";
+import { eventId, iso, millis, type EventId } from "../../core/units.ts";
+import { by, folded, optionally, spelling, text } from "./fields.ts";
 import { readId } from "./id.ts";
 import { isProblem, misfit, type Problem } from "./problem.ts";
+import { targets } from "./targets.ts";
 import { readTimespan } from "./timespan.ts";
 import { readMoment, readTimestamp } from "./timestamp.ts";
 
@@ -28,32 +29,6 @@ const readLevel = (found: unknown): number | Problem =>
     ? positiveZero(found)
     : misfit(found, "a level", "a finite number");
 
-/** A hand loop, not z.array: 20,000 vehicles in one event are ordinary. */
-const targetValues = z
-  .unknown()
-  .optional()
-  .transform((found, context): readonly string[] => {
-    if (found === undefined) return [];
-    if (!Array.isArray(found)) {
-      context.addIssue({ code: "custom", message: misfit(found, "a list", "an array of ids").problem });
-      return z.NEVER;
-    }
-    const ids: string[] = [];
-    for (const [index, value] of found.entries()) {
-      const id = readId(value);
-      if (isProblem(id)) {
-        context.addIssue({ code: "custom", message: id.problem, path: [index] });
-        return z.NEVER;
-      }
-      ids.push(id);
-    }
-    return ids;
-  });
-
-const target = folded("a target", { targetType: text, values: targetValues }).transform(
-  ({ targetType, values }): Target => ({ type: targetType, values }),
-);
-
 // Nonsense in a descriptor must not cost the event: what a report needs is decided by the report plan.
 // Readers, not z.catch: that builds an error for every absent field.
 const label = by((found) => (typeof found === "string" ? found : ""));
@@ -63,7 +38,7 @@ const count = by((found) => (Number.isSafeInteger(found) ? positiveZero(Number(f
 const reportDescriptor = folded("a report descriptor", {
   payloadType: label,
   readingType: label,
-  targets: list(target),
+  targets,
   aggregate: flag(false),
   historical: flag(true),
   frequency: count,
@@ -73,33 +48,20 @@ const reportDescriptor = folded("a report descriptor", {
 }) satisfies z.ZodType<ReportDescriptor>;
 
 const NOTHING_KNOWN = reportDescriptor.parse({});
-/** Nobody means as many as that: it is a body that is to cost us time. */
-const MOST_UNREADABLE = 100;
 
 /** What cannot be read of them costs no event its control: it is a descriptor that asks for nothing known. */
 const reportDescriptors = z
   .unknown()
   .optional()
-  .transform((found, context): readonly ReportDescriptor[] => {
+  .transform((found): readonly ReportDescriptor[] => {
     const entries = Array.isArray(found) ? found : found === undefined ? [] : [found];
-    const descriptors: ReportDescriptor[] = [];
-    let unreadable = 0;
-    for (const entry of entries) {
-      const read = reportDescriptor.safeParse(entry);
-      if (!read.success) unreadable += 1;
-      if (unreadable > MOST_UNREADABLE) {
-        context.addIssue({ code: "custom", message: `over ${MOST_UNREADABLE} that cannot be read` });
-        return z.NEVER;
-      }
-      descriptors.push(read.success ? read.data : NOTHING_KNOWN);
-    }
-    return descriptors;
+    return entries.map((entry) => reportDescriptor.safeParse(entry).data ?? NOTHING_KNOWN);
   });
 
 const intervalPeriod = folded("an interval period", {
   start: by((found) => {
     const start = readTimestamp(found);
-    return isProblem(start) ? start : { start, wireStart: String(found) };
+    return isProblem(start) ? start : { start, wireStart: start === "now" ? String(found) : iso(start) };
   }),
   duration: by(readTimespan),
   randomizeStart: optionally(readTimespan, millis(0)),
@@ -117,9 +79,9 @@ const payload = folded("a payload", {
     return z.NEVER;
   };
   switch (payloadType) {
-    case "CurrentLevel":
+    case PAYLOAD_TYPES.current:
       return { kind: "current", level: level("targetCurrent", targetCurrent) };
-    case "PowerLevel":
+    case PAYLOAD_TYPES.power:
       return { kind: "power", level: level("targetPower", targetPower) };
     default:
       return { kind: "unknown", payloadType };
@@ -135,7 +97,7 @@ export const wireEvent = z.object({
   priority: optionally(readPriority, null),
   intervalPeriod,
   payload,
-  targets: list(target),
+  targets,
   reportDescriptors,
 });
 

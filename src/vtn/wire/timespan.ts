@@ -2,9 +2,9 @@ import { Duration } from "luxon";
 import { millis, type Millis } from "../../core/units.ts";
 import { misfit, type Problem } from "./problem.ts";
 
-const CLOCK = /^(\d{2,}):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
-const DAYS_AND_CLOCK = /^(\d+)\.([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,7}))?$/;
-const N = String.raw`\d+(?:[.,]\d{1,7})?`;
+const CLOCK = /^(\d{2,}):([0-5]\d):([0-5]\d)(?:\.(\d{1,18}))?$/;
+const DAYS_AND_CLOCK = /^(\d+)\.([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,18}))?$/;
+const N = String.raw`\d+(?:[.,]\d{1,18})?`;
 const ISO = new RegExp(
   `^P(?=\\d|T\\d)(?:${N}Y)?(?:${N}M)?(?:${N}W)?(?:${N}D)?(?:T(?=\\d)(?:${N}H)?(?:${N}M)?(?:${N}S)?)?$`,
 );
@@ -16,7 +16,7 @@ const LONGEST = 1e15;
 
 /**
  * A timespan (partner-interface 2.4) in ms, finer digits cut off: `hh:mm:ss` with any number of hours,
- * `d.hh:mm:ss` as .NET writes days, both with up to 7 fraction digits, or an ISO 8601 duration.
+ * `d.hh:mm:ss` as .NET writes days, both with up to 18 fraction digits, or an ISO 8601 duration.
  */
 export function readTimespan(found: unknown): Millis | Problem {
   const span = typeof found === "string" ? inMillis(found) : NaN;
@@ -32,8 +32,11 @@ function inMillis(text: string): number {
   if (days !== null) return sum(days[1], days[2], days[3], days[4], days[5]);
   // luxon counts a year as 365 days and a month as 30; it refuses numbers of more than 20 digits.
   const isDuration = ISO.test(text) && !FRACTION_BEFORE_THE_LAST.test(text);
-  return isDuration ? Math.trunc(Duration.fromISO(text.replace(",", ".")).toMillis()) : NaN;
+  return isDuration ? Math.trunc(Duration.fromISO(cutToMillis(text.replace(",", "."))).toMillis()) : NaN;
 }
+
+/** Seconds with three fraction digits at most: luxon would round eighteen nines up to the next second. */
+const cutToMillis = (duration: string): string => duration.replace(/(\.\d{3})\d+S$/, "$1S");
 
 function sum(days = "0", hours = "0", minutes = "0", seconds = "0", fraction = ""): number {
   const whole = ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds);

@@ -3,7 +3,7 @@ import { misfit, type Problem } from "./problem.ts";
 import { fractionMillis } from "./timespan.ts";
 
 const STAMP =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,7}))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,18}))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /** OpenADR 3.0.1 spells "no moment" with a month and a day that do not exist. */
 const NO_DATE = "0000-00-00";
@@ -17,7 +17,7 @@ export function readTimestamp(found: unknown): Instant | "now" | Problem {
 }
 
 /**
- * ISO 8601 with any offset, UTC where none is given; fractions to 7 digits, cut to ms; a date alone is its
+ * ISO 8601 with any offset, UTC where none is given; fractions to 18 digits, cut to ms; a date alone is its
  * midnight; `0000-00-00` is the epoch. A leap second is the first second of the next day.
  */
 export function readMoment(found: unknown): Instant | Problem {

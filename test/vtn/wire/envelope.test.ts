@@ -19,7 +19,9 @@ test("F37 a webhook body that is no JSON is unparsable", () => {
 test.each(["", " ", "5", "null", "{}", "[]", '{"id":5}', '{"hello":"world"}'])(
   "a webhook body of %j asks for a look at the list",
   (text) => {
-    expect(readWebhookBody(Buffer.from(text))).toEqual({ kind: "read", notices: [], ask: [], poll: true });
+    const counts = { accepted: 0, repeats: 0 };
+    const read = { kind: "read", notices: [], ask: [], poll: true, counts };
+    expect(readWebhookBody(Buffer.from(text))).toEqual(read);
   },
 );
 
@@ -192,7 +194,7 @@ test.each(["targets", "reportDescriptors"])(
     const began = performance.now();
     const read = readWebhookBody(body);
     expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({
-      path: field === "targets" ? "targets[0]" : field,
+      path: field,
     });
     expect(performance.now() - began).toBeLessThan(2_000);
   },

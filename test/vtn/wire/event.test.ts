@@ -16,7 +16,7 @@ test("an event is read with every field of the contract", () => {
     name: "Evening peak",
     programId: "PRG-1",
     priority: 2,
-    wireStart: "2026-11-21T16:00:00Z",
+    wireStart: "2026-11-21T16:00:00.000Z",
     start: Date.UTC(2026, 10, 21, 16),
     duration: 5_400_000,
     randomizeStart: 600_000,
@@ -25,6 +25,20 @@ test("an event is read with every field of the contract", () => {
     reports: [],
     hash: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
+});
+
+const startingAt = (start: string) =>
+  eventIn(
+    readEvent(anEvent({ intervalPeriod: { start, duration: "01:30:00", randomizeStart: "00:10:00" } })),
+  );
+
+test("every spelling of a start gives one event: the same hash, and the same text to draw offsets from", () => {
+  const plain = startingAt("2026-11-21T16:00:00Z");
+  for (const start of ["2026-11-21T17:00:00+01:00", "2026-11-21T16:00:00.0000000Z", "2026-11-21T16:00:00"])
+    expect(startingAt(start)).toEqual(plain);
+  expect(plain.wireStart).toBe("2026-11-21T16:00:00.000Z");
+  // "Now" has no instant of its own: the text on the wire counts.
+  expect(startingAt("0001-01-01T00:00:00Z").wireStart).toBe("0001-01-01T00:00:00Z");
 });
 
 test("the least that an event needs is an id, a start, a duration and a payload", () => {
@@ -135,7 +149,9 @@ test("any change of a field that counts changes the hash", () => {
     { targets: [] },
     { reportDescriptors: [{}] },
     { payload: { payloadType: "PowerLevel", targetPower: 16 } },
-    { intervalPeriod: { start: "2026-11-21T16:00:00.0Z", duration: "01:30:00", randomizeStart: "00:10:00" } },
+    {
+      intervalPeriod: { start: "2026-11-21T16:00:00.001Z", duration: "01:30:00", randomizeStart: "00:10:00" },
+    },
   ];
   const hashes = changes.map((change) => eventIn(readEvent(anEvent(change))).hash);
   expect(new Set(hashes).size).toBe(changes.length);

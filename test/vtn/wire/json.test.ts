@@ -12,6 +12,18 @@ test("F63 a body may be 32 levels deep and no deeper", () => {
   expect(decoded('{"a":'.repeat(33) + "1" + "}".repeat(33)).kind).toBe("unparsable");
 });
 
+const values = (count: number) => `[{"a":[${"1,".repeat(count)}1]}]`;
+
+test("a body of more values than fit into memory is refused before it is parsed", () => {
+  expect(decoded(values(2_900_000)).kind).toBe("json");
+  expect(decoded(values(3_000_000))).toEqual({ kind: "unparsable", reason: "more than 3000000 values" });
+});
+
+test("the values of the largest list of the least events are taken, and those in strings are not counted", () => {
+  expect(decoded(`[${'{"ID":"1"},'.repeat(88_087)}{}]`).kind).toBe("json");
+  expect(decoded(`["${",[{".repeat(2_000_000)}"]`).kind).toBe("json");
+});
+
 test("F63 brackets inside strings are not depth", () => {
   const text = `${"[{".repeat(50)}\\"${"[".repeat(50)}`;
   expect(decoded(JSON.stringify({ text }))).toEqual({ kind: "json", value: { text } });

@@ -3,7 +3,7 @@ import { readPart, within } from "../../../src/vtn/wire/notification.ts";
 import { anEvent, eventIn, rejectionIn } from "./anEvent.ts";
 
 const partOf = (raw: unknown) => readPart(raw, { left: 100 });
-const nothing = { notices: [], ask: [], poll: false };
+const nothing = { notices: [], ask: [], poll: false, named: 0, foreign: 0 };
 
 test.each([
   ["a bare event", anEvent()],
@@ -79,9 +79,32 @@ test.each([
   ["a notification without object", { objectType: "EVENT", operation: "UPDATE", id: "EV-7731" }],
   ["an object that is only an id", { objectType: "EVENT", operation: "UPDATE", object: { id: "EV-7731" } }],
   ["an event id beside unknown content", { eventId: "EV-7731", data: { state: "changed" } }],
-  ["an array", ["EV-7731"]],
 ])("just an id as %s is asked for", (_, raw) => {
   expect(partOf(raw)).toEqual({ ...nothing, ask: ["EV-7731"] });
+});
+
+test("each entry of a list is accounted for once: an event, an id, another object, or nothing readable", () => {
+  const foreign = { objectType: "PROGRAM", operation: "UPDATE", object: {} };
+  const unclear = { objectType: "EVENT", operation: "EXPLODE", object: anEvent() };
+  const part = partOf([
+    "EV-7731",
+    foreign,
+    unclear,
+    [],
+    5,
+    { events: [] },
+    { events: ["EV-1", 6] },
+    anEvent(),
+  ]);
+  expect(part).toMatchObject({ ask: ["EV-7731", "EV-1"], poll: true, named: 2, foreign: 1 });
+  expect(part?.notices.map((notice) => (notice.kind === "rejected" ? notice.path : notice.kind))).toEqual([
+    "[2]",
+    "[3]",
+    "[4]",
+    "[5]",
+    "[6][1]",
+    "event",
+  ]);
 });
 
 test.each([

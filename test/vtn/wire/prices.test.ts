@@ -204,6 +204,34 @@ test.each([["1e999"], ["-1e999"], ['"0,45"'], ['"1,234"'], ['"NaN"'], ['""'], ["
   },
 );
 
+test("a price that its sender divided or averaged is read without the noise of binary fractions", () => {
+  const sent = [
+    0.1 + 0.2,
+    (45.12 + 45.13 + 45.15) / 3 / 100,
+    562.7 / 1000,
+    1.1 * 3,
+    -0.07 * 100,
+    123_456.7891,
+  ];
+  const records = sent.map((value, hour) => ({ start: `2026-11-21T1${hour}:00Z`, value }));
+  expect(good(records).prices.map(({ value }) => value)).toEqual([
+    0.3, 0.451333333333, 0.5627, 3.3, -7, 123_456.7891,
+  ]);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -10_000_000, max: 10_000_000 }),
+      fc.constantFrom(10, 100, 1000),
+      (n, by) => {
+        const [meant] = good([
+          { start: "2026-11-21T10:00Z", value: Number(`${n}e-${Math.log10(by)}`) },
+        ]).prices;
+        const [noisy] = good([{ start: "2026-11-21T10:00Z", value: n * (1 / by) }]).prices;
+        expect(noisy?.value).toBe(meant?.value);
+      },
+    ),
+  );
+});
+
 test("a moment that is none, or an end before its start, costs that price only", () => {
   const hour = { start: "2026-11-21T12:00Z", price: 1 };
   const backwards = { start: "2026-11-21T14:00Z", end: "2026-11-21T13:00Z", price: 2 };

@@ -1,0 +1,46 @@
+import { Agent } from "undici";
+import { urlHost } from "../config/address.ts";
+import type { WebhookConfig } from "../config/webhook.ts";
+import { type Instant, type Millis, seconds } from "../core/units.ts";
+import { type Answer, exchange } from "./exchange.ts";
+
+/** The webhook listener of this machine, asked as the partner would ask it. */
+export interface OwnListener extends AsyncDisposable {
+  readonly url: string;
+  readonly get: (query: string) => Promise<Answer>;
+  readonly post: (headers: Readonly<Record<string, string>>, body: Buffer) => Promise<Answer>;
+}
+
+const DEADLINE: Millis = seconds(10);
+const MAX_BYTES = 64 * 1024;
+
+/** `now` dates the answers. */
+export function ownListener(webhook: WebhookConfig, now: () => Instant): OwnListener {
+  const { listen, path, tls } = webhook;
+  const origin = `${tls === null ? "http" : "https"}://${urlHost(listen.host)}:${listen.port}`;
+  const agent = new Agent({
+    maxResponseSize: MAX_BYTES,
+    connect: { timeout: DEADLINE, ...(tls === null ? {} : trustOf(tls.current().cert)) },
+    allowH2: false,
+  });
+  const ask = (
+    method: "GET" | "POST",
+    query: string,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer | null,
+  ) => exchange(agent, { origin, path: path + query, method, headers, body, expected: null }, DEADLINE, now);
+  return {
+    url: `${origin}${path}`,
+    get: (query) => ask("GET", query, {}, null),
+    post: (headers, body) => ask("POST", "", { "content-type": "application/json", ...headers }, body),
+    [Symbol.asyncDispose]: () => agent.destroy(),
+  };
+}
+
+/** The certificate is for the name that the partner uses, which leads to this machine from outside only: itself is trusted. */
+const trustOf = (cert: string) => ({
+  ca: cert,
+  allowPartialTrustChain: true,
+  checkServerIdentity: () => undefined,
+  rejectUnauthorized: true,
+});
