@@ -65,3 +65,23 @@ export const numberOf = (facts: Json, name: string): number | null => {
   const value = factOf(facts, name);
   return typeof value === "number" ? value : null;
 };
+
+/**
+ * How serious a row is. Error: a charger does not do what it was told, however often it is told. Warn: input that was
+ * rejected or looks wrong, a window that was missed, a command that failed, was refused or is not followed.
+ */
+export function severityOf({ kind, facts }: Pick<AuditEntry, "kind" | "facts">): "info" | "warn" | "error" {
+  if (factOf(facts, "alarm") === true) return "error";
+  return kind === "rejected" || kind === "missed" || isOdd(facts) ? "warn" : "info";
+}
+
+const ODD_PROGRESS: ReadonlySet<Json> = new Set(["refused", "notFollowed", "failed"]);
+
+function isOdd(facts: Json): boolean {
+  const odd = factOf(facts, "odd");
+  return (
+    factOf(facts, "warning") !== null ||
+    (Array.isArray(odd) && odd.length > 0) ||
+    ODD_PROGRESS.has(factOf(facts, "progress"))
+  );
+}

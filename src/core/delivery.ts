@@ -4,9 +4,9 @@ import type { EventId, Instant } from "./units.ts";
 /** One thing that a delivery says about one event; not yet believed. */
 export type Notice =
   | { readonly kind: "event"; readonly event: CoordinationEvent }
-  /** An explicit delete. `revision` is that of the object which came with it, if it had one. */
+  /** An explicit delete. `revision` is that of the object which came with it. Null: it had none, so the delete may be a replay. */
   | { readonly kind: "deleted"; readonly id: EventId; readonly revision: Instant | null }
-  /** `GET /events/{id}` answered 404 or 410: only believed of an event that two complete lists lacked. */
+  /** `GET /events/{id}` answered 404 or 410: only believed of an event that two complete lists lacked, or that a delete names. */
   | { readonly kind: "gone"; readonly id: EventId }
   | Rejected;
 

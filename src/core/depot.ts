@@ -1,26 +1,29 @@
-import { hash } from "node:crypto";
-
 import { Absences } from "./control/absence.ts";
 import { Agenda } from "./control/agenda.ts";
 import { carryOver, Revised } from "./control/carryOver.ts";
 import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
+import { DeleteClaims } from "./control/deleteClaims.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
 import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
 import type { Hold } from "./control/hold.ts";
-import { broughtBack, type KnownEvent } from "./control/known.ts";
+import { NOTHING_IN_FORCE } from "./control/inForce.ts";
+import { broughtBack, type EventArchive, type KnownEvent } from "./control/known.ts";
 import type { Loan } from "./control/loan.ts";
 import type { Held } from "./control/pace.ts";
+import { chargingPhases } from "./control/limits.ts";
 import { Ramp } from "./control/ramp.ts";
 import type { ControlSettings } from "./control/settings.ts";
 import { type Verdict, verdict } from "./control/verdict.ts";
 import { DueQueue } from "./dueQueue.ts";
-import type { Rejected } from "./delivery.ts";
 import { KnownEvents } from "./knownEvents.ts";
 import type { Remembered } from "./ledger.ts";
+import { overSince } from "./retention.ts";
+import { Rejections } from "./rejections.ts";
 import { type Reason, type WallClock, whileHeld } from "./reason.ts";
 import type { Charger } from "./site/charger.ts";
 import { ABSENT, type Presence } from "./site/presence.ts";
 import { Plugs } from "./site/plug.ts";
+import { SendQueue } from "./site/sendQueue.ts";
 import { Silence } from "./site/silence.ts";
 import type { Vehicle } from "./site/vehicle.ts";
 import { Writes } from "./site/writes.ts";
@@ -42,17 +45,24 @@ export interface DepotSetup {
   readonly siteKey: Uint8Array;
   /** Greater at each start: a command of an older run can never pass for a newer one. */
   readonly epoch: number;
+  readonly archive: EventArchive;
   readonly wallClock: WallClock;
   /** The state was lost: every charger is asserted once, release included. */
   readonly unsure: boolean;
 }
 
-/** Measured volts and currents older than this are not used. */
-const FRESH = minutes(1);
-/** Below this a phase does not charge: standby electronics draw less. */
-const CHARGING_AMPERES = 1;
-/** Kinds of rubbish remembered before forgetting all of them: more than the worst list that is read holds. */
-const MOST_RUBBISH = 100_000;
+export interface PublishFailure {
+  readonly since: Instant;
+  readonly reason: string;
+}
+
+/** Measured currents older than this are not used. */
+const FRESH_CURRENTS = minutes(1);
+/**
+ * Measured volts older than this are not used. Longer than the interval of a slow meter: it would else change between
+ * the measured and the declared voltage with every message.
+ */
+const FRESH_VOLTS = minutes(3);
 
 /**
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
@@ -65,12 +75,18 @@ export class Depot {
   readonly wallClock: WallClock;
   readonly reach: Reach;
   readonly plugs: Plugs;
-  readonly known = new KnownEvents();
+  readonly known: KnownEvents;
+  /** When each event that is whole in memory is over. */
+  readonly over = new DueQueue<EventId>();
   readonly absences = new Absences();
+  readonly rejections = new Rejections();
+  readonly deleteClaims = new DeleteClaims();
   readonly commands = new Map<ChargerId, CommandRecord>();
   readonly holds = new Map<ChargerId, Hold>();
   readonly presence = new Map<ChargerId, Presence>();
   readonly silence = new Silence();
+  /** Chargers whose broker was away and came back: their next live "online" is a return. */
+  readonly mayReturn = new Set<ChargerId>();
   /** Why each charger was last told what it was told. */
   readonly why = new Map<ChargerId, Reason>();
   /** Chargers whose increase has to wait, and for what. */
@@ -89,19 +105,21 @@ export class Depot {
   /** Chargers that were told nothing yet since the state was lost. */
   readonly unsure: Set<ChargerId>;
   /** Chargers that wait for their turn to be sent what holds then. */
-  readonly toSend = new Set<ChargerId>();
+  readonly toSend = new SendQueue();
   /** Chargers with a publish on its way, and the number of the look after which it left. */
   readonly inFlight = new Map<ChargerId, number>();
   /** Chargers whose newest decision is not committed yet: it must not go out. */
   readonly undurable = new Set<ChargerId>();
+  /** Chargers whose last publish failed: since when, and why. */
+  readonly publishFailures = new Map<ChargerId, PublishFailure>();
   /** Chargers whose published state is no longer what it should be. */
   readonly dirty = new Set<ChargerId>();
-  agenda = new Agenda();
+  agenda: Agenda;
   /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
   startsAllowed = false;
   lookedAt: Instant | null = null;
-  readonly #rubbish = new Set<string>();
   readonly #revised = new Revised(this.seen);
+  readonly epoch: number;
   readonly #setup: DepotSetup;
   readonly #wakes = new DueQueue<ChargerId>();
   readonly #wakeOf = new Map<ChargerId, Instant>();
@@ -109,9 +127,12 @@ export class Depot {
 
   constructor(setup: DepotSetup) {
     this.#setup = setup;
+    this.epoch = setup.epoch;
+    this.known = new KnownEvents(setup.archive);
     this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
     this.settings = setup.settings;
+    this.agenda = new Agenda(setup.settings);
     this.wallClock = setup.wallClock;
     this.reach = reachOf(setup.chargers);
     this.plugs = new Plugs(setup.vehicles);
@@ -127,34 +148,46 @@ export class Depot {
     this.why.clear();
     this.holds.clear();
     this.undurable.clear();
-    // Whether any of it is on record is not known, and twice is better than never.
-    this.#rubbish.clear();
+    this.rejections.clear();
     const before = this.agenda;
     for (const vehicle of this.unsaid)
       for (const dispatch of before.of(vehicle)) this.nowhere.delete(dispatch);
-    this.agenda = new Agenda();
+    this.agenda = new Agenda(this.settings);
     // A clock that was set back since: what it has still ahead of it was not looked at.
     this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
-    for (const known of remembered.events) this.remember(broughtBack(known, now), this.lookedAt);
-    this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
-    for (const stored of remembered.commands) {
-      const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
-      if (record === null) continue;
-      const { sentAt } = record;
-      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
-      this.commands.set(record.command.charger, { ...record, judgeAt });
-      const why = remembered.reasons.get(commandId(record.command));
-      if (why !== undefined) this.why.set(record.command.charger, why);
+    for (const known of remembered.events) {
+      if (known.kind === "over") this.known.set(known.id, known);
+      else this.remember(broughtBack(known, now), this.lookedAt);
     }
+    this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
+    this.putCommands(remembered);
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
       if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
-    // Whoever was to be asserted in a commit that failed was told nothing.
-    for (const charger of this.#setup.unsure ? this.chargers.keys() : [])
-      if (!this.commands.has(charger)) this.unsure.add(charger);
+    this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers);
+  }
+
+  /** Takes in stored commands, and why they were decided. */
+  putCommands({ commands, reasons }: Pick<Remembered, "commands" | "reasons">): void {
+    for (const stored of commands) {
+      const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
+      if (record === null) continue;
+      const { sentAt } = record;
+      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
+      this.commands.set(record.command.charger, { ...record, judgeAt });
+      const why = reasons.get(commandId(record.command));
+      if (why !== undefined) this.why.set(record.command.charger, why);
+    }
+  }
+
+  /** After a failed commit: a charger without a command was not asserted yet since the state was lost. */
+  assertAgain(chargers: Iterable<ChargerId>): void {
+    if (!this.#setup.unsure) return;
+    for (const charger of chargers)
+      if (this.chargers.has(charger) && !this.commands.has(charger)) this.unsure.add(charger);
   }
 
   get expansion(): ExpandContext {
@@ -166,19 +199,25 @@ export class Depot {
     this.known.set(known.id, known);
     const dispatches = expand(known, this.expansion);
     this.#revised.mark(known.id, this.agenda.ofEvent(known.id), dispatches, now);
+    this.over.push(overSince(known), known.id);
     return this.agenda.replace(known.id, dispatches, now);
   }
 
   /** Plans everything anew after the clock was set back: what had ended by it may be open again. Answers what changed. */
   replan(now: Instant): readonly KnownEvent[] {
     const { agenda, lookedAt } = this;
-    this.agenda = new Agenda();
+    this.agenda = new Agenda(this.settings);
     this.lookedAt = now;
-    const before = [...this.known.values()];
-    const planned = before.map((known) => broughtBack(known, now));
-    for (const known of planned) this.remember(known, now);
+    const changed: KnownEvent[] = [];
+    for (const tracked of this.known.values()) {
+      const known = this.known.openAt(tracked, now);
+      if (known === null) continue;
+      const planned = broughtBack(known, now);
+      this.remember(planned, now);
+      if (planned !== known) changed.push(planned);
+    }
     this.#carryOver(agenda, lookedAt ?? now);
-    return planned.filter((known, index) => known !== before[index]);
+    return changed;
   }
 
   #carryOver(before: Agenda, lookedAt: Instant): void {
@@ -188,33 +227,21 @@ export class Depot {
   /** Number of the next command. */
   nextId(): { readonly epoch: number; readonly seq: number } {
     this.#seq += 1;
-    return { epoch: this.#setup.epoch, seq: this.#seq };
+    return { epoch: this.epoch, seq: this.#seq };
   }
 
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.plugs.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
-    return verdict(
-      {
-        charger,
-        occupant,
-        vehicle: vehicle ?? null,
-        holding: vehicle === undefined ? [] : this.agenda.holding(vehicle.id, now),
-        hold: this.holds.get(charger.id) ?? null,
-        measuredVoltage: this.#measuredVoltage(charger.id, now),
-        measuredPhases: this.#measuredPhases(charger.id, now),
-      },
-      this.settings,
-    );
-  }
-
-  /** Whether this rubbish was not seen before. */
-  isFirstSight({ id, path, reason, raw }: Rejected): boolean {
-    const print = hash("sha256", JSON.stringify([id, path, reason, raw]), "base64");
-    if (this.#rubbish.has(print)) return false;
-    if (this.#rubbish.size >= MOST_RUBBISH) this.#rubbish.clear();
-    this.#rubbish.add(print);
-    return true;
+    return verdict({
+      charger,
+      occupant,
+      vehicle: vehicle ?? null,
+      holding: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
+      hold: this.holds.get(charger.id) ?? null,
+      measuredVoltage: this.#measuredVoltage(charger.id, now),
+      measuredPhases: this.#measuredPhases(charger.id, now),
+    });
   }
 
   /** Why a charger was told what it was told last, and what holds back what is to come; null: not known. */
@@ -253,24 +280,21 @@ export class Depot {
     return boundary < wake ? boundary : wake;
   }
 
-  /** It is over, and will not be asked for any more. */
-  forget(id: EventId, now: Instant): void {
+  /** It is over, and will not be asked for any more. Returns the vehicles for which something held. */
+  forget(id: EventId, now: Instant): ReadonlySet<VehicleId> {
     this.known.delete(id);
     this.#revised.forget(id);
-    this.agenda.replace(id, [], now);
+    return this.agenda.replace(id, [], now);
   }
 
   #measuredPhases(charger: ChargerId, now: Instant): number | null {
     const { telemetry, currentsAt } = this.presenceOf(charger);
-    if (currentsAt === null || now - currentsAt > FRESH) return null;
-    const charging = telemetry?.currentsA?.filter((current) => current >= CHARGING_AMPERES).length ?? 0;
-    return charging === 0 ? null : charging;
+    if (currentsAt === null || now - currentsAt > FRESH_CURRENTS) return null;
+    return chargingPhases(telemetry?.currentsA);
   }
 
   #measuredVoltage(charger: ChargerId, now: Instant): number | null {
-    const { telemetry, voltagesAt } = this.presenceOf(charger);
-    const volts = telemetry?.voltagesV?.filter((voltage) => voltage > 0) ?? [];
-    if (volts.length === 0 || voltagesAt === null || now - voltagesAt > FRESH) return null;
-    return volts.reduce((sum, voltage) => sum + voltage, 0) / volts.length;
+    const { voltage, voltagesAt } = this.presenceOf(charger);
+    return voltagesAt === null || now - voltagesAt > FRESH_VOLTS ? null : voltage;
   }
 }

@@ -1,11 +1,38 @@
-import type { KnownEvent } from "./control/known.ts";
-import type { EventId } from "./units.ts";
+import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "./control/known.ts";
+import type { EventId, Instant } from "./units.ts";
 
-/** What is known of each event, and of which of them that has changed since somebody took it in. */
-export class KnownEvents extends Map<EventId, KnownEvent> {
+/**
+ * What is known of each event, and of which of them that has changed since somebody took it in. An event that is over
+ * is a summary here; the whole event is in the archive.
+ */
+export class KnownEvents extends Map<EventId, TrackedEvent> {
   readonly #changed = new Set<EventId>();
 
-  override set(id: EventId, known: KnownEvent): this {
+  readonly #archive: EventArchive;
+
+  constructor(archive: EventArchive) {
+    super();
+    this.#archive = archive;
+  }
+
+  /** The whole event. Undefined: there is none; null: it is stored and cannot be read. */
+  whole(id: EventId): KnownEvent | undefined | null {
+    const known = this.get(id);
+    return known?.kind === "over" ? this.#archive.event(id) : known;
+  }
+
+  /** The whole of an event that may have been over only by a clock that was ahead. Null: it is over at `now`, too. */
+  openAt(tracked: TrackedEvent, now: Instant): KnownEvent | null {
+    if (tracked.kind !== "over") return tracked;
+    return tracked.until > now ? this.#archive.event(tracked.id) : null;
+  }
+
+  /** What memory would keep of an event if it was over, by what is stored of it. Null: it is not stored. */
+  stored(id: EventId): EventSummary | null {
+    return this.#archive.summary(id);
+  }
+
+  override set(id: EventId, known: TrackedEvent): this {
     this.#changed.add(id);
     return super.set(id, known);
   }

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "./audit.ts";
 import type { CommandRecord } from "./control/command.ts";
 import type { Hold } from "./control/hold.ts";
-import type { KnownEvent } from "./control/known.ts";
+import type { KnownEvent, TrackedEvent } from "./control/known.ts";
 import type { Rejected } from "./delivery.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reason } from "./reason.ts";
@@ -14,6 +14,8 @@ export type Change =
   /** Over for so long that it need not be known any more; what it obliged us to report goes with it. */
   | { readonly kind: "eventForgotten"; readonly id: EventId }
   | { readonly kind: "command"; readonly record: CommandRecord }
+  /** Nothing by us holds there any more: commissioning has left the charger as nobody had commanded it. */
+  | { readonly kind: "commandForgotten"; readonly charger: ChargerId }
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdEnded"; readonly charger: ChargerId }
   /** In the place of what was known of this series. */
@@ -34,11 +36,40 @@ export type Change =
   /** Rows of the record up to this one go; written together with the `checkpoint` row that carries the chain on. */
   | { readonly kind: "auditPruned"; readonly through: number };
 
-export type Committed = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+export type Committed = { readonly ok: true } | FailedCommit;
+
+/** One object for each commit that failed, whoever waited for it. */
+export interface FailedCommit {
+  readonly ok: false;
+  readonly reason: string;
+  /** The changes that it held, and those of failed commits just before it that nobody waited for: none was stored. */
+  readonly dropped: readonly Change[];
+}
+
+/** The events and chargers that changes are about. */
+export interface Scope {
+  readonly events: ReadonlySet<EventId>;
+  readonly chargers: ReadonlySet<ChargerId>;
+}
+
+/** The stored state of a scope. */
+export interface StoredScope extends Pick<Remembered, "commands" | "reasons" | "holds"> {
+  readonly events: readonly KnownEvent[];
+}
+
+/** A stored event that another program edited. */
+export interface EditedEvent {
+  readonly id: EventId;
+  /** JSON text, as it was found. */
+  readonly raw: string;
+}
 
 /** What survived the last stop. */
 export interface Remembered {
-  readonly events: readonly KnownEvent[];
+  /** Whole while they may still have something open, summaries of the others. */
+  readonly events: readonly TrackedEvent[];
+  /** Not among the events: never acted on. */
+  readonly edited: readonly EditedEvent[];
   readonly commands: readonly CommandRecord[];
   /** Why, by command id; absent: the record does not have it any more. */
   readonly reasons: ReadonlyMap<string, Reason>;

@@ -1,6 +1,8 @@
-import { factOf, type Json, textOf } from "./audit.ts";
+import { factOf, type Json, numberOf, textOf } from "./audit.ts";
+import { MOST_OVERRULED } from "./control/arbitrate.ts";
 import type { Ended } from "./control/ended.ts";
 import type { Dispatch } from "./control/expand.ts";
+import type { Hold } from "./control/hold.ts";
 import type { Decision } from "./control/reconcile.ts";
 import type { Limit } from "./control/limits.ts";
 import { type Held, heldInWords } from "./control/pace.ts";
@@ -19,7 +21,10 @@ export interface Reason {
   readonly words: string;
   readonly cause: Decision["cause"];
   readonly winner: Json;
+  /** The best that lost, best first: never more than five. */
   readonly overruled: readonly Json[];
+  /** How many lost, those that are not named included. */
+  readonly overruledCount: number;
   /** Every limit that bit. */
   readonly limits: readonly Json[];
   readonly hold: Json;
@@ -50,7 +55,7 @@ export function reasonOf(
   wallClock: WallClock,
   ended: Ended = "in its time",
 ): Reason {
-  const { winner, overruled, limits, hold, occupant } = verdict;
+  const { winner, overruled, overruledCount, limits, hold, occupant } = verdict;
   return {
     words: sentence(verdict, decision, wallClock, ended),
     cause: decision.cause,
@@ -58,9 +63,10 @@ export function reasonOf(
     held: null,
     winner: winner === null ? null : claim(winner),
     overruled: overruled.map(claim),
+    overruledCount,
     limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
     occupant: { ...occupant },
-    hold: hold === null ? null : { since: iso(hold.since), until: iso(hold.until), events: hold.events },
+    hold: hold === null ? null : holdFacts(hold),
   };
 }
 
@@ -73,8 +79,19 @@ export function reasonIn(facts: Json): Reason | null {
     Array.isArray(factOf(facts, "limits"));
   if (!isWhole) return null;
   const { told: _told, ...reason } = facts as Reason;
-  return reason;
+  const { overruled } = reason;
+  // Earlier versions named all of them, and wrote no count.
+  const overruledCount = numberOf(facts, "overruledCount") ?? overruled.length;
+  return { ...reason, overruled: overruled.slice(0, MOST_OVERRULED), overruledCount };
 }
+
+/** Who frees a charger sets aside all that hold there: as many are named as of the overruled. */
+const holdFacts = ({ since, until, events }: Hold): Json => ({
+  since: iso(since),
+  until: iso(until),
+  events: events.slice(0, MOST_OVERRULED),
+  eventCount: events.length,
+});
 
 function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {
   return {
@@ -109,7 +126,7 @@ function action({ desired, cause }: Decision): string {
 }
 
 function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
-  const { winner, overruled, limits } = verdict;
+  const { winner, overruled, overruledCount, limits } = verdict;
   if (decision.cause === "held") return "what is to come has to wait";
   if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
   const { event, offset } = winner;
@@ -120,7 +137,12 @@ function because(verdict: Verdict, decision: Decision, wallClock: WallClock, end
     parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
   for (const bit of limits) parts.push(limitInWords(bit));
   if (overruled.length > 0)
-    parts.push(`overrules ${overruled.map((dispatch) => dispatch.event.id).join(", ")}`);
+    parts.push(
+      `overrules ${listed(
+        overruled.map(({ event: { id } }) => id),
+        overruledCount,
+      )}`,
+    );
   return parts.join("; ");
 }
 
@@ -131,9 +153,10 @@ function whyReleased(
   ended: Ended,
 ): string {
   if (cause === "operator" && hold !== null)
-    return `by an operator, from ${hold.events.join(", ")} until ${wallClock(hold.until)}`;
+    return `by an operator, from ${listed(hold.events, hold.events.length)} until ${wallClock(hold.until)}`;
   if (cause === "operator") return "by an operator";
   if (cause === "stop") return "setpointd stops";
+  if (cause === "observe") return "setpointd only observes from now on";
   if (event === null) return "the state was lost, so what it was told before is not known";
   if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
@@ -184,6 +207,13 @@ function limitInWords({ by, asked, allowed }: Limit): string {
 
 const priority = ({ event }: Dispatch): string =>
   event.priority === null ? "without priority" : `priority ${event.priority}`;
+
+/** `EV-1, EV-2 and 3 more` */
+function listed(names: readonly string[], count: number): string {
+  const named = names.slice(0, MOST_OVERRULED);
+  const more = count - named.length;
+  return more === 0 ? named.join(", ") : `${named.join(", ")} and ${more} more`;
+}
 
 /** Whole seconds where they are whole, else tenths: "137 s", "2.4 s". */
 const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;

@@ -4,9 +4,9 @@ import type { Change } from "../core/ledger.ts";
 import {
   between,
   type ChargerId,
-  holdsAt,
   type Instant,
   iso,
+  later,
   type Millis,
   type VehicleId,
 } from "../core/units.ts";
@@ -21,16 +21,14 @@ export interface Advanced {
 /** What time alone has changed: the chargers to look at, and what passed unseen. */
 export function advance(depot: Depot, now: Instant): Advanced {
   const before = depot.lookedAt ?? now;
-  const { touched: vehicles, ended } = depot.agenda.advance(now);
+  const { touched: vehicles, started, ended } = depot.agenda.advance(now);
   const touched = new Set(depot.woken(now));
-  const late: Millis[] = [];
   for (const vehicle of vehicles) {
-    const charger = depot.plugs.where(vehicle);
-    if (charger !== null) touched.add(charger);
-    for (const { from } of depot.agenda.of(vehicle)) {
-      if (before < from && from <= now) late.push(between(from, now));
-    }
+    for (const charger of depot.plugs.chargersOf(vehicle)) touched.add(charger);
   }
+  const late = started
+    .filter(({ from, until }) => before < from && now < until)
+    .map(({ from }) => between(from, now));
   depot.lookedAt = now;
   // The daemon was down while such a window was open, the clock jumped over it, or nothing new was to start (DESIGN 5.7).
   const unseen = ended.filter(
@@ -51,9 +49,13 @@ export function advance(depot: Depot, now: Instant): Advanced {
 export function weigh(depot: Depot, charger: ChargerId, now: Instant): void {
   const occupant = depot.plugs.at(charger);
   if (occupant.kind !== "vehicle") return;
-  const running = depot.commands.get(charger)?.command.event;
-  for (const dispatch of depot.agenda.holding(occupant.vehicle, now))
-    if (depot.startsAllowed || dispatch.event.id === running) depot.seen.add(dispatch);
+  const last = depot.commands.get(charger)?.command;
+  const running = last === undefined || last.desired.kind === "release" ? null : last.event;
+  depot.agenda.mark("weighed", occupant.vehicle, now, (dispatch) => {
+    if (!depot.startsAllowed && dispatch.event.id !== running) return false;
+    depot.seen.add(dispatch);
+    return true;
+  });
 }
 
 /** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */
@@ -61,27 +63,33 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
   const changes: Change[] = [];
   for (const vehicle of vehicles) {
     if (depot.plugs.where(vehicle) !== null) continue;
-    for (const dispatch of depot.agenda.of(vehicle)) {
-      if (!holdsAt(dispatch, now) || depot.nowhere.has(dispatch)) continue;
+    depot.agenda.mark("placed", vehicle, now, (dispatch) => {
+      if (depot.nowhere.has(dispatch)) return true;
       depot.nowhere.add(dispatch);
       depot.unsaid.add(vehicle);
       const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),
       );
-    }
+      return true;
+    });
   }
   return changes;
 }
 
+/**
+ * A missed window starts no earlier than the receipt of its revision: an event that was withdrawn and came back was
+ * perhaps acted on before.
+ */
 function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): Change {
+  const from = later(dispatch.from, depot.known.get(dispatch.event.id)?.receivedAt ?? dispatch.from);
   const why =
     dispatch.from > before
       ? "nobody looked in that time"
       : "heard of too late, or nothing new was to start in that time";
   const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
-  const span = `${depot.wallClock(dispatch.from)} to ${depot.wallClock(dispatch.until)}`;
-  return row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`);
+  const span = `${depot.wallClock(from)} to ${depot.wallClock(dispatch.until)}`;
+  return row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`);
 }
 
 const row = (dispatch: Dispatch, at: Instant, words: string): Change => ({

@@ -100,17 +100,12 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
 
   const vehicleAt = (charger: ChargerId): VehicleId | null => {
     const occupant = depot.plugs.at(charger);
-    return occupant.kind === "vehicle" ? occupant.vehicle : null;
+    // A vehicle that another charger claims is measured there.
+    return occupant.kind === "vehicle" && occupant.source !== "kept" ? occupant.vehicle : null;
   };
 
-  const nextTurn = (vehicle: VehicleId | null, at: Instant): number => {
-    const planned = vehicle === null ? [] : depot.agenda.of(vehicle);
-    return planned.reduce(
-      (next, { from, until }) =>
-        from > at ? Math.min(next, from) : until > at ? Math.min(next, until) : next,
-      Infinity,
-    );
-  };
+  const nextTurn = (vehicle: VehicleId | null, at: Instant): number =>
+    vehicle === null ? Infinity : depot.agenda.nextOf(vehicle, at);
 
   /** Everything next to an edge, otherwise what is worth it: by kind, since many makes tell one thing at a time. */
   const choose = (
@@ -246,6 +241,8 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
         case "online":
           if (message.online) heardNow(shelf);
           else shelf.said.clear();
+          return [];
+        case "unconfirmed":
           return [];
         case "forgot":
           shelf.said.clear();

@@ -1,4 +1,4 @@
-import { concatMap, map, merge, mergeMap, type Observable, of, range, Subject, tap } from "rxjs";
+import { concatMap, groupBy, map, merge, mergeMap, type Observable, of, range, Subject, tap } from "rxjs";
 
 import type { Depot } from "../core/depot.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
@@ -22,7 +22,7 @@ export interface ControlSources {
   readonly handedBack$: Observable<ChargerId>;
 }
 
-/** How many publishes are on their way at once; a broker that wants fewer is obeyed by its session. */
+/** How many publishes are on their way at once to one broker; a broker that wants fewer is obeyed by its session. */
 const WINDOW = 20;
 
 /**
@@ -59,8 +59,14 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     }),
     concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
     tap(() => looked$.next()), // a commit that failed asks for another look soon
-    mergeMap((waiting) => range(0, Math.min(waiting, WINDOW))),
-    mergeMap(() => stages.sendWaiting(), WINDOW), // one in flight per charger; what waits is replaced
+    mergeMap((waiting) => waiting),
+    groupBy(({ broker }) => broker), // a slow broker delays nobody on another
+    mergeMap((line$) =>
+      line$.pipe(
+        mergeMap(({ count }) => range(0, Math.min(count, WINDOW))),
+        mergeMap(() => stages.sendWaiting(line$.key), WINDOW), // one in flight per charger; what waits is replaced
+      ),
+    ),
     tap(() => looked$.next()), // a publish asks for its refresh, or for another try
   );
 }

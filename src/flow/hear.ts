@@ -1,4 +1,5 @@
 import { commandId, type CommandRecord, nextJudgement } from "../core/control/command.ts";
+import { chargingPhases, voltageInUse } from "../core/control/limits.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import {
@@ -13,6 +14,7 @@ import {
 import type { Presence } from "../core/site/presence.ts";
 import type { ChargerMessage, Telemetry } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../core/units.ts";
+import { keepLimits, noteDraw } from "./keepLimits.ts";
 import { judge } from "./judge.ts";
 import { outcomeRow } from "./outcome.ts";
 import type { Touch } from "./ports.ts";
@@ -28,8 +30,6 @@ export interface Heard {
 const NOTHING: Heard = { changes: [], touched: [], warning: null };
 /** Telemetry alone renews a charger's published state this often, not with every message. */
 const STATE_EVERY = seconds(30);
-/** "online" said again sooner, with no "offline" between, is chatter and no return: nobody starts that fast. */
-const CHATTER = seconds(5);
 
 /** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
 export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
@@ -42,24 +42,32 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
     case "online": {
       // "false" may be the last will, said by its broker: the charger itself was not heard.
       const heardAt = message.online ? now : before.heardAt;
-      const isLive = message.online && !message.snapshot;
-      depot.presence.set(charger, {
-        ...before,
-        heardAt,
-        online: message.online,
-        onlineAt: isLive ? now : before.onlineAt,
-      });
+      depot.presence.set(charger, { ...before, heardAt, online: message.online });
       depot.dirty.add(charger);
-      // A retained "true" tells how things stand; only one that follows "false", or that is live, is a return.
-      const isChatter = before.online === true && before.onlineAt !== null && now < before.onlineAt + CHATTER;
-      const returned = message.online && (before.online === false || (isLive && !isChatter));
+      // A retained "true" tells how things stand. Without a "false" before it, "true" is a sign of life and no return:
+      // a charger that repeats it would else never be judged. The first one after a broker's return counts as a return:
+      // the charger may have reconnected after us, and missed what was sent.
+      const isFirst = !message.snapshot && (before.online === null || depot.mayReturn.has(charger));
+      const returned = message.online && (before.online === false || isFirst);
+      if (returned) depot.mayReturn.delete(charger);
       if (returned) givesTime(depot, charger, now);
-      const changes = offOrOn(depot, charger, before, message.online, now);
-      return { ...NOTHING, changes, touched: returned ? [{ charger, reassert: true }] : [] };
+      const affected = message.online ? [] : depot.plugs.depart(charger);
+      const changes = [
+        ...offOrOn(depot, charger, before, message.online, now),
+        ...keepLimits(depot, affected, now),
+      ];
+      const touched = returned ? [{ charger, reassert: true }] : affected.map(touchOf);
+      return { ...NOTHING, changes, touched };
     }
     case "forgot":
       givesTime(depot, charger, now);
       return { ...NOTHING, touched: [{ charger, reassert: true }] };
+    case "unconfirmed": {
+      const { kind: _, isHeard, ...rest } = message;
+      return isHeard
+        ? answered(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
+        : unheard(depot, message, now);
+    }
     case "ack":
       depot.presence.set(charger, { ...before, heardAt: now });
       return answered(depot, message, now);
@@ -107,24 +115,54 @@ function measured(depot: Depot, message: Told, before: Presence, now: Instant): 
   const told = dated(message, before, now);
   if (told === null) return NOTHING;
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
-  const presence = presenceAfter(before, message, told, now);
+  const presence = presenceAfter(depot, before, message, told, now);
   depot.presence.set(charger, isStateDue ? { ...presence, stateAt: now } : presence);
   if (isStateDue) depot.dirty.add(charger);
   const said = { ...told.words, at: told.measuredAt };
   const isWhole = picture === undefined;
   const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, told.age !== "live");
+  if (told.age === "live") noteDraw(depot, charger, picture ?? telemetry, now);
+  const others = touched.filter((id) => id !== charger);
+  const kept = keepLimits(depot, others, now);
   const { changes, resend } = tellsOfCommand(depot, message, told, before)
     ? judge(depot, charger, picture ?? telemetry, now)
     : { changes: [], resend: false };
-  const moved = touched.map((id) => ({ charger: id, reassert: false }));
-  return { changes, touched: resend ? [...moved, { charger, reassert: true }] : moved, warning };
+  // A charger that is written to only on change is not looked at again before its event ends.
+  const affected = isRatedAnew(before, presence) ? new Set([...touched, charger]) : touched;
+  const moved = [...affected].map(touchOf);
+  return {
+    changes: [...kept, ...changes],
+    touched: resend ? [...moved, { charger, reassert: true }] : moved,
+    warning: warning ?? wordsOf(kept),
+  };
 }
 
+const touchOf = (charger: ChargerId): Touch => ({ charger, reassert: false });
+
+const wordsOf = ([first]: readonly Change[]): string | null =>
+  first?.kind === "audit" ? first.entry.words : null;
+
+/** Limits count with another voltage, or another number of charging phases, than before this message. */
+const isRatedAnew = (before: Presence, after: Presence): boolean =>
+  before.voltage !== after.voltage ||
+  chargingPhases(before.telemetry?.currentsA) !== chargingPhases(after.telemetry?.currentsA);
+
 /** What was retained is no word of the charger's own, and tells nothing of its clock. */
-function presenceAfter(before: Presence, { telemetry, snapshot }: Told, told: Dated, now: Instant): Presence {
+function presenceAfter(
+  { chargers }: Depot,
+  before: Presence,
+  { charger, telemetry, snapshot }: Told,
+  told: Dated,
+  now: Instant,
+): Presence {
   const { age, at, isNewest, words } = told;
+  const declared = chargers.get(charger)?.voltage;
   const measurements = {
     voltagesAt: newer(before.voltagesAt, telemetry.voltagesV, at, isNewest),
+    voltage:
+      isNewest && telemetry.voltagesV !== undefined && declared !== undefined
+        ? voltageInUse(before.voltage, telemetry.voltagesV, declared)
+        : before.voltage,
     currentsAt: newer(before.currentsAt, telemetry.currentsA, at, isNewest),
     measuredAt: isNewest ? told.measuredAt : before.measuredAt,
     telemetry: isNewest ? { ...before.telemetry, ...words } : { ...telemetry, ...before.telemetry },
@@ -164,6 +202,19 @@ function givesTime(depot: Depot, charger: ChargerId, now: Instant): void {
 /** Measured counts for more than said. */
 const isJudged = ({ progress }: CommandRecord): boolean =>
   progress === "followed" || progress === "notFollowed";
+
+/** Said once for a command. It neither refuses nor follows: the verdict is open until the charger is heard. */
+function unheard(
+  depot: Depot,
+  { charger, id }: ChargerMessage & { kind: "unconfirmed" },
+  now: Instant,
+): Heard {
+  const record = depot.commands.get(charger);
+  if (record === undefined || commandId(record.command) !== id || isJudged(record)) return NOTHING;
+  const words =
+    "not confirmed: nothing was heard of the charger since the start, so it may not have got this";
+  return { ...NOTHING, changes: [outcomeRow(record.command, now, words, { heard: false })] };
+}
 
 function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Instant): Heard {
   const record = depot.commands.get(ack.charger);

@@ -30,9 +30,9 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
  * that stands under no limit of ours is remembered as to be released as long as that lasts.
  */
 export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
-  const loan = loanOf(depot.verdictOn(charger, now));
-  depot.loans.set(charger.id, loan);
   const last = depot.commands.get(charger.id);
+  const loan = loanOf(depot.verdictOn(charger, now), last ?? null);
+  depot.loans.set(charger.id, loan);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
     const words = `${charger.id} is lent to commissioning: ${inWords(desired)} again if that is cut off`;
@@ -78,8 +78,7 @@ export function returned(depot: Depot, id: ChargerId, isLeft: boolean, now: Inst
   const isPledged = last?.isLent === true && last.command.desired.kind === "release";
   if (loan?.takenFor !== null || !isPledged || !isLeft) return [];
   const words = `${id} is back from commissioning as it was`;
-  if (last.standing === undefined)
-    return kept(depot, { ...last, progress: "followed", sentAt: now, isLent: false }, now, words);
+  if (last.standing === undefined) return asBefore(depot, loan.before, last, now, words);
   // It was to be freed before: who only observes leaves that to the one who drives again.
   return depot.settings.mode === "observe"
     ? kept(depot, { ...last, progress: "observed", isLent: false }, now, words)
@@ -129,6 +128,35 @@ function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Cha
     judgeAt: null,
   } as const;
   return kept(depot, { ...anew, isLent: false }, now, `${charger} is back from commissioning: ${what}`);
+}
+
+/** The trial tells nothing of whether the charger follows. Its numbers are above those of the command of before. */
+function asBefore(
+  depot: Depot,
+  before: CommandRecord | null,
+  { command: { charger, epoch, seq, vehicle, event } }: CommandRecord,
+  now: Instant,
+  words: string,
+): readonly Change[] {
+  if (before !== null)
+    return kept(depot, { ...before, command: { ...before.command, epoch, seq }, isLent: false }, now, words);
+  depot.commands.delete(charger);
+  depot.why.delete(charger);
+  depot.dirty.add(charger);
+  const entry = {
+    at: now,
+    kind: "operator",
+    charger,
+    vehicle,
+    event,
+    command: null,
+    words,
+    facts: null,
+  } as const;
+  return [
+    { kind: "audit", entry },
+    { kind: "commandForgotten", charger },
+  ];
 }
 
 function kept(depot: Depot, record: CommandRecord, at: Instant, words: string): readonly Change[] {

@@ -2,18 +2,22 @@ import type { AuditEntry, Json } from "../core/audit.ts";
 import { type Command, commandId, type CommandRecord, reallySent, toldBy } from "../core/control/command.ts";
 import { type Ended, howEnded } from "../core/control/ended.ts";
 import { phased } from "../core/control/phases.ts";
-import { type Decision, reconcile } from "../core/control/reconcile.ts";
+import { type Decision, reconcile, type Step } from "../core/control/reconcile.ts";
 import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../core/control/setpoint.ts";
-import type { Verdict } from "../core/control/verdict.ts";
-import { openUntil } from "../core/control/hold.ts";
+import { unclaimed, type Verdict } from "../core/control/verdict.ts";
+import type { Dispatch } from "../core/control/expand.ts";
+import { type Hold, openUntil } from "../core/control/hold.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
+import type { Charger } from "../core/site/charger.ts";
 import { reasonOf } from "../core/reason.ts";
 import { type ChargerId, type Instant, instant, later } from "../core/units.ts";
 import { weigh } from "./advance.ts";
+import { dropKeptLimit } from "./keepLimits.ts";
 import { lookedFor } from "./lend.ts";
 import { inTurn, noteHeld, paceOf, stepAside } from "./pace.ts";
 import type { Touch } from "./ports.ts";
+import { strandedRelease } from "./stranded.ts";
 
 export interface Looked {
   readonly changes: readonly Change[];
@@ -29,6 +33,7 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.dirty.add(id);
+    dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
     weigh(depot, id, now);
     const lent = lookedFor(depot, charger, now);
@@ -37,17 +42,17 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
       stepAside(depot, id, now);
       continue;
     }
-    const last = depot.commands.get(id);
-    const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
-    if (lookAt !== null) depot.wake(id, lookAt);
-    const step = reconcile(verdict, {
-      now,
-      last,
-      reassert,
-      unsure: depot.unsure.has(id),
-      startsAllowed: depot.startsAllowed,
-      ...paceOf(depot, charger, now),
-    });
+    const stranded = strandedRelease(depot, id);
+    if (stranded !== null) {
+      const { standing, release } = stranded;
+      if (release !== null) {
+        depot.commands.set(id, standing);
+        changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
+      }
+      if (depot.presenceOf(id).online !== false && !depot.inFlight.has(id)) send.push(id);
+      continue;
+    }
+    const { verdict, step } = stepOf(depot, charger, reassert, now);
     noteHeld(depot, verdict, step, now);
     switch (step.kind) {
       case "decide":
@@ -68,6 +73,29 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
   return { changes, send };
 }
 
+/** What to do about one charger, now; asks for a look at the moment at which that may change. */
+export function stepOf(
+  depot: Depot,
+  charger: Charger,
+  reassert: boolean,
+  now: Instant,
+): { readonly verdict: Verdict; readonly step: Step } {
+  const { id } = charger;
+  const last = depot.commands.get(id);
+  const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
+  if (lookAt !== null) depot.wake(id, lookAt);
+  const step = reconcile(verdict, {
+    now,
+    last,
+    reassert,
+    unsure: depot.unsure.has(id),
+    lastHolds: !depot.startsAllowed && stillHolds(depot, verdict, last, now),
+    startsAllowed: depot.startsAllowed,
+    ...paceOf(depot, charger, now),
+  });
+  return { verdict, step };
+}
+
 /** A new command, numbered and remembered; the row that says why is committed before it is published. */
 export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
   const { id } = verdict.charger;
@@ -78,7 +106,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   const replaces = last === undefined ? null : toldBy(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
-  const observing = depot.settings.mode === "observe";
+  const observing = depot.settings.mode === "observe" && decision.cause !== "observe";
   const planned: CommandRecord = {
     command,
     progress: "planned",
@@ -137,11 +165,12 @@ export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant):
     const loan = depot.loans.get(id);
     if (loan !== undefined) loan.isRecalled = true;
     const verdict = depot.verdictOn(charger, now);
-    const claims = verdict.winner === null ? [] : [verdict.winner, ...verdict.overruled];
+    const before = depot.holds.get(id);
+    const claims =
+      verdict.vehicle === null ? [] : notHeld(depot.agenda.holding(verdict.vehicle.id, now), before);
     const last = depot.commands.get(id);
     if (claims.length > 0) {
       // Whoever frees it a second time means all of it: from what it was freed of before, too.
-      const before = depot.holds.get(id);
       const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
       const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
       const hold = { charger: id, events, since: now, until };
@@ -167,6 +196,23 @@ export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant):
   return changes;
 }
 
+function notHeld(dispatches: readonly Dispatch[], hold: Hold | undefined): readonly Dispatch[] {
+  const held = new Set(hold?.events);
+  return dispatches.filter(({ event }) => !held.has(event.id));
+}
+
+/** Whether the event of the last command holds for the vehicle that is there, and was not set aside by hand. */
+const stillHolds = (
+  depot: Depot,
+  { vehicle, hold }: Verdict,
+  last: CommandRecord | undefined,
+  now: Instant,
+): boolean =>
+  vehicle !== null &&
+  notHeld(depot.agenda.holding(vehicle.id, now), hold ?? undefined).some(
+    ({ event }) => event.id === last?.command.event,
+  );
+
 const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
   kind: "audit",
   entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
@@ -191,8 +237,9 @@ function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Ch
   if (now < hold.until) return [];
   const occupant = depot.plugs.at(charger);
   const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
+  const held = new Set(hold.events);
   const until = Math.max(
-    ...holding.filter(({ event }) => hold.events.includes(event.id)).map((dispatch) => dispatch.until),
+    ...holding.filter(({ event }) => held.has(event.id)).map((dispatch) => dispatch.until),
   );
   if (until > now) {
     const longer = { ...hold, until: instant(until) };

@@ -40,6 +40,7 @@ export function outcome(
 }
 
 function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Instant): readonly Change[] {
+  depot.publishFailures.delete(record.command.charger);
   const first = record.progress === "planned" || record.sentAt === null;
   const isNews = record.progress === "planned";
   const { charger } = record.command;
@@ -82,6 +83,8 @@ function failed(
   fraction: number,
 ): readonly Change[] {
   const { command } = record;
+  const since = depot.publishFailures.get(command.charger)?.since ?? now;
+  depot.publishFailures.set(command.charger, { since, reason });
   const next = { ...record, failures: record.failures + 1 };
   depot.commands.set(command.charger, next);
   depot.wake(

@@ -19,10 +19,13 @@ import {
 
 import { backoff } from "../core/backoff.ts";
 import { type EventId, type Millis, millis, minutes, seconds } from "../core/units.ts";
+import type { PollRequest } from "./pollRequest.ts";
 import type { Fetched, PollingPorts } from "./ports.ts";
 
-/** Someone says that there is news: look at the list, or at these events. */
-export type Hint = "list" | readonly EventId[];
+/** Someone says that there is news: look at the list, or at these events. Or an operator asks for the list now. */
+export type Hint = "list" | readonly EventId[] | PollRequest;
+
+const isRequest = (hint: Hint): hint is PollRequest => typeof hint === "object" && "onList" in hint;
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
@@ -45,32 +48,43 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
   return defer(() => {
     // A hint that comes while a list is on its way counts for the next one: that list may be older.
     const hinted$ = new BehaviorSubject(false);
+    const requested$ = new BehaviorSubject<readonly PollRequest[]>([]);
     let hintsFrom = ports.monotonic();
     let failures = 0;
     let pause = every;
     const list$ = defer(() => {
       if (hinted$.value) hintsFrom = millis(ports.monotonic() + HINTS_EVERY);
       hinted$.next(false);
-      return ports.list();
+      const requests = requested$.value;
+      requested$.next([]);
+      const isRequested = requests.length > 0;
+      return from(ports.list(isRequested)).pipe(
+        tap((fetched) => {
+          // An operator's tries make our own no rarer.
+          const counted = isRequested ? Math.max(failures, 1) : failures + 1;
+          failures = fetched.kind === "failed" ? counted : 0;
+          pause = pauseAfter(fetched, failures, every, ports.random());
+          for (const { onList } of requests) onList(fetched);
+        }),
+      );
     }).pipe(
-      tap((fetched) => {
-        failures = fetched.kind === "failed" ? failures + 1 : 0;
-        pause = pauseAfter(fetched, failures, every, ports.random());
-      }),
       repeat({
         delay: () => {
           // While the partner is failing, or asked us to wait, a hint does not hurry us.
           const hurry$ = failures > 0 ? NEVER : hinted$.pipe(filter(Boolean));
           return race(
             timer(pause),
+            requested$.pipe(filter((requests) => requests.length > 0)),
             hurry$.pipe(switchMap(() => timer(Math.max(0, hintsFrom - ports.monotonic())))),
           );
         },
       }),
     );
     const hints$ = hint$.pipe(
-      filter((hint) => hint === "list"),
-      tap(() => hinted$.next(true)),
+      tap((hint) => {
+        if (hint === "list") hinted$.next(true);
+        else if (isRequest(hint)) requested$.next([...requested$.value, hint]);
+      }),
       ignoreElements(),
     );
     return merge(hints$, list$);
@@ -83,7 +97,7 @@ function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => 
     const waiting = new Set<EventId>();
     const failed = new Set<EventId>();
     return hint$.pipe(
-      mergeMap((hint) => (hint === "list" ? [] : from(hint))),
+      mergeMap((hint) => (hint === "list" || isRequest(hint) ? [] : from(hint))),
       filter((id) => !waiting.has(id)),
       tap((id) => waiting.add(id)),
       // One at a time, in order; what fails is left to the next list.

@@ -1,8 +1,9 @@
 import type { Command, Sent } from "../core/control/command.ts";
 import type { Desired } from "../core/control/setpoint.ts";
 import type { Delivery, Taken } from "../core/delivery.ts";
-import type { Change, Committed, Remembered } from "../core/ledger.ts";
+import type { Change, Committed, Scope, StoredScope } from "../core/ledger.ts";
 import type { OldRows, OldRowsQuery } from "../core/retention.ts";
+import type { RetentionAlarms } from "../core/retentionAlarms.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../core/units.ts";
 
 /** What a delivery is answered with: counts once it is durable, or that it could not be stored. */
@@ -38,10 +39,12 @@ export interface ControlPorts {
   readonly random: () => number;
   /** Stages changes; they reach the disk with the next `durable`. */
   readonly write: (changes: readonly Change[]) => void;
+  /** The same for changes that outlive a failed commit; resolves once they are stored. */
+  readonly writeUntilStored: (changes: readonly Change[]) => Promise<void>;
   /** Resolves after the commit that holds everything written so far. */
   readonly durable: () => Promise<Committed>;
-  /** What is stored, for starting over after a failed commit. */
-  readonly remembered: () => Remembered;
+  /** The stored state of what a failed commit was about. */
+  readonly stored: (scope: Scope) => StoredScope;
   /**
    * One command, each publish of it with its deadline; never throws. `before`: what it was told before, by us;
    * `isDoubted`: it was seen not to follow this command.
@@ -70,13 +73,20 @@ export type Fetched =
   | { readonly kind: "read"; readonly delivery: Delivery }
   /** The list is byte for byte the one that was taken in last. */
   | { readonly kind: "unchanged"; readonly at: Instant }
-  | { readonly kind: "failed"; readonly reason: string; readonly retryAfter: Millis | null };
+  | {
+      readonly kind: "failed";
+      /** False: no request was made. */
+      readonly asked: boolean;
+      readonly reason: string;
+      readonly retryAfter: Millis | null;
+    };
 
 export interface PollingPorts {
   /** Milliseconds that never jump. */
   readonly monotonic: () => Millis;
   readonly random: () => number;
-  readonly list: () => Promise<Fetched>;
+  /** `isRequested`: someone asked for it. Waits that we impose on ourselves after an outage are then skipped. */
+  readonly list: (isRequested: boolean) => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;
 }
 
@@ -84,6 +94,9 @@ export interface RetentionPorts {
   readonly now: () => Instant;
   /** The partner's last answer had about the same time as this machine. */
   readonly clockAgrees: () => boolean;
+  /** Kept rows of the record. */
+  readonly recordRows: () => number;
+  readonly alarms: RetentionAlarms;
   /** Null: no row of the record may go. */
   readonly oldRows: (query: OldRowsQuery) => OldRows | null;
   /** Names of the closed reports from before then. */

@@ -19,7 +19,7 @@ export function quarantined(
   rejected: readonly Rejected[],
   { at, source }: { readonly at: Instant; readonly source: string },
 ): readonly Change[] {
-  const fresh = rejected.filter((one) => depot.isFirstSight(one));
+  const fresh = rejected.filter((one) => depot.rejections.isNew(one));
   const kept = fresh
     .slice(0, MOST_KEPT)
     .map((one) => ({ kind: "quarantine", rejected: one, at, source }) as const);

@@ -36,8 +36,8 @@ export interface ReportPorts {
   /** Stages changes; they reach the disk with the next `durable`. */
   readonly write: (changes: readonly Change[]) => void;
   readonly durable: () => Promise<Committed>;
-  /** What is stored, for starting over after a failed commit. */
-  readonly remembered: () => Pick<Remembered, "duties" | "outbox">;
+  /** The stored state of what is owed: for starting over after a failed commit. */
+  readonly owed: () => Pick<Remembered, "duties" | "outbox">;
   /** Whether the broker of a charger is there, so that it would be heard if it spoke. */
   readonly isLinked: (charger: ChargerId) => boolean;
   /** On disk within ten seconds. */

@@ -12,6 +12,7 @@ import {
 } from "../core/reporting/desk.ts";
 import { targeting } from "../core/control/targeting.ts";
 import {
+  aboutEvent,
   afterPost,
   dueAt,
   isCommonTrouble,
@@ -65,6 +66,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     settings,
     enabled,
     concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
+    whole: (id) => depot.known.whole(id) ?? null,
   };
 
   /** A moment of the clock that never jumps, by the wall clock as it is now. */
@@ -119,7 +121,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   const startOver = (): void => {
     pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
     try {
-      restoreDesk(desk, ports.remembered(), enabled);
+      restoreDesk(desk, ports.owed(), enabled);
       isAstray = false;
     } catch {
       isAstray = true;
@@ -178,11 +180,11 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
     }
   };
 
-  const settle = (name: string, answer: PostAnswer): void => {
+  const settle = (name: string, given: PostAnswer): void => {
     const record = desk.outbox.get(name);
     if (record === undefined) return;
-    const now = ports.now();
-    const longest = millis(giveUpAfter + ports.ahead());
+    const answer = aboutEvent(given, depot.known.get(record.event));
+    const [now, longest] = [ports.now(), millis(giveUpAfter + ports.ahead())];
     const next = afterPost(record, answer, longest, now, ports.random());
     if (next.nextTry === null) desk.outbox.delete(name);
     else desk.outbox.set(name, next);

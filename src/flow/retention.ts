@@ -1,9 +1,21 @@
-import { defer, delay, exhaustMap, type Observable, repeat, takeWhile, timer } from "rxjs";
+import {
+  defer,
+  delay,
+  exhaustMap,
+  ignoreElements,
+  merge,
+  type Observable,
+  repeat,
+  takeWhile,
+  tap,
+  timer,
+} from "rxjs";
 
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
-import { forgettable, type OldRows, type Retention } from "../core/retention.ts";
-import { type Instant, instant, iso, minutes, seconds } from "../core/units.ts";
+import { eventsUsed, forgettable, leavesEarly, type OldRows, type Retention } from "../core/retention.ts";
+import { capsOf, type Retained } from "../core/retentionCaps.ts";
+import { between, type Instant, instant, iso, minutes, seconds } from "../core/units.ts";
 import { daily } from "./daily.ts";
 import type { RetentionPorts } from "./ports.ts";
 
@@ -16,8 +28,38 @@ const STEP_REPORTS = 100;
 /** Between two steps, so that pruning years takes an hour but never the loop or the flash. */
 const PAUSE = seconds(1);
 
+/** Between two measurements of how much of its cap each kind takes. */
+const MEASURE_EVERY = minutes(10);
+
+/** Prunes once a day, and measures more often, so that the alarm comes before a cap makes anything leave. */
+export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> => {
+  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(tap(() => measure(depot, keep, ports)));
+  return merge(pruning(depot, keep, ports), measuring$.pipe(ignoreElements()));
+};
+
+function measure(depot: Depot, keep: Retention, ports: RetentionPorts): void {
+  const caps = capsOf(keep);
+  noteUse(ports, "record", ports.recordRows() / caps.record);
+  noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
+}
+
+/** Records an alarm that is new. `used`: part of the cap. */
+export function noteUse(
+  { alarms, now, write }: Pick<RetentionPorts, "alarms" | "now" | "write">,
+  kind: Retained,
+  used: number,
+  leavesBeforeAge = false,
+): void {
+  const alarm = alarms.measured(kind, used, leavesBeforeAge, now());
+  if (alarm === null) return;
+  const { message, leftEarly } = alarm;
+  const facts = { warning: "retention", of: kind, percent: Math.round(used * 100), leftEarly };
+  const nobody = { charger: null, vehicle: null, event: null, command: null };
+  write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words: message, facts } }]);
+}
+
 /** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
-export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
+const pruning = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
   daily(ports.now).pipe(
     delay(FIRST),
     exhaustMap(() =>
@@ -28,18 +70,23 @@ export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts):
 /** False: nothing is left to be pruned today, or the disk refuses. */
 async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promise<boolean> {
   const now = ports.now();
+  const caps = capsOf(keep);
   // A clock that is wrong by years would make everything old: ages count only while the partner's agrees.
   const agesCount = ports.clockAgrees();
   const reportedOn = ports.reportedOn();
-  const events = forgettable(depot.known.values(), keep, {
-    now,
-    agesCount,
-    isNeeded: (id) => depot.absences.mayBeListed(id) || reportedOn.has(id),
-    most: STEP_EVENTS,
-  });
+  const events = forgettable(
+    depot.known.values(),
+    { ...keep, maxBytes: caps.events },
+    {
+      now,
+      agesCount,
+      isNeeded: (id) => depot.absences.mayBeListed(id) || reportedOn.has(id),
+      most: STEP_EVENTS,
+    },
+  );
   const reports = agesCount ? ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];
   const before = agesCount ? instant(now - keep.audit) : null;
-  const old = ports.oldRows({ before, maxRows: keep.maxAuditRows, most: STEP_ROWS });
+  const old = ports.oldRows({ before, maxRows: caps.record, most: STEP_ROWS });
   const changes: readonly Change[] = [
     ...events.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
     ...reports.map((name) => ({ kind: "reportForgotten", name }) as const),
@@ -47,6 +94,8 @@ async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promi
   ];
   if (changes.length === 0) return false;
   ports.write(changes);
+  if (old !== null && between(old.at, now) <= keep.audit) noteUse(ports, "record", 1, true);
+  if (events.some((event) => leavesEarly(event, keep, now))) noteUse(ports, "events", 1, true);
   const { ok } = await ports.durable();
   for (const event of ok ? events : []) {
     // What came in the meantime stays.

@@ -17,7 +17,6 @@ export function setBack(depot: Depot, now: Instant): void {
       voltagesAt: cut(presence.voltagesAt),
       currentsAt: cut(presence.currentsAt),
       stateAt: cut(presence.stateAt),
-      onlineAt: cut(presence.onlineAt),
       measuredAt: cut(presence.measuredAt),
     });
   }
@@ -25,6 +24,7 @@ export function setBack(depot: Depot, now: Instant): void {
     if (record.judgeAt === null) continue;
     // It has the time to get there that it would have had.
     const latest = nextJudgement(now, depot.settings.verdict.ramp, record.resends);
-    depot.commands.set(charger, { ...record, judgeAt: earlier(record.judgeAt, latest) });
+    const followedAt = cut(record.followedAt ?? null);
+    depot.commands.set(charger, { ...record, judgeAt: earlier(record.judgeAt, latest), followedAt });
   }
 }

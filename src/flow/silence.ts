@@ -6,12 +6,15 @@ import type { Presence } from "../core/site/presence.ts";
 import type { Change } from "../core/ledger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
+import { keepLimits } from "./keepLimits.ts";
 import type { Touch } from "./ports.ts";
 
 export interface Fallen {
   readonly changes: readonly Change[];
   /** Of chargers that nothing was asked of: no matter for the record. */
   readonly warnings: readonly string[];
+  /** Chargers whose occupant may have changed: a silent charger keeps no claim on another's vehicle. */
+  readonly touched: readonly ChargerId[];
 }
 
 /** Chargers that were heard before and are not any more, each told once; what they were told last is on record. */
@@ -24,6 +27,7 @@ export function fallSilent(
   const { silentAfter } = depot.settings;
   const changes: Change[] = [];
   const warnings: string[] = [];
+  const touched: ChargerId[] = [];
   // Who has said that it is offline is not expected to speak.
   const couldBeHeard = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
   for (const id of depot.silence.fallen(tick, silentAfter, couldBeHeard)) {
@@ -35,8 +39,11 @@ export function fallSilent(
       const since = iso(instant(now - silentAfter));
       changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told, since }));
     }
+    const affected = depot.plugs.depart(id);
+    changes.push(...keepLimits(depot, affected, now));
+    touched.push(...affected);
   }
-  return { changes, warnings };
+  return { changes, warnings, touched };
 }
 
 /** Any live message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
@@ -47,7 +54,7 @@ export function heardAgain(
   now: Instant,
 ): { readonly changes: readonly Change[]; readonly touched: readonly Touch[] } {
   const { charger: id } = message;
-  const isLive = message.kind !== "telemetry" || message.snapshot !== true;
+  const isLive = isOwnWord(message);
   const silentFor = isLive && depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
   if (silentFor === null) return { changes: [], touched: [] };
   depot.dirty.add(id);
@@ -56,6 +63,12 @@ export function heardAgain(
     standing(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
   return { changes, touched: [{ charger: id, reassert: true }] };
 }
+
+/** A retained message is old, and "offline" may be the last will: its broker publishes that, not the charger. */
+const isOwnWord = (message: ChargerMessage): boolean =>
+  message.kind === "online"
+    ? message.online && !message.snapshot
+    : message.kind !== "telemetry" || message.snapshot !== true;
 
 /**
  * The outages that the last run left open are over on record with the start of this one: whoever was away may have come

@@ -4,6 +4,7 @@ import type { Delivery } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
 import { type EventId, type Millis, minutes, seconds } from "../core/units.ts";
 import { type Hint, polling } from "./polling.ts";
+import { missingAfterList } from "./take.ts";
 import type { Arrival, Fetched, PollingPorts, TakeAnswer } from "./ports.ts";
 
 /** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
@@ -28,7 +29,7 @@ export function partnerSources(
   const fetched$ = polling(ports, hint$, every).pipe(
     tap((fetched) => {
       if (fetched.kind !== "unchanged") return;
-      const missing = depot.absences.listed(null, depot.known.values(), fetched.at);
+      const missing = missingAfterList(depot, null, fetched.at);
       if (missing.length > 0) ports.ask(missing);
     }),
     share(),

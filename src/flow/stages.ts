@@ -1,18 +1,22 @@
 import { type ClockReading, jumpBetween } from "../core/clock.ts";
-import { commandId, isDoubted, leaseOf } from "../core/control/command.ts";
+import { commandId, isDoubted, leaseOf, toldBefore } from "../core/control/command.ts";
+import { condense } from "../core/condense.ts";
 import type { Depot } from "../core/depot.ts";
-import type { Change, Committed } from "../core/ledger.ts";
+import type { Change, Committed, FailedCommit } from "../core/ledger.ts";
+import { scopeOf } from "../core/rollBack.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
 import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
-import { free, listens, look } from "./look.ts";
+import { free, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
 import { setBack } from "./setBack.ts";
-import { type LastSent, startOver, wantsLease } from "./startOver.ts";
+import { type LastSent, retryLater, startOver } from "./startOver.ts";
 import { fallSilent, heardAgain } from "./silence.ts";
+import { strandedInWords } from "./stranded.ts";
 import { take } from "./take.ts";
+import { UnrecordedReleases } from "./unrecorded.ts";
 
 const jumped = (jump: Millis, at: Instant): Change => ({
   kind: "audit",
@@ -33,16 +37,25 @@ const jumped = (jump: Millis, at: Instant): Change => ({
   },
 });
 
+const chargersOf = (touches: readonly Touch[]): readonly ChargerId[] => touches.map(({ charger }) => charger);
+
 const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
 
 /** A look whose changes are on their way to the disk. */
 export interface Pending {
   readonly number: number;
-  readonly looked: readonly ChargerId[];
+  readonly looked: readonly Touch[];
+  readonly freeings: readonly Freeing[];
   /** Those of them that have something to be sent once it is there. */
   readonly send: readonly ChargerId[];
   readonly committed: Promise<Committed>;
+}
+
+/** Chargers that were put in line at one broker. */
+interface Waiting {
+  readonly broker: string;
+  readonly count: number;
 }
 
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
@@ -50,42 +63,42 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   let looks = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, LastSent>();
+  // A charger that only a stored command says has a vehicle is expected to speak: one that is dead keeps no claim.
+  for (const charger of depot.plugs.recalled()) depot.silence.heard(charger, clock.monotonic);
   /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
   let lacking: readonly Change[] = [];
-  const restart = (): void => {
-    lacking = startOver(depot, ports.remembered(), sent, ports.now());
+  const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
+  /** Staged with the look that follows. */
+  let freeings: readonly Freeing[] = [];
+  /** The commit that memory was rolled back for last. An intake and the evaluation after it share a commit. */
+  let rolledBack: FailedCommit | null = null;
+  const rollBack = (failed: FailedCommit): void => {
+    if (failed === rolledBack) return;
+    rolledBack = failed;
+    const scope = scopeOf(failed.dropped);
+    const stored = unrecorded.over(scope, ports.stored(scope));
+    lacking = [...lacking, ...startOver(depot, scope, stored, sent, ports.now())];
   };
 
   const maySend = (charger: ChargerId): boolean =>
     !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
 
-  /**
-   * At most one in flight per charger: one that is being sent to keeps its place and waits. Goes on where it stopped:
-   * from the start, each call would step over everyone who has left the line before it.
-   */
-  let line = depot.toSend.values();
-  const nextInLine = (): ChargerId | undefined => {
-    const next = line.find(maySend);
-    if (next !== undefined) return next;
-    line = depot.toSend.values();
-    return line.find(maySend);
-  };
-
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);
     if (known === undefined) return;
-    const { command, replaces } = known;
+    const { command } = known;
+    const before = toldBefore(known, depot.epoch);
     const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
-    const came = await ports.send(command, lease, replaces, isDoubted(known, depot.settings.verdict.ramp));
+    const came = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
     const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
     ports.write(rows);
     const record = depot.commands.get(charger);
     if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
-    const before = sent.get(charger);
-    const isAgain = before !== undefined && commandId(before.record.command) === commandId(command);
+    const last = sent.get(charger);
+    const isAgain = last !== undefined && commandId(last.record.command) === commandId(command);
     // Its record, where that goes with the row, may be newer by the time that the row can be written.
-    const said = isAgain ? before.said : rows.filter(({ kind }) => kind === "audit");
+    const said = isAgain ? last.said : rows.filter(({ kind }) => kind === "audit");
     sent.set(charger, { record, said });
   };
 
@@ -99,6 +112,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     if (jump < 0) setBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
     const { touched, changes, late } = advanced(depot, clock.wall);
+    condense(depot, clock.wall);
     ports.write(changes);
     // What had begun by then is on record: whoever starts next has not missed it.
     if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
@@ -110,7 +124,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(depot.chargers.keys());
     }
     for (const lateBy of late) ports.started(lateBy);
-    return touchesOf(touched);
+    return touchesOf([...touched, ...fallen.touched]);
   };
 
   return {
@@ -123,7 +137,7 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       ports.write(changes);
       if (ask.length > 0) ports.ask(ask);
       void ports.durable().then((committed) => {
-        if (!committed.ok) restart();
+        if (!committed.ok) rollBack(committed);
         arrivals.forEach(({ settle }, index) => {
           const counts = taken[index];
           if (!committed.ok) settle(committed);
@@ -144,13 +158,17 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     },
 
     everyone(): readonly Touch[] {
+      for (const words of strandedInWords(depot, ports.now())) ports.warn(words);
       return touchesOf(depot.chargers.keys());
     },
 
     /** The broker is there again. What is on its way by now went to it, not to the one before. */
     brokerReturned(broker: string): readonly Touch[] {
       const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
-      for (const { id } of back) depot.silence.pardon(id, ports.monotonic());
+      for (const { id } of back) {
+        depot.silence.pardon(id, ports.monotonic());
+        depot.mayReturn.add(id);
+      }
       return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
     },
 
@@ -163,9 +181,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     },
 
     /** Settled after the commit, which holds the look that follows as well. */
-    free({ chargers, settle }: Freeing): readonly Touch[] {
+    free(freeing: Freeing): readonly Touch[] {
+      const { chargers } = freeing;
       ports.write(free(depot, chargers, ports.now()));
-      void ports.durable().then(settle);
+      freeings = [...freeings, freeing];
       return touchesOf(chargers, true);
     },
 
@@ -179,34 +198,44 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       const { changes, send } = look(depot, touches, ports.now());
       ports.write(changes);
       looks += 1;
-      return {
-        number: looks,
-        looked: touches.map(({ charger }) => charger),
-        send,
-        committed: ports.durable(),
-      };
+      const pending = { number: looks, looked: touches, freeings, send, committed: ports.durable() };
+      freeings = [];
+      return pending;
     },
 
-    /** Puts chargers in line, once what was decided for them is on disk; answers how many. */
-    async committed({ number, looked, send, committed }: Pending): Promise<number> {
-      const { ok } = await committed;
-      if (ok) {
+    /** Puts chargers in line, once what was decided for them is on disk; answers how many wait at which broker. */
+    async committed({ number, looked, freeings, send, committed }: Pending): Promise<readonly Waiting[]> {
+      const outcome = await committed;
+      const now = ports.now();
+      let line = send;
+      if (outcome.ok) {
         depot.undurable.clear();
         depot.unsaid.clear();
-      } else restart();
-      const now = ports.now();
-      const line = ok ? send : looked.filter((id) => listens(depot, id) && wantsLease(depot, id, now));
+      } else {
+        rollBack(outcome);
+        retryLater(depot, chargersOf(looked), now);
+        for (const { chargers } of freeings) unrecorded.free(depot, chargers, now);
+        line = unrecorded.sendable(depot, looked, now);
+      }
+      for (const { settle } of freeings) settle(outcome);
+      const added = new Map<string, number>();
       for (const charger of line) {
         // What left after this look is what it wanted sent: two looks may share a commit.
-        if ((depot.inFlight.get(charger) ?? 0) < number) depot.toSend.add(charger);
+        if ((depot.inFlight.get(charger) ?? 0) >= number) continue;
+        const broker = depot.chargers.get(charger)?.broker ?? "";
+        depot.toSend.add(broker, charger);
+        added.set(broker, (added.get(broker) ?? 0) + 1);
       }
-      return line.length;
+      return [...added].map(([broker, count]) => ({ broker, count }));
     },
 
-    /** Sends to one charger after another whatever holds when its turn comes, until nobody waits. */
-    async sendWaiting(): Promise<void> {
-      for (let charger = nextInLine(); charger !== undefined; charger = nextInLine()) {
-        depot.toSend.delete(charger);
+    /**
+     * Sends to one charger after another of a broker whatever holds when its turn comes, until nobody waits. At most
+     * one in flight per charger: one that is being sent to keeps its place and waits.
+     */
+    async sendWaiting(broker: string): Promise<void> {
+      const next = (): ChargerId | undefined => depot.toSend.take(broker, maySend);
+      for (let charger = next(); charger !== undefined; charger = next()) {
         depot.inFlight.set(charger, looks);
         await send(charger);
         depot.inFlight.delete(charger);

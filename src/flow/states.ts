@@ -1,4 +1,4 @@
-import { exhaustMap, filter, interval, mergeMap, type Observable, range } from "rxjs";
+import { exhaustMap, filter, interval, merge, mergeMap, type Observable, range } from "rxjs";
 
 import type { Depot } from "../core/depot.ts";
 import { chargerState } from "../core/site/chargerState.ts";
@@ -9,14 +9,23 @@ const EVERY = 1_000;
 /** Publishes on their way at once: less than commands may have. */
 const WINDOW = 5;
 
-/** Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. */
+/**
+ * Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. Each broker has a
+ * pace of its own: a slow one delays nobody on another.
+ */
 export function states(depot: Depot, ports: ControlPorts): Observable<unknown> {
-  const isQuiet = (): boolean => depot.toSend.size === 0;
+  const brokers = new Set([...depot.chargers.values()].map(({ broker }) => broker));
+  return merge(...[...brokers].map((broker) => statesOf(broker, depot, ports)));
+}
+
+function statesOf(broker: string, depot: Depot, ports: ControlPorts): Observable<unknown> {
+  const isQuiet = (): boolean => depot.toSend.isEmpty(broker);
+  const isHere = (id: ChargerId): boolean => depot.chargers.get(id)?.broker === broker;
   return interval(EVERY).pipe(
     filter(isQuiet),
     exhaustMap(() => {
       // Drawn from by hand: thousands waiting in an operator's buffer cost more than their publishes.
-      const line = [...depot.dirty].values();
+      const line = [...depot.dirty].filter(isHere).values();
       return range(0, WINDOW).pipe(mergeMap(() => publishStates(depot, ports, line, isQuiet)));
     }),
   );

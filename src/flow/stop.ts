@@ -1,22 +1,19 @@
 import { filter, firstValueFrom, timer } from "rxjs";
 
-import { type CommandRecord, isToBeFreed, leaseOf, reallySent } from "../core/control/command.ts";
+import { type CommandRecord, leaseOf } from "../core/control/command.ts";
 import type { Decision } from "../core/control/reconcile.ts";
-import { inWords } from "../core/control/setpoint.ts";
+import { unclaimed } from "../core/control/verdict.ts";
 import type { Depot } from "../core/depot.ts";
+import type { ChargerId, Instant } from "../core/units.ts";
 import { decide, listens } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { ControlPorts } from "./ports.ts";
-
-/** The chargers that stand under a command of ours other than a release, or whose release never went out. */
-export const limited = (depot: Depot): readonly CommandRecord[] =>
-  [...depot.commands.values()].flatMap((record) => {
-    const sent = reallySent(record);
-    return sent !== null && isToBeFreed(sent) ? [sent] : [];
-  });
+import { limited, staysInWords } from "./stranded.ts";
 
 /** How often it is looked whether the last publishes are over, ms. */
 const LOOK = 10;
+/** A broker that hangs may take no longer than this: the service manager is about to end the process, ms. */
+const PATIENCE = 2_500;
 
 interface StopLog {
   readonly info: (words: string) => void;
@@ -32,7 +29,7 @@ export async function standDown(
 ): Promise<void> {
   const standing = limited(depot);
   if (onStop === "keep" || depot.settings.mode === "observe") {
-    for (const record of standing) stays(depot, record, log);
+    for (const record of standing) stays(depot, record, ports.now(), log);
     return;
   }
   const kind = onStop;
@@ -47,45 +44,44 @@ export async function standDown(
       event: command.event,
       cause: "stop",
     };
-    ports.write(
-      decide(
-        depot,
-        { ...depot.verdictOn(charger, now), winner: null, overruled: [], limits: [] },
-        decision,
-        now,
-      ),
-    );
+    ports.write(decide(depot, unclaimed(depot.verdictOn(charger, now)), decision, now));
   }
   const committed = await ports.durable();
   if (!committed.ok) {
     log.warn(`the stop could not be recorded: ${committed.reason}`);
-    for (const record of standing) stays(depot, record, log);
+    for (const record of standing) stays(depot, record, ports.now(), log);
     return;
   }
-  const told = await Promise.all(
+  const told = new Set<ChargerId>();
+  let isLate = false;
+  const everyone = Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
-      if (!listens(depot, command.charger)) return false;
+      if (!listens(depot, command.charger)) return;
       // What is still on its way to it must not overtake what is said now; every publish has its deadline.
       const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
       await firstValueFrom(timer(0, LOOK).pipe(filter(isQuiet)));
+      if (isLate) return;
       const from = ports.now();
       const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
+      if (isLate) return;
       ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
-      return sent.ok;
+      if (sent.ok) told.add(command.charger);
     }),
   );
+  await Promise.race([everyone, firstValueFrom(timer(PATIENCE))]);
+  isLate = true;
   await ports.durable();
-  log.info(`${told.filter(Boolean).length} chargers were told to ${onStop}`);
+  log.info(`${told.size} chargers were told to ${onStop}`);
   for (const record of standing) {
-    if (depot.commands.get(record.command.charger)?.sentAt === null) stays(depot, record, log);
+    const { charger, desired } = record.command;
+    const isDone = told.has(charger) || (desired.kind === kind && record.sentAt !== null);
+    if (!isDone) stays(depot, record, ports.now(), log);
   }
 }
 
-function stays(depot: Depot, { command }: CommandRecord, log: StopLog): void {
-  const until = command.until === null ? "its lease ends" : depot.wallClock(command.until);
-  const level =
-    command.desired.kind === "release" ? "what it was told before its release" : inWords(command.desired);
-  log.warn(`${command.charger} stays at ${level} until ${until}`);
+function stays(depot: Depot, record: CommandRecord, now: Instant, log: StopLog): void {
+  const words = staysInWords(depot, record, now);
+  if (words !== null) log.warn(words);
 }
 
 const limitedBy = (depot: Depot, before: readonly CommandRecord[]): readonly CommandRecord[] =>

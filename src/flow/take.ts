@@ -3,11 +3,13 @@ import { askInWords, changeInWords, nameOf, oddities } from "../core/control/des
 import type { Ask } from "../core/control/event.ts";
 import { type EventNotice, type Intake, intake } from "../core/control/intake.ts";
 import type { KnownEvent } from "../core/control/known.ts";
+import { outcomeFor } from "../core/control/summary.ts";
 import { type Targeting, targeting } from "../core/control/targeting.ts";
 import { type Delivery, contradictions, lastWords, type Rejected, type Taken } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
 import type { Change } from "../core/ledger.ts";
 import { MOST_DESCRIPTORS } from "../core/reporting/plan.ts";
+import { overSince } from "../core/retention.ts";
 import { nowhere } from "./advance.ts";
 import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../core/units.ts";
@@ -56,14 +58,12 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
       }
       changes.push(...nowhere(depot, taken.touched, delivery.at));
       for (const vehicle of taken.touched) {
-        const charger = depot.plugs.where(vehicle);
-        if (charger !== null) touched.add(charger);
+        for (const charger of depot.plugs.chargersOf(vehicle)) touched.add(charger);
       }
     }
     changes.push(...quarantined(depot, rejected, delivery));
-    if (delivery.source === "fetch") for (const id of idsIn(delivery)) depot.absences.found(id);
-    if (delivery.complete)
-      ask.push(...depot.absences.listed(new Set(idsIn(delivery)), depot.known.values(), delivery.at));
+    if (delivery.source === "fetch") for (const id of idsIn(delivery)) found(depot, id, delivery);
+    if (delivery.complete) ask.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
     return { ...counts, rejected: rejected.length };
   });
   return { changes, touched, ask, taken };
@@ -71,10 +71,29 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
 
 const NONE: ReadonlySet<EventId> = new Set();
 
+/** A fetch by id found the event: what the lists lacked, and what a delete said before it, proves nothing. */
+function found(depot: Depot, id: EventId, { askedAt }: Delivery): void {
+  depot.absences.found(id);
+  depot.deleteClaims.settle(id, askedAt);
+}
+
+/** After a complete list: the events to be asked for by id. Null: the list was the same as the last one. */
+export function missingAfterList(
+  depot: Depot,
+  ids: ReadonlySet<EventId> | null,
+  at: Instant,
+): readonly EventId[] {
+  const { absences, deleteClaims, known } = depot;
+  const missing = absences.listed(ids, known.values(), at);
+  const deleted = deleteClaims.lackedBy((id) => absences.mayBeListed(id), at);
+  return deleted.length === 0 ? missing : [...new Set([...deleted, ...missing])];
+}
+
 const COUNTED = {
   new: "accepted",
   changed: "accepted",
   withdrawn: "accepted",
+  unproven: "accepted",
   repeat: "repeats",
   stale: "repeats",
 } as const;
@@ -98,9 +117,16 @@ function takenOrSetAside(
   delivery: Delivery,
 ): TakenNotice | Rejected | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
-  const before = depot.known.get(id);
+  const tracked = depot.known.get(id);
+  const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
+  if (settled !== null) return { outcome: settled, changes: [], touched: NOBODY, ask: false };
+  const before = depot.known.whole(id);
+  if (before === null) {
+    const reason = "the stored event of this ID cannot be read";
+    return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
+  }
   try {
-    return takeNotice(depot, notice, delivery);
+    return takeNotice(depot, notice, before, delivery);
   } catch (error) {
     if (before === undefined) depot.forget(id, delivery.at);
     else depot.remember(before, delivery.at);
@@ -109,27 +135,45 @@ function takenOrSetAside(
   }
 }
 
-function takeNotice(depot: Depot, notice: EventNotice, delivery: Delivery): TakenNotice | null {
+function takeNotice(
+  depot: Depot,
+  notice: EventNotice,
+  before: KnownEvent | undefined,
+  delivery: Delivery,
+): TakenNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
-  // One 404 is not a withdrawal: two complete lists must have lacked the event as well (DESIGN 5.2).
-  if (notice.kind === "gone" && !depot.absences.isMissing(id)) return null;
-  const before = depot.known.get(id);
+  // One 404 is not a withdrawal: two complete lists must have lacked the event as well, or a delete named it (DESIGN 5.2).
+  const isClaimed = depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
+  if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed) return null;
   const source = delivery.source === "webhook" ? "webhook" : "fetch";
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
   const changes: Change[] = [];
-  const { known, outcome, warning, ask } = result;
+  const { known, outcome, warning } = result;
   let touched = NOBODY;
   if (known !== undefined && known !== before) {
     changes.push({ kind: "event", known });
-    if (outcome === "repeat") depot.known.set(id, known);
-    else {
+    if (outcome === "repeat") {
+      depot.known.set(id, known);
+      depot.over.push(overSince(known), id);
+    } else {
       touched = depot.remember(known, delivery.at);
       changes.push(audited(depot, known, before, outcome, delivery));
     }
   }
   if (warning !== null)
     changes.push({ kind: "audit", entry: eventRow(delivery.at, id, warning, { warning }) });
-  return { outcome, changes, touched, ask };
+  if (outcome === "unproven") {
+    const ask = depot.deleteClaims.add(id, delivery.at);
+    return { outcome, changes: ask ? [unproven(id, delivery)] : [], touched, ask };
+  }
+  if (outcome === "withdrawn") depot.deleteClaims.settle(id, delivery.askedAt);
+  // The event came again by webhook after this fetch was sent: only a later fetch settles the delete.
+  return { outcome, changes, touched, ask: result.ask || (isClaimed && outcome === "stale") };
+}
+
+function unproven(id: EventId, { at, source }: Delivery): Change {
+  const words = `a delete of event ${id} came without its revision (${source}): the event is asked for by its id`;
+  return { kind: "audit", entry: eventRow(at, id, words, { outcome: "unproven", source }) };
 }
 
 /** The events that are there, readable or not. */
@@ -159,7 +203,7 @@ function audited(
   const earlier = before?.kind === "live" ? before.revision : null;
   const asks = askInWords(known.revision, aim, settings, wallClock);
   const changed = earlier === null ? "" : `, ${changeInWords(earlier, known.revision, settings, wallClock)}`;
-  const odd = oddities(known.revision, aim, settings, depot.reach, at);
+  const odd = oddities(known.revision, aim, depot.expansion, depot.reach, at);
   const words = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,
@@ -196,6 +240,7 @@ const askFacts = (ask: Ask): Json =>
 const targetFacts = (aim: Targeting): Json => ({
   vehicles: aim.vehicles.size,
   foreignVehicles: aim.foreignVehicles,
+  unknownVehicles: aim.unknownIds.map((id) => id.slice(0, MOST_NAME)),
   foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
 });
 

@@ -13,6 +13,12 @@ test("the pause after a failure is never negative and never above its ceiling, h
   );
 });
 
+test("gateways that failed together do not retry together: the pause is the random share of its ceiling", () => {
+  expect([0, 0.25, 0.5, 0.999].map((fraction) => backoff(4, fraction, seconds(1), minutes(5)))).toEqual([
+    0, 4_000, 8_000, 15_984,
+  ]);
+});
+
 test("the ceiling doubles from one failure to the next", () => {
   expect([0, 1, 2, 3, 20].map((failures) => backoff(failures, 1, seconds(1), minutes(5)))).toEqual([
     1_000, 2_000, 4_000, 8_000, 300_000,

@@ -4,7 +4,6 @@ import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { Depot } from "../../src/core/depot.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
 import type { Reason } from "../../src/core/reason.ts";
-import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
@@ -14,7 +13,7 @@ const bay = chargerId("bay-01");
 const bus = aVehicle().id;
 const noSpread = { randomizeStart: millis(0) };
 
-const remembered = (changes: Partial<Remembered> = {}): Remembered =>
+const remembered = (changes: Parameters<typeof rememberedOf>[0] = {}): Remembered =>
   rememberedOf({ events: [live(anEvent(noSpread))], ...changes });
 
 const record = (progress: CommandRecord["progress"]): CommandRecord => ({
@@ -127,43 +126,40 @@ test("an operator's hold counts in the verdict", () => {
 });
 
 /** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
-function allowed(telemetry: Omit<Telemetry, "at"> | null, toldAt: string | null): number | null {
+function allowed(voltage: number | null, toldAt: string | null): number | null {
   const depot = aPicture();
   depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
   depot.presence.set(bay, {
     online: true,
     heardAt: at("05:10"),
     voltagesAt: toldAt === null ? null : at(toldAt),
+    voltage,
     currentsAt: toldAt === null ? null : at(toldAt),
     stateAt: null,
-    onlineAt: null,
     stamped: null,
     clock: UNHEARD,
     unsure: null,
     measuredAt: null,
-    telemetry: telemetry && { at: at("05:09"), ...telemetry },
+    telemetry: { at: at("05:09") },
   });
   const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
   return desired.kind === "current" ? desired.amperes : null;
 }
 
-test("measured volts count while they are fresh, phases without voltage are left out", () => {
-  const volts = { voltagesV: [220, 220, 0] };
-  expect(allowed(volts, "05:09")).toBe(16.6);
-  for (const [telemetry, heardAt] of [
-    [volts, "05:08:59"],
-    [volts, null],
-    [{ voltagesV: [0] }, "05:09"],
-    [{}, "05:09"],
+test("measured volts count while they are fresh", () => {
+  expect(allowed(220, "05:07")).toBe(16.6);
+  for (const [voltage, toldAt] of [
+    [220, "05:06:59"],
+    [220, null],
     [null, "05:09"],
   ] as const)
-    expect(allowed(telemetry, heardAt)).toBe(15.9);
+    expect(allowed(voltage, toldAt)).toBe(15.9);
 });
 
 /** A picture whose vehicle charges on so many phases; null: it does not say. */
 const ours = (phases: number | null): Depot => aPicture({ vehicles: [aVehicle({ phases })] });
 
-test("measured phases count while they are fresh, and only for a vehicle that declares its own", () => {
+test("measured phases count while they are fresh, and only where they are more than the vehicle declares", () => {
   const allowedOn = (depot: Depot, currentsA: readonly number[], toldAt = "05:09"): unknown => {
     depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
     const telemetry = { at: at(toldAt), currentsA };
@@ -171,9 +167,9 @@ test("measured phases count while they are fresh, and only for a vehicle that de
       online: true,
       heardAt: at("05:10"),
       voltagesAt: null,
+      voltage: null,
       currentsAt: at(toldAt),
       stateAt: null,
-      onlineAt: null,
       stamped: null,
       clock: UNHEARD,
       unsure: null,
@@ -182,18 +178,20 @@ test("measured phases count while they are fresh, and only for a vehicle that de
     });
     return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
   };
-  expect(allowedOn(ours(3), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(3), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 10 });
   expect(allowedOn(ours(null), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 10 });
-  expect(allowedOn(ours(3), [16, 0.2, 0], "05:08:59")).toEqual({ kind: "current", amperes: 10 });
-  expect(allowedOn(ours(3), [0, 0, 0])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(1), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(1), [16, 16, 16])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(1), [16, 16, 16], "05:08:59")).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(1), [0, 0, 0])).toEqual({ kind: "current", amperes: 30 });
   const silent = ours(3);
   silent.presence.set(bay, {
     online: true,
     heardAt: null,
     voltagesAt: null,
+    voltage: null,
     currentsAt: at("05:09"),
     stateAt: null,
-    onlineAt: null,
     stamped: null,
     clock: UNHEARD,
     unsure: null,
@@ -203,24 +201,14 @@ test("measured phases count while they are fresh, and only for a vehicle that de
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
 });
 
-test("the same rubbish is new once", () => {
-  const depot = aPicture();
-  const rubbish = { kind: "rejected", id: null, path: "ID", reason: "none", raw: "{}" } as const;
-  expect([depot.isFirstSight(rubbish), depot.isFirstSight({ ...rubbish })]).toEqual([true, false]);
-  for (let n = 0; n < 100_000; n += 1) depot.isFirstSight({ ...rubbish, raw: String(n) });
-  expect(depot.isFirstSight(rubbish)).toBe(true);
-  depot.restore(remembered(), at("05:10"));
-  expect(depot.isFirstSight(rubbish)).toBe(true);
-});
-
 test("a charger that never spoke is neither online nor offline", () => {
   expect(aPicture().presenceOf(bay)).toEqual({
     online: null,
     heardAt: null,
     voltagesAt: null,
+    voltage: null,
     currentsAt: null,
     stateAt: null,
-    onlineAt: null,
     stamped: null,
     clock: UNHEARD,
     unsure: null,

@@ -1,11 +1,12 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { KnownEvent } from "../../src/core/control/known.ts";
+import type { TrackedEvent } from "../../src/core/control/known.ts";
 import { KnownEvents } from "../../src/core/knownEvents.ts";
 import { type EventId, eventId } from "../../src/core/units.ts";
 import { aReportedEvent } from "../support/aReport.ts";
 import { live } from "../support/anEvent.ts";
+import { NOTHING_STORED } from "../support/aPicture.ts";
 
 const IDS = ["EV-1", "EV-2", "EV-3"].map(eventId);
 
@@ -17,8 +18,8 @@ const change = fc.oneof(
 test("whoever takes in what changed, and nothing else, knows what there is", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
-      const known = new KnownEvents();
-      let taken = new Map<EventId, KnownEvent>();
+      const known = new KnownEvents(NOTHING_STORED);
+      let taken = new Map<EventId, TrackedEvent>();
       const take = (): void => {
         for (const id of known.takeChanged()) {
           const now = known.get(id);

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import type { Ended } from "../../src/core/control/ended.ts";
 import type { Dispatch } from "../../src/core/control/expand.ts";
 import type { Decision } from "../../src/core/control/reconcile.ts";
-import { verdict } from "../../src/core/control/verdict.ts";
 import { reasonIn, reasonOf, whileHeld } from "../../src/core/reason.ts";
 import {
   amperes,
@@ -18,6 +17,7 @@ import {
 } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aDispatch, at } from "../support/anEvent.ts";
+import { verdict } from "../support/aVerdict.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
 type Circumstances = Parameters<typeof verdict>[0];
@@ -196,7 +196,32 @@ test("an operator's release says from which events, and until when", () => {
     since: "2026-11-21T05:10:00.000Z",
     until: "2026-11-21T06:00:00.000Z",
     events: ["EV-7731", "EV-7702"],
+    eventCount: 2,
   });
+});
+
+test("of hundreds that lose, or were set aside by hand, five are named and the rest is counted", () => {
+  const losers = Array.from({ length: 460 }, (_, index) =>
+    aDispatch({}, { id: `EV-${index}`, priority: index + 2 }),
+  );
+  const why = reason([winner, ...losers]);
+  expect(why.words).toContain("; overrules EV-0, EV-1, EV-2, EV-3, EV-4 and 455 more");
+  expect([why.overruled.length, why.overruledCount]).toEqual([5, 460]);
+  const events = losers.map(({ event }) => event.id);
+  const freed = reason(
+    losers,
+    { desired: { kind: "release" }, cause: "operator" },
+    { hold: { ...hold, events } },
+  );
+  expect(freed.words).toContain("from EV-0, EV-1, EV-2, EV-3, EV-4 and 455 more until");
+  expect(freed.hold).toMatchObject({ events: events.slice(0, 5), eventCount: 460 });
+});
+
+test("a reason that an earlier version wrote out in full is read with five names and the count", () => {
+  const { overruledCount: _, ...old } = reason([winner, loser]);
+  const named = Array.from({ length: 20 }, () => old.overruled[0] ?? null);
+  const read = reasonIn({ ...old, overruled: named });
+  expect([read?.overruled.length, read?.overruledCount]).toEqual([5, 20]);
 });
 
 test("what is held back says by what and until when, in words and as a value", () => {
@@ -248,6 +273,7 @@ test("a switch of phases says what it is for, and why it has not come yet", () =
         vehicle: null,
         winner: little,
         overruled: [],
+        overruledCount: 0,
         desired: { kind: "pause" },
         limits: [{ by, asked: "1 phase", allowed: "pause" }],
         phases: null,

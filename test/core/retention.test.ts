@@ -2,12 +2,13 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { KnownEvent } from "../../src/core/control/known.ts";
-import { forgettable, overSince } from "../../src/core/retention.ts";
+import { summaryOf } from "../../src/core/control/summary.ts";
+import { eventsUsed, forgettable, leavesEarly, overSince } from "../../src/core/retention.ts";
 import { after, type EventId, type Instant, instant, minutes } from "../../src/core/units.ts";
 import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";
 
 const DAY = minutes(24 * 60);
-const KEEP = { events: DAY, maxEvents: 100, withdrawn: DAY } as const;
+const KEEP = { events: DAY, maxEvents: 100, withdrawn: DAY, maxBytes: 1_000_000 } as const;
 const days = (count: number): Instant => instant(at("06:10") + count * DAY);
 
 /** Ids of the events that go at that moment. */
@@ -63,6 +64,26 @@ test("while the clock may be wrong nothing is old, but a number of events stays 
   );
   expect(gone(many, days(9), { agesCount: false })).toEqual([]);
   expect(gone(many, days(9), { agesCount: false, maxEvents: 1 })).toEqual(["A", "B"]);
+});
+
+test("beyond their bytes ended events go before their age, the oldest first, and withdrawals stay known", () => {
+  const over = ["A", "B", "C"].map((id, n) =>
+    summaryOf(live(anEvent({ id }), { receivedAt: after(at("07:00"), minutes(n)) }), 400),
+  );
+  const tombstone = summaryOf(withdrawn(anEvent(), at("06:00")), 400);
+  const keep = { ...KEEP, maxBytes: 800 };
+  const how = { now: at("09:00"), agesCount: false, isNeeded: () => false, most: 10 };
+  const left = forgettable([tombstone, ...over], keep, how);
+  expect(left.map(({ id }) => id)).toEqual(["A"]);
+  expect(left.every((event) => leavesEarly(event, KEEP, how.now))).toBe(true);
+  expect(eventsUsed([tombstone, ...over, event], keep)).toBe(1.5);
+  expect(eventsUsed(over, { maxEvents: 1, maxBytes: 2000 })).toBe(3);
+});
+
+test("an event that leaves at its age, and a withdrawal, do not leave early", () => {
+  expect(leavesEarly(event, KEEP, days(1))).toBe(true);
+  expect(leavesEarly(event, KEEP, days(2))).toBe(false);
+  expect(leavesEarly(withdrawn(anEvent(), at("06:10")), KEEP, at("06:11"))).toBe(false);
 });
 
 test("at most so many go in one step, those that have been over the longest first", () => {

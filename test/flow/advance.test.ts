@@ -181,6 +181,24 @@ test("an event that came late and was acted on is not recorded as missed", async
   expect(depot.audit("missed")).toEqual([]);
 });
 
+test("an event that is withdrawn and comes back too late is missed from its return on, not from its start", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 60, amperes: 10 };
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+  await depot.until("08:20");
+  await depot.withdraw("EV-1", 2);
+  await depot.until("08:59:55");
+  // No new start within ten seconds of a restart while the partner's list does not answer.
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.until("08:59:58");
+  await depot.deliver({ ...event, revision: 3 });
+  await depot.until("09:10");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([
+    "v1 missed event EV-1, 08:59:58 to 09:00:00: heard of too late, or nothing new was to start in that time",
+  ]);
+});
+
 test("a loser that started and ended while the daemon ran is not recorded as missed after a restart", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

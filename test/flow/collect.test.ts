@@ -71,7 +71,14 @@ const QUIET = {
   monotonic: () => millis(0),
 };
 
-const A_LOAN = { wish: "null", isRecalled: false, takenFor: null, isTelling: false, isOver: false };
+const A_LOAN = {
+  before: null,
+  wish: "null",
+  isRecalled: false,
+  takenFor: null,
+  isTelling: false,
+  isOver: false,
+};
 
 const record = (changes: Partial<CommandRecord> = {}): CommandRecord => ({
   command: {

@@ -6,6 +6,7 @@ import { reportPlan } from "../../src/core/reporting/plan.ts";
 import { chargerId, instant, iso, millis, minutes, vehicleId } from "../../src/core/units.ts";
 import { compose } from "../../src/flow/compose.ts";
 import { writeReport } from "../../src/vtn/wire/report.ts";
+import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, SITE_KEY, settingsWith } from "../support/aCharger.ts";
 import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
 import { aDescriptor, reportSettings } from "../support/aReport.ts";
@@ -23,6 +24,7 @@ const aDepot = (): Depot =>
     settings: settingsWith(),
     siteKey: SITE_KEY,
     epoch: 7,
+    archive: NOTHING_STORED,
     wallClock: iso,
     unsure: false,
   });
@@ -140,6 +142,7 @@ test("a vehicle that has no place and never had one was absent", async () => {
     settings: settingsWith(),
     siteKey: SITE_KEY,
     epoch: 7,
+    archive: NOTHING_STORED,
     wallClock: iso,
     unsure: false,
   });

@@ -1,7 +1,13 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { inWords } from "../../src/core/control/setpoint.ts";
+import type { Committed } from "../../src/core/ledger.ts";
+import { chargerId, millis } from "../../src/core/units.ts";
+import { stagesOf } from "../../src/flow/stages.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
 import { derivedStart } from "../support/derivedStart.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 import { revisionTime, type WireEvent } from "../support/wireEvent.ts";
@@ -29,6 +35,32 @@ test("each vehicle starts at its own derived moment and is released a full durat
     ...starts.map(({ charger, at }) => `${at} ${charger} 10 A`).toSorted(),
     ...starts.map(({ charger, at }) => `${at.replace("08:", "09:")} ${charger} release`).toSorted(),
   ]);
+});
+
+test("a slow broker delays commands and states of its own chargers only", async () => {
+  const depot = await Array.from({ length: 40 }, (_, n) => `yard-${n}`)
+    .reduce(
+      (builder, id) => builder.withCharger(id, { broker: "yard" }).withVehicle(`on-${id}`, id),
+      aDepot().withBroker("yard").withVehicle("v1", "bay-01"),
+    )
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .publishingStates()
+    .running();
+  for (let n = 0; n < 40; n += 1) depot.floor.publishing(`yard-${n}`, { takesMs: 9_000 });
+  await depot.until("08:00:05");
+  expect(depot.timedCommands().filter((words) => words.includes("bay-"))).toEqual([
+    "08:00:00.000 bay-01 10 A",
+  ]);
+  const state = depot.floor.states.findLast(({ charger }) => charger === "bay-01")?.payload ?? "null";
+  expect(JSON.parse(state)).toMatchObject({ allowed: { value: 10 } });
+  await depot.until("08:25");
+  await depot.deliver({ id: "EV-2", start: "08:25", minutes: 5, amperes: 8, priority: 0 });
+  await depot.until("08:25:01");
+  expect(depot.timedCommands().at(-1)).toMatch(/^08:25:00/);
+  await depot.until("08:29");
+  expect(depot.standing()).toHaveLength(41);
+  expect(depot.standing().every((words) => words.includes(" 8 A "))).toBe(true);
+  for (let n = 0; n < 40; n += 1) depot.floor.publishing(`yard-${n}`, "works");
 });
 
 test("an event that arrives after its start is acted on at once, until its own end", async () => {
@@ -194,3 +226,51 @@ test("however deliveries are duplicated and reordered, chargers end up told the 
     { numRuns: 20 },
   );
 }, 60_000);
+
+test("a newer decision does not go out before its commit, though its charger waits in line for the one before", async () => {
+  const depot = aPicture();
+  depot.startsAllowed = true;
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const sent: string[] = [];
+  const stages = stagesOf(depot, {
+    now: () => at("05:30"),
+    monotonic: () => millis(0),
+    random: () => 0.5,
+    write: () => {},
+    writeUntilStored: async () => {},
+    durable: () => {
+      const commit = Promise.withResolvers<Committed>();
+      commits.push(commit);
+      return commit.promise;
+    },
+    stored: () => ({ events: [], commands: [], reasons: new Map(), holds: [], edited: [] }),
+    send: async ({ desired }) => {
+      sent.push(inWords(desired));
+      return { ok: true };
+    },
+    publishState: async () => ({ ok: true }),
+    isLinked: () => true,
+    ask: () => {},
+    started: () => {},
+    looked: () => {},
+    warn: () => {},
+  });
+  const charger = chargerId("bay-01");
+  const asks = (level: number) => {
+    depot.remember(
+      live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
+      at("05:30"),
+    );
+    return stages.look([{ charger, reassert: false }]);
+  };
+  const first = asks(16);
+  commits[0]?.resolve({ ok: true });
+  await stages.committed(first);
+  const second = asks(10);
+  await stages.sendWaiting("");
+  expect(sent).toEqual([]);
+  commits[1]?.resolve({ ok: true });
+  await stages.committed(second);
+  await stages.sendWaiting("");
+  expect(sent).toEqual(["10 A"]);
+});

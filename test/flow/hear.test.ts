@@ -1,5 +1,5 @@
 import { virtualNow } from "../support/virtualTime.ts";
-import type { CommandRecord } from "../../src/core/control/command.ts";
+import { commandId, type CommandRecord } from "../../src/core/control/command.ts";
 import type { Depot } from "../../src/core/depot.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
 import { amperes, after, chargerId, instant, minutes, vehicleId } from "../../src/core/units.ts";
@@ -69,7 +69,26 @@ test("the retained online message after a reconnection adds no second message (F
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("a vehicle that moves in the middle of an event takes its setpoint along, and the old charger is released", async () => {
+test("a charger that reconnects after us to a broker that was away is told once more, and then only signs of life count", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.online("bay-01", true);
+  await depot.until("08:10:01");
+  depot.brokerGoes();
+  await depot.passes(3000);
+  depot.brokerReturns();
+  await depot.online("bay-01", true, true);
+  depot.forget();
+  for (let second = 0; second < 10; second += 1) {
+    await depot.online("bay-01", true);
+    await depot.passes(1000);
+  }
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("a vehicle that moves in the middle of an event takes its setpoint along, and the old charger is released once it says so", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withCharger("bay-02")
@@ -79,7 +98,10 @@ test("a vehicle that moves in the middle of an event takes its setpoint along, a
   depot.forget();
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
   await depot.passes(1000);
-  expect(depot.commands().toSorted()).toEqual(["bay-01 release", "bay-02 10 A"]);
+  expect(depot.commands()).toEqual(["bay-02 10 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-02 10 A", "bay-01 release"]);
 });
 
 test("a vehicle that is not ours is not limited: the charger is released when it takes the place of ours", async () => {
@@ -106,7 +128,7 @@ test("a vehicle that two chargers claim is where the newer report says, with a w
   await depot.until("08:10");
   await depot.telemetry("bay-02", { vehicle: "v1" });
   await depot.passes(1000);
-  expect(depot.standing()).toEqual(["bay-02 10 A until 09:00:00.000"]);
+  expect(depot.standing()).toContain("bay-02 10 A until 09:00:00.000");
   expect(depot.warnings.filter((words) => words.includes("claimed"))).toEqual([
     "vehicle v1 is claimed by bay-01 and bay-02: the newer report, bay-02, wins",
   ]);
@@ -342,7 +364,8 @@ test("a charger whose clock is days behind gets the vehicle of one that went dar
     await late(depot, "bay-02", 2 * DAY, { state: "charging", vehicle: "v1" });
     await depot.passes(30_000);
   }
-  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A", "bay-01 release"]);
+  // The dark one may still have it: it keeps its limit until it speaks.
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
 });
 
 test("one that says it is there each second is told once, and then as often as anyone", async () => {
@@ -359,6 +382,27 @@ test("one that says it is there each second is told once, and then as often as a
   }
   expect(depot.messages()).toHaveLength(1);
 });
+
+test.each([1, 5, 30])(
+  "a charger that says each %i s that it is there is judged, and ends in an alarm, as any other (F89)",
+  async (every) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+      .equippedWith({ refresh: null })
+      .running();
+    for (let second = 0; second < 1200; second += every) {
+      await depot.until(new Date(Date.UTC(2026, 10, 21, 8, 0, 10 + second)).toISOString());
+      depot.says({ kind: "online", charger: chargerId("bay-01"), online: true, snapshot: false });
+      await depot.telemetry("bay-01", { limitA: 32, currentsA: [32, 32, 32] });
+    }
+    const judged = depot.audit("outcome").filter((words) => words.includes("followed"));
+    expect(judged).toHaveLength(4);
+    expect(judged.at(-1)).toContain("still not followed after 3 more tries");
+    // The start, its first "online", and three tries.
+    expect(depot.messages()).toHaveLength(5);
+  },
+);
 
 const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
 
@@ -406,4 +450,25 @@ test.each([
   expect(spoken()).toBe(inParts ? bay1 : bay2);
   expect(spoken(after(at("05:11"), minutes(wait)))).toBe(bay2);
   expect(depot.plugs.where(vehicleId("veh-2"))).toBe(bay1);
+});
+
+test("a charger that was never heard does not refuse: the row says that it may not have got its command", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  depot.floor.answers = "silent";
+  await depot.until("08:10:01");
+  const command = depot.floor.published[0]?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  const said = {
+    kind: "unconfirmed",
+    charger: command.charger,
+    id: commandId(command),
+    reason: "not confirmed within 5 s",
+  } as const;
+  await depot.hears({ ...said, isHeard: false });
+  expect(depot.audit("outcome").at(-1)).toContain("nothing was heard of the charger since the start");
+  await depot.hears({ ...said, isHeard: true });
+  expect(depot.audit("outcome").at(-1)).toContain("refused by the charger: not confirmed within 5 s");
 });

@@ -27,6 +27,15 @@ test("a charger has the ramp time to get there, and is then seen to follow", asy
   expect(outcomes(depot).filter((words) => words.startsWith("not followed"))).toEqual([]);
 });
 
+test("a charger that draws little before its ramp time has passed does not count as following yet", async () => {
+  const depot = await charging();
+  await depot.telemetry("bay-01", { limitA: 16, currentsA: [0, 0, 0] });
+  expect(judgements(depot)).toEqual([]);
+  await depot.until("08:00:31");
+  await depot.telemetry("bay-01", { limitA: 16, currentsA: [0, 0, 0] });
+  expect(judgements(depot)).toHaveLength(1);
+});
+
 test("an ignored setpoint is sent again three times with growing pauses, then it is an alarm (F89)", async () => {
   const depot = await charging();
   depot.forget();
@@ -58,6 +67,78 @@ test("a charger that drifts after it followed is told again, and its return is o
     "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
     "followed: reports a limit of 16 A",
   ]);
+});
+
+test("a charger that followed for a while after its third try is sent the setpoint again when it drifts anew", async () => {
+  const depot = await charging();
+  for (const minute of ["08:02", "08:05", "08:10"]) {
+    await depot.until(minute);
+    await depot.telemetry("bay-01", { limitA: 32 });
+  }
+  for (const minute of ["08:20", "08:25", "08:30", "08:40"]) {
+    await depot.until(minute);
+    await depot.telemetry("bay-01", { limitA: 16 });
+  }
+  await depot.until("08:45");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  expect(judgements(depot).slice(-3)).toEqual([
+    "not followed: told 16 A, reports a limit of 32 A; sent again (3 of 3)",
+    "followed: reports a limit of 16 A",
+    "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
+  ]);
+});
+
+/** Something else sets bay-01 to 32 A each 40 s, and lets a re-send of ours win for a moment. */
+async function contested(depot: Awaited<ReturnType<typeof charging>>, until: string): Promise<void> {
+  while (virtualNow() < Date.parse(`2026-11-21T${until}Z`)) {
+    await depot.passes(20_000);
+    await depot.telemetry("bay-01", { limitA: 32 });
+    await depot.passes(20_000);
+    await depot.telemetry("bay-01", { limitA: 16 });
+  }
+}
+
+test("something that takes control again and again, and lets us win for a moment, is an alarm (F92)", async () => {
+  const depot = await charging();
+  depot.forget();
+  await contested(depot, "08:50:00");
+  const seen = judgements(depot);
+  expect(seen.filter((words) => words.includes("sent again"))).toHaveLength(3);
+  expect(seen.at(-1)).toContain("still not followed after 3 more tries");
+  expect(seen).toHaveLength(8);
+});
+
+test("an alarm is over once its charger has followed for ten ramp times, and then tries count anew (F92)", async () => {
+  const depot = await charging();
+  await contested(depot, "08:20:00");
+  for (let minute = 21; minute <= 30; minute += 1) {
+    await depot.until(`08:${minute}`);
+    await depot.telemetry("bay-01", { limitA: minute === 23 ? 32 : 16 });
+  }
+  const followedAgain = judgements(depot).slice(8);
+  expect(followedAgain).toEqual(["followed: reports a limit of 16 A"]);
+  await depot.until("08:32");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  expect(judgements(depot).at(-1)).toContain("sent again (1 of 3)");
+});
+
+test("re-sends against foreign control count as writes, and wait for room", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { writesPerHour: 3 })
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ start: "08:00", minutes: 90, amperes: 16 })
+    .running();
+  await depot.until("08:00:05");
+  await contested(depot, "08:20:00");
+  expect(depot.messages()).toHaveLength(3);
+  expect(judgements(depot).filter((words) => words.includes("next try"))).toEqual([
+    "not followed: told 16 A, reports a limit of 32 A; the next try is at 09:00:00, it bears 3 writes an hour",
+  ]);
+  await depot.until("09:00:01");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.passes(1000);
+  expect(depot.messages()).toHaveLength(4);
 });
 
 test("a charger that does it after all is seen to as soon as it shows, and judged anew only when that is due", async () => {

@@ -107,6 +107,40 @@ test("one that could not be left as it was is released, too, with a number above
   expect(numbered(depot).seq).toBeGreaterThan(trial.seq);
 });
 
+const stored = (depot: TestDepot): readonly string[] =>
+  depot
+    .storedCommands()
+    .map(({ command, progress }) => `${command.charger} ${command.desired.kind} ${progress}`);
+
+test("a bay that says nothing has followed nothing after commissioning, also after a restart", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withSilentChargers().running();
+  depot.lends("bay-01");
+  await depot.passes(1000);
+  expect(stored(depot)).toEqual(["bay-01 release planned"]);
+  await depot.takesBack("bay-01");
+  await depot.passes(1000);
+  expect(stored(depot)).toEqual([]);
+  await depot.restart();
+  await depot.online("bay-01", true);
+  await depot.passes(5000);
+  expect([stored(depot), depot.messages()]).toEqual([[], []]);
+});
+
+test("a charger that was released before counts after commissioning as what it was", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withSilentChargers()
+    .withEvent(anHour(10))
+    .running();
+  await depot.until("09:30");
+  const before = stored(depot);
+  depot.lends("bay-01");
+  await depot.passes(1000);
+  await depot.takesBack("bay-01");
+  await depot.passes(5000);
+  expect(stored(depot)).toEqual(before);
+});
+
 test("an operator who frees it ends the trial, which leaves it as it was", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const loan = depot.lends("bay-01");
@@ -136,6 +170,7 @@ test.each([
   "what a charger stands under while observing outlasts commissioning that leaves it %s: who drives again frees it",
   async (_how, isLeft) => {
     const depot = await aDepot()
+      .withControl({ onObserve: "keep" })
       .withVehicle("v1", "bay-01")
       .withSilentChargers()
       .withEvent(anHour(10))

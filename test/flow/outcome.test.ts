@@ -59,6 +59,22 @@ test("a failed publish is tried again with growing pauses, and recorded once", a
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
+test.each([
+  { fraction: 0, tries: 24 },
+  { fraction: 0.5, tries: 18 },
+  { fraction: 1, tries: 14 },
+])(
+  "the pause before a failed publish is tried again is drawn by chance, so that chargers do not retry in step: $tries tries in ten minutes",
+  async ({ fraction, tries }) => {
+    const depot = await oneCharger()
+      .withChance(() => fraction)
+      .running();
+    depot.floor.publishing("bay-01", "fails");
+    await depot.until("08:10");
+    expect(depot.floor.failures).toBe(tries);
+  },
+);
+
 test("a setpoint that could not be sent before its end is never sent (F80)", async () => {
   const depot = await oneCharger().running();
   depot.floor.publishing("bay-01", "fails");
@@ -121,3 +137,21 @@ test("an acknowledgement of a command that was replaced meanwhile is recorded as
   await depot.until("08:00:20");
   expect(depot.audit("outcome").join("\n")).toMatch(/acknowledged by the broker, already replaced/);
 });
+
+test.each([
+  { fraction: 0, least: 110, most: 130 },
+  { fraction: 0.999, least: 55, most: 70 },
+])(
+  "a publish that fails is tried again after a random share of its pause ($fraction): not all bays at once",
+  async ({ fraction, least, most }) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+      .withChance(() => fraction)
+      .running();
+    depot.floor.publishing("bay-01", "fails");
+    await depot.until("09:00");
+    expect(depot.floor.failures).toBeGreaterThanOrEqual(least);
+    expect(depot.floor.failures).toBeLessThanOrEqual(most);
+  },
+);

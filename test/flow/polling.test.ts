@@ -20,6 +20,18 @@ test("the list is asked for at the start and then every minute", async () => {
   for (const gap of gaps(seconds(depot.partner.asked))) expect(gap).toBeCloseTo(60, 0);
 });
 
+test.each([
+  [0, 54],
+  [0.999, 66],
+])("gateways that started together do not poll together: with chance %s each %s s", async (fraction, gap) => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withChance(() => fraction)
+    .running();
+  await depot.until("00:10");
+  for (const found of gaps(seconds(depot.partner.asked))) expect(found).toBeCloseTo(gap, 0);
+});
+
 test("a slow partner is asked one thing at a time", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.partner.takesMs = 300_000;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Depot } from "../../src/core/depot.ts";
 import { eventId } from "../../src/core/units.ts";
 import { take } from "../../src/flow/take.ts";
+import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at } from "../support/anEvent.ts";
@@ -56,6 +57,7 @@ test("F15: an event that brings out a bug is set aside, its neighbours and what 
     settings: settingsWith(),
     siteKey: SITE_KEY,
     epoch: 1,
+    archive: NOTHING_STORED,
     wallClock: (moment) => {
       if (moment === poison) throw new RangeError("no such moment");
       return "some time";

@@ -204,11 +204,11 @@ test.each<readonly [string, object, object, string]>([
 
 test("more descriptors than anyone means are answered up to the 32nd, the rest is flagged in one line", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
-  await depot.deliver({ start: "08:00", minutes: 5, reports: Array.from({ length: 1000 }, () => USAGE) });
+  await depot.deliver({ start: "08:00", minutes: 5, reports: Array.from({ length: 100 }, () => USAGE) });
   await depot.until("08:10");
   expect(depot.partner.posted).toHaveLength(32);
   expect(depot.audit("report").filter((words) => !/composed|sent/.test(words))).toEqual([
-    "report descriptor 32 of event EV-1: no report: 968 report descriptors too many",
+    "report descriptor 32 of event EV-1: no report: 68 report descriptors too many",
   ]);
 });
 
@@ -218,7 +218,7 @@ test("an edit replaces what was not handed over; a withdrawal flags it", async (
   await depot.deliver({ start: "08:00", minutes: 30, reports: [USAGE], revision: 1 });
   await depot.deliver({ id: "EV-2", start: "08:00", reports: [USAGE] });
   await depot.until("08:40");
-  await depot.withdraw("EV-2");
+  await depot.withdraw("EV-2", 0);
   await depot.until("10:00");
   expect(times(depot)).toEqual(["08:30:30 EV-1/0/0"]);
   expect(depot.audit("report").filter((words) => words.includes("descriptor"))).toEqual([
@@ -227,13 +227,23 @@ test("an edit replaces what was not handed over; a withdrawal flags it", async (
   ]);
 });
 
+test("a report that was owed before its event was deleted is sent, whatever onCancel says", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ start: "08:00", minutes: 30, reports: [USAGE] });
+  await depot.until("08:30:10");
+  await depot.withdraw("EV-1", 0);
+  await depot.until("08:40");
+  expect(times(depot)).toEqual(["08:30:30 EV-1/0/0"]);
+  expect(depot.reports()).toEqual(["sent EV-1/0/0 1 vehicle"]);
+});
+
 test("no descriptor ends in silence: a crash between a withdrawal, or an edit, and what reporting makes of it loses no flag (L3)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").reporting().running();
   await depot.deliver({ start: "08:00", reports: [USAGE, DEMAND] });
   await depot.deliver({ id: "EV-2", start: "08:00", reports: [USAGE, DEMAND] });
   await depot.until("08:20");
   await depot.deliver({ start: "08:00", reports: [USAGE], revision: 1 });
-  await depot.withdraw("EV-2");
+  await depot.withdraw("EV-2", 0);
   // Both are committed; nothing that would have followed reaches the disk any more.
   depot.disk.full = true;
   await depot.passes(200);
@@ -266,7 +276,7 @@ test("where the part of a withdrawn event is wanted it is reported as far as it 
   const depot = await aDepot().withVehicles(1).reporting({ onCancel: "partial" }).running();
   await depot.deliver({ start: "08:00", reports: [USAGE] });
   await depot.until("08:20");
-  await depot.withdraw("EV-1");
+  await depot.withdraw("EV-1", 0);
   await depot.restart();
   await depot.until("10:00");
   expect(times(depot)).toEqual(["08:20:30 EV-1/0/0"]);
@@ -324,6 +334,22 @@ test("while the partner is down reports wait, it is asked ever less often, and a
   depot.partner.takesReports = "well";
   await depot.until("09:40");
   expect(depot.reports().filter((line) => line.startsWith("sent"))).toHaveLength(20);
+});
+
+test("gateways whose partner failed them together do not post their reports again together", async () => {
+  let drawn = 0;
+  const depot = await aDepot()
+    .withVehicles(1)
+    .withChance(() => (drawn += 0.37) % 1)
+    .reporting()
+    .running();
+  depot.partner.takesReports = { status: 500 };
+  await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
+  await depot.until("14:00");
+  const times = depot.partner.posted.map(({ at }) => Date.parse(`1970-01-01T${at}Z`) / 1000);
+  const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  const late = pauses.slice(10);
+  expect(Math.min(...late)).toBeLessThan(0.5 * Math.max(...late));
 });
 
 test("a clock that was two hours ahead and is set back does not hold reports back for two hours", async () => {
@@ -491,7 +517,7 @@ test("what is owed is read again when the disk could not be read after a commit 
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
   await depot.until("08:05:29");
   depot.disk.full = true;
-  const read = vi.spyOn(Store.prototype, "remembered").mockImplementation(unreadable);
+  const read = vi.spyOn(Store.prototype, "owed").mockImplementation(unreadable);
   await depot.until("08:05:50");
   read.mockRestore();
   depot.disk.full = false;

@@ -1,6 +1,15 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
+import { summaryOf } from "../../src/core/control/summary.ts";
+import { RetentionAlarms } from "../../src/core/retentionAlarms.ts";
+import { instant, millis } from "../../src/core/units.ts";
+import { retention } from "../../src/flow/retention.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { anEvent, live } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
+
+const now = () => instant(Date.now());
+const days = (count: number) => millis(count * 86_400_000);
 
 const SHORT = { events: "8d", withdrawn: "8d", audit: "8d", reports: "8d" };
 
@@ -32,7 +41,7 @@ test("an old revision of a pruned event is an ended event again, and no charger 
 
 test("a tombstone outlives the retries of a sender, then it goes", async () => {
   const depot = await pruning().running();
-  await depot.withdraw("EV-9");
+  await depot.withdraw("EV-9", 0);
   await depot.until("2026-11-28T00:00:00Z");
   expect(depot.knownEvents()).toEqual(["EV-9"]);
   await depot.until("2026-12-01T00:00:00Z");
@@ -77,3 +86,114 @@ test("a disk that is full when it is time to prune loses nothing, and the next d
   expect(depot.knownEvents()).toEqual([]);
   expect(depot.verified()).toMatchObject({ ok: true });
 }, 60_000);
+
+test("a record near its cap is warned of once, and again when rows leave before their age", async () => {
+  vi.useFakeTimers({ now: Date.parse("2026-12-21T00:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  let rows = 700;
+  const written: unknown[] = [];
+  const alarms = new RetentionAlarms();
+  const keep = { events: days(8), withdrawn: days(8), reports: days(8), audit: days(8) };
+  const pruning$ = retention(
+    aPicture(),
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9 },
+    {
+      now,
+      alarms,
+      clockAgrees: () => true,
+      recordRows: () => rows,
+      oldRows: ({ maxRows }) => {
+        const excess = rows - maxRows;
+        if (excess <= 0) return null;
+        rows = maxRows;
+        return { rows: excess, through: excess, hash: "", at: instant(now() - days(1)) };
+      },
+      oldReports: () => [],
+      reportedOn: () => new Set(),
+      write: (changes) =>
+        void written.push(...changes.flatMap((row) => (row.kind === "audit" ? [row.entry.words] : []))),
+      durable: async () => ({ ok: true }),
+    },
+  ).subscribe();
+  onTestFinished(() => pruning$.unsubscribe());
+  await vi.advanceTimersByTimeAsync(days(0.5));
+  expect([written, alarms.open]).toEqual([[], []]);
+  rows = 850;
+  await vi.advanceTimersByTimeAsync(days(0.1));
+  expect(written).toEqual([
+    "rows of the record take 85 % of what retention allows: beyond that the oldest leave before their age (retention.audit)",
+  ]);
+  rows = 1100;
+  await vi.advanceTimersByTimeAsync(days(0.5));
+  expect(written.slice(1)).toEqual([
+    expect.stringMatching(/^the oldest 100 rows of the record/),
+    "rows of the record leave before their age (retention.audit): what retention allows is used up",
+  ]);
+  expect(alarms.open).toMatchObject([{ kind: "record", leftEarly: true, used: 1 }]);
+});
+
+test("an event that leaves for its size is warned of, and goes from memory and disk", async () => {
+  vi.useFakeTimers({ now: Date.parse("2026-11-22T00:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  const depot = aPicture();
+  const large = summaryOf(live(anEvent()), 20_000_000);
+  depot.known.set(large.id, large);
+  depot.absences.listed(new Set(), [], now());
+  const alarms = new RetentionAlarms();
+  const written: string[] = [];
+  const keep = { events: days(90), withdrawn: days(8), reports: days(8), audit: days(8) };
+  const pruning$ = retention(
+    depot,
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e8 },
+    {
+      now,
+      alarms,
+      clockAgrees: () => true,
+      recordRows: () => 0,
+      oldRows: () => null,
+      oldReports: () => [],
+      reportedOn: () => new Set(),
+      write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
+      durable: async () => ({ ok: true }),
+    },
+  ).subscribe();
+  onTestFinished(() => pruning$.unsubscribe());
+  await vi.advanceTimersByTimeAsync(90_000);
+  expect(depot.known.size).toBe(0);
+  expect(written).toContain("eventForgotten");
+  expect(alarms.open[0]?.message).toContain("ended events leave before their age (retention.events)");
+});
+
+test("an event that comes anew while its old revision is pruned stays", async () => {
+  vi.useFakeTimers({ now: Date.parse("2026-12-21T00:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  const depot = aPicture();
+  const old = live(anEvent());
+  depot.remember(old, now());
+  depot.absences.listed(new Set(), [], now());
+  const anew = live(anEvent({ start: instant(now() + days(2)), revision: now() }));
+  const keep = { events: days(8), withdrawn: days(8), reports: days(8), audit: days(8) };
+  const written: string[] = [];
+  const pruning$ = retention(
+    depot,
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9 },
+    {
+      now,
+      alarms: new RetentionAlarms(),
+      recordRows: () => 0,
+      clockAgrees: () => true,
+      oldRows: () => null,
+      oldReports: () => [],
+      reportedOn: () => new Set(),
+      write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
+      durable: async () => {
+        if (depot.known.get(old.id) === old) depot.remember(anew, now());
+        return { ok: true };
+      },
+    },
+  ).subscribe();
+  onTestFinished(() => pruning$.unsubscribe());
+  await vi.advanceTimersByTimeAsync(90_000);
+  expect(written).toEqual(["eventForgotten"]);
+  expect([...depot.known.values()]).toEqual([anew]);
+});

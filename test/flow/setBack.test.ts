@@ -21,6 +21,9 @@ test("F21: a vehicle that is moved after the clock was set back is followed, wha
   await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
   await setBack(depot, 60);
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  // A claim frees no bay: the one that was left keeps its limit until it says that nobody is plugged in (DESIGN 5.5).
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged" });
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A", "bay-01 release"]);
 });
 
@@ -45,6 +48,7 @@ test("F21: a charger that comes back after the clock was set back is told what h
   await depot.telemetry("bay-01", { state: "charging", currentsA: [9], voltagesV: [230] });
   await setBack(depot, 60);
   depot.forget();
+  await depot.online("bay-01", false);
   await depot.online("bay-01", true);
   expect(depot.messages()).toHaveLength(1);
 });

@@ -33,6 +33,41 @@ test("a charger that fell silent while it was limited is on record once, and its
   expect(depot.unreachable()).toEqual([]);
 });
 
+test("a silence that begins and ends while the disk is full is on record afterwards, with its own times (F05)", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:04");
+  depot.disk.full = true;
+  await depot.until("08:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.online("bay-01", false);
+  await depot.until("08:31");
+  expect(depot.audit("silence")).toEqual([]);
+  depot.disk.full = false;
+  await depot.until("08:31:20");
+  expect(depot.audit("silence")).toEqual([
+    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+    "bay-01 is heard again after 1770 s",
+    "bay-01 is offline; it was told 10 A",
+  ]);
+});
+
+test("a last will is no word of the charger: the silence does not end with it", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.online("bay-01", false);
+  await depot.until("08:40");
+  expect(depot.audit("silence")).toEqual([
+    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+    "bay-01 is offline; it was told 10 A",
+  ]);
+  await depot.online("bay-01", true);
+  expect(depot.audit("silence").at(-1)).toBe("bay-01 is online again");
+});
+
 test("it is sent to all the same while it is silent, and what is over by then is not said to it", async () => {
   const depot = await depots().running();
   await depot.telemetry("bay-01", { state: "charging" });

@@ -1,12 +1,13 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import type { CommandRecord } from "../../src/core/control/command.ts";
 import type { KnownEvent } from "../../src/core/control/known.ts";
 import type { Remembered } from "../../src/core/ledger.ts";
-import { chargerId, eventId, minutes, seconds } from "../../src/core/units.ts";
+import { chargerId, type EventId, eventId, minutes, seconds } from "../../src/core/units.ts";
 import { advance } from "../../src/flow/advance.ts";
 import { look } from "../../src/flow/look.ts";
 import { pickUp, startOver } from "../../src/flow/startOver.ts";
+import { Store } from "../../src/store/store.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
@@ -37,6 +38,26 @@ test("F15: beside an event that brings out a bug, what was acted on before the s
   expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
 });
 
+test("an event that another program edited is set aside with its reason and forgotten, and never planned", () => {
+  const depot = aPicture();
+  const edited = [{ id: eventId("EV-edited"), raw: '{"amperes":32}' }];
+  const changes = pickUp(depot, rememberedOf({ events: [live(anEvent())], edited }), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-7731"]);
+  expect(changes).toMatchObject([
+    {
+      kind: "quarantine",
+      source: "state",
+      rejected: {
+        id: "EV-edited",
+        reason: expect.stringContaining("edited its stored copy"),
+        raw: '{"amperes":32}',
+      },
+    },
+    { kind: "audit", entry: { kind: "rejected", event: "EV-edited" } },
+    { kind: "eventForgotten", id: "EV-edited" },
+  ]);
+});
+
 test("a bug that no event brings out ends the start", () => {
   const depot = aPicture();
   const noCommands: Remembered = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
@@ -53,6 +74,26 @@ test("a delivery that cannot be stored is answered so, and changes nothing (F05)
   depot.disk.full = false;
   expect(await depot.deliver({ start: "08:00", amperes: 10 })).toMatchObject({ taken: { accepted: 1 } });
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a failed commit is rolled back once, and only what it was about is read back", async () => {
+  const depot = await aDepot()
+    .withVehicles(3)
+    .pollingEvery("1h")
+    .withEvent({ id: "EV-old", start: "06:00", minutes: 10, amperes: 8, vehicles: ["v3"] })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] })
+    .running();
+  await depot.until("08:10");
+  const read = vi.spyOn(Store.prototype, "stored");
+  depot.disk.full = true;
+  await depot.deliver({ id: "EV-2", start: "08:00", amperes: 12, vehicles: ["v2"] });
+  expect(read.mock.calls.map(([{ events, chargers }]) => [[...events], [...chargers]])).toEqual([
+    [["EV-2"], ["bay-02"]],
+  ]);
+  read.mockRestore();
+  depot.disk.full = false;
+  await depot.until("08:11");
+  expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
 });
 
 test("while the disk is full nothing new is sent and what holds keeps its lease; control recovers by itself (F05)", async () => {
@@ -127,28 +168,14 @@ test("two looks that share a commit that fails are both done again (F05)", async
   expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:10:05.001 bay-02 10 A"]);
 });
 
-test("an operator's hold that could not be stored does not hold (F05)", async () => {
-  const depot = await aDepot()
-    .withVehicle("v1", "bay-01")
-    .withEvent({ start: "08:00", amperes: 10 })
-    .running();
-  await depot.until("08:10");
-  depot.disk.full = true;
-  expect(await depot.free("bay-01")).toMatchObject({ ok: false });
-  depot.disk.full = false;
-  await depot.until("08:20");
-  expect(depot.commands()).toEqual(["bay-01 10 A"]);
-  expect(await depot.free("bay-01")).toEqual({ ok: true });
-  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
-});
-
 test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
   const depot = aPicture({ unsure: true });
   depot.startsAllowed = true;
   pickUp(depot, rememberedOf({}), at("04:00"));
   const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
   expect(look(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
-  startOver(depot, rememberedOf({}), new Map(), at("04:00"));
+  const scope = { events: new Set<EventId>(), chargers: new Set(depot.chargers.keys()) };
+  startOver(depot, scope, rememberedOf({}), new Map(), at("04:00"));
   expect(look(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
 });
 
@@ -206,7 +233,9 @@ test("tries that were counted in memory stay counted, and what was judged since 
     const depot = aPicture();
     const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, said: [] };
     const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
-    startOver(depot, rememberedOf({ commands }), new Map([[chargerId("bay-01"), last]]), at("05:10"));
+    const bay = chargerId("bay-01");
+    const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
+    startOver(depot, scope, rememberedOf({ commands }), new Map([[bay, last]]), at("05:10"));
     const { progress, resends, judgeAt, sends } = depot.commands.get(chargerId("bay-01")) ?? sent;
     return { progress, resends, judgeAt, sends };
   };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { seconds } from "../../src/core/units.ts";
 import { aDepot } from "../support/aDepot.ts";
 
 const acting = (onStop: string) =>
@@ -14,7 +15,9 @@ test("a stop that keeps sends nothing, and names every charger that stays limite
   depot.forget();
   await depot.stop();
   expect(depot.messages()).toEqual([]);
-  expect(depot.warnings).toEqual(["bay-01 stays at 10 A until 09:00:00"]);
+  expect(depot.warnings).toEqual([
+    "bay-01 stays at 10 A until 08:13:00, then it goes back to its own limits by itself",
+  ]);
 });
 
 test("a stop that releases tells every limited charger so, and a restart takes the event up again", async () => {
@@ -78,8 +81,8 @@ test("a stop names who could not be told, and until when", async () => {
   await depot.stop();
   expect(depot.commands()).toEqual(["bay-01 release"]);
   expect(depot.warnings.toSorted()).toEqual([
-    "bay-02 stays at 10 A until 09:00:00",
-    "bay-03 stays at 10 A until 09:00:00",
+    "bay-02 stays at 10 A until 08:13:00, then it goes back to its own limits by itself",
+    "bay-03 stays at 10 A until 08:13:00, then it goes back to its own limits by itself",
   ]);
 });
 
@@ -91,6 +94,46 @@ test("F05: a stop that cannot be recorded tells nobody, and names every charger 
   expect(depot.messages()).toEqual([]);
   expect(depot.warnings).toEqual([
     expect.stringMatching(/^the stop could not be recorded: .*full/),
-    "bay-01 stays at 10 A until 09:00:00",
+    "bay-01 stays at 10 A until 08:13:00, then it goes back to its own limits by itself",
+  ]);
+});
+
+test("a stop names no time that is past, and none for a charger that holds its level without end", async () => {
+  const depot = await acting("keep")
+    .equippedWith({ whenSilent: { kind: "holds" }, refresh: null })
+    .running();
+  await depot.until("08:30:30");
+  await depot.stop();
+  expect(depot.warnings).toEqual([
+    "bay-01 stays at 10 A until it is freed: it holds its last level without end",
+  ]);
+  const leased = await acting("keep").running();
+  await leased.until("08:10:30");
+  leased.brokerGoes();
+  await leased.until("08:30");
+  leased.warnings.length = 0;
+  await leased.stop();
+  expect(leased.warnings).toEqual([]);
+});
+
+test.each([
+  ["pause", "pauses by itself until it is freed"],
+  ["own limits", "goes back to its own limits by itself"],
+] as const)("a stop says what a charger with a time-out of its own does then (%s)", async (effect, words) => {
+  const whenSilent = { kind: "timeout", after: seconds(90), effect } as const;
+  const depot = await acting("keep").equippedWith({ whenSilent }).running();
+  await depot.until("08:10:30");
+  await depot.stop();
+  expect(depot.warnings).toEqual([`bay-01 stays at 10 A until 08:12:00, then it ${words}`]);
+});
+
+test("a stop at a broker that hangs ends in time, and names who stays limited", async () => {
+  const depot = await acting("release").running();
+  await depot.until("08:10:30");
+  depot.forget();
+  depot.floor.publishing("bay-01", "hangs");
+  await depot.stop({ patience: 2_600 });
+  expect(depot.warnings).toEqual([
+    "bay-01 stays at 10 A until 08:13:00, then it goes back to its own limits by itself",
   ]);
 });

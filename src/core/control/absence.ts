@@ -1,5 +1,5 @@
 import { between, earlier, type EventId, type Instant, minutes } from "../units.ts";
-import type { KnownEvent } from "./known.ts";
+import type { KnownEvent, TrackedEvent } from "./known.ts";
 
 /** Complete lists in a row that lacked an event before `GET /events/{id}` is asked (DESIGN 5.2). */
 const LISTS_BEFORE_ASKING = 2;
@@ -26,7 +26,7 @@ export class Absences {
    * After a complete list: the events to be asked for by id now. Null: the list was the same as the last one.
    * Requests by id are few: the events of which nothing is known yet are settled first, of those the one that starts first.
    */
-  listed(ids: ReadonlySet<EventId> | null, known: Iterable<KnownEvent>, now: Instant): readonly EventId[] {
+  listed(ids: ReadonlySet<EventId> | null, known: Iterable<TrackedEvent>, now: Instant): readonly EventId[] {
     const listed = ids ?? this.#listed;
     if (listed === null) return [];
     const missing = new Map<EventId, Absence>();

@@ -21,19 +21,28 @@ interface Plans {
  * planned before keeps its marks. One that was not, and had begun by the last look, is marked as seen: it was acted on
  * or said to be missed then, and must not be said to be missed once more.
  */
-export function carryOver({ before, after, vehicles, lookedAt }: Plans, { seen, nowhere }: Marks): void {
-  for (const vehicle of vehicles) {
-    const planned = before.of(vehicle);
-    for (const dispatch of after.of(vehicle)) {
-      const twin = planned.find((other) => isSameWindow(other, dispatch));
-      if (twin === undefined ? dispatch.from <= lookedAt : seen.has(twin)) seen.add(dispatch);
-      if (twin !== undefined && nowhere.has(twin)) nowhere.add(dispatch);
-    }
+export function carryOver({ before, after, vehicles, lookedAt }: Plans, marks: Marks): void {
+  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), lookedAt, marks);
+}
+
+/** The same for one vehicle, or for one event whose plan was put back after a failed commit. */
+export function carryMarks(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  lookedAt: Instant,
+  { seen, nowhere }: Marks,
+): void {
+  const twins = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
+  for (const dispatch of after) {
+    const twin = twins.get(windowKey(dispatch));
+    if (twin === undefined ? dispatch.from <= lookedAt : seen.has(twin)) seen.add(dispatch);
+    if (twin !== undefined && nowhere.has(twin)) nowhere.add(dispatch);
   }
 }
 
-const isSameWindow = (a: Dispatch, b: Dispatch): boolean =>
-  a.event.id === b.event.id && a.from === b.from && a.until === b.until;
+/** One window of one event, for one vehicle. */
+const windowKey = ({ event, vehicle, from, until }: Dispatch): string =>
+  `${from} ${until} ${vehicle} ${event.id}`;
 
 /** One event was planned anew: a window that was acted on under an earlier revision is not missed under the next. */
 export class Revised {

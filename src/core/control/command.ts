@@ -26,9 +26,9 @@ export interface Command {
 
 /**
  * What a command stands on: an event that holds, what was configured for its end, a person, our own stop, or that
- * what is to come has to wait.
+ * what is to come has to wait; or a start that only observes, which lets go of what an earlier run left limited.
  */
-export type Cause = "event" | "ended" | "operator" | "stop" | "held";
+export type Cause = "event" | "ended" | "operator" | "stop" | "held" | "observe";
 
 /** `epoch-seq`: a charger accepts what is not lower than its last. */
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
@@ -52,6 +52,16 @@ type Progress =
 /** An ignored command is sent again this often, each time after twice the wait; then it is an alarm (DESIGN 5.6). */
 export const MOST_RESENDS = 3;
 
+/** Ramp times that a command has to be followed before its re-sends are forgotten (DESIGN 5.6). */
+const FORGOTTEN_AFTER = 10;
+
+/**
+ * It has been followed for so long that nobody else controls the charger any more. Something that lets us win for a
+ * moment each time would else never be an alarm.
+ */
+export const isSteady = ({ followedAt }: CommandRecord, ramp: Millis, now: Instant): boolean =>
+  followedAt != null && after(followedAt, millis(ramp * FORGOTTEN_AFTER)) <= now;
+
 /** When a command that was ignored for the `resends`th time is looked at again. */
 export const nextJudgement = (now: Instant, ramp: Millis, resends: number): Instant =>
   after(now, millis(ramp * 2 ** resends));
@@ -69,8 +79,10 @@ export interface CommandRecord {
   readonly outAt?: Instant;
   /** Telemetry from then on judges it; null: it never arrived. */
   readonly judgeAt: Instant | null;
-  /** How often it was sent again because it was not followed. */
+  /** How often it was sent again because it was not followed; kept until it was followed for `FORGOTTEN_AFTER`. */
   readonly resends: number;
+  /** Since when it has been seen to be followed; null or absent: it is not, or was not sent again before. */
+  readonly followedAt?: Instant | null;
   /** Failed publishes since the last that worked. */
   readonly failures: number;
   /** While observing, or commissioning: what the charger was really told last, and stands under; absent: nothing by us. */
@@ -92,6 +104,13 @@ export const toldBy = (
   const isOut = sentAt !== null || failures > 0 || mayHaveLeft || progress === "observed";
   return isOut ? command.desired : replaces;
 };
+
+/**
+ * What a charger was told before this command, by us. A level or a pause of an earlier run has reached it, perhaps:
+ * what it shows then is not its owner's.
+ */
+export const toldBefore = ({ command, replaces }: CommandRecord, epoch: number): Desired | null =>
+  command.epoch === epoch || command.desired.kind === "release" ? replaces : command.desired;
 
 /** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */
 export function isLimiting(record: CommandRecord): boolean {

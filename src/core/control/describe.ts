@@ -2,10 +2,12 @@ import { legible } from "../legible.ts";
 import type { WallClock } from "../reason.ts";
 import type { Charger } from "../site/charger.ts";
 import { after, type Instant } from "../units.ts";
-import type { Ask, CoordinationEvent } from "./event.ts";
+import { type Ask, type CoordinationEvent, PAYLOAD_TYPES } from "./event.ts";
+import type { ExpandContext } from "./expand.ts";
 import type { Revision } from "./known.ts";
 import type { ControlSettings } from "./settings.ts";
 import type { Targeting } from "./targeting.ts";
+import { unknownVehiclesMessage } from "./unknownVehicles.ts";
 
 /** What an event asks, of whom and when: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s, priority 1`. */
 export function askInWords(
@@ -44,22 +46,26 @@ export function changeInWords(
 export function oddities(
   revision: Revision,
   aim: Targeting,
-  settings: ControlSettings,
+  { settings, vehicles }: Pick<ExpandContext, "settings" | "vehicles">,
   reach: Reach,
   now: Instant,
 ): readonly string[] {
   const { event } = revision;
   const odd: string[] = [];
   if (event.ask.kind === "unknown")
-    odd.push(`payload type ${legible(event.ask.payloadType)} is not known: never acted on`);
+    odd.push(
+      `payload type ${legible(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
+    );
   if (event.duration <= 0) odd.push("its duration is zero: never acted on");
   else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
   if (aim.untargeted)
     odd.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
-  if (aim.foreignVehicles > 0)
-    odd.push(`${aim.foreignVehicles} of its vehicles ${aim.foreignVehicles === 1 ? "is" : "are"} not ours`);
+  const unknown = unknownVehiclesMessage(aim, vehicles);
+  if (unknown !== null) odd.push(unknown);
   if (aim.foreignTypes.length > 0)
-    odd.push(`target types ${legible(aim.foreignTypes.join(", "))} mean no vehicles here`);
+    odd.push(
+      `target types ${legible(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,
+    );
   if (unitsLookWrong(event.ask, settings, reach)) {
     odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
   }

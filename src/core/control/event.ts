@@ -1,5 +1,8 @@
 import type { EventId, Instant, Millis } from "../units.ts";
 
+/** The payload types that are acted on, as the partner spells them. */
+export const PAYLOAD_TYPES = { current: "CurrentLevel", power: "PowerLevel" } as const;
+
 /** What an event asks for. `level` is the wire's own number; its unit is a setting of the site (expand). */
 export type Ask =
   | { readonly kind: "current"; readonly level: number }
@@ -34,7 +37,10 @@ export interface CoordinationEvent {
   readonly name: string;
   readonly programId: string;
   readonly priority: number | null;
-  /** `start` exactly as on the wire: it is part of what the start offset is derived from. */
+  /**
+   * The start as the start offset is derived from it: an ISO instant with milliseconds, so that two spellings of one
+   * instant draw alike. The text on the wire where that means "now" (DESIGN 5.3).
+   */
   readonly wireStart: string;
   /** "now": a start before the year 2000, anchored to the first receipt by intake. */
   readonly start: Instant | "now";

@@ -45,15 +45,42 @@ export interface ExpandContext {
  * and zero durations give none (DESIGN 5.2, 5.3).
  */
 export function expand(known: KnownEvent, context: ExpandContext): readonly Dispatch[] {
-  const live = known.kind === "live" ? dispatchesOf(known.revision, context) : NONE;
+  const drawing: Drawing = {
+    ...context,
+    fractionOf: known.endings.length === 0 ? drawnFrom(context) : drawnOnce(context),
+  };
+  const live = known.kind === "live" ? dispatchesOf(known.revision, drawing) : NONE;
   if (known.endings.length === 0) return [...live.values()];
-  return [...live.values(), ...tailsOf(known, live, context)];
+  return [...live.values(), ...tailsOf(known, live, drawing)];
+}
+
+/** What an expansion needs, with a source of each vehicle's fraction of the spread. */
+interface Drawing extends ExpandContext {
+  readonly fractionOf: (event: CoordinationEvent, vehicle: VehicleId) => number;
+}
+
+const drawnFrom =
+  ({ siteKey }: ExpandContext): Drawing["fractionOf"] =>
+  (event, vehicle) =>
+    fractionOf(siteKey, event, vehicle);
+
+/** Revisions that share start and spread draw alike: an event of many edits computes each vehicle's hash once. */
+function drawnOnce({ siteKey }: ExpandContext): Drawing["fractionOf"] {
+  const bySpread = new Map<string, Map<VehicleId, number>>();
+  return (event, vehicle) => {
+    const spread = `${event.wireStart} ${event.randomizeStart}`;
+    const drawn = bySpread.get(spread) ?? new Map<VehicleId, number>();
+    bySpread.set(spread, drawn);
+    const fraction = drawn.get(vehicle) ?? fractionOf(siteKey, event, vehicle);
+    drawn.set(vehicle, fraction);
+    return fraction;
+  };
 }
 
 type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
 const NONE: ByVehicle = new Map();
 
-function dispatchesOf(revision: Revision, context: ExpandContext): ByVehicle {
+function dispatchesOf(revision: Revision, context: Drawing): ByVehicle {
   const setpoint = setpointOf(revision.event, context.settings);
   if (setpoint === null) return NONE;
   const dispatches = new Map<VehicleId, Dispatch>();
@@ -68,9 +95,9 @@ function dispatchOf(
   { event, start }: Revision,
   vehicle: VehicleId,
   setpoint: Setpoint,
-  context: ExpandContext,
+  context: Drawing,
 ): Dispatch | null {
-  const fraction = fractionOf(context.siteKey, event, vehicle);
+  const fraction = context.fractionOf(event, vehicle);
   const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
   return from < until ? { event, vehicle, offset, from, until, setpoint, cutAt: null } : null;
 }
@@ -83,7 +110,7 @@ export function askedOf(
 ): Dispatch | null {
   const setpoint = setpointOf(revision.event, context.settings);
   if (setpoint === null || !aimsAt(revision.event, vehicle, context)) return null;
-  return dispatchOf(revision, vehicle, setpoint, context);
+  return dispatchOf(revision, vehicle, setpoint, { ...context, fractionOf: drawnFrom(context) });
 }
 
 /** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
@@ -126,13 +153,13 @@ function fromKilowatts(level: number): Watts {
  * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
  * oldest: a later revision takes over from what was left, unless it was over for that vehicle before it came.
  */
-function tailsOf(known: KnownEvent, live: ByVehicle, context: ExpandContext): readonly Dispatch[] {
+function tailsOf(known: KnownEvent, live: ByVehicle, context: Drawing): readonly Dispatch[] {
   const tails = new Map<VehicleId, Dispatch>();
   let since = instant(0);
   for (const { revision, at } of known.endings) {
     for (const [vehicle, dispatch] of dispatchesOf(revision, context)) {
       if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
-      if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context.siteKey));
+      if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
     }
     since = at;
   }
@@ -149,9 +176,9 @@ function besides(tail: Dispatch, next: Dispatch | undefined, since: Instant): Di
     : { ...tail, from: later(tail.from, next.until) };
 }
 
-function cut(dispatch: Dispatch, at: Instant, siteKey: Uint8Array): Dispatch {
+function cut(dispatch: Dispatch, at: Instant, context: Drawing): Dispatch {
   const { event, vehicle, until } = dispatch;
   const spread = Math.min(event.randomizeStart, LONGEST_TAIL);
-  const release = after(at, millis(Math.floor(fractionOf(siteKey, event, vehicle) * spread)));
+  const release = after(at, millis(Math.floor(context.fractionOf(event, vehicle) * spread)));
   return { ...dispatch, until: earlier(until, release), cutAt: at };
 }

@@ -1,6 +1,6 @@
 import { after, type ChargerId, type EventId, type Instant, instant } from "../units.ts";
 import { LONGEST_TAIL } from "./intake.ts";
-import type { KnownEvent } from "./known.ts";
+import type { TrackedEvent } from "./known.ts";
 
 /** An operator freed a charger from the events that then held it; later events still apply. */
 export interface Hold {
@@ -16,8 +16,12 @@ export interface Hold {
  * null: nowhere any more. What it may ask for later is another matter, but not what held when the charger was freed
  * (`since`), before the clock was set back.
  */
-export function openUntil(known: KnownEvent | undefined, now: Instant, since: Instant = now): Instant | null {
-  if (known === undefined) return null;
+export function openUntil(
+  known: TrackedEvent | undefined,
+  now: Instant,
+  since: Instant = now,
+): Instant | null {
+  if (known === undefined || known.kind === "over") return null;
   const ends = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
   if (known.kind === "live" && known.revision.start <= Math.max(now, since)) {
     const { start, event } = known.revision;

@@ -1,5 +1,5 @@
 import type { Notice } from "../delivery.ts";
-import { type Instant, instant, minutes } from "../units.ts";
+import { type Instant, instant, later, minutes } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
 import { anchorOf, type Ending, type KnownEvent } from "./known.ts";
 
@@ -7,12 +7,13 @@ import { anchorOf, type Ending, type KnownEvent } from "./known.ts";
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
 
 export interface Intake {
-  readonly outcome: "new" | "changed" | "repeat" | "stale" | "withdrawn";
+  /** `unproven`: a delete without a revision; a fetch by id decides. */
+  readonly outcome: "new" | "changed" | "repeat" | "stale" | "withdrawn" | "unproven";
   /** What is known afterwards: the very same object where nothing changed. */
   readonly known: KnownEvent | undefined;
   /** A contradiction that a person should hear of. */
   readonly warning: string | null;
-  /** Two webhooks contradict each other: a fetch by id decides. */
+  /** A webhook contradicts what is known, or may be a replay: a fetch by id decides. */
   readonly ask: boolean;
 }
 
@@ -39,10 +40,13 @@ export function intake(known: KnownEvent | undefined, notice: EventNotice, arriv
         ? accept(notice.event, known, arrival)
         : compare(known, notice.event, arrival);
     case "deleted":
+      // Anybody who captured it once can send it again, also after the event was made anew.
+      if (notice.revision === null && known?.kind !== "withdrawn")
+        return { ...unchanged("unproven", known), ask: true };
       return withdraw(known, notice, arrival);
     case "gone":
-      if (known?.kind !== "live") return unchanged("repeat", known);
-      return isNewsSince(known, arrival)
+      if (known?.kind === "withdrawn") return unchanged("repeat", known);
+      return known !== undefined && isNewsSince(known, arrival)
         ? unchanged("stale", known)
         : withdraw(known, { id: notice.id, revision: null }, arrival);
   }
@@ -55,7 +59,7 @@ const isNewsSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Arrival): bool
 function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival): Intake {
   if (known.kind === "withdrawn") {
     const revived =
-      event.revision > known.watermark || (arrival.source === "fetch" && arrival.askedAt >= known.receivedAt);
+      event.revision > known.watermark || (arrival.source === "fetch" && arrival.askedAt >= known.deletedAt);
     return revived ? accept(event, known, arrival) : unchanged("stale", known);
   }
   const { event: current } = known.revision;
@@ -65,8 +69,38 @@ function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival):
   }
   if (event.revision > current.revision) return accept(event, known, arrival);
   if (event.revision < current.revision) return unchanged("stale", known);
+  if (isSameContent(event, current))
+    return unchanged("repeat", {
+      ...known,
+      revision: { ...known.revision, event: { ...current, hash: event.hash } },
+      source: arrival.source === "fetch" ? "fetch" : known.source,
+    });
   return settleContradiction(known, event, arrival);
 }
+
+/**
+ * Only the spelling of the start differs. The stored revision is from an earlier release, whose hash and start offsets
+ * depended on that spelling.
+ */
+const isSameContent = (event: CoordinationEvent, current: CoordinationEvent): boolean =>
+  event.start !== "now" &&
+  JSON.stringify({ ...event, wireStart: "", hash: "" }) ===
+    JSON.stringify({ ...current, wireStart: "", hash: "" });
+
+/**
+ * An edit that leaves start and spread alone keeps every start offset, also where an earlier release derived them from
+ * another spelling of that start. "Now" is excluded: its text on the wire counts (DESIGN 5.3).
+ */
+const withStoredDraw = (
+  event: CoordinationEvent,
+  current: CoordinationEvent | undefined,
+): CoordinationEvent =>
+  current !== undefined &&
+  event.start !== "now" &&
+  event.start === current.start &&
+  event.randomizeStart === current.randomizeStart
+    ? { ...event, wireStart: current.wireStart }
+    : event;
 
 /** Same modification time, other content: what a fetch returned wins; between two webhooks a fetch by id decides. */
 function settleContradiction(
@@ -79,13 +113,15 @@ function settleContradiction(
     return { ...accept(event, known, arrival), warning: `${stays}: what was fetched wins` };
   }
   if (known.source === "fetch") {
-    return { ...unchanged("stale", known), warning: `${stays} by webhook: what was fetched before stays` };
+    const warning = `${stays} by webhook: what was fetched before stays until a fetch decides`;
+    return { ...unchanged("stale", known), warning, ask: true };
   }
   return { ...unchanged("stale", known), warning: `${stays} in two webhooks: a fetch decides`, ask: true };
 }
 
-function accept(event: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
+function accept(received: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
   const live = known?.kind === "live" ? known : undefined;
+  const event = withStoredDraw(received, live?.revision.event);
   return {
     outcome: live === undefined ? "new" : "changed",
     known: {
@@ -112,11 +148,15 @@ const keptAnchor = (event: CoordinationEvent, known: KnownEvent | undefined): In
 function withdraw(
   known: KnownEvent | undefined,
   notice: { readonly id: KnownEvent["id"]; readonly revision: Instant | null },
-  { at }: Arrival,
+  { at, askedAt }: Arrival,
 ): Intake {
   if (known?.kind === "withdrawn") {
     const watermark = instant(Math.max(known.watermark, notice.revision ?? 0));
-    return unchanged("repeat", watermark === known.watermark ? known : { ...known, watermark });
+    const isSame = watermark === known.watermark && at <= known.deletedAt;
+    return unchanged(
+      "repeat",
+      isSame ? known : { ...known, watermark, deletedAt: later(at, known.deletedAt) },
+    );
   }
   if (known !== undefined && notice.revision !== null && notice.revision < known.revision.event.revision)
     return unchanged("stale", known);
@@ -126,9 +166,10 @@ function withdraw(
     known: {
       kind: "withdrawn",
       id: notice.id,
-      watermark: Number.isFinite(highest) ? instant(highest) : at,
+      watermark: Number.isFinite(highest) ? instant(highest) : askedAt,
       anchor: anchorOf(known),
       receivedAt: at,
+      deletedAt: at,
       endings: known === undefined ? [] : ended(known, at),
       descriptors: known?.descriptors ?? 0,
     },
@@ -137,7 +178,7 @@ function withdraw(
   };
 }
 
-const unchanged = (outcome: "repeat" | "stale", known: KnownEvent | undefined): Intake => ({
+const unchanged = (outcome: "repeat" | "stale" | "unproven", known: KnownEvent | undefined): Intake => ({
   outcome,
   known,
   warning: null,

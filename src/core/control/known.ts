@@ -35,9 +35,43 @@ export type KnownEvent =
       /** What "now" meant of its last revision, for if it comes back as it was; null: it had a start of its own. */
       readonly anchor: Instant | null;
       readonly receivedAt: Instant;
+      /** When the last delete came, repeats included: what a fetch asked for before it returns is older. */
+      readonly deletedAt: Instant;
       readonly endings: readonly Ending[];
       readonly descriptors: number;
     };
+
+/** What memory keeps of an event that is over. Its targets and report descriptors are on disk, and read when needed. */
+export interface EventSummary {
+  readonly kind: "over";
+  readonly id: EventId;
+  readonly was: KnownEvent["kind"];
+  /** Of a withdrawn event the highest revision seen. */
+  readonly revision: Instant;
+  /** Of the revision that counted last; null: it was withdrawn. */
+  readonly hash: string | null;
+  readonly receivedAt: Instant;
+  /** Of a withdrawn event its withdrawal. */
+  readonly start: Instant;
+  /** From this moment on nothing of it can be open for any vehicle. */
+  readonly until: Instant;
+  /** As of the whole event. */
+  readonly descriptors: number;
+  /** A print for each report descriptor of the last revision: whether a later revision asks for something else. */
+  readonly asks: readonly string[];
+  /** Characters that the whole event takes on disk. */
+  readonly size: number;
+}
+
+/** An event in memory: whole while it is open, a summary once it is over. */
+export type TrackedEvent = KnownEvent | EventSummary;
+
+/** The stored events. */
+export interface EventArchive {
+  /** Null: it is not stored, or cannot be read. */
+  readonly event: (id: EventId) => KnownEvent | null;
+  readonly summary: (id: EventId) => EventSummary | null;
+}
 
 /** The moment that "now" meant, stored with the first receipt; null: the last revision had a start of its own, or none came. */
 export function anchorOf(known: KnownEvent | undefined): Instant | null {
@@ -55,8 +89,8 @@ const FURTHEST_AHEAD = minutes(24 * 60);
  * wrong date. The very same object where nothing is dated later.
  */
 export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
-  const { receivedAt } = known;
-  if (receivedAt <= now || between(now, receivedAt) > FURTHEST_AHEAD) return known;
+  const newest = known.kind === "live" ? known.receivedAt : known.deletedAt;
+  if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return known;
   const endings = known.endings.map(({ revision, at }) => ({
     revision: startedBy(revision, now),
     at: earlier(at, now),
@@ -66,7 +100,8 @@ export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
     : {
         ...known,
         anchor: known.anchor === null ? null : earlier(known.anchor, now),
-        receivedAt: now,
+        receivedAt: earlier(known.receivedAt, now),
+        deletedAt: now,
         endings,
       };
 }

@@ -45,12 +45,30 @@ type Drawn = Pick<Vehicle, "maxCurrent" | "maxPower" | "phases">;
 const VOLTAGE_TOLERANCE = 0.1;
 /** A; nothing is asked more finely (DESIGN 5.4). */
 export const FINEST_STEP = 0.1;
-/** Measured volts are rounded to this, so that a wandering mains does not become a stream of new setpoints. */
-const VOLTAGE_STEP = 5;
+/** V; a measured voltage this close to the one in use changes nothing: a wandering mains must not become commands. */
+const VOLTAGE_HYSTERESIS = 3;
+/** A; below this a phase does not charge: standby electronics draw less. */
+const CHARGING_AMPERES = 1;
 
 /**
- * W per A: phases x volts, with the vehicle's own phases where it has fewer, and a fresh, plausible measured voltage.
- * Measured phases count only for a vehicle that declares its own: others may just not have begun on all of them.
+ * The voltage that limits use after a measurement, in volts, phase to neutral. `last`: the one in use before; null: the
+ * declared one. Phases without voltage are left out.
+ */
+export function voltageInUse(last: number | null, measured: readonly number[], declared: number): number {
+  const volts = measured.filter((voltage) => voltage > 0);
+  const mean = volts.reduce((sum, voltage) => sum + voltage, 0) / volts.length;
+  const used = last ?? declared;
+  if (Math.abs(mean - used) <= VOLTAGE_HYSTERESIS) return used;
+  return Math.abs(mean - declared) <= VOLTAGE_TOLERANCE * declared ? mean : declared;
+}
+
+/** How many phases carry a charging current; null: none does, or the charger does not report currents. */
+export const chargingPhases = (currents: readonly number[] | undefined): number | null =>
+  currents?.filter((current) => current >= CHARGING_AMPERES).length || null;
+
+/**
+ * W per A: phases x volts. A vehicle that declares fewer phases than the charger has counts with its own, or with more
+ * where more are measured. Fewer measured phases never count: a vehicle that starts on one phase may go on to three.
  */
 export function wattsPerAmpere(
   charger: Pick<Charger, "phases" | "voltage">,
@@ -58,12 +76,9 @@ export function wattsPerAmpere(
   measuredVoltage: number | null,
   measuredPhases: number | null = null,
 ): number {
-  const declared = vehicle?.phases ?? null;
-  const phases = Math.min(charger.phases, declared === null ? charger.phases : (measuredPhases ?? declared));
-  const believed =
-    measuredVoltage !== null &&
-    Math.abs(measuredVoltage - charger.voltage) <= VOLTAGE_TOLERANCE * charger.voltage;
-  return phases * (believed ? Math.round(measuredVoltage / VOLTAGE_STEP) * VOLTAGE_STEP : charger.voltage);
+  const declared = vehicle?.phases ?? charger.phases;
+  const phases = Math.min(charger.phases, Math.max(declared, measuredPhases ?? 0));
+  return phases * (measuredVoltage ?? charger.voltage);
 }
 
 /** A charger as it stands under what it was told: with the phases that it was switched to. */

@@ -1,7 +1,10 @@
+import type { CommandRecord } from "./command.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** A charger that commissioning tries: control leaves it alone until it wants something else of it than when that began. */
 export interface Loan {
+  /** The command of before; null: we had told it nothing. */
+  readonly before: CommandRecord | null;
   /** What control wanted when it began. */
   readonly wish: string;
   /** It is to be left as it was, and handed back. */
@@ -15,7 +18,8 @@ export interface Loan {
 }
 
 /** Of a charger as it stands. */
-export const loanOf = (verdict: Verdict): Loan => ({
+export const loanOf = (verdict: Verdict, before: CommandRecord | null): Loan => ({
+  before,
   wish: wishOf(verdict),
   isRecalled: false,
   takenFor: null,

@@ -4,6 +4,7 @@ import type { Vehicle } from "../site/vehicle.ts";
 import type { ChargerId, Instant, VehicleId, Window } from "../units.ts";
 import type { Dispatch, ExpandContext } from "./expand.ts";
 import { expand } from "./expand.ts";
+import { InForce } from "./inForce.ts";
 import type { KnownEvent } from "./known.ts";
 import type { Desired } from "./setpoint.ts";
 import { type Verdict, verdict } from "./verdict.ts";
@@ -33,25 +34,22 @@ export function stretchesOf(
   wallClock: WallClock,
 ): readonly Stretch[] {
   const stretches: Stretch[] = [];
-  const holding = new Set<Dispatch>();
+  const holding = new InForce(context.settings);
   const edges = edgesOf(dispatches);
   edges.forEach(({ at, starts, ends }, index) => {
     for (const dispatch of ends) holding.delete(dispatch);
     for (const dispatch of starts) holding.add(dispatch);
     const until = edges[index + 1]?.at;
     if (until === undefined) return;
-    const now = verdict(
-      {
-        charger,
-        vehicle,
-        occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
-        holding: [...holding],
-        hold: null,
-        measuredVoltage: null,
-        measuredPhases: null,
-      },
-      context.settings,
-    );
+    const now = verdict({
+      charger,
+      vehicle,
+      occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
+      holding,
+      hold: null,
+      measuredVoltage: null,
+      measuredPhases: null,
+    });
     append(stretches, now, at, until, wallClock);
   });
   return stretches;

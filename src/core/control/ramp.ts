@@ -54,6 +54,12 @@ export class Ramp {
   readonly #settings: RampSettings;
   /** Size of the rise, longest waiting first. */
   readonly #waiting = new Map<ChargerId, number>();
+  /** How long the rises before each waiting charger take, counted from the first that ever waited, ms. */
+  readonly #before = new Map<ChargerId, number>();
+  /** The same for the next charger to wait, ms. */
+  #total = 0;
+  /** Part of these that belongs to chargers which have left from the front, ms. */
+  #gone = 0;
   #freeAt: Instant | null = null;
 
   constructor(settings: RampSettings) {
@@ -64,24 +70,30 @@ export class Ramp {
     return this.#settings.unit;
   }
 
-  /** When a charger's rise has its turn: now, or when those before it are through. */
+  /** When a charger's rise has its turn: now, or when those before it are through. One that does not wait comes last. */
   turnOf(charger: ChargerId, now: Instant): Instant {
-    let turn = later(this.#freeAt ?? now, now);
-    for (const [other, rise] of this.#waiting) {
-      if (other === charger) break;
-      turn = after(turn, this.#spanOf(rise));
-    }
-    return turn;
+    const before = (this.#before.get(charger) ?? this.#total) - this.#gone;
+    return after(later(this.#freeAt ?? now, now), millis(before));
   }
 
   /** It waits in line; who waits already keeps the place. */
   wait(charger: ChargerId, rise: number): void {
+    const known = this.#waiting.get(charger);
     this.#waiting.set(charger, rise);
+    if (known === undefined) this.#append(charger, rise);
+    else if (known !== rise) this.#count();
   }
 
   /** It rises, or does not want to any more; answers who is the next in line. */
   leave(charger: ChargerId): ChargerId | null {
-    return this.#waiting.delete(charger) ? (this.#waiting.keys().next().value ?? null) : null;
+    const rise = this.#waiting.get(charger);
+    if (rise === undefined) return null;
+    const isFirst = this.#waiting.keys().next().value === charger;
+    this.#waiting.delete(charger);
+    this.#before.delete(charger);
+    if (isFirst) this.#gone += this.#spanOf(rise);
+    else this.#count();
+    return this.#waiting.keys().next().value ?? null;
   }
 
   /** A rise that was let through at a moment. */
@@ -97,6 +109,7 @@ export class Ramp {
   /** Takes up where the commands of before a restart have left it. */
   recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>): void {
     this.#waiting.clear();
+    this.#count();
     this.#freeAt = null;
     for (const { command, replaces } of [...records].toSorted(
       (a, b) => a.command.decidedAt - b.command.decidedAt,
@@ -105,6 +118,19 @@ export class Ramp {
       if (charger === undefined || replaces === null) continue;
       this.passed(riseOf(replaces, command.desired, charger, null, this.unit), command.decidedAt);
     }
+  }
+
+  #append(charger: ChargerId, rise: number): void {
+    this.#before.set(charger, this.#total);
+    this.#total += this.#spanOf(rise);
+  }
+
+  /** Adds up anew, after a change in the middle of the line. */
+  #count(): void {
+    this.#before.clear();
+    this.#total = 0;
+    this.#gone = 0;
+    for (const [charger, rise] of this.#waiting) this.#append(charger, rise);
   }
 
   #spanOf(rise: number): Millis {

@@ -34,6 +34,8 @@ export interface Situation extends Pace {
   readonly reassert: boolean;
   /** What it was told before was lost with the state: assert it once, release included (DESIGN 5.7). */
   readonly unsure: boolean;
+  /** The event of the last command still holds for the vehicle, though another may win. Asked only before starts are allowed. */
+  readonly lastHolds: boolean;
   /** False until the partner was asked once after the start: no new start before that (DESIGN 5.7). */
   readonly startsAllowed: boolean;
 }
@@ -64,7 +66,7 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   }
   if (decision.cause === "event" && !situation.startsAllowed) {
     // Who was away for long may find its last command over, and a pause carries no end of its own that would say so.
-    if (isOver(verdict, decision, last)) return { kind: "wait", lookAt: null, held: null };
+    if (isOver(situation.lastHolds, decision, last)) return { kind: "wait", lookAt: null, held: null };
     // What our own stop said is undone in a moment: its lease is kept, but it is not said again because someone came back.
     const reassert = situation.reassert && last?.command.cause !== "stop";
     return waiting(null, verdict, { ...situation, reassert });
@@ -89,11 +91,11 @@ function waiting(held: Held | null, verdict: Verdict, situation: Situation): Ste
 }
 
 /** What it was told for an event that does not hold any more, or its release by our own stop, which needs no lease. */
-function isOver({ overruled }: Verdict, next: Decision, last: CommandRecord | undefined): boolean {
+function isOver(holds: boolean, next: Decision, last: CommandRecord | undefined): boolean {
   if (last === undefined) return false;
   const { cause, desired, event: before } = last.command;
   if (cause === "stop") return desired.kind === "release";
-  return cause === "event" && before !== next.event && !overruled.some(({ event }) => event.id === before);
+  return cause === "event" && before !== next.event && !holds;
 }
 
 const sooner = (a: Instant | null, b: Instant | null): Instant | null =>

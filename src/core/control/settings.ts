@@ -6,6 +6,8 @@ import type { RampSettings } from "./ramp.ts";
 export interface ControlSettings {
   /** observe: decide, log and explain everything, publish no command. */
   readonly mode: "drive" | "observe";
+  /** What a start in observe does with chargers that a run in drive left limited. */
+  readonly onObserve: "release" | "keep";
   readonly powerUnit: "kW" | "W";
   readonly priority: "lower" | "higher";
   readonly priorityZero: "highest" | "unset";

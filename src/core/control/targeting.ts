@@ -9,6 +9,8 @@ export interface Targeting {
   readonly vehicles: ReadonlySet<VehicleId>;
   /** Distinct vehicle targets that are not in our configuration. */
   readonly foreignVehicles: number;
+  /** The first few of them. */
+  readonly unknownIds: readonly string[];
   /** Target types that do not mean vehicles here. */
   readonly foreignTypes: readonly string[];
   /** No targets at all: `control.untargeted` decides. */
@@ -20,11 +22,14 @@ interface TargetingContext {
   readonly settings: Pick<ControlSettings, "untargeted" | "vehicleTargetTypes">;
 }
 
+/** Ids of vehicles that are not ours are kept up to this number; a fleet's list may name thousands. */
+const MOST_UNKNOWN = 5;
+
 /** Each vehicle once, however often it is named (DESIGN 5.3). */
 export function targeting(event: CoordinationEvent, { vehicles, settings }: TargetingContext): Targeting {
   if (event.targets.length === 0) {
     const all = settings.untargeted === "all" ? new Set(vehicles.keys()) : new Set<VehicleId>();
-    return { vehicles: all, foreignVehicles: 0, foreignTypes: [], untargeted: true };
+    return { vehicles: all, foreignVehicles: 0, unknownIds: [], foreignTypes: [], untargeted: true };
   }
   const ours = new Set<VehicleId>();
   const foreign = new Set<string>();
@@ -43,6 +48,7 @@ export function targeting(event: CoordinationEvent, { vehicles, settings }: Targ
   return {
     vehicles: ours,
     foreignVehicles: foreign.size,
+    unknownIds: [...foreign.values().take(MOST_UNKNOWN)],
     foreignTypes: [...foreignTypes],
     untargeted: false,
   };
@@ -54,9 +60,27 @@ export const aimsAt = (
   vehicle: VehicleId,
   { settings }: TargetingContext,
 ): boolean =>
-  targets.length === 0
-    ? settings.untargeted === "all"
-    : targets.some((target) => meansVehicles(target, settings) && target.values.includes(vehicle));
+  targets.length === 0 ? settings.untargeted === "all" : namesIn(targets, settings).has(vehicle);
+
+interface Names {
+  readonly types: readonly string[];
+  readonly names: ReadonlySet<string>;
+}
+
+/** Asked once for each vehicle of an event: the names are gathered once for all of them. */
+const gathered = new WeakMap<readonly Target[], Names>();
+
+function namesIn(targets: readonly Target[], settings: TargetingContext["settings"]): ReadonlySet<string> {
+  const known = gathered.get(targets);
+  if (known !== undefined && known.types === settings.vehicleTargetTypes) return known.names;
+  const names = new Set<string>();
+  for (const target of targets) {
+    if (!meansVehicles(target, settings)) continue;
+    for (const value of target.values) names.add(value);
+  }
+  gathered.set(targets, { types: settings.vehicleTargetTypes, names });
+  return names;
+}
 
 const meansVehicles = ({ type }: Target, { vehicleTargetTypes }: TargetingContext["settings"]): boolean =>
   vehicleTargetTypes.includes(type.toLowerCase());

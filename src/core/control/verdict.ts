@@ -5,10 +5,10 @@ import type { Instant } from "../units.ts";
 import { arbitrate } from "./arbitrate.ts";
 import type { Dispatch } from "./expand.ts";
 import type { Hold } from "./hold.ts";
+import type { Holding } from "./inForce.ts";
 import { type Limit, limit, wattsPerAmpere } from "./limits.ts";
 import { type PhaseChoice, phaseChoice } from "./phaseChoice.ts";
 import type { Desired } from "./setpoint.ts";
-import type { ControlSettings } from "./settings.ts";
 
 /** What one charger should do now, whatever it was told before, and why. */
 export interface Verdict {
@@ -17,7 +17,10 @@ export interface Verdict {
   readonly vehicle: Vehicle | null;
   /** Null: no dispatch applies; what that means depends on what the charger was told last (reconcile). */
   readonly winner: Dispatch | null;
+  /** The best that lost, best first: never more than five. */
   readonly overruled: readonly Dispatch[];
+  /** How many lost, those that are not named included. */
+  readonly overruledCount: number;
   readonly desired: Desired;
   readonly limits: readonly Limit[];
   /** What could be done on one phase and on three; null: its phases are left alone. */
@@ -33,8 +36,8 @@ export interface Circumstances {
   readonly occupant: Occupant;
   /** The vehicle on the charger, if it is one of ours. */
   readonly vehicle: Vehicle | null;
-  /** The dispatches of that vehicle that hold now. */
-  readonly holding: readonly Dispatch[];
+  /** What holds for that vehicle now. */
+  readonly holding: Holding;
   readonly hold: Hold | null;
   /** Fresh measured volts, phase to neutral; null: none. */
   readonly measuredVoltage: number | null;
@@ -45,20 +48,26 @@ export interface Circumstances {
 const RELEASE: Desired = { kind: "release" };
 
 /** Arbitration, then limits (DESIGN 5.4), after setting aside what an operator holds back. */
-export function verdict(circumstances: Circumstances, settings: ControlSettings): Verdict {
+export function verdict(circumstances: Circumstances): Verdict {
   const { charger, occupant, vehicle, holding, hold, measuredVoltage, measuredPhases } = circumstances;
-  const applicable =
-    hold === null ? holding : holding.filter((dispatch) => !hold.events.includes(dispatch.event.id));
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
-  const { winner, overruled } = arbitrate(applicable, settings, ratio);
-  const held = applicable.length < holding.length ? hold : null;
-  const common = { charger, occupant, vehicle, hold: held };
-  if (winner === null)
-    return { ...common, winner, overruled, desired: RELEASE, limits: [], phases: null, until: null };
+  const held = hold === null ? null : new Set(hold.events);
+  const { winner, overruled, overruledCount, isHeldBack } = arbitrate(holding, held, ratio);
+  const common = { charger, occupant, vehicle, overruled, overruledCount, hold: isHeldBack ? hold : null };
+  if (winner === null) return { ...common, winner, desired: RELEASE, limits: [], phases: null, until: null };
   const phases = phaseChoice(winner.setpoint, charger, vehicle, measuredVoltage);
   const { desired, limits } =
     phases === null
       ? limit(winner.setpoint, charger, vehicle, measuredVoltage, measuredPhases)
       : phases.on[phases.best ?? 3];
-  return { ...common, winner, overruled, desired, limits, phases, until: winner.until };
+  return { ...common, winner, desired, limits, phases, until: winner.until };
 }
+
+/** The same where nothing is asked of the charger: for a release that does not come from an event. */
+export const unclaimed = (verdict: Verdict): Verdict => ({
+  ...verdict,
+  winner: null,
+  overruled: [],
+  overruledCount: 0,
+  limits: [],
+});

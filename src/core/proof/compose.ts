@@ -26,6 +26,8 @@ export interface ProofInput {
   readonly context: FillContext;
   /** What the chargers that a vehicle was on said, around this window and the same one of comparable days. */
   readonly readings: (vehicle: VehicleId, window: Window) => readonly Reading[];
+  /** Stored messages that these readings lack, as another program changed them; asked for after the readings. */
+  readonly leftOut: (vehicle: VehicleId) => number;
   readonly reports: readonly KeptReport[];
 }
 
@@ -53,7 +55,10 @@ interface ProvenVehicle {
 function vehiclesOf({ event, known, record, expansion }: ProofInput): readonly ProvenVehicle[] {
   const dispatches = known === null ? [] : expand(known, expansion);
   const byVehicle = Map.groupBy<VehicleId, Dispatch>(dispatches, ({ vehicle }) => vehicle);
-  const deeds = Map.groupBy<VehicleId | null, Deed>(deedsOf(event, record.rows), ({ row }) => row.vehicle);
+  const deeds = Map.groupBy<VehicleId | null, Deed>(
+    deedsOf(event, record.rows, byVehicle),
+    ({ row }) => row.vehicle,
+  );
   const targeted = known?.kind === "live" ? targeting(known.revision.event, expansion).vehicles : [];
   return [...new Set([...targeted, ...byVehicle.keys(), ...deeds.keys()])]
     .filter((id) => id !== null)
@@ -112,6 +117,14 @@ function* vehicleFacts(
   if (window === null) return;
   const subject = { vehicle: id, readings: readings(id, window), planned: [], outages: [] };
   yield* measuredFacts(subject, window, now, context);
+  const leftOut = input.leftOut(id);
+  if (leftOut > 0)
+    yield fact("vehicle", "readings left out", {
+      vehicle: id,
+      value: leftOut,
+      unit: "messages",
+      words: "stored readings that another program changed: the figures above are without them",
+    });
   const chargers = new Set([ours?.charger ?? null, ...deeds.map(({ row }) => row.charger)]);
   yield* outageFacts(outages, id, chargers, window, now);
 }

@@ -1,7 +1,7 @@
 import { factOf, numberOf, type RecordRow, textOf } from "../audit.ts";
 import { type EventId, iso } from "../units.ts";
 import { type Fact, fact } from "./fact.ts";
-import { isOverruled } from "./share.ts";
+import { isOverruled, type Windows } from "./share.ts";
 
 /** One thing that was done with a vehicle because of the event, or in the place of it. */
 export interface Deed {
@@ -16,9 +16,9 @@ export interface Deed {
  * refused by the charger, followed or not followed as measured, overruled or taken over by another event, released,
  * missed.
  */
-export const deedsOf = (event: EventId, rows: readonly RecordRow[]): readonly Deed[] =>
+export const deedsOf = (event: EventId, rows: readonly RecordRow[], windows: Windows): readonly Deed[] =>
   rows.flatMap((row) => {
-    const what = deedIn(event, row);
+    const what = deedIn(event, row, windows);
     const sentAt = textOf(row.facts, "sentAt");
     return [
       // When it left is known, and written, once the broker has it.
@@ -27,11 +27,11 @@ export const deedsOf = (event: EventId, rows: readonly RecordRow[]): readonly De
     ];
   });
 
-function deedIn(event: EventId, row: RecordRow): string | null {
+function deedIn(event: EventId, row: RecordRow, windows: Windows): string | null {
   const { kind, facts } = row;
   switch (kind) {
     case "decision":
-      if (isOverruled(event, row)) return "overruled";
+      if (isOverruled(event, row, windows)) return "overruled";
       if (row.event !== event) return "taken over";
       return textOf(factOf(facts, "told"), "kind") === "release" ? "released" : "decided";
     case "outcome":

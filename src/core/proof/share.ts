@@ -1,7 +1,18 @@
 import { factOf, type Json, numberOf, type RecordRow, textOf } from "../audit.ts";
+import { MOST_OVERRULED } from "../control/arbitrate.ts";
 import type { Dispatch } from "../control/expand.ts";
 import { inWords } from "../control/setpoint.ts";
-import { type EventId, type Instant, instant, iso, type Millis, millis, type Window } from "../units.ts";
+import {
+  type EventId,
+  holdsAt,
+  type Instant,
+  instant,
+  iso,
+  type Millis,
+  millis,
+  type VehicleId,
+  type Window,
+} from "../units.ts";
 import { type Fact, fact } from "./fact.ts";
 
 /** A vehicle's share of the event: its window, and how its own random start came about. */
@@ -40,8 +51,18 @@ function claimsOn(event: EventId, facts: Json): readonly Json[] {
   return claims.filter((claim) => textOf(claim, "event") === event);
 }
 
-export const isOverruled = (event: EventId, { facts }: RecordRow): boolean =>
-  textOf(factOf(facts, "winner"), "event") !== event && claimsOn(event, facts).length > 0;
+/** When the event asks something of each of our vehicles. */
+export type Windows = ReadonlyMap<VehicleId, readonly Window[]>;
+
+/** A row names the best five that lost. Beyond those, the event is one of the rest while it holds for the vehicle. */
+export function isOverruled(event: EventId, row: RecordRow, windows: Windows): boolean {
+  const { facts, vehicle, at } = row;
+  if (row.kind !== "decision" || textOf(factOf(facts, "winner"), "event") === event) return false;
+  if (claimsOn(event, facts).length > 0) return true;
+  const isComplete = (numberOf(facts, "overruledCount") ?? 0) <= MOST_OVERRULED;
+  if (isComplete || vehicle === null) return false;
+  return windows.get(vehicle)?.some((window) => holdsAt(window, at)) ?? false;
+}
 
 /** As reason.ts writes it. */
 function shareIn(claim: Json): readonly Share[] {

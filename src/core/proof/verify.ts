@@ -1,6 +1,8 @@
+import type { KeyObject } from "node:crypto";
+
 import { chainHash, headSeal } from "../chain.ts";
 import type { Fact, Printed } from "./fact.ts";
-import { printOf, sealOf, START } from "./seal.ts";
+import { isSignedBy, printOf, sealOf, START } from "./seal.ts";
 import { formatOf, SPELLINGS } from "./spelling.ts";
 
 /** A line of a proof file, from 1, that is not as it was written. */
@@ -21,6 +23,14 @@ export interface Verification {
   readonly broken: readonly Broken[];
   /** For comparing them with the record itself. */
   readonly rows: readonly ShownRow[];
+  /** There is a signature, whoever made it. */
+  readonly isSigned: boolean;
+}
+
+/** What a proof is checked with; null: not at hand. */
+export interface ProofKeys {
+  readonly siteKey: Uint8Array | null;
+  readonly publicKey: KeyObject | null;
 }
 
 /** A line that could be read, where it stands. */
@@ -29,20 +39,49 @@ interface Line extends Printed {
 }
 
 /**
- * Checks a proof by itself: each line's spelling and print, each row of the record by its own hash, and with the
- * site's key the seals. Without the key (null) whoever changes a line can compute all prints anew.
+ * Checks a proof by itself: each line's spelling and print, each row of the record by its own hash, with the site's key
+ * the seals, and with the public key the signature. Without either whoever changes a line can compute all prints anew.
  */
-export function verifyProof(text: string, siteKey: Uint8Array | null): Verification {
+export function verifyProof(text: string, { siteKey, publicKey }: ProofKeys): Verification {
   const broken: Broken[] = [];
   const lines = read(text, broken);
   const shown = lines.flatMap(({ line, fact }) => rowIn(fact, line));
-  broken.push(...unbound(lines), ...unhashed(shown), ...unsealed(lines, siteKey));
+  const last = lines.at(-1);
+  const signature = last?.fact.what === "signature" ? last : null;
+  const signed = signature === null ? lines : lines.slice(0, -1);
+  broken.push(
+    ...unbound(lines),
+    ...unhashed(shown),
+    ...unsealed(signed, siteKey),
+    ...unsigned(signed, signature, publicKey),
+  );
   const known = new Map(broken.toReversed().map((each) => [each.line, each]));
   return {
     lines: lines.length,
     broken: [...known.values()].toSorted((a, b) => a.line - b.line),
     rows: shown,
+    isSigned: signature !== null,
   };
+}
+
+/** `lines`: all above the signature. */
+function unsigned(
+  lines: readonly Line[],
+  signature: Line | null,
+  publicKey: KeyObject | null,
+): readonly Broken[] {
+  if (publicKey === null) return [];
+  const above = lines.at(-1);
+  if (above === undefined || signature === null)
+    return [{ line: (above?.line ?? 0) + 1, reason: "is missing: this proof is not signed" }];
+  return isSignedBy(publicKey, above.print, signature.fact.hash ?? "")
+    ? []
+    : [
+        {
+          line: signature.line,
+          reason: "the signature was not made with the private key of this public key",
+        },
+      ];
 }
 
 /** Any other spelling of the same is a changed line too. */

@@ -1,6 +1,16 @@
-import type { KnownEvent, Revision } from "../control/known.ts";
+import type { EventSummary, KnownEvent, Revision, TrackedEvent } from "../control/known.ts";
+import { askPrint, isSameState } from "../control/summary.ts";
 import { DueQueue } from "../dueQueue.ts";
 import type { EventId, Instant, Window } from "../units.ts";
+import {
+  dutiesOf,
+  EVERY_DESCRIPTOR,
+  forDescriptor,
+  freshDuty,
+  isSettled,
+  openDuties,
+  withoutRevision,
+} from "./duties.ts";
 import { dutyKey, type ReportDuty, type ReportRecord } from "./outbox.ts";
 import { afterWithdrawal, MOST_DESCRIPTORS, reportPlan, type ReportWindow } from "./plan.ts";
 import type { ReportSettings } from "./settings.ts";
@@ -14,7 +24,7 @@ export interface Upcoming {
 /** What is owed to the partner: derived from what is stored, and kept up to date by the flow of reporting. */
 export interface ReportDesk {
   /** As each event was when it was looked at last. */
-  readonly seen: Map<EventId, KnownEvent>;
+  readonly seen: Map<EventId, TrackedEvent>;
   /** By `dutyKey`, as all that follow. */
   readonly duties: Map<string, ReportDuty>;
   /** The next report of each open duty. */
@@ -47,7 +57,7 @@ export function restoreDesk(
 ): void {
   for (const part of [desk.seen, desk.duties, desk.upcoming, desk.due, desk.outbox]) part.clear();
   for (const duty of stored.duties)
-    if (!(enabled && duty.reason === SWITCHED_OFF)) desk.duties.set(dutyKey(duty), duty);
+    if (!(enabled && duty.reason === SWITCHED_OFF)) desk.duties.set(dutyKey(duty), withoutRevision(duty));
   for (const record of stored.outbox) desk.outbox.set(record.name, record);
 }
 
@@ -57,6 +67,8 @@ export interface DeskContext {
   readonly enabled: boolean;
   /** Whether any of its targets is ours. */
   readonly concernsUs: (revision: Revision) => boolean;
+  /** The whole of an event that memory has a summary of; null: it cannot be read. */
+  readonly whole: (id: EventId) => KnownEvent | null;
 }
 
 /**
@@ -65,7 +77,7 @@ export interface DeskContext {
  */
 export function lookAtEvents(
   desk: ReportDesk,
-  events: ReadonlyMap<EventId, KnownEvent>,
+  events: ReadonlyMap<EventId, TrackedEvent>,
   changed: Iterable<EventId>,
   context: DeskContext,
 ): readonly ReportDuty[] {
@@ -78,10 +90,29 @@ export function lookAtEvents(
   return duties;
 }
 
-function lookAt(desk: ReportDesk, known: KnownEvent, context: DeskContext): readonly ReportDuty[] {
-  const before = desk.seen.get(known.id);
-  if (before === known) return [];
-  desk.seen.set(known.id, known);
+function lookAt(desk: ReportDesk, tracked: TrackedEvent, context: DeskContext): readonly ReportDuty[] {
+  const before = desk.seen.get(tracked.id);
+  if (before === tracked) return [];
+  desk.seen.set(tracked.id, tracked);
+  if (tracked.kind !== "over") return lookAtWhole(desk, tracked, before, context);
+  // It was planned while it was open, or everything that it asked for has ended.
+  if (before !== undefined && isSameState(before, tracked)) return [];
+  if (isSettled(desk.duties, tracked)) return [];
+  const known = context.whole(tracked.id);
+  return known === null ? flagUnreadable(desk, tracked) : lookAtWhole(desk, known, before, context);
+}
+
+const flagUnreadable = (desk: ReportDesk, known: EventSummary): readonly ReportDuty[] =>
+  openDuties(desk.duties, known).map((duty) =>
+    close(desk, duty, "flagged", "the stored event cannot be read"),
+  );
+
+function lookAtWhole(
+  desk: ReportDesk,
+  known: KnownEvent,
+  before: TrackedEvent | undefined,
+  context: DeskContext,
+): readonly ReportDuty[] {
   try {
     const after = known.kind === "live" ? asked(known) : withdrawn(desk, known, before);
     return [
@@ -91,7 +122,7 @@ function lookAt(desk: ReportDesk, known: KnownEvent, context: DeskContext): read
   } catch (error) {
     // An event that brings out a bug must not end the process with every start (F15), nor its reports in silence (L3).
     const reason = `a bug: this program cannot plan it (${String(error)})`;
-    return openDuties(desk, known).map((duty) => close(desk, duty, "flagged", reason));
+    return openDuties(desk.duties, known).map((duty) => close(desk, duty, "flagged", reason));
   }
 }
 
@@ -101,54 +132,30 @@ const asked = (known: KnownEvent & { kind: "live" }): readonly ReportDuty[] =>
     freshDuty(known, descriptor),
   );
 
-/** The last one stands for all beyond the most that are answered. */
-const EVERY_DESCRIPTOR = Array.from({ length: MOST_DESCRIPTORS + 1 }, (_, descriptor) => descriptor);
-
-const freshDuty = ({ id, receivedAt }: KnownEvent, descriptor: number): ReportDuty => ({
-  event: id,
-  descriptor,
-  receivedAt,
-  issued: null,
-  withdrawn: null,
-  state: "open",
-  reason: null,
-});
-
 /** The open duties of an event that is no more, with what it was. */
 function withdrawn(
   desk: ReportDesk,
   known: KnownEvent & { kind: "withdrawn" },
-  before: KnownEvent | undefined,
+  before: TrackedEvent | undefined,
 ): readonly ReportDuty[] {
   const at = known.receivedAt;
   const revision =
     before?.kind === "live"
       ? before.revision
       : known.endings.findLast((ending) => ending.at === at)?.revision;
-  const ending = revision === undefined ? null : { revision, at };
-  return openDuties(desk, known).map((duty) => ({ ...duty, withdrawn: duty.withdrawn ?? ending }));
-}
-
-/**
- * Of all that an event ever asked for: nothing is stored of a descriptor that was not looked at before the process
- * ended, or of which nothing had to be remembered until then.
- */
-const openDuties = (desk: ReportDesk, known: KnownEvent): readonly ReportDuty[] =>
-  EVERY_DESCRIPTOR.flatMap((descriptor) => {
-    const duty = desk.duties.get(dutyKey({ event: known.id, descriptor }));
-    if (duty !== undefined) return duty.state === "open" ? [duty] : [];
-    return descriptor < known.descriptors ? [freshDuty(known, descriptor)] : [];
+  return openDuties(desk.duties, known).map((duty) => {
+    // Of an event that was over the revision is only with what was planned.
+    const last = revision ?? desk.upcoming.get(dutyKey(duty))?.revision;
+    const ending = last === undefined ? null : forDescriptor({ revision: last, at }, duty.descriptor);
+    return { ...duty, withdrawn: duty.withdrawn ?? ending };
   });
-
-/** All duties of an event, whatever their state. */
-const dutiesOf = (desk: ReportDesk, event: EventId): readonly ReportDuty[] =>
-  EVERY_DESCRIPTOR.flatMap((descriptor) => desk.duties.get(dutyKey({ event, descriptor })) ?? []);
+}
 
 function takeUp(
   desk: ReportDesk,
   duty: ReportDuty,
   known: KnownEvent,
-  was: KnownEvent | undefined,
+  was: TrackedEvent | undefined,
   context: DeskContext,
 ): readonly ReportDuty[] {
   const key = dutyKey(duty);
@@ -163,7 +170,8 @@ function takeUp(
   const revision = known.kind === "live" ? known.revision : next.withdrawn?.revision;
   if (revision === undefined) return flag("the event was withdrawn");
   if (!context.enabled) return flag(SWITCHED_OFF);
-  const beyond = revision.event.reports.length - MOST_DESCRIPTORS;
+  const beyond =
+    (known.kind === "live" ? revision.event.reports.length : known.descriptors) - MOST_DESCRIPTORS;
   if (next.descriptor >= MOST_DESCRIPTORS) return flag(`${beyond} report descriptors too many`);
   if (!context.concernsUs(revision)) return flag(NOT_OURS);
   desk.duties.set(key, next);
@@ -174,18 +182,17 @@ function takeUp(
 }
 
 /** Whether it asks for another thing, or of another time, than what was seen of it last. */
-function asksOtherwise(descriptor: number, known: KnownEvent, was: KnownEvent | undefined): boolean {
-  if (known.kind !== "live" || was?.kind !== "live") return false;
-  const [now, before] = [known, was].map(({ revision: { event } }) =>
-    JSON.stringify([event.reports[descriptor], event.start, event.duration]),
-  );
-  return now !== before;
+function asksOtherwise(descriptor: number, known: KnownEvent, was: TrackedEvent | undefined): boolean {
+  if (known.kind !== "live" || was === undefined || was.kind === "withdrawn") return false;
+  if (was.kind === "over" && was.was === "withdrawn") return false;
+  const before = was.kind === "over" ? was.asks[descriptor] : askPrint(was.revision, descriptor);
+  return askPrint(known.revision, descriptor) !== before;
 }
 
 /** Descriptors that the event had before, and has no more. */
 function dropped(desk: ReportDesk, known: KnownEvent & { kind: "live" }): readonly ReportDuty[] {
   if (known.descriptors === known.revision.event.reports.length) return [];
-  return openDuties(desk, known)
+  return openDuties(desk.duties, known)
     .filter(({ descriptor }) => descriptor >= known.revision.event.reports.length)
     .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
 }
@@ -193,7 +200,7 @@ function dropped(desk: ReportDesk, known: KnownEvent & { kind: "live" }): readon
 /** An event that is not kept any more takes its duties with it. */
 function forget(desk: ReportDesk, id: EventId): void {
   desk.seen.delete(id);
-  for (const duty of dutiesOf(desk, id)) {
+  for (const duty of dutiesOf(desk.duties, id)) {
     desk.duties.delete(dutyKey(duty));
     desk.upcoming.delete(dutyKey(duty));
   }
@@ -202,7 +209,7 @@ function forget(desk: ReportDesk, id: EventId): void {
 /** The events that a report is still to be made of, or to be sent: forgotten before, they would end in silence (L3). */
 export const reportedOn = (
   { seen, duties, outbox }: ReportDesk,
-  events: ReadonlyMap<EventId, KnownEvent>,
+  events: ReadonlyMap<EventId, TrackedEvent>,
 ): ReadonlySet<EventId> =>
   new Set([
     ...[...events.values()]
@@ -230,7 +237,9 @@ function planNext(
     desk.due.push(window.due, dutyKey(duty));
     return null;
   }
-  const why = reason ?? (withdrawn !== null ? "the event was withdrawn" : null);
+  // Every report was handed over before the event was withdrawn: nothing is missing.
+  const isComplete = issued !== null && plan.windows.length === 0;
+  const why = reason ?? (withdrawn !== null && !isComplete ? "the event was withdrawn" : null);
   if (why !== null) return close(desk, duty, "flagged", why);
   if (issued !== null) return close(desk, duty, "done", null);
   return close(desk, duty, "flagged", plan.flags.join("; ") || "there is nothing to report");
@@ -242,7 +251,7 @@ function close(
   state: "done" | "flagged",
   reason: string | null,
 ): ReportDuty {
-  const closed = { ...duty, state, reason };
+  const closed = withoutRevision({ ...duty, state, reason });
   desk.duties.set(dutyKey(duty), closed);
   desk.upcoming.delete(dutyKey(duty));
   return closed;

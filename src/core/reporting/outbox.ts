@@ -1,5 +1,5 @@
 import { backoff } from "../backoff.ts";
-import type { Ending } from "../control/known.ts";
+import type { Ending, TrackedEvent } from "../control/known.ts";
 import {
   after,
   type EventId,
@@ -75,6 +75,14 @@ export type PostAnswer =
       readonly words: string;
       readonly retryAfter: Millis | null;
     }
+  /** It was refused with 404, 409 or 410, and the partner told which reports on its event it has. */
+  | {
+      readonly kind: "checked";
+      readonly status: number;
+      readonly words: string;
+      readonly isListed: boolean;
+      readonly retryAfter: null;
+    }
   /** It was not asked, or did not answer. */
   | { readonly kind: "silent"; readonly reason: string; readonly retryAfter: Millis | null };
 
@@ -88,8 +96,9 @@ const LONGEST_WAIT = minutes(15);
 const DAILY = minutes(24 * 60);
 
 /**
- * The record after one try (2xx and 409 done; 400, 413, 422 set aside with the partner's words; 404, 405 and
- * 410 flagged and tried daily; the rest tried again with back-off) until it has been tried for `giveUpAfter` (F43).
+ * The record after one try (2xx done; 404, 409 and 410 done where the partner lists the report, else set aside;
+ * 400, 413, 422 set aside with the partner's words; 404, 405 and 410 without a list flagged and tried daily; the rest
+ * tried again with back-off) until it has been tried for `giveUpAfter` (F43).
  * `fraction` in [0, 1) spreads the retries.
  */
 export function afterPost(
@@ -99,12 +108,12 @@ export function afterPost(
   now: Instant,
   fraction: number,
 ): ReportRecord {
-  const status = answer.kind === "answered" ? answer.status : null;
+  const status = answer.kind === "silent" ? null : answer.status;
   const tried = { ...record, attempts: record.attempts + 1, status };
-  if (answer.kind === "answered" && isTaken(answer.status))
+  if (answer.kind !== "silent" && isTaken(answer))
     return { ...tried, state: "sent", nextTry: null, reason: null, receipt: answer.words, sentAt: now };
   const reason = reasonOf(answer);
-  if (status !== null && REFUSALS.includes(status))
+  if (answer.kind === "checked" || (status !== null && REFUSALS.includes(status)))
     return { ...tried, state: "flagged", nextTry: null, reason };
   const isUnknown = status !== null && NOWHERE.includes(status);
   const pause = isUnknown ? DAILY : pauseAfter(answer, record.attempts, fraction);
@@ -114,16 +123,28 @@ export function afterPost(
   return { ...tried, state: isUnknown ? "flagged" : record.state, nextTry, reason };
 }
 
-/** 409: an identical report is there already (openadr3 2). */
-const isTaken = (status: number): boolean => (status >= 200 && status < 300) || status === 409;
+const isTaken = (answer: Exclude<PostAnswer, { kind: "silent" }>): boolean =>
+  answer.kind === "checked" ? answer.isListed : answer.status >= 200 && answer.status < 300;
+/** A conflict with a report that is there already, or with anything else (openadr3 2): only a list tells. */
+const CONFLICT = 409;
 /** Of the report itself: the next try would be answered the same. */
 const REFUSALS: readonly number[] = [400, 413, 422];
 const NOWHERE: readonly number[] = [404, 405, 410];
 
+const isWithdrawn = (known: TrackedEvent | undefined): boolean =>
+  known?.kind === "withdrawn" || (known?.kind === "over" && known.was === "withdrawn");
+
+/** Of an event that was deleted, a 404 or 410 says nothing of the endpoint. */
+export const aboutEvent = (answer: PostAnswer, known: TrackedEvent | undefined): PostAnswer =>
+  isWithdrawn(known) && answer.kind === "answered" && [404, 410].includes(answer.status)
+    ? { ...answer, kind: "checked", isListed: false, retryAfter: null }
+    : answer;
+
 /** Whether the trouble is not of this report alone: then the others need not be tried now. */
 export const isCommonTrouble = (answer: PostAnswer): boolean =>
   answer.kind === "silent" ||
-  !(isTaken(answer.status) || REFUSALS.includes(answer.status) || NOWHERE.includes(answer.status));
+  (answer.kind === "answered" &&
+    !(isTaken(answer) || [CONFLICT, ...REFUSALS, ...NOWHERE].includes(answer.status)));
 
 /** How long to wait after this many failures before this one. */
 export function pauseAfter(answer: PostAnswer, failures: number, fraction: number): Millis {
@@ -136,6 +157,10 @@ function reasonOf(answer: PostAnswer): string {
   if (answer.kind === "silent") return answer.reason;
   const { status, words } = answer;
   const said = words === "" ? "" : `: ${words}`;
+  if (answer.kind === "checked")
+    return status === CONFLICT
+      ? `HTTP ${status}${said}; the partner does not have this report`
+      : `the partner does not know the event any more (HTTP ${status})${said}`;
   if (NOWHERE.includes(status)) return `endpoint unknown (HTTP ${status})${said}`;
   if (status === 401 || status === 403)
     return `the partner does not let us send reports (HTTP ${status})${said}`;

@@ -166,8 +166,8 @@ function rangeOf(
 }
 
 /**
- * What is still reported of an event that was withdrawn at `at`: nothing, or of the reports not handed over those
- * that had ended and the one that was under way, as far as it came.
+ * What is still reported of an event that was withdrawn at `at`. Reports whose time had come by then are owed, whatever
+ * `onCancel` says. With `partial`, the one that was under way follows, as far as it came.
  */
 export function afterWithdrawal(
   windows: readonly ReportWindow[],
@@ -175,7 +175,7 @@ export function afterWithdrawal(
   { onCancel, settleDelay }: Pick<ReportSettings, "onCancel" | "settleDelay">,
 ): readonly ReportWindow[] {
   const begun = windows
-    .filter(({ basis }) => onCancel === "partial" && basis === "history")
+    .filter(({ basis, moment }) => moment <= at || (onCancel === "partial" && basis === "history"))
     .map((window) => cutAt(window, at, settleDelay))
     .filter(({ intervals }) => intervals.length > 0);
   const underWay = begun.findIndex(({ moment }) => moment === at);

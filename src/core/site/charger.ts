@@ -7,6 +7,14 @@ export type AtEnd =
   | { readonly kind: "current"; readonly amperes: Amperes }
   | { readonly kind: "power"; readonly watts: Watts };
 
+/** What a charger does by itself once nothing more comes from us. */
+type WhenSilent =
+  /** Its lease or the end of its command passes, and it takes its own default. */
+  | { readonly kind: "lease" }
+  | { readonly kind: "timeout"; readonly after: Millis; readonly effect: "pause" | "own limits" }
+  /** It holds the last level until somebody frees it. */
+  | { readonly kind: "holds" };
+
 /** How often, and with which pauses, a charger may be switched between one phase and three. */
 export interface PhaseSwitching {
   /** Least time from one switch to the next. */
@@ -52,6 +60,7 @@ export interface Charger {
   readonly refresh: Millis | null;
   /** Whether a release is sent again as well: it stands still when nobody tells it a level. */
   readonly refreshesRelease: boolean;
+  readonly whenSilent: WhenSilent;
   /** Smallest increase worth a message: A for currents, times phases and voltage for powers. */
   readonly deadband: Amperes;
 }

@@ -8,12 +8,16 @@ import {
   type VehicleId,
   vehicleId,
 } from "../units.ts";
+import { KeptLimits } from "./keptLimits.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { Vehicle } from "./vehicle.ts";
 
+/** `kept`: another charger claims it, but this one has not said that it is gone, so that its limit stays. */
+type Source = "telemetry" | "fixed" | "kept";
+
 /** Who is on a charger, and who says so (DESIGN 5.5). */
 export type Occupant =
-  | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: "telemetry" | "fixed" }
+  | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: Source }
   /** A vehicle that the configuration does not know: no dispatch applies. */
   | { readonly kind: "unknown"; readonly said: string }
   | { readonly kind: "nobody" };
@@ -26,6 +30,8 @@ interface Known {
   at: Instant;
   /** Known from a stored command only: the charger did not say so in this run. */
   recalled: boolean;
+  /** Its charger is offline or silent, so that it does not count against the vehicle's own charger. */
+  isAway: boolean;
 }
 
 /** A vehicle that the configuration does not know. */
@@ -59,6 +65,7 @@ const NOTHING_NEW: Noted = { touched: [], warning: null };
  * chargers claim the same vehicle. A message that says nothing of identity leaves the last word standing.
  */
 export class Plugs {
+  readonly kept = new KeptLimits();
   readonly #fixed = new Map<ChargerId, VehicleId[]>();
   readonly #vehicles = new Map<VehicleId, Vehicle>();
   readonly #byIdentity = new Map<string, VehicleId>();
@@ -87,6 +94,15 @@ export class Plugs {
    * `isLate`: it tells how things were, so that it counts only where nothing newer was said.
    */
   note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true, isLate = false): Noted {
+    const keptOne = this.#assigned(charger).kind === "nobody" && this.kept.of(charger) !== null;
+    const noted = this.#note(charger, telemetry, now, isWhole, isLate);
+    const isGone = !isLate && telemetry.state === "unplugged";
+    if (!isGone && this.#assigned(charger).kind === "nobody") return noted;
+    this.kept.drop(charger);
+    return keptOne ? { ...noted, touched: [...new Set([...noted.touched, charger])] } : noted;
+  }
+
+  #note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole: boolean, isLate: boolean): Noted {
     const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
     this.#heardSince.set(charger, heardSince);
     const before = this.#claims.get(charger);
@@ -100,15 +116,16 @@ export class Plugs {
     if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
       if (!isWhole && now < after(heardSince, HESITATION)) return NOTHING_NEW;
       word = "nobody";
+      this.kept.drop(charger);
     }
     if (word === undefined || isSame(before, word))
-      return before?.kind === "known" ? this.#renew(before, said, now) : NOTHING_NEW;
+      return before?.kind === "known" && !isLate ? this.#renew(before, said, now) : NOTHING_NEW;
     const touched = new Set([charger]);
     if (before?.kind === "known") for (const other of this.#leave(before)) touched.add(other);
     if (word === "nobody") this.#claims.delete(charger);
     else if (word.kind === "stranger") this.#claims.set(charger, word);
     else {
-      const claim: Known = { ...word, charger, at: said, recalled: false };
+      const claim: Known = { ...word, charger, at: said, recalled: false, isAway: false };
       this.#claims.set(charger, claim);
       const seat = this.#seat.get(claim.vehicle);
       if (seat !== undefined && said < seat.at)
@@ -126,15 +143,43 @@ export class Plugs {
    */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
-    if (known === undefined || known.charger === charger) return;
-    if (this.#claims.has(charger) || this.#heardSince.has(charger)) return;
-    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true };
+    if (known === undefined || this.#claims.has(charger) || this.#heardSince.has(charger)) return;
+    // It is limited for this vehicle, wherever a newer command says that the vehicle is.
+    this.kept.keep(charger, vehicle);
+    if (known.charger === charger) return;
+    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
     this.#claims.set(charger, claim);
     const seat = this.#seat.get(vehicle);
     if (seat === undefined || seat.at <= since) this.#seat.set(vehicle, claim);
   }
 
+  /** A charger went offline or silent: its claim does not count against the vehicle's own charger any more. */
+  depart(charger: ChargerId): readonly ChargerId[] {
+    const claim = this.#claims.get(charger);
+    if (claim?.kind !== "known" || (this.#vehicles.get(claim.vehicle)?.charger ?? charger) === charger)
+      return [];
+    claim.isAway = true;
+    return this.#seat.get(claim.vehicle) === claim ? [charger, ...this.#leave(claim)] : [];
+  }
+
+  /** Chargers whose occupant is known from a stored command only. */
+  recalled(): readonly ChargerId[] {
+    return [...this.#claims].flatMap(([id, claim]) => (claim.kind === "known" && claim.recalled ? [id] : []));
+  }
+
   at(charger: ChargerId): Occupant {
+    const assigned = this.#assigned(charger);
+    const kept = assigned.kind === "nobody" ? this.kept.of(charger) : null;
+    return kept === null ? assigned : { kind: "vehicle", vehicle: kept, source: "kept" };
+  }
+
+  /** All chargers that a vehicle concerns: the one it is on, and those that keep its limit. */
+  chargersOf(vehicle: VehicleId): readonly ChargerId[] {
+    const where = this.where(vehicle);
+    return [...new Set([...(where === null ? [] : [where]), ...this.kept.chargersOf(vehicle)])];
+  }
+
+  #assigned(charger: ChargerId): Occupant {
     const claim = this.#claims.get(charger);
     if (claim?.kind === "stranger") return { kind: "unknown", said: claim.said };
     if (claim?.kind === "known") {
@@ -159,7 +204,7 @@ export class Plugs {
     if (seat !== undefined) return seat.charger;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     if (home === null) return null;
-    const occupant = this.at(home);
+    const occupant = this.#assigned(home);
     return occupant.kind === "vehicle" && occupant.vehicle === vehicle ? home : null;
   }
 
@@ -197,7 +242,10 @@ export class Plugs {
     const lastAt = claim.at;
     claim.at = earlier(later(lastAt, said), now);
     claim.recalled = false;
+    const wasAway = claim.isAway;
+    claim.isAway = false;
     const seat = this.#seat.get(claim.vehicle);
+    if (seat === undefined && wasAway) return this.#take(claim, seat);
     if (seat === undefined || seat === claim || lastAt <= after(seat.at, QUIET)) return NOTHING_NEW;
     return this.#take(claim, seat);
   }
@@ -224,7 +272,7 @@ export class Plugs {
     this.#seat.delete(vehicle);
     let newest: Known | undefined;
     for (const claim of this.#claims.values()) {
-      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle) continue;
+      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.isAway) continue;
       if (newest === undefined || claim.at > newest.at) newest = claim;
     }
     if (newest === undefined) return touched;

@@ -9,12 +9,12 @@ export interface Presence {
   readonly heardAt: Instant | null;
   /** When the voltages were that it told last; null: it never told any. */
   readonly voltagesAt: Instant | null;
+  /** Volts that limits use since the last measurement (hysteresis: limits.ts); null: the declared ones. */
+  readonly voltage: number | null;
   /** When the currents were that it told last; null: it never told any. */
   readonly currentsAt: Instant | null;
   /** When its telemetry last had its published state renewed; null: never. */
   readonly stateAt: Instant | null;
-  /** When it last said by itself that it is there; null: never. */
-  readonly onlineAt: Instant | null;
   /** Of its last live telemetry; null: it told none. */
   readonly stamped: Stamped | null;
   readonly clock: OwnClock;
@@ -31,9 +31,9 @@ export const ABSENT: Presence = {
   online: null,
   heardAt: null,
   voltagesAt: null,
+  voltage: null,
   currentsAt: null,
   stateAt: null,
-  onlineAt: null,
   stamped: null,
   clock: UNHEARD,
   unsure: null,

@@ -50,6 +50,15 @@ export type ChargerMessage =
       readonly value: number | null;
       readonly reason: string | null;
     }
+  /** It did not show in time that it took a command. Our timer says so: it is no sign of life of the charger. */
+  | {
+      readonly kind: "unconfirmed";
+      readonly charger: ChargerId;
+      readonly id: string;
+      readonly reason: string;
+      /** False: it has sent nothing since the start, so that nobody knows whether it got the command. */
+      readonly isHeard: boolean;
+    }
   /** `snapshot`: retained, so it tells how things stand, not that the charger has just come. */
   | {
       readonly kind: "online";

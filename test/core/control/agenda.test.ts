@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Agenda } from "../../../src/core/control/agenda.ts";
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { eventId, instant, vehicleId } from "../../../src/core/units.ts";
+import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
 
 const dispatch = (event: string, vehicle: string, from: number, until: number): Dispatch =>
@@ -11,25 +12,25 @@ const EV = eventId("EV-1");
 const bus = vehicleId("veh-1");
 
 test("a window is looked at when it starts and when it ends, and is then no longer kept", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   const window = dispatch("EV-1", "veh-1", 10, 20);
   expect([...agenda.replace(EV, [window], instant(5))]).toEqual([]);
   expect([agenda.next(), agenda.size]).toEqual([10, 1]);
   expect(agenda.advance(instant(9)).touched.size).toBe(0);
-  expect(agenda.advance(instant(10))).toEqual({ touched: new Set([bus]), ended: [] });
+  expect(agenda.advance(instant(10))).toEqual({ touched: new Set([bus]), started: [window], ended: [] });
   expect([agenda.next(), agenda.holding(bus, instant(10))]).toEqual([20, [window]]);
-  expect(agenda.advance(instant(20))).toEqual({ touched: new Set([bus]), ended: [window] });
+  expect(agenda.advance(instant(20))).toEqual({ touched: new Set([bus]), started: [], ended: [window] });
   expect([agenda.next(), agenda.size, agenda.of(bus)]).toEqual([undefined, 0, []]);
 });
 
 test("what holds already is touched at once, and only its end is still to come", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(15))]).toEqual([bus]);
   expect(agenda.next()).toBe(20);
 });
 
 test("an event that is taken back touches whom it held, and nobody else", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   const later = dispatch("EV-1", "veh-2", 50, 60);
   agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20), later], instant(5));
   expect([...agenda.replace(EV, [], instant(15))]).toEqual([bus]);
@@ -37,7 +38,7 @@ test("an event that is taken back touches whom it held, and nobody else", () => 
 });
 
 test("other events of the same vehicle stay when one is replaced", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   const other = dispatch("EV-2", "veh-1", 10, 30);
   agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0));
   agenda.replace(eventId("EV-2"), [other], instant(0));
@@ -46,13 +47,13 @@ test("other events of the same vehicle stay when one is replaced", () => {
 });
 
 test("F57: a window that is over when it comes is not kept", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(20))]).toEqual([]);
   expect([agenda.size, agenda.next()]).toEqual([0, undefined]);
 });
 
 test("an event whose windows have all ended can still be replaced", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0));
   agenda.advance(instant(30));
   expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 40, 50)], instant(30))]).toEqual([]);
@@ -60,7 +61,7 @@ test("an event whose windows have all ended can still be replaced", () => {
 });
 
 test("F59: an event that is edited for ever does not fill the memory with boundaries", () => {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   for (let edit = 0; edit < 5_000; edit += 1) {
     const far = dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit);
     agenda.replace(EV, [far], instant(edit));
@@ -71,6 +72,25 @@ test("F59: an event that is edited for ever does not fill the memory with bounda
     agenda.advance(next);
   }
   expect(looks).toBeLessThan(1_200);
+});
+
+test("a window that lies ahead still starts at its time after another event was edited thousands of times", () => {
+  const agenda = new Agenda(settingsWith());
+  const ahead = dispatch("EV-2", "veh-2", 500_000, 600_000);
+  agenda.replace(eventId("EV-2"), [ahead], instant(0));
+  for (let edit = 0; edit < 5_000; edit += 1) {
+    agenda.replace(EV, [dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit)], instant(edit));
+  }
+  agenda.advance(instant(499_999));
+  expect(agenda.next()).toBe(500_000);
+  expect(agenda.advance(instant(500_000)).started).toEqual([ahead]);
+});
+
+test("nothing is kept of an event that was taken back", () => {
+  const agenda = new Agenda(settingsWith());
+  agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(5));
+  agenda.replace(EV, [], instant(6));
+  expect([...agenda.ofEvent(EV)]).toEqual([]);
 });
 
 const step = fc.record({
@@ -90,7 +110,7 @@ const step = fc.record({
 test("whatever comes and however time passes, the agenda equals a plain list of dispatches", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-      const agenda = new Agenda();
+      const agenda = new Agenda(settingsWith());
       let list: readonly Dispatch[] = [];
       let now = instant(0);
       let seen = instant(0);

@@ -1,20 +1,32 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { arbitrate } from "../../../src/core/control/arbitrate.ts";
+import {
+  arbitrate as arbitrated,
+  MOST_OVERRULED,
+  type RankSettings,
+} from "../../../src/core/control/arbitrate.ts";
 import type { Dispatch } from "../../../src/core/control/expand.ts";
-import { amperes, instant, watts } from "../../../src/core/units.ts";
+import { amperes, eventId, instant, watts } from "../../../src/core/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
+import { inForce } from "../../support/aVerdict.ts";
 
 /** W per A of three phases at 230 V. */
 const RATIO = 690;
+const arbitrate = (holding: readonly Dispatch[], settings: RankSettings, held: readonly string[] = []) =>
+  arbitrated(inForce(holding, settings), held.length === 0 ? null : new Set(held.map(eventId)), RATIO);
 const winner = (holding: readonly Dispatch[], changes: Parameters<typeof settingsWith>[0] = {}) =>
-  arbitrate(holding, settingsWith(changes), RATIO).winner?.event.id ?? null;
+  arbitrate(holding, settingsWith(changes)).winner?.event.id ?? null;
 const event = (id: string, priority: number | null, more: Partial<Dispatch["event"]> = {}) =>
   aDispatch({}, { priority, ...more, id });
 
 test("where nothing holds nobody wins", () => {
-  expect(arbitrate([], settingsWith(), RATIO)).toEqual({ winner: null, overruled: [] });
+  expect(arbitrate([], settingsWith())).toEqual({
+    winner: null,
+    overruled: [],
+    overruledCount: 0,
+    isHeldBack: false,
+  });
 });
 
 test("F54: the lower priority number wins, or the higher where the site says so", () => {
@@ -24,8 +36,25 @@ test("F54: the lower priority number wins, or the higher where the site says so"
 });
 
 test("the overruled are told best first", () => {
-  const { overruled } = arbitrate([event("A", 2), event("B", 1), event("C", 3)], settingsWith(), RATIO);
+  const { overruled } = arbitrate([event("A", 2), event("B", 1), event("C", 3)], settingsWith());
   expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["A", "C"]);
+});
+
+test("of hundreds that lose the best five are named, and the rest is counted", () => {
+  const holding = Array.from({ length: 460 }, (_, index) => event(`EV-${index}`, index));
+  const { winner: first, overruled, overruledCount } = arbitrate(holding, settingsWith());
+  expect(first?.event.id).toBe("EV-0");
+  expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["EV-1", "EV-2", "EV-3", "EV-4", "EV-5"]);
+  expect([overruled.length, overruledCount]).toEqual([MOST_OVERRULED, 459]);
+});
+
+test("what an operator set aside neither wins nor counts as overruled", () => {
+  const holding = Array.from({ length: 20 }, (_, index) => event(`EV-${index}`, index + 1));
+  const held = Array.from({ length: 10 }, (_, index) => `EV-${index}`);
+  const ranking = arbitrate(holding, settingsWith(), held);
+  expect(ranking.winner?.event.id).toBe("EV-10");
+  expect([ranking.overruledCount, ranking.isHeldBack]).toEqual([9, true]);
+  expect(arbitrate(holding, settingsWith(), ["EV-99"]).isHeldBack).toBe(false);
 });
 
 test("an absent priority loses to any", () => {
@@ -92,7 +121,7 @@ test("the winner does not depend on the order in which the dispatches are found"
   fc.assert(
     fc.property(fc.array(dispatch, { minLength: 1, maxLength: 6 }), knobs, (make, knobs) => {
       const holding = make.map((one, index) => one(`EV-${index}`));
-      expect(arbitrate(holding.toReversed(), knobs, RATIO)).toEqual(arbitrate(holding, knobs, RATIO));
+      expect(arbitrate(holding.toReversed(), knobs)).toEqual(arbitrate(holding, knobs));
     }),
   );
 });

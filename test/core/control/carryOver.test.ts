@@ -3,6 +3,7 @@ import { Agenda } from "../../../src/core/control/agenda.ts";
 import { carryOver, Revised } from "../../../src/core/control/carryOver.ts";
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { eventId, instant, vehicleId } from "../../../src/core/units.ts";
+import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
 
 const bus = vehicleId("veh-1");
@@ -10,7 +11,7 @@ const window = (event: string, from: number, until = from + 10): Dispatch =>
   aDispatch({ vehicle: bus, from: instant(from), until: instant(until) }, { id: event });
 
 function agendaOf(...dispatches: readonly Dispatch[]): Agenda {
-  const agenda = new Agenda();
+  const agenda = new Agenda(settingsWith());
   for (const dispatch of dispatches) agenda.replace(dispatch.event.id, [dispatch], instant(0));
   return agenda;
 }

@@ -7,6 +7,7 @@ import {
   isToBeFreed,
   MOST_RESENDS,
   nextJudgement,
+  toldBefore,
 } from "../../../src/core/control/command.ts";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
 import { after, amperes, seconds } from "../../../src/core/units.ts";
@@ -62,4 +63,12 @@ test("a command is doubted from when it is seen not to be followed until it goes
   expect(isDoubted(judged(1, { progress: "followed" }), ramp)).toBe(false);
   expect(isDoubted(judged(1, { sentAt: null }), ramp)).toBe(false);
   expect(isDoubted(judged(1, { judgeAt: null }), ramp)).toBe(false);
+});
+
+test("a level or a pause of an earlier run may have reached its charger, which is then told it once more", () => {
+  const { epoch } = told(limit).command;
+  expect(toldBefore(told(limit, { replaces: release }), epoch)).toEqual(release);
+  expect(toldBefore(told(limit, { replaces: release }), epoch + 1)).toEqual(limit);
+  expect(toldBefore(told({ kind: "pause" }, { replaces: null }), epoch + 1)).toEqual({ kind: "pause" });
+  expect(toldBefore(told(release, { replaces: limit }), epoch + 1)).toEqual(limit);
 });

@@ -55,8 +55,9 @@ test("F52: a change says what changed, from what to what", () => {
 });
 
 function odd(changes: Changes, chargers: readonly Charger[] = [aCharger()], settings = fleet.settings) {
-  const aim = targeting(anEvent(changes), { ...fleet, settings });
-  return oddities(revision(changes), aim, settings, reachOf(chargers), at("04:30"));
+  const context = { ...fleet, settings };
+  const aim = targeting(anEvent(changes), context);
+  return oddities(revision(changes), aim, context, reachOf(chargers), at("04:30"));
 }
 
 test("nothing is odd about an ordinary event", () => {
@@ -65,19 +66,19 @@ test("nothing is odd about an ordinary event", () => {
 
 test("F55 F57: what is never acted on says so", () => {
   expect(odd({ ask: { kind: "unknown", payloadType: "X" } })).toEqual([
-    "payload type X is not known: never acted on",
+    "payload type X is not known, CurrentLevel and PowerLevel are: never acted on",
   ]);
   expect(odd({ duration: minutes(0) })).toEqual(["its duration is zero: never acted on"]);
   expect(odd({ start: at("03:00") })).toEqual(["it is over already"]);
   expect(odd({ start: at("03:21") })).toEqual([]);
 });
 
-test("F56: targets that are not ours are counted", () => {
-  expect(odd({ targets: targetsOf("veh-214", "x") })).toEqual(["1 of its vehicles is not ours"]);
+test("F56: targets that are not ours are counted and named, and target types that would be known are listed", () => {
+  expect(odd({ targets: targetsOf("veh-214", "x") })).toEqual(["1 of its vehicles is not ours: x"]);
   const targets = [...targetsOf("veh-214", "x", "y"), { type: "group", values: ["all"] }];
   expect(odd({ targets })).toEqual([
-    "2 of its vehicles are not ours",
-    "target types group mean no vehicles here",
+    "2 of its vehicles are not ours: x, y",
+    "target types group mean no vehicles here, only vehicle (control.vehicleTargetTypes)",
   ]);
 });
 

@@ -12,6 +12,7 @@ const withdrawn: KnownEvent = {
   watermark: event.revision,
   anchor: null,
   receivedAt: at("05:30"),
+  deletedAt: at("05:30"),
   endings: [{ revision: { event, start: at("05:00") }, at: at("05:30") }],
   descriptors: 0,
 };

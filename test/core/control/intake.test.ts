@@ -50,6 +50,31 @@ test("F51: a newer revision replaces, an older one is stale and changes nothing"
   expect([stale.outcome, stale.known === known]).toEqual(["stale", true]);
 });
 
+test("an event stored by an earlier release keeps its offsets when it comes again, and when it is edited", () => {
+  const stored = live(anEvent({ wireStart: "2026-11-21T06:00:00+01:00" }));
+  const event = anEvent({ wireStart: "2026-11-21T05:00:00.000Z" });
+  for (const source of ["webhook", "fetch"] as const) {
+    const again = take({ ...stored, source: "webhook" }, event, "05:10", source);
+    expect(again).toMatchObject({ outcome: "repeat", warning: null, ask: false });
+    expect(again.known).toMatchObject({
+      source,
+      endings: [],
+      revision: { event: { wireStart: "2026-11-21T06:00:00+01:00", hash: event.hash } },
+    });
+    expect(take(again.known, event, "05:11", source).known).toBe(again.known);
+  }
+  const wireStartAfter = (changes: Parameters<typeof anEvent>[0]) => {
+    const edited = anEvent({ wireStart: "2026-11-21T05:00:00.000Z", revision: at("04:05"), ...changes });
+    const { known } = take(stored, edited, "05:10");
+    return known?.kind === "live" ? known.revision.event.wireStart : null;
+  };
+  expect(wireStartAfter({ duration: minutes(5) })).toBe("2026-11-21T06:00:00+01:00");
+  expect(wireStartAfter({ randomizeStart: minutes(5) })).toBe("2026-11-21T05:00:00.000Z");
+  expect(wireStartAfter({ start: at("05:01"), wireStart: "2026-11-21T05:01:00.000Z" })).toBe(
+    "2026-11-21T05:01:00.000Z",
+  );
+});
+
 test("F50: the same event again is a repeat and changes nothing, whichever way it came", () => {
   const known = live(rev("04:00"));
   for (const source of ["webhook", "fetch"] as const) {
@@ -77,10 +102,10 @@ test("F51: same time, other content: what a fetch returns wins over what a webho
   expect(fetched.warning).toMatch(/EV-7731 came with the same modification time.*what was fetched wins/);
 });
 
-test("F51: same time, other content by webhook after a fetch: what was fetched stays, with a warning", () => {
+test("F51: same time, other content by webhook after a fetch: what was fetched stays until a fetch by id decides, with a warning", () => {
   const known = live(rev("04:00"));
   const later = take(known, rev("04:00", "other"));
-  expect([later.outcome, later.known === known, later.ask]).toEqual(["stale", true, false]);
+  expect([later.outcome, later.known === known, later.ask]).toEqual(["stale", true, true]);
   expect(later.warning).toMatch(/what was fetched before stays/);
 });
 
@@ -92,7 +117,7 @@ test("F51: between two webhooks with the same time a fetch by id decides", () =>
 });
 
 test("an explicit delete withdraws, and leaves the highest revision as its tombstone", () => {
-  for (const notice of [deleted(), deleted("04:00"), gone]) {
+  for (const notice of [deleted("04:00"), gone]) {
     expect(take(live(rev("04:00")), notice)).toMatchObject({
       outcome: "withdrawn",
       known: { kind: "withdrawn", watermark: at("04:00"), receivedAt: at("04:10") },
@@ -107,25 +132,38 @@ test("F51: a delete that is older than what is known is stale", () => {
   expect([late.outcome, late.known === known]).toEqual(["stale", true]);
 });
 
-test("a delete of an event never heard of leaves a tombstone: what was sent before it comes too late", () => {
-  const { known, outcome } = take(undefined, deleted());
-  expect([outcome, known]).toEqual([
+test("a delete without a revision changes nothing: it may be a replay, and a fetch by id decides", () => {
+  const known = live(rev("04:00"));
+  for (const before of [known, undefined]) {
+    const unproven = take(before, deleted());
+    expect([unproven.outcome, unproven.known, unproven.ask]).toEqual(["unproven", before, true]);
+  }
+  expect(take(known, gone, "04:11", "fetch").outcome).toBe("withdrawn");
+});
+
+test("a withdrawal of an event never heard of leaves a tombstone: what was sent before it comes too late", () => {
+  const askedAt = at("04:09");
+  const confirmed = intake(undefined, gone, { source: "fetch", at: at("04:10"), askedAt });
+  expect([confirmed.outcome, confirmed.known]).toEqual([
     "withdrawn",
     {
       kind: "withdrawn",
       id: "EV-7731",
-      watermark: at("04:10"),
+      watermark: askedAt,
       anchor: null,
       receivedAt: at("04:10"),
+      deletedAt: at("04:10"),
       endings: [],
       descriptors: 0,
     },
   ]);
-  expect(take(known, rev("04:00"), "04:11").outcome).toBe("stale");
+  expect(take(confirmed.known, rev("04:00"), "04:11").outcome).toBe("stale");
+  const dated = take(undefined, deleted("04:05")).known;
+  expect([take(dated, rev("04:05")).outcome, take(dated, rev("04:06")).outcome]).toEqual(["stale", "new"]);
 });
 
 test("a second delete only raises the tombstone", () => {
-  const { known } = take(live(rev("04:00")), deleted());
+  const { known } = take(live(rev("04:00")), deleted("04:00"));
   const same = take(known, deleted("04:00"));
   expect([same.outcome, same.known === known]).toEqual(["repeat", true]);
   expect(take(known, deleted())).toMatchObject({ outcome: "repeat", known: { watermark: at("04:00") } });
@@ -135,20 +173,19 @@ test("a second delete only raises the tombstone", () => {
   });
 });
 
-test("a 404 about an event that is unknown or withdrawn already means nothing", () => {
-  const { known } = take(live(rev("04:00")), deleted());
-  expect(take(undefined, gone)).toMatchObject({ outcome: "repeat", known: undefined });
-  expect(take(known, gone).known).toBe(known);
+test("a 404 about an event that is withdrawn already means nothing", () => {
+  const { known } = take(live(rev("04:00")), deleted("04:00"));
+  expect(take(known, gone)).toMatchObject({ outcome: "repeat", known });
 });
 
 test("only a newer revision revives a withdrawn event by webhook", () => {
-  const { known } = take(live(rev("04:00")), deleted(), "04:10");
+  const { known } = take(live(rev("04:00")), deleted("04:00"), "04:10");
   expect(take(known, rev("04:00"), "04:11").outcome).toBe("stale");
   expect(take(known, rev("04:01"), "04:11").outcome).toBe("new");
 });
 
 test("a fetch that was asked after the withdrawal revives it, one that was on its way does not", () => {
-  const { known } = take(live(rev("04:00")), deleted(), "04:10");
+  const { known } = take(live(rev("04:00")), deleted("04:00"), "04:10");
   const fetched = (askedAt: string) =>
     intake(
       known,
@@ -157,6 +194,21 @@ test("a fetch that was asked after the withdrawal revives it, one that was on it
     );
   expect(fetched("04:09").outcome).toBe("stale");
   expect(fetched("04:10").outcome).toBe("new");
+});
+
+test("F51: a delete that comes twice is final for what was asked for before the second one", () => {
+  const first = take(live(rev("04:00")), deleted("04:00"), "04:10").known;
+  for (const again of [deleted("04:00"), deleted()]) {
+    const second = take(first, again, "04:12").known;
+    expect(second).toMatchObject({ kind: "withdrawn", receivedAt: at("04:10"), deletedAt: at("04:12") });
+    const fetched = (askedAt: string) =>
+      intake(
+        second,
+        { kind: "event", event: rev("04:00") },
+        { source: "fetch", at: at("04:13"), askedAt: at(askedAt) },
+      ).outcome;
+    expect([fetched("04:11"), fetched("04:12")]).toEqual(["stale", "new"]);
+  }
 });
 
 test("a start of 'now' is the first receipt, and stays it in later revisions", () => {
@@ -169,12 +221,12 @@ test("a start of 'now' is the first receipt, and stays it in later revisions", (
 test("a start of 'now' stays the first receipt when the event is withdrawn and comes back (F53)", () => {
   const now = anEvent({ start: "now", revision: at("04:00") });
   const first = take(undefined, now, "04:10").known;
-  const cut = take(first, deleted(), "04:20").known;
+  const cut = take(first, deleted("04:00"), "04:20").known;
   const back = take(cut, now, "04:30", "fetch");
   expect(back).toMatchObject({ outcome: "new", known: { revision: { start: at("04:10") } } });
   const again = take(take(back.known, gone, "04:40", "fetch").known, now, "04:50", "fetch").known;
   expect(again).toMatchObject({ revision: { start: at("04:10") } });
-  const timed = take(take(cut, rev("04:30"), "04:30").known, deleted(), "04:31").known;
+  const timed = take(take(cut, rev("04:30"), "04:30").known, deleted("04:30"), "04:31").known;
   expect(timed).toMatchObject({ kind: "withdrawn", anchor: null });
 });
 
@@ -203,7 +255,7 @@ test("F52: a revision that may have been acting is kept as an ending, one that w
 });
 
 test("endings are kept until nothing of them can be left, ten minutes", () => {
-  const cut = take(live(rev("04:00")), deleted(), "05:30").known;
+  const cut = take(live(rev("04:00")), deleted("04:00"), "05:30").known;
   expect(cut?.endings).toHaveLength(1);
   expect(take(cut, rev("05:31"), "05:39").known?.endings).toHaveLength(1);
   expect(take(cut, rev("05:31"), "05:40").known?.endings).toEqual([]);

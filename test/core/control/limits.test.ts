@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { asSwitched, limit, wattsPerAmpere } from "../../../src/core/control/limits.ts";
+import { asSwitched, limit, voltageInUse, wattsPerAmpere } from "../../../src/core/control/limits.ts";
 import { inWords, type Setpoint } from "../../../src/core/control/setpoint.ts";
 import { amperes, instant, watts } from "../../../src/core/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
@@ -82,11 +82,24 @@ test("a charger has as many phases as it was switched to, and never more than it
   expect(asSwitched(aCharger(), A(10)).phases).toBe(3);
 });
 
-test("a measured voltage is believed within 10 % of the declared one, in steps of 5 V", () => {
-  const volts = [253, 207, 241, 254, 206, null];
-  expect(volts.map((measured) => wattsPerAmpere(aCharger({ phases: 1 }), null, measured))).toEqual([
-    255, 205, 240, 230, 230, 230,
+test("a measured voltage is used within 10 % of the declared one, phases without voltage left out", () => {
+  const measured = [[253], [207], [241, 241, 0], [254], [206], [0], []];
+  expect(measured.map((volts) => voltageInUse(null, volts, 230))).toEqual([
+    253, 207, 241, 230, 230, 230, 230,
   ]);
+});
+
+test("the voltage in use stays until it is left by more than 3 V", () => {
+  const used = [232.9, 233, 233.1, 230.2, 236, 236.2, 240, 254, 230].reduce<number[]>(
+    (before, volts) => [...before, voltageInUse(before.at(-1) ?? null, [volts], 230)],
+    [],
+  );
+  expect(used).toEqual([230, 230, 233.1, 233.1, 233.1, 236.2, 240, 230, 230]);
+});
+
+test("watts and amperes are compared by the voltage in use", () => {
+  expect(wattsPerAmpere(aCharger({ phases: 1 }), null, 241)).toBe(241);
+  expect(wattsPerAmpere(aCharger({ phases: 1 }), null, null)).toBe(230);
   expect(said(A(32), { maxPower: watts(11_000) }, {}, 220)).toBe("16.6 A: 32 A asked, charger maximum");
 });
 

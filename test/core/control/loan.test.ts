@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { loanOf, takenFor } from "../../../src/core/control/loan.ts";
-import { verdict } from "../../../src/core/control/verdict.ts";
 import { amperes } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
 
 const held = (...holding: readonly Dispatch[]) =>
   verdict(
@@ -24,9 +24,9 @@ const event = (level: number) =>
   aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id: "EV-1" });
 
 test("a charger that commissioning has is wanted back by an event, by another level, and by an event's end", () => {
-  expect(takenFor(loanOf(held()), held())).toBeNull();
-  expect(takenFor(loanOf(held()), held(event(10)))).toBe("EV-1 wants it");
-  expect(takenFor(loanOf(held(event(10))), held(event(10)))).toBeNull();
-  expect(takenFor(loanOf(held(event(10))), held(event(8)))).toBe("EV-1 wants it");
-  expect(takenFor(loanOf(held(event(10))), held())).toBe("the event on it is over");
+  expect(takenFor(loanOf(held(), null), held())).toBeNull();
+  expect(takenFor(loanOf(held(), null), held(event(10)))).toBe("EV-1 wants it");
+  expect(takenFor(loanOf(held(event(10)), null), held(event(10)))).toBeNull();
+  expect(takenFor(loanOf(held(event(10)), null), held(event(8)))).toBe("EV-1 wants it");
+  expect(takenFor(loanOf(held(event(10)), null), held())).toBe("the event on it is over");
 });

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/core/control/command.ts";
 import { heldBy, heldInWords, siteRise } from "../../../src/core/control/pace.ts";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
-import { type Circumstances, verdict } from "../../../src/core/control/verdict.ts";
 import { Writes } from "../../../src/core/site/writes.ts";
 import { amperes, chargerId, type Instant, instant, minutes, seconds } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
+import { type Circumstances, verdict } from "../../support/aVerdict.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
 const after = (by: number): Instant => instant(NOON + seconds(by));

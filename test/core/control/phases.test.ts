@@ -4,7 +4,6 @@ import type { CommandRecord } from "../../../src/core/control/command.ts";
 import { phased } from "../../../src/core/control/phases.ts";
 import { reconcile } from "../../../src/core/control/reconcile.ts";
 import { type Desired, inWords, onSamePhases, switchedIn } from "../../../src/core/control/setpoint.ts";
-import { verdict } from "../../../src/core/control/verdict.ts";
 import {
   after,
   amperes,
@@ -20,6 +19,7 @@ import {
 } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
 
 const EVERY = minutes(15);
 const phaseSwitching = { every: EVERY, settle: seconds(10), deadTime: seconds(60) };
@@ -95,6 +95,7 @@ class Outlet {
       last,
       reassert: false,
       unsure: false,
+      lastHolds: false,
       startsAllowed: true,
       writableAt: now,
       rampAt: now,

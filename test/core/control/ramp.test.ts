@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../../src/core/control/command.ts";
@@ -94,4 +95,44 @@ test("after a restart it goes on where the commands of before have left it", () 
   expect(ramp.turnOf(THREE, later(6))).toBe(later(40));
   ramp.recall([told(ONE, null, A(12), 0)], chargers);
   expect(ramp.turnOf(THREE, later(6))).toBe(later(6));
+});
+
+test("whoever comes, changes and leaves, a turn is the sum of the rises before it", () => {
+  const bays = Array.from({ length: 6 }, (_, index) => chargerId(`bay-${index}`));
+  const step = fc.record({ bay: fc.nat(5), rise: fc.integer({ min: 1, max: 30 }), leaves: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const ramp = new Ramp({ unit: "A", perMinute: 60 });
+      const line = new Map<string, number>();
+      for (const { bay, rise, leaves } of steps) {
+        const charger = bays[bay] ?? ONE;
+        if (leaves) {
+          const was = line.delete(charger);
+          expect(ramp.leave(charger)).toBe(was ? (line.keys().next().value ?? null) : null);
+        } else {
+          line.set(charger, rise);
+          ramp.wait(charger, rise);
+        }
+        let before = 0;
+        for (const [waiting, size] of line) {
+          expect(ramp.turnOf(chargerId(waiting), NOON)).toBe(later(before));
+          before += size;
+        }
+        expect(ramp.turnOf(chargerId("another"), NOON)).toBe(later(before));
+      }
+    }),
+  );
+});
+
+test("20,000 chargers that wait are asked for their turns in no time that grows with the line", () => {
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  const bays = Array.from({ length: 20_000 }, (_, index) => chargerId(`bay-${index}`));
+  const began = performance.now();
+  for (const bay of bays) {
+    ramp.turnOf(bay, NOON);
+    ramp.wait(bay, 10);
+  }
+  for (const bay of bays) ramp.leave(bay);
+  // It took seconds when each turn walked the line.
+  expect(performance.now() - began).toBeLessThan(1_000);
 });

@@ -4,7 +4,7 @@ import type { Command, CommandRecord } from "../../../src/core/control/command.t
 import type { Dispatch } from "../../../src/core/control/expand.ts";
 import { reconcile, type Situation, type Step } from "../../../src/core/control/reconcile.ts";
 import type { Desired } from "../../../src/core/control/setpoint.ts";
-import { type Verdict, verdict } from "../../../src/core/control/verdict.ts";
+import type { Verdict } from "../../../src/core/control/verdict.ts";
 import type { AtEnd } from "../../../src/core/site/charger.ts";
 import {
   amperes,
@@ -18,6 +18,7 @@ import {
 } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
 
 const A = (level: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(level) });
 const W = (level: number): Desired & { kind: "power" } => ({ kind: "power", watts: watts(level) });
@@ -81,6 +82,7 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
     rampAt: at("00:00"),
     reassert: false,
     unsure: false,
+    lastHolds: false,
     startsAllowed: true,
     ...situation,
   });
@@ -355,7 +357,7 @@ test("F01: a pause of an event that ended while nobody was there is not said aga
   expect(look(should([next]), paused, closed)).toMatchObject({ kind: "wait", lookAt: null });
   expect(look(should([next]), undefined, closed).kind).toBe("wait");
   const both = [aDispatch({ setpoint: A(10) }, { id: "EV-2", priority: 0 }), event(0)];
-  expect(look(should(both), paused, closed).kind).toBe("again");
+  expect(look(should(both), paused, { ...closed, lastHolds: true }).kind).toBe("again");
   expect(look(should([event(10)]), paused, closed).kind).toBe("again");
 });
 

@@ -23,9 +23,9 @@ test("F28: the offset is a whole millisecond from zero to the spread, both ends 
   ]).toEqual([0, 9, 0]);
 });
 
-test("the fraction is the first 48 bits of an HMAC-SHA256 of event, vehicle, start as on the wire and spread", () => {
-  const event = anEvent({ wireStart: "2026-11-21T05:00:00.0000000Z" });
-  const seed = '["EV-7731","veh-214","2026-11-21T05:00:00.0000000Z",600000]';
+test("the fraction is the first 48 bits of an HMAC-SHA256 of event, vehicle, start and spread", () => {
+  const event = anEvent({ wireStart: "2026-11-21T05:00:00.000Z" });
+  const seed = '["EV-7731","veh-214","2026-11-21T05:00:00.000Z",600000]';
   const bits = createHmac("sha256", SITE_KEY).update(seed).digest("hex").slice(0, 12);
   expect(fractionOf(SITE_KEY, event, vehicle)).toBe(Number.parseInt(bits, 16) / 2 ** 48);
 });

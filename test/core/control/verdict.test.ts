@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { type Circumstances, verdict } from "../../../src/core/control/verdict.ts";
 import { amperes, chargerId, eventId, instant, minutes } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { type Circumstances, verdict } from "../../support/aVerdict.ts";
 
 const first = aDispatch({}, { id: "EV-1", priority: 1 });
 const second = aDispatch(

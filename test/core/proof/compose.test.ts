@@ -123,6 +123,11 @@ test("without readings the figures say that there are none", () => {
   expect(lines).toContain('energy kWh 05:00 06:00 "by the charger\'s meter: MISSING: no readings"');
 });
 
+test("readings that another program changed are counted beside the figures that lack them", () => {
+  expect(told("readings left out")).toEqual([]);
+  expect(told("readings left out", { leftOut: () => 3 })).toEqual([expect.stringContaining("3 messages")]);
+});
+
 test("the baseline tells of how many days it is the mean", () => {
   const day = minutes(24 * 60);
   const shifted = (days: number) => ({
@@ -218,6 +223,25 @@ test("a window that was missed is told with its times, what was overruled with w
   expect(told("missed", of(missed))).toContain('missed 05:00 06:00 "nobody looked" [1]');
   expect(told("missed", of({ ...missed, facts: null }))).toContain('missed 06:10 "nobody looked" [1]');
   expect(told("overruled", of(decided(true)))).toContain('overruled 8 A 05:02 "to 8 A" [1]');
+});
+
+const crowded = (moment: string): AuditEntry => ({
+  ...anEntry(moment, "decision", "to 8 A", {
+    winner: { ...CLAIM, event: "EV-9" },
+    overruled: Array.from({ length: 5 }, () => ({ ...CLAIM, event: "EV-8" })),
+    overruledCount: 459,
+    told: { kind: "current", value: 8, unit: "A" },
+  }),
+  event: eventId("EV-9"),
+});
+
+test("a decision that counts the event among those it does not name overruled it, while it holds", () => {
+  const news = STORY.slice(0, 1);
+  expect(told("end", of(...news, crowded("05:02")))).toEqual(['end "overruled"']);
+  expect(told("overruled", of(...news, crowded("06:30")))).toEqual([]);
+  expect(told("overruled", of(...news, { ...crowded("05:02"), vehicle: null }))).toEqual([]);
+  const elsewhere = { ...crowded("05:02"), vehicle: vehicleId("veh-9") };
+  expect(told("overruled", of(...news, elsewhere))).toEqual([]);
 });
 
 test("vehicles come by id, those that are only in the record included, and events about none have none", () => {

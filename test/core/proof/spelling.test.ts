@@ -6,7 +6,7 @@ import { sealed } from "../../../src/core/proof/seal.ts";
 import { formatOf, SPELLINGS, spelled } from "../../../src/core/proof/spelling.ts";
 import { verifyProof } from "../../../src/core/proof/verify.ts";
 import { SITE_KEY } from "../../support/aCharger.ts";
-import { proofText, sealedText } from "../../support/aProof.ts";
+import { PROOF_KEY, proofText, sealedText } from "../../support/aProof.ts";
 
 const text = fc.option(
   fc.string({ unit: "binary", minLength: 1 }).map((words) => words.replaceAll(/[\r\n]/g, "") || "x"),
@@ -22,13 +22,15 @@ const someFact: fc.Arbitrary<Fact> = fc
     fact("vehicle", "sent", { ...said, vehicle: vehicle?.toWellFormed() ?? null }),
   );
 
+const NO_KEYS = { siteKey: null, publicKey: null };
+
 test("whatever a fact says, each spelling can be read back, and both carry the same seal", () => {
   fc.assert(
     fc.property(fc.array(someFact, { minLength: 1 }), (facts) => {
-      const lines = [...sealed(facts, SITE_KEY)];
+      const lines = [...sealed(facts, SITE_KEY, PROOF_KEY)];
       for (const format of ["json", "csv"] as const) {
         const written = [...spelled(lines, format)].join("\n");
-        expect(verifyProof(written, null).broken).toEqual([]);
+        expect(verifyProof(written, NO_KEYS).broken).toEqual([]);
         const { heading, read } = SPELLINGS[format];
         const back = written.split("\n").slice(heading.length, -1).map(read);
         expect(back).toEqual(lines);
@@ -54,7 +56,7 @@ test("a table opens in a spreadsheet: a mark for its letters, a heading, and not
   expect(lines[2]).toMatch(/^proof,,,,event,,,,,EV-7731,,,,[0-9a-f]{64}$/);
   const formula = sealedText([fact("vehicle", "name", { words: '=HYPERLINK("x")' })], "csv");
   expect(formula).toContain(`"'=HYPERLINK(""x"")"`);
-  expect(verifyProof(formula, null).broken).toEqual([]);
+  expect(verifyProof(formula, NO_KEYS).broken).toEqual([]);
 });
 
 test("a line break in a name does not break a line", () => {
@@ -62,7 +64,7 @@ test("a line break in a name does not break a line", () => {
     [fact("vehicle", "name", { words: "Bus\r\n214" }), fact("vehicle", "name", { words: "" })],
     "csv",
   );
-  expect(broken.split("\n")).toHaveLength(5);
+  expect(broken.split("\n")).toHaveLength(6);
   expect(broken).toContain("Bus  214");
 });
 

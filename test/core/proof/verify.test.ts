@@ -1,18 +1,23 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { chainHash } from "../../../src/core/chain.ts";
-import type { Fact } from "../../../src/core/proof/fact.ts";
+import { type Fact, fact } from "../../../src/core/proof/fact.ts";
 import { printOf, sealed, START } from "../../../src/core/proof/seal.ts";
 import { type Format, spelled } from "../../../src/core/proof/spelling.ts";
 import { verifyProof } from "../../../src/core/proof/verify.ts";
 import { SITE_KEY } from "../../support/aCharger.ts";
-import { factsOf, proofText, sealedText } from "../../support/aProof.ts";
+import { factsOf, PROOF_KEY, proofText, PUBLIC_KEY, sealedText } from "../../support/aProof.ts";
 
 const FORMATS = ["json", "csv"] as const satisfies readonly Format[];
 const OTHER_KEY = new Uint8Array(32).fill(8);
-const brokenIn = (text: string, key: Uint8Array | null = SITE_KEY) =>
-  verifyProof(text, key).broken.map(({ line, reason }) => `${line}: ${reason}`);
+const brokenIn = (
+  text: string,
+  siteKey: Uint8Array | null = SITE_KEY,
+  publicKey: KeyObject | null = siteKey === null ? null : PUBLIC_KEY,
+) => verifyProof(text, { siteKey, publicKey }).broken.map(({ line, reason }) => `${line}: ${reason}`);
 const lineOf = (text: string, part: string): number =>
   text.split("\n").findIndex((line) => line.includes(part)) + 1;
 
@@ -20,10 +25,12 @@ test.each(FORMATS)(
   "an untouched proof in %s is whole, with the key and as far as that goes without",
   (format) => {
     const text = proofText(format);
-    const whole = verifyProof(text, SITE_KEY);
+    const whole = verifyProof(text, { siteKey: SITE_KEY, publicKey: PUBLIC_KEY });
     expect(whole.broken).toEqual([]);
     expect(whole.rows.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
-    expect(verifyProof(text, null)).toEqual(whole);
+    expect(whole.isSigned).toBe(true);
+    expect(verifyProof(text, { siteKey: null, publicKey: null })).toEqual(whole);
+    expect(verifyProof(text, { siteKey: null, publicKey: PUBLIC_KEY })).toEqual(whole);
   },
 );
 
@@ -41,7 +48,8 @@ test.each(FORMATS)("any one changed character of any line in %s is found, and it
         const before = lines[line] ?? "";
         fc.pre(before[column] !== other && other !== "\n");
         const edited = lines.with(line, before.slice(0, column) + other + before.slice(column + 1));
-        const { broken } = verifyProof(`${edited.join("\n")}\n`, SITE_KEY);
+        const keys = { siteKey: SITE_KEY, publicKey: null };
+        const { broken } = verifyProof(`${edited.join("\n")}\n`, keys);
         expect(broken.map(({ line }) => line)).toContain(line + 1);
       },
     ),
@@ -68,9 +76,9 @@ test("a figure that was made prettier is named with its row", () => {
 
 /** As a forger would who knows the format but not the key. */
 function forged(change: (facts: readonly Fact[]) => readonly Fact[], format: Format): string {
-  const [last, ...facts] = [...sealed(factsOf(), SITE_KEY)].map(({ fact }) => fact).toReversed();
+  const facts = [...sealed(factsOf(), SITE_KEY, PROOF_KEY)].map(({ fact }) => fact);
   let print = START;
-  const lines = [...change(facts.toReversed()), ...(last === undefined ? [] : [last])].map((fact) => {
+  const lines = [...change(facts.slice(0, -2)), ...facts.slice(-2)].map((fact) => {
     print = printOf(print, fact);
     return { fact, print };
   });
@@ -85,9 +93,13 @@ test.each(FORMATS)(
       format,
     );
     expect(brokenIn(text, null)).toEqual([]);
-    expect(brokenIn(text)).toEqual([
-      `${text.trimEnd().split("\n").length}: the seal was not made with this site's key`,
-    ]);
+    const { length } = text.trimEnd().split("\n");
+    const [seal, signature] = [
+      `${length - 1}: the seal was not made with this site's key`,
+      `${length}: the signature was not made with the private key of this public key`,
+    ];
+    expect(brokenIn(text)).toEqual([seal, signature]);
+    expect(brokenIn(text, null, PUBLIC_KEY)).toEqual([signature]);
   },
 );
 
@@ -119,12 +131,51 @@ test("a row that was changed together with its hash no longer fits the row after
 test("a proof that ends early lacks its seal, and one of another site has another's", () => {
   const lines = proofText("csv").split("\n");
   expect(brokenIn(lines.slice(0, -2).join("\n")).at(-1)).toMatch(/was cut off|is missing/);
-  expect(brokenIn(`${lines.slice(0, -2).join("\n")}\n`)).toEqual([
-    `${lines.length - 1}: is missing: a proof ends with its seal`,
+  expect(brokenIn(`${lines.slice(0, -3).join("\n")}\n`, SITE_KEY, null)).toEqual([
+    `${lines.length - 2}: is missing: a proof ends with its seal`,
   ]);
   expect(brokenIn(proofText("csv"), OTHER_KEY)).toEqual([
-    `${lines.length - 1}: the seal was not made with this site's key`,
+    `${lines.length - 2}: the seal was not made with this site's key`,
   ]);
+});
+
+test.each(FORMATS)(
+  "a signature in %s is checked with the public key alone, and another key's is found",
+  (format) => {
+    const text = proofText(format);
+    const { length } = text.trimEnd().split("\n");
+    expect(brokenIn(text, null, PUBLIC_KEY)).toEqual([]);
+    expect(brokenIn(text, null, generateKeyPairSync("ed25519").publicKey)).toEqual([
+      `${length}: the signature was not made with the private key of this public key`,
+    ]);
+  },
+);
+
+/** As an earlier version wrote it, or somebody who took the signature away. */
+const unsigned = (): string =>
+  [...spelled([...sealed(factsOf(), SITE_KEY, PROOF_KEY)].slice(0, -1), "csv")].join("\n");
+
+test("a proof without a signature passes by its seal, and never by a public key", () => {
+  const { length } = unsigned().trimEnd().split("\n");
+  expect(verifyProof(unsigned(), { siteKey: SITE_KEY, publicKey: null })).toMatchObject({
+    broken: [],
+    isSigned: false,
+  });
+  expect(brokenIn(unsigned(), null, PUBLIC_KEY)).toEqual([
+    `${length + 1}: is missing: this proof is not signed`,
+  ]);
+});
+
+test("a signature that is no signature at all is found", () => {
+  const lines = [...sealed(factsOf(), SITE_KEY, PROOF_KEY)];
+  const fakes = ["", "zz", null].map((hash) => {
+    const before = lines.at(-2)?.print ?? "";
+    const fake = { ...(lines.at(-1)?.fact ?? fact("seal", "signature")), hash };
+    return [...spelled([...lines.slice(0, -1), { fact: fake, print: printOf(before, fake) }], "json")].join(
+      "\n",
+    );
+  });
+  for (const text of fakes) expect(brokenIn(text, null, PUBLIC_KEY)).toHaveLength(1);
 });
 
 test("the head of the record must be sealed with the same key", () => {

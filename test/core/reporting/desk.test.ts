@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { CoordinationEvent } from "../../../src/core/control/event.ts";
-import type { KnownEvent } from "../../../src/core/control/known.ts";
+import type { TrackedEvent } from "../../../src/core/control/known.ts";
+import { summaryOf } from "../../../src/core/control/summary.ts";
 import {
   type DeskContext,
   edgesWithin,
@@ -13,10 +14,11 @@ import {
   restoreDesk,
   takeDue,
 } from "../../../src/core/reporting/desk.ts";
+import { forDescriptor } from "../../../src/core/reporting/duties.ts";
 import type { ReportDuty } from "../../../src/core/reporting/outbox.ts";
 import { reportName } from "../../../src/core/reporting/plan.ts";
 import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../../src/core/units.ts";
-import { at, live, withdrawn } from "../../support/anEvent.ts";
+import { anEvent, at, live, withdrawn } from "../../support/anEvent.ts";
 import { aDescriptor, aReportedEvent, reportSettings } from "../../support/aReport.ts";
 import { reportRecord } from "../../store/words.ts";
 
@@ -24,14 +26,16 @@ const context = (changes: Partial<DeskContext> = {}): DeskContext => ({
   settings: reportSettings(),
   enabled: true,
   concernsUs: () => true,
+  whole: () => null,
   ...changes,
 });
-const knownAs = (...events: readonly KnownEvent[]) => new Map(events.map((known) => [known.id, known]));
+const knownAs = (...events: readonly TrackedEvent[]): ReadonlyMap<EventId, TrackedEvent> =>
+  new Map(events.map((known) => [known.id, known]));
 const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]>[]) =>
   aReportedEvent({}, { reports: reports.map(aDescriptor) });
 
 /** As if all of them had changed, those that are gone included. */
-const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, KnownEvent>, how: DeskContext) =>
+const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, TrackedEvent>, how: DeskContext) =>
   lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
 
 /** `EV-7731/0/0 at 13:00:30` of each duty with a report to come. */
@@ -211,6 +215,43 @@ test.each<readonly [string, CoordinationEvent, string]>([
   expect(upcoming(desk)).toEqual([]);
 });
 
+test.each<readonly [string, CoordinationEvent, string]>([
+  ["another thing", anAsk({ payloadType: "DEMAND" }), LATE],
+  ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
+])(
+  "the same holds for %s where memory has only a summary of what was asked before",
+  (_what, event, state) => {
+    const desk = reportDesk();
+    const before = live(anAsk({}));
+    lookAtEvents(desk, knownAs(before), context());
+    hand(desk, "EV-7731/0");
+    expect(lookAtEvents(desk, knownAs(summaryOf(before, 700)), context())).toEqual([]);
+    const revised = knownAs(live(event, { receivedAt: at("13:05") }));
+    expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
+  },
+);
+
+test("an event that is revived after all its reports had gone out owes nothing, whole or summary", () => {
+  const gone = withdrawn(anAsk({}), at("13:02"));
+  for (const tombstone of [gone, summaryOf(gone, 90)]) {
+    const desk = reportDesk();
+    lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+    hand(desk, "EV-7731/0");
+    expect(lookAtEvents(desk, knownAs(tombstone), context())).toEqual([]);
+    const revived = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
+    expect(lookAtEvents(desk, revived, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+  }
+});
+
+test("a first look at an event of which all was reported before a restart leaves it as it was", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  hand(desk, "EV-7731/0");
+  desk.seen.clear();
+  const revised = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
+  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+});
+
 test("confirmation by a fetch is no new revision", () => {
   const desk = reportDesk();
   const known = live(anAsk({}), { source: "webhook" });
@@ -244,6 +285,27 @@ test("the part of a withdrawn event is reported where that is wanted, once, and 
     state: "flagged",
     reason: "the event was withdrawn",
   });
+});
+
+test("what is kept of a withdrawn event holds its own descriptor only, and nothing once no report is to come", () => {
+  const settings = reportSettings({ onCancel: "partial" });
+  const desk = reportDesk();
+  const event = anAsk(...Array.from({ length: 100 }, (_, index) => ({ payloadType: `TYPE-${index}` })));
+  lookAtEvents(desk, knownAs(live(event)), context({ settings }));
+  const gone = knownAs(withdrawn(event, at("12:20")));
+  const stored: readonly ReportDuty[] = JSON.parse(
+    JSON.stringify(lookAtEvents(desk, gone, context({ settings }))),
+  );
+  expect(stored.map(inWords)).toEqual(Array.from({ length: 32 }, (_, index) => `EV-7731/${index} open`));
+  for (const duty of stored) {
+    const kept = duty.withdrawn?.revision.event.reports ?? [];
+    expect(kept.filter(Boolean).map(({ payloadType }) => payloadType)).toEqual([`TYPE-${duty.descriptor}`]);
+  }
+  const again = reportDesk();
+  restoreDesk(again, { duties: stored, outbox: [] }, true);
+  lookAtEvents(again, gone, context({ settings }));
+  expect(upcoming(again)).toEqual(upcoming(desk));
+  expect(hand(again, "EV-7731/31", settings)?.withdrawn).toBeNull();
 });
 
 test("a withdrawal that was stored just before a crash is found in what the event left", () => {
@@ -374,4 +436,11 @@ test("however an event is edited, withdrawn and revived, each descriptor is open
       });
     }),
   );
+});
+
+test("what is kept of a withdrawn event for one report holds that descriptor alone, or none where it has none", () => {
+  const event = anEvent({ reports: [aDescriptor(), aDescriptor()] });
+  const ending = { revision: { event, start: event.revision }, at: event.revision };
+  expect(forDescriptor(ending, 1).revision.event.reports).toEqual([undefined, aDescriptor()]);
+  expect(forDescriptor(ending, 2).revision.event.reports).toEqual([]);
 });

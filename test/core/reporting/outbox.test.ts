@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  aboutEvent,
   afterPost,
   dueAt,
   dutyKey,
@@ -10,8 +11,8 @@ import {
   type ReportRecord,
   resent,
 } from "../../../src/core/reporting/outbox.ts";
-import { after, eventId, millis, minutes, seconds } from "../../../src/core/units.ts";
-import { at } from "../../support/anEvent.ts";
+import { after, between, eventId, millis, minutes, seconds } from "../../../src/core/units.ts";
+import { anEvent, at, live, withdrawn } from "../../support/anEvent.ts";
 
 const NOON = at("12:00");
 const DAY = minutes(24 * 60);
@@ -43,13 +44,43 @@ const answered = (status: number, words = "", retryAfter: number | null = null):
   words,
   retryAfter: retryAfter === null ? null : seconds(retryAfter),
 });
+const checked = (status: number, isListed: boolean): PostAnswer => ({
+  kind: "checked",
+  status,
+  words: "no",
+  isListed,
+  retryAfter: null,
+});
 const silent: PostAnswer = { kind: "silent", reason: "ECONNREFUSED", retryAfter: null };
 
 test.each<readonly [string, PostAnswer, object]>([
   ["200", answered(200, "R-1"), { state: "sent", nextTry: null, receipt: "R-1", sentAt: NOON, reason: null }],
   ["201", answered(201, "R-1"), { state: "sent", nextTry: null, status: 201 }],
   ["204", answered(204), { state: "sent", receipt: "" }],
-  ["409, which is a repeat", answered(409, "there"), { state: "sent", receipt: "there" }],
+  [
+    "409 by a partner that has it",
+    checked(409, true),
+    { state: "sent", nextTry: null, receipt: "no", sentAt: NOON, reason: null },
+  ],
+  [
+    "409 by a partner that has not got it",
+    checked(409, false),
+    { state: "flagged", nextTry: null, reason: "HTTP 409: no; the partner does not have this report" },
+  ],
+  [
+    "409 by a partner that does not tell",
+    answered(409),
+    { state: "waiting", nextTry: after(NOON, seconds(1)), reason: "HTTP 409" },
+  ],
+  [
+    "404 at an endpoint that is there",
+    checked(404, false),
+    {
+      state: "flagged",
+      nextTry: null,
+      reason: "the partner does not know the event any more (HTTP 404): no",
+    },
+  ],
   ["400", answered(400, "no unit"), { state: "flagged", nextTry: null, reason: "HTTP 400: no unit" }],
   ["413", answered(413), { state: "flagged", nextTry: null, reason: "HTTP 413" }],
   ["422", answered(422), { state: "flagged", nextTry: null, reason: "HTTP 422" }],
@@ -116,6 +147,17 @@ test("pauses grow to a quarter of an hour, and never undercut a Retry-After", ()
   expect(pauseAfter(answered(429, "", 600), 0, 0)).toBe(seconds(600));
 });
 
+test("gateways whose reports failed together do not send them again together", () => {
+  expect([0, 0.25, 0.5].map((fraction) => pauseAfter(silent, 8, fraction))).toEqual(
+    [0, 128, 256].map(seconds),
+  );
+  const nextTries = [0.25, 0.5].map((fraction) => {
+    const { nextTry } = afterPost({ ...record, attempts: 8 }, silent, WEEK, NOON, fraction);
+    return nextTry === null ? null : between(NOON, nextTry);
+  });
+  expect(nextTries).toEqual([128, 256].map(seconds));
+});
+
 const holdsUp = (status: number) => isCommonTrouble(answered(status));
 
 test("trouble with one report holds up no other; trouble with the endpoint holds up all", () => {
@@ -149,4 +191,25 @@ test("a next try further ahead than any wait is due now: the clock that set it w
 
 test("a duty is known by its event and the place of its descriptor", () => {
   expect(dutyKey({ event: eventId("EV/1"), descriptor: 3 })).toBe("EV/1/3");
+});
+
+test("a conflict, and what the partner's list has settled, hold no other report up", () => {
+  expect([answered(409), checked(409, false), checked(404, true)].map(isCommonTrouble)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("a 404 for a deleted event is not an unknown endpoint", () => {
+  const deleted = withdrawn(anEvent(), NOON);
+  for (const status of [404, 410]) {
+    const then = afterPost(record, aboutEvent(answered(status), deleted), WEEK, NOON, 0.5);
+    expect(then).toMatchObject({ state: "flagged", nextTry: null });
+    expect(then.reason).toContain("does not know the event any more");
+  }
+  for (const other of [answered(500), silent, checked(404, true)])
+    expect(aboutEvent(other, deleted)).toBe(other);
+  for (const known of [live(anEvent()), undefined])
+    expect(aboutEvent(answered(404), known)).toEqual(answered(404));
 });

@@ -280,8 +280,11 @@ test("a long plan comes in parts: the next one follows when the first is handed 
 describe("a withdrawn event", () => {
   const quarters = aPlan(aReportedEvent(counts([0, 1, "T", 1, 4]))).windows;
 
-  test("is reported no more", () => {
-    expect(afterWithdrawal(quarters, at("12:20"), reportSettings())).toEqual([]);
+  test("is reported no more, but for what was owed by then", () => {
+    expect(afterWithdrawal(quarters, at("12:14"), reportSettings())).toEqual([]);
+    for (const deleted of ["12:15", "12:20"])
+      expect(afterWithdrawal(quarters, at(deleted), reportSettings())).toEqual(quarters.slice(0, 1));
+    expect(afterWithdrawal(quarters, at("14:00"), reportSettings())).toEqual(quarters);
   });
 
   test("is reported as far as it came, where that is wanted", () => {
@@ -298,7 +301,7 @@ describe("a withdrawn event", () => {
     expect(afterWithdrawal(whole, at("14:00"), partial)).toEqual(whole);
   });
 
-  test("overlapping reports are cut to one, and a forecast is pointless", () => {
+  test("overlapping reports are cut to one, and a forecast that was not due by then is pointless", () => {
     const partial = reportSettings({ onCancel: "partial" });
     const looking = aPlan(aReportedEvent(counts([-1, 3, "T", 1, -1]))).windows;
     expect(afterWithdrawal(looking, at("12:20"), partial).map(windowInWords)).toEqual([
@@ -306,7 +309,10 @@ describe("a withdrawn event", () => {
       "12:20:30 [12:00-12:15 12:15-12:20]",
     ]);
     const forecasts = aPlan(aReportedEvent(counts([0, 3, "F", 1, 4]))).windows;
-    expect(afterWithdrawal(forecasts, at("12:20"), partial)).toEqual([]);
+    expect(afterWithdrawal(forecasts, at("11:59"), partial)).toEqual([]);
+    expect(
+      afterWithdrawal(forecasts, at("12:20"), partial).map(({ moment }) => moment <= at("12:20")),
+    ).toEqual([true, true, true]);
   });
 });
 

@@ -1,19 +1,19 @@
 import { UNHEARD } from "../../../src/core/site/ownClock.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/core/control/command.ts";
-import { verdict } from "../../../src/core/control/verdict.ts";
 import { chargerState } from "../../../src/core/site/chargerState.ts";
 import { amperes, chargerId } from "../../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
 
 const SILENT = {
   online: null,
   heardAt: null,
   voltagesAt: null,
+  voltage: null,
   currentsAt: null,
   stateAt: null,
-  onlineAt: null,
   stamped: null,
   clock: UNHEARD,
   unsure: null,
@@ -94,9 +94,9 @@ test("what is asked, what is allowed and what is measured are three different nu
         online: true,
         heardAt: at("05:01"),
         voltagesAt: null,
+        voltage: null,
         currentsAt: null,
         stateAt: null,
-        onlineAt: null,
         stamped: null,
         clock: UNHEARD,
         unsure: null,

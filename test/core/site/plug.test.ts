@@ -189,7 +189,7 @@ test("whatever chargers say, a vehicle is in one place, and that place agrees", 
         for (const vehicle of [bus, free, vehicleId("veh-1")]) {
           const holding = [bay1, bay2, bay3].filter((bay) => {
             const occupant = site.at(bay);
-            return occupant.kind === "vehicle" && occupant.vehicle === vehicle;
+            return occupant.kind === "vehicle" && occupant.vehicle === vehicle && occupant.source !== "kept";
           });
           expect(holding).toEqual([site.where(vehicle)].filter((bay) => bay !== null));
         }
@@ -352,4 +352,63 @@ test("what was said before the clock was set back is no newer than what is said 
   expect(site.where(free)).toBe(bay2);
   const kept = site.note(bay3, says({ vehicle: "unheard of" }, at("05:01")), at("05:03"), true, true);
   expect(kept.touched).toContain(bay3);
+});
+
+test("a charger that departs keeps no claim against the vehicle's own, and takes it again when it speaks", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-214" });
+  expect([site.where(bus), site.at(bay1).kind]).toEqual([bay3, "nobody"]);
+  expect(new Set(site.depart(bay3))).toEqual(new Set([bay1, bay3]));
+  expect([site.where(bus), site.at(bay3).kind]).toEqual([bay1, "nobody"]);
+  expect(site.depart(bay3)).toEqual([]);
+  expect(note(site, bay3, { powerW: 4000 }, "05:01").touched).toContain(bay1);
+  expect(site.where(bus)).toBe(bay3);
+});
+
+test("a charger that departs keeps the claim on a vehicle without a charger of its own, and its own vehicle", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-9" });
+  note(site, bay1, { vehicle: "veh-214" });
+  expect([site.depart(bay3), site.depart(bay1), site.depart(bay2)]).toEqual([[], [], []]);
+  expect([site.where(free), site.where(bus)]).toEqual([bay3, bay1]);
+});
+
+test("of the other claims on a vehicle one of a charger that departed does not stand again", () => {
+  const site = plugs();
+  note(site, bay2, { vehicle: "veh-214" }, "05:00");
+  note(site, bay3, { vehicle: "veh-214" }, "05:01");
+  expect(site.depart(bay2)).toEqual([]);
+  note(site, bay3, { state: "unplugged" }, "05:02");
+  expect(site.where(bus)).toBe(bay1);
+});
+
+test("a limit is kept while nobody else is there, until its charger says unplugged or names another", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-214" });
+  site.kept.keep(bay1, bus);
+  expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "kept" });
+  expect([site.where(bus), site.chargersOf(bus)]).toEqual([bay3, [bay3, bay1]]);
+  expect(note(site, bay1, { vehicle: null, powerW: 4000 }, "05:01").touched).toEqual([]);
+  expect(site.at(bay1).kind).toBe("vehicle");
+  expect(note(site, bay1, { state: "unplugged" }, "05:02").touched).toEqual([bay1]);
+  expect(site.at(bay1).kind).toBe("nobody");
+  site.kept.keep(bay1, bus);
+  expect(note(site, bay1, { vehicle: "stranger" }, "05:03").touched).toEqual([bay1]);
+  expect([site.at(bay1).kind, site.kept.of(bay1)]).toEqual(["unknown", null]);
+});
+
+test("of a vehicle that is nowhere only the chargers that keep its limit are concerned", () => {
+  const site = plugs();
+  expect(site.chargersOf(free)).toEqual([]);
+  site.kept.keep(bay3, free);
+  expect(site.chargersOf(free)).toEqual([bay3]);
+});
+
+test("the chargers whose occupant only a stored command tells are known until they speak", () => {
+  const site = plugs();
+  site.recall(bay3, bus, at("05:00"));
+  note(site, bay2, { vehicle: "stranger" }, "05:01");
+  expect(site.recalled()).toEqual([bay3]);
+  note(site, bay3, { vehicle: "veh-214" }, "05:01");
+  expect(site.recalled()).toEqual([]);
 });
