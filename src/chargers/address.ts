@@ -1,18 +1,26 @@
+import { urlHost } from "../config/address.ts";
 import type { BrokerConfig } from "../config/mqtt.ts";
 import type { BrokerAddress } from "./dial.ts";
 
-/** How a broker of the configuration is reached; `embeddedPort` where it runs in this process. */
+/** A broker that runs in this process, and how the daemon itself connects to it. */
+export interface EmbeddedReach {
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+}
+
+/** The address of a configured broker; `embedded` where it runs in this process. */
 export function addressOf(
   { reach, username, password, tls }: BrokerConfig,
-  embeddedPort: number | null,
+  embedded: EmbeddedReach | null,
 ): BrokerAddress {
   return {
     url:
       reach.kind === "url"
         ? reach.url
-        : `mqtt://${dialled(reach.listen.host)}:${embeddedPort ?? reach.listen.port}`,
-    username,
-    password: () => password?.(),
+        : `mqtt://${urlHost(reach.listen.host)}:${embedded?.port ?? reach.listen.port}`,
+    username: embedded?.username ?? username,
+    password: () => embedded?.password ?? password?.(),
     tls:
       tls === null
         ? null
@@ -20,16 +28,9 @@ export function addressOf(
   };
 }
 
-/** What the embedded broker asks of everyone; null: nothing. */
+/** Credentials that the embedded broker asks of every client but the daemon. Null: none. */
 export const credentialsOf = ({ username, password }: BrokerConfig) =>
   username === null ? null : { username, password: () => password?.() ?? "" };
-
-/** Who listens everywhere is reached on loopback. */
-function dialled(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
-}
 
 /** Where the broker of this name stands in the configuration; "": the site's own. */
 export const sectionOf = (name: string): string => (name === "" ? "mqtt" : `brokers.${name}`);

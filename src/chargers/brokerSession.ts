@@ -35,6 +35,10 @@ export interface BrokerSessionOptions {
 
 const WINDOW = 20;
 
+/** This many lost connections within this time are more than a broker's restart. */
+const MANY_DROPS = 3;
+const DROPS_COUNT_FOR_MS = 600_000;
+
 /** Reasons that one outage may give in the log: a broker that words each refusal anew fills no disk. */
 const REASONS_OF_AN_OUTAGE = 16;
 
@@ -46,12 +50,17 @@ export class BrokerSession implements AsyncDisposable {
   readonly #running: Promise<void>;
   #connection: Connection | undefined;
   #up = false;
+  /** Resolved once the first attempt has led to a connection, or to none. */
+  readonly #firstAttempt = Promise.withResolvers<void>();
   #choice: VersionChoice = firstChoice;
   /** Attempts since the last connection that lasted. */
   #attempt = 0;
   /** The reasons that this outage has given so far; none: there is none. */
   readonly #said = new Set<string>();
   #end: Ended | null = null;
+  #recentDrops = 0;
+  /** Topics that are being tried, and whether the broker says that nobody subscribes to them. */
+  readonly #tried = new Map<string, boolean>();
 
   /** Starts at once; `onUp` says when it is there. */
   constructor(options: BrokerSessionOptions) {
@@ -64,19 +73,44 @@ export class BrokerSession implements AsyncDisposable {
     return this.#up;
   }
 
+  /** Connections that were lost within the last ten minutes, by whoever's fault but our own stop. */
+  get recentDrops(): number {
+    return this.#recentDrops;
+  }
+
   /** Why it is not there, as far as is known, in a sentence to go on. */
   get trouble(): string {
     return troubleInWords(this.#end, this.#place(), this.#options.section);
   }
 
-  /** QoS 1. Settles within the PUBACK deadline of its turn; refused at once while there is no connection. */
-  publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
+  /**
+   * QoS 1. Settles within the PUBACK deadline of its turn. Refused at once while there is no connection, but for the first
+   * attempt after the start, whose end it waits for: each start would else record commands as not sent.
+   */
+  async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const fault = topicFault(topic);
-    if (fault !== null) return Promise.resolve({ ok: false, retry: false, reason: fault });
-    if (!this.#up || this.#connection === undefined) {
-      return Promise.resolve({ ok: false, retry: true, reason: "broker not connected" });
-    }
+    if (fault !== null) return { ok: false, retry: false, reason: fault };
+    if (!this.#up) await this.#firstAttempt.promise;
+    if (!this.#up || this.#connection === undefined)
+      return { ok: false, retry: true, reason: "broker not connected" };
     return this.#connection.publish(topic, payload, options);
+  }
+
+  /** Which MQTT the connection speaks, and what the broker has refused to subscribe. */
+  get terms(): { readonly version: 4 | 5; readonly refusedFilters: readonly string[] } {
+    return { version: this.#choice.version, refusedFilters: this.#connection?.refusedFilters ?? [] };
+  }
+
+  /** As `publish`, and whether anybody subscribes to the topic, which only MQTT 5 brokers tell. */
+  async tryPublish(
+    topic: string,
+    payload: string,
+  ): Promise<{ readonly sent: Sent; readonly isHeard: boolean }> {
+    this.#tried.set(topic, true);
+    const sent = await this.publish(topic, payload, { retain: false });
+    const isHeard = this.#tried.get(topic) ?? true;
+    this.#tried.delete(topic);
+    return { sent, isHeard };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -88,7 +122,9 @@ export class BrokerSession implements AsyncDisposable {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const nap = this.#napAfter(await this.#attemptOnce());
+      const end = await this.#attemptOnce();
+      this.#firstAttempt.resolve();
+      const nap = this.#napAfter(end);
       if (!signal.aborted) await sleep(nap, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -104,10 +140,13 @@ export class BrokerSession implements AsyncDisposable {
     this.#welcome();
     const steady = setTimeout(() => (this.#attempt = 0), this.#timing.steadyAfter);
     onUp();
+    this.#firstAttempt.resolve();
     const end = await connection.ended;
     clearTimeout(steady);
     this.#up = false;
-    if (end.kind !== "stopped") onDown(end.reason);
+    if (end.kind === "stopped") return end;
+    this.#countDrop();
+    onDown(end.reason);
     return end;
   }
 
@@ -124,7 +163,10 @@ export class BrokerSession implements AsyncDisposable {
       window,
       timing,
       onMessage,
-      onUnheard: (topic) => log.debug({ topic }, "published, but nobody subscribes to it"),
+      onUnheard: (topic) => {
+        if (this.#tried.has(topic)) this.#tried.set(topic, false);
+        log.debug({ topic }, "published, but nobody subscribes to it");
+      },
       onComplaint: (reason) => log.warn({ reason }, "broker restricts us"),
     });
   }
@@ -186,6 +228,17 @@ export class BrokerSession implements AsyncDisposable {
     this.#said.add(reason);
     const isRefusal = end.kind === "denied" || end.kind === "refused";
     log.warn({ broker: this.#place(), reason }, isRefusal ? this.trouble : "broker unreachable, retrying");
+  }
+
+  /** A client with our id, or a broker that does not want us, shows as a connection that does not last. */
+  #countDrop(): void {
+    this.#recentDrops += 1;
+    setTimeout(() => (this.#recentDrops -= 1), DROPS_COUNT_FOR_MS).unref();
+    if (this.#recentDrops !== MANY_DROPS) return;
+    this.#options.log.error(
+      { broker: this.#place(), drops: this.#recentDrops },
+      "the broker connection was lost again and again: does another client use our client id or our user?",
+    );
   }
 
   #tellTakenOver(end: Ended): void {

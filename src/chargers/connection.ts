@@ -1,8 +1,22 @@
-import type { IConnackPacket, MqttClient, Packet } from "mqtt";
+import { ErrorWithSubackPacket, type IConnackPacket, type MqttClient, type Packet } from "mqtt";
 import type { Sent } from "../core/control/command.ts";
 import type { BrokerTiming } from "./brokerTiming.ts";
 import { endOfClose, endOfDisconnect, endOfError, sentOf, type Ended } from "./ending.ts";
 import { inFlightWindow, type InFlight } from "./inFlight.ts";
+
+const FILTERS_PER_PACKET = 500;
+/** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
+const REFUSAL = 0x80;
+
+/** The filters that a SUBACK refused. */
+function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
+  const granted = error instanceof ErrorWithSubackPacket ? (error.packet.granted ?? []) : [];
+  return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
+}
+
+/** Names the filters that were refused; an error without one in its own words. */
+const refusalOf = (error: Error, refused: readonly string[]): string =>
+  refused.length === 0 ? error.message : `refused by the broker: ${refused.join(", ")}`;
 
 export interface PublishOptions {
   readonly retain: boolean;
@@ -27,8 +41,6 @@ export interface ConnectionSettings {
   readonly onComplaint: (reason: string) => void;
 }
 
-const FILTERS_PER_PACKET = 500;
-
 const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
 
 /** One MQTT connection from CONNECT to its end; never used again after that. */
@@ -40,6 +52,7 @@ export class Connection {
   readonly #pending = new Set<(sent: Sent) => void>();
   readonly #topics = new Map<number, string>();
   #acknowledged: (() => void)[] = [];
+  readonly #refusedFilters: string[] = [];
   /** None before CONNACK: only then is its size known. */
   #window: InFlight | undefined;
   #greeted = false;
@@ -64,6 +77,11 @@ export class Connection {
   /** True once everything is subscribed and the broker has taken our `true`; false: it ended before. */
   get opened(): Promise<boolean> {
     return this.#opened.promise;
+  }
+
+  /** Filters whose subscription the broker refused. */
+  get refusedFilters(): readonly string[] {
+    return this.#refusedFilters;
   }
 
   get ended(): Promise<Ended> {
@@ -121,8 +139,13 @@ export class Connection {
     let complaint: string | null = null;
     for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
       const sent = await this.#beforeDeadline("SUBACK", (settle) => {
-        this.#client.subscribe(filters.slice(at, at + FILTERS_PER_PACKET), { qos: 1 }, (error) => {
-          settle(error === null ? { ok: true } : { ok: false, retry: false, reason: error.message });
+        const some = filters.slice(at, at + FILTERS_PER_PACKET);
+        this.#client.subscribe(some, { qos: 1 }, (error) => {
+          const refused = error === null ? [] : refusedIn(error, some);
+          this.#refusedFilters.push(...refused);
+          settle(
+            error === null ? { ok: true } : { ok: false, retry: false, reason: refusalOf(error, refused) },
+          );
         });
       });
       if (!sent.ok) complaint ??= sent.reason;
@@ -146,7 +169,7 @@ export class Connection {
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
         (error) => {
           this.#topics.delete(id);
-          this.#together(() => settle(sentOf(error)));
+          this.#together(() => settle(sentOf(error, topic)));
         },
       );
       id = this.#client.getLastMessageId();

@@ -71,6 +71,8 @@ function credentials(address: BrokerAddress, protocol: Protocol): IClientOptions
   return {
     ...(address.username === null ? {} : { username: address.username }),
     ...(password === undefined ? {} : { password }),
+    // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not turn it off.
+    ...(isEncrypted(protocol) ? { rejectUnauthorized: true } : {}),
     ...tls,
   };
 }

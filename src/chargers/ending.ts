@@ -65,9 +65,17 @@ export const endOfDisconnect = (code: number): Ended =>
     ? { kind: "takenOver", reason: "another client connected with our client id (0x8e)" }
     : { kind: "dropped", reason: `the broker disconnected us (0x${code.toString(16).padStart(2, "0")})` };
 
-/** What a publish callback means: a refusal by the broker will not change by asking again. */
-export function sentOf(error: Error | null | undefined): Sent {
+/**
+ * What a publish callback means. A refusal by the broker will not change by asking again; its reason names the topic,
+ * because the broker's access list is per topic.
+ */
+export function sentOf(error: Error | null | undefined, topic: string): Sent {
   if (error === null || error === undefined) return { ok: true };
   const code = codeOf(error);
-  return { ok: false, retry: typeof code !== "number" || code < REFUSAL, reason: words(error) };
+  const isRefusal = typeof code === "number" && code >= REFUSAL;
+  return {
+    ok: false,
+    retry: !isRefusal,
+    reason: isRefusal ? `${words(error)} (topic ${topic})` : words(error),
+  };
 }

@@ -1,13 +1,11 @@
-import type { Logger } from "pino";
 import type { Command, Sent } from "../core/control/command.ts";
 import type { Desired } from "../core/control/setpoint.ts";
 import type { Charger } from "../core/site/charger.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import type { ChargerId, Instant, Millis } from "../core/units.ts";
+import type { ChargerId, Millis } from "../core/units.ts";
 import { sectionOf } from "./address.ts";
 import { BrokerSession } from "./brokerSession.ts";
-import type { BrokerTiming } from "./brokerTiming.ts";
-import type { BrokerAddress } from "./dial.ts";
+import type { Discarded, FleetOptions, FleetBroker } from "./fleetOptions.ts";
 import { floodGate } from "./floodGate.ts";
 import { Heartbeats, keyOf } from "./heartbeats.ts";
 import type { Line } from "./line.ts";
@@ -16,44 +14,9 @@ import { nativeLine } from "./nativeLine.ts";
 import { boundTo } from "./profile/equip.ts";
 import { commandingOf, keepalivesOf } from "./profile/keepalives.ts";
 import type { Bound } from "./profile/bind.ts";
-import type { Profile } from "./profile/schema.ts";
 import { ProfileLine } from "./profileLine.ts";
 import { type Switchboard, switchboard } from "./switchboard.ts";
-
-/** A broker, and what its native topics begin with. */
-export interface FleetBroker {
-  readonly address: BrokerAddress;
-  readonly prefix: string;
-}
-
-export interface FleetOptions {
-  readonly site: string;
-  readonly chargers: readonly Charger[];
-  /** By the name that `Charger.profile` has. */
-  readonly profiles: ReadonlyMap<string, Profile>;
-  /** By the name that `Charger.broker` has; "" is the site's own. */
-  readonly brokers: ReadonlyMap<string, FleetBroker>;
-  /** Nobody is to be commanded: what would keep a charger obeying is not said either. Absent: no. */
-  readonly observes?: boolean;
-  readonly now: () => Instant;
-  /** A fraction for the jitter of the back-off. */
-  readonly random: () => number;
-  readonly log: Logger;
-  /** Everything a configured charger says, in the order of arrival, rubbish included. */
-  readonly onMessage: (message: ChargerMessage) => void;
-  /** A message that was not taken in: it could not be read, or there were too many of them. */
-  readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
-  /**
-   * Up after every (re)connection: what its chargers should be doing now has to be said again (F85). Not up: it was lost,
-   * or the first attempt did not find it.
-   */
-  readonly onBroker: (name: string, up: boolean) => void;
-  /** Publishes without a PUBACK at a time. */
-  readonly window?: number;
-  readonly timing?: Partial<BrokerTiming>;
-}
-
-export type Discarded = "unreadable" | "tooMany";
+import { type BrokerTrial, tryBroker } from "./tryBroker.ts";
 
 /** Where one charger is: its line, its state topic, and the gate that its messages come through. */
 interface Outlet {
@@ -96,6 +59,23 @@ export class Fleet implements AsyncDisposable {
   /** Why the broker of this name is not there, as far as is known. */
   troubleOf(name: string): string | null {
     return this.#sessions.get(name)?.trouble ?? null;
+  }
+
+  /** What each broker lets us do, tried without commanding anyone. */
+  async tryBrokers(): Promise<readonly BrokerTrial[]> {
+    const { site, chargers, brokers } = this.#options;
+    const trials = [...this.#sessions].map(([name, session]) => {
+      const prefix = brokers.get(name)?.prefix ?? "";
+      const native = chargers.filter((charger) => charger.broker === name && isNative(charger));
+      const topics = native.flatMap(({ id }) => nativeTopics(prefix, site, id)?.set ?? []);
+      return tryBroker(name, session, topics);
+    });
+    return Promise.all(trials);
+  }
+
+  /** Connections to the broker of this name that were lost within the last ten minutes. */
+  recentDropsOf(name: string): number {
+    return this.#sessions.get(name)?.recentDrops ?? 0;
   }
 
   /** Messages of this charger that were not taken in, since start. */
@@ -170,7 +150,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   #connect(name: string, { address, prefix }: FleetBroker): void {
-    const { site, chargers, observes, now, random, log, onBroker, window, timing } = this.#options;
+    const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker, window, timing } =
+      this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
     const bound = new Map(here.flatMap((charger) => this.#bound(charger)));
     for (const [id, its] of bound) this.#bounds.set(id, its);
@@ -201,8 +182,9 @@ export class Fleet implements AsyncDisposable {
       address,
       section: sectionOf(name),
       // Two brokers by name may be one server, which lets a client id in once.
-      clientId: name === "" ? `setpointd-${site}` : `setpointd-${site}-${name}`,
-      presenceTopic: gatewayOnlineTopic(prefix, site),
+      clientId: name === "" ? clientId : `${clientId}-${name}`,
+      presenceTopic:
+        presencePath === undefined ? gatewayOnlineTopic(prefix, site) : siteTopic(prefix, site, presencePath),
       filters: [
         ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
         ...new Set(filters),

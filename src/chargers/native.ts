@@ -30,8 +30,12 @@ export function nativeTopics(prefix: string, site: string, charger: string): Nat
   };
 }
 
+/** All topics of a site are below it. */
+export const siteRoot = (prefix: string, site: string): string => `${prefix}/${site}`;
+
 /** What is about the site as a whole. */
-export const siteTopic = (prefix: string, site: string, path: string): string => `${prefix}/${site}/${path}`;
+export const siteTopic = (prefix: string, site: string, path: string): string =>
+  `${siteRoot(prefix, site)}/${path}`;
 
 /** Where setpointd says `true` or `false` about itself, retained, last will included. */
 export const gatewayOnlineTopic = (prefix: string, site: string): string =>

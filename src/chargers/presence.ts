@@ -8,6 +8,8 @@ export interface PresenceOptions {
   readonly silentAfter: Millis | null;
   /** Its last will is retained: a live `true` has just been published, so it has just come, unless it keeps saying so. */
   readonly willIsRetained: boolean;
+  /** It is there before it obeys: only `obeys` shows that it is back. */
+  readonly obeysLater: boolean;
   readonly now: () => Instant;
   /** `snapshot`: that is how things stand; else it has just come, or gone. */
   readonly say: (online: boolean, snapshot: boolean) => void;
@@ -17,6 +19,8 @@ export interface PresenceOptions {
 export class Presence implements Disposable {
   readonly #options: PresenceOptions;
   #will: boolean | null = null;
+  /** It has come, and does not obey yet. */
+  #isStarting = false;
   #isSilent = false;
   #said: boolean | null = null;
   /** Last live `true`. */
@@ -38,6 +42,22 @@ export class Presence implements Disposable {
 
   /** What its last will, or its word in the same place, says. */
   willSays(online: boolean, retained: boolean): void {
+    const { obeysLater, now } = this.#options;
+    const isChatter = this.#will === true && now() < after(this.#saidLive, CHATTER);
+    const isComing = online && !retained && obeysLater && !isChatter;
+    if (isComing) this.#saidLive = now();
+    this.#isStarting = isComing || (this.#isStarting && online);
+    this.#take(online && !this.#isStarting, retained);
+  }
+
+  /** A live message that it sends only once it obeys. */
+  obeys(): void {
+    if (!this.#isStarting) return;
+    this.#isStarting = false;
+    this.#take(true, false);
+  }
+
+  #take(online: boolean, retained: boolean): void {
     const { willIsRetained, now } = this.#options;
     const isBirth = online && !retained && willIsRetained && now() >= after(this.#saidLive, CHATTER);
     this.#will = online;

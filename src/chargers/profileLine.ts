@@ -1,25 +1,23 @@
 import { type Command, commandId, type Sent } from "../core/control/command.ts";
-import { type Desired, switchedIn, valueOf } from "../core/control/setpoint.ts";
-import type { ChargerMessage } from "../core/site/telemetry.ts";
+import { type Desired, valueOf } from "../core/control/setpoint.ts";
+import type { Telemetry } from "../core/site/telemetry.ts";
 import type { ChargerId, Millis } from "../core/units.ts";
 import { type Line, type LinePorts, PAST, secondsLeft } from "./line.ts";
 import { Presence } from "./presence.ts";
 import type { Bound } from "./profile/bind.ts";
 import { telemetryOf } from "./profile/chargerTelemetry.ts";
+import { isAccepted, refusalOf } from "./profile/acceptance.ts";
+import { isLevel, isOwners, pauseBefore, phasesBefore } from "./profile/before.ts";
 import { Echoes } from "./profile/echoes.ts";
 import { type Ear, earOf } from "./profile/ear.ts";
 import { hear, identified, isTakenAway, measuredIn } from "./profile/hear.ts";
 import { type Answer, type Means, showsNoPause } from "./profile/means.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
-import {
-  confirmation,
-  doubts,
-  pictureOf,
-  shownLevel,
-  type Told,
-  withoutMeasurements,
-} from "./profile/picture.ts";
+import { pictureOf, shownLevel, type Told, withoutMeasurements } from "./profile/picture.ts";
+import { Overwritten } from "./profile/overwritten.ts";
 import type { Publish } from "./profile/publishes.ts";
+import { Reported } from "./profile/reported.ts";
+import { Settling } from "./profile/settling.ts";
 import { isReadable } from "./profile/readable.ts";
 import { decoded } from "./profile/payload.ts";
 import type { Memory } from "./profile/signal.ts";
@@ -45,6 +43,9 @@ export class ProfileLine implements Line {
   readonly #memory: Memory = new Map();
   readonly #echoes: Echoes;
   readonly #presence: Presence;
+  readonly #reported: Reported;
+  readonly #overwritten: Overwritten;
+  readonly #settling: Settling;
   #stands = NOTHING_STANDS;
   /** A state may hide whether a vehicle is there. */
   #lastPlugged: boolean | null = null;
@@ -59,6 +60,8 @@ export class ProfileLine implements Line {
   #isAway = false;
   /** Since the broker came back. What left before that may have found nobody there. */
   #wasHeard = true;
+  /** Anything live, since the start. */
+  #everHeard = false;
   /** Counts its returns: what left before one may be lost. */
   #returns = 0;
   #bell: NodeJS.Timeout | undefined;
@@ -69,14 +72,21 @@ export class ProfileLine implements Line {
     this.#ports = ports;
     this.#ear = earOf(bound);
     this.#echoes = new Echoes(bound);
+    this.#reported = new Reported(bound);
+    this.#overwritten = new Overwritten(bound);
+    this.#settling = new Settling(bound.profile.burst, () => {
+      ports.say({ kind: "telemetry", charger, telemetry: { at: ports.now() }, picture: this.#picture() });
+    });
     this.topics = this.#ear.filters;
     this.#presence = new Presence({
       silentAfter: bound.profile.alive?.silentAfter ?? null,
       willIsRetained: bound.profile.retained,
+      obeysLater: bound.profile.ready !== undefined,
       now: ports.now,
       say: (online, snapshot) => {
         this.#forget();
         this.#echoes.forget();
+        this.#overwritten.forget();
         // What it says between going and coming back is of now; one that was off unnoticed has only just come.
         if (!online || (!snapshot && !this.#isAway)) this.#forgetPhases();
         this.#isAway = !online;
@@ -94,10 +104,12 @@ export class ProfileLine implements Line {
     const { desired } = command;
     const standing = {
       acquired: this.#acquired,
-      pause: this.#pauseBefore(before),
-      phases: this.#phasesBefore(desired, before),
+      pause: pauseBefore(this.#pause, before, this.#standing),
+      phases: phasesBefore(this.#phases, desired, before, this.#standing),
     };
-    const orders = ordersFor(desired, standing, this.#bound, now());
+    if (isOwners(desired, before, this.#order)) this.#reported.take();
+    const bound = { ...this.#bound, reported: this.#reported.values };
+    const orders = ordersFor(desired, standing, bound, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
     const { order, needless } = this.#take(command, before, orders.publishes);
     const returns = this.#returns;
@@ -105,6 +117,7 @@ export class ProfileLine implements Line {
     this.#pause = orders.standing.pause;
     for (const one of needless ? [] : orders.publishes) {
       if (!this.#echoes.isNews(one)) continue;
+      this.#overwritten.expect(one);
       const sent = await publish(one.topic, one.payload, { retain: false, expirySeconds });
       if (!sent.ok) return sent;
     }
@@ -118,6 +131,7 @@ export class ProfileLine implements Line {
 
   hear(topic: string, payload: Buffer, retained: boolean): void {
     const text = decoded(payload);
+    this.#everHeard ||= !retained;
     if (text === undefined || !isReadable(this.#ear, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
       this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
@@ -128,10 +142,13 @@ export class ProfileLine implements Line {
       this.#forget();
     }
     if (!retained) this.#echoes.hear(topic, text);
+    this.#reported.hear(topic, text, !retained && isLevel(this.#order));
     const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
     const means = identified(this.#ear, this.#memory, topic, said);
     const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
     this.#hearPresence(topic, means, retained, isWill);
+    const isHeld = !retained && this.#order !== null && this.#order.desired.kind !== "release";
+    if (isHeld && this.#overwritten.isBy(topic, text, this.#ports.now())) this.#sayForgot();
     this.#hearMeans(means, retained, this.#lastKnown(retained, isWill));
     if (answer !== null && !retained) this.#hearAnswer(answer);
     this.#confirm();
@@ -151,11 +168,13 @@ export class ProfileLine implements Line {
   brokerDown(): void {
     this.#hasWaiting = false;
     clearTimeout(this.#bell);
+    this.#settling[Symbol.dispose]();
     this.#presence.brokerDown();
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#bell);
+    this.#settling[Symbol.dispose]();
     this.#presence[Symbol.dispose]();
   }
 
@@ -173,7 +192,10 @@ export class ProfileLine implements Line {
     const order = { id, desired: command.desired, before, wire, arrived: false, answered: false };
     this.#order = order;
     // What it drew before is not held against what it is told now.
-    if (!needless) this.#stands = { ...this.#stands, told: withoutMeasurements(this.#stands.told) };
+    if (!needless) {
+      this.#stands = { ...this.#stands, told: withoutMeasurements(this.#stands.told) };
+      this.#settling.forget();
+    }
     return { order, needless };
   }
 
@@ -183,27 +205,28 @@ export class ProfileLine implements Line {
     if (order !== this.#order) return;
     this.#confirm();
     const { confirmedBy } = this.#bound.profile;
-    const { desired } = order;
-    if (!isFirst || order.answered || confirmedBy === undefined || desired.kind !== "current") return;
+    if (!isFirst || order.answered || confirmedBy === undefined) return;
     clearTimeout(this.#bell);
     this.#bell = setTimeout(() => {
       if (order !== this.#order || order.answered) return;
-      const reason = doubts(desired.amperes, confirmedBy, this.#standing, this.#bound);
+      const reason = refusalOf(order.desired, this.#standing, this.#bound, this.#reported);
       if (reason === null) return;
-      this.#answer({ accepted: false, reason });
+      const isHeard = this.#everHeard;
+      this.#ports.say({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, isHeard });
       this.#forget();
     }, confirmedBy.within);
   }
 
   #hearPresence(topic: string, { online }: Means, retained: boolean, isWill: boolean): void {
     if (isWill && typeof online === "boolean") this.#presence.willSays(online, retained);
-    if (topic === this.#ear.alive && !retained) this.#presence.gaveSign();
+    if (retained) return;
+    if (topic === this.#ear.ready) this.#presence.obeys();
+    if (topic === this.#ear.alive) this.#presence.gaveSign();
   }
 
   /**
-   * Measured values that waited at the broker, told once, when the charger first speaks: it would have told if they had
-   * changed. Not with its birth message, after which it tells everything anew. They go into reports only: they may be
-   * older than the command, so that no command is judged by them.
+   * Measured values that waited at the broker, told once, for reports, when the charger first speaks. No command is
+   * judged by them. Not with its birth message, after which it tells everything anew.
    */
   #lastKnown(retained: boolean, isWill: boolean): Means {
     if (retained) this.#hasWaiting = true;
@@ -219,23 +242,24 @@ export class ProfileLine implements Line {
     const told = retained ? withoutMeasurements(means) : means;
     this.#stands = folded(before, told);
     const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#bound.electrics.phases, now());
-    const { requestedA } = means;
     // Some have no other word for their limit.
-    if (Object.keys(telemetry).length > 1 || requestedA !== undefined)
-      say({
-        kind: "telemetry",
-        charger,
-        telemetry,
-        picture: pictureOf(this.#standing, this.#order, this.#bound, now()),
-      });
+    if (Object.keys(telemetry).length > 1 || means.requestedA !== undefined)
+      say({ kind: "telemetry", charger, telemetry, picture: this.#picture() });
+    if (!retained) this.#settling.hear(told, () => this.#standing);
     if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
     const { plugged } = this.#standing;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
-    if (isPlugIn && this.#bound.profile.refresh.onPlugIn) {
-      this.#forget();
-      say({ kind: "forgot", charger });
-    }
+    if (isPlugIn && this.#bound.profile.refresh.onPlugIn) this.#sayForgot();
+  }
+
+  #sayForgot(): void {
+    this.#forget();
+    this.#ports.say({ kind: "forgot", charger: this.#charger });
+  }
+
+  #picture(): Telemetry {
+    return pictureOf(this.#settling.judged(this.#standing), this.#order, this.#bound, this.#ports.now());
   }
 
   /** A yes counts only where the charger does not show by itself what it took. */
@@ -246,7 +270,7 @@ export class ProfileLine implements Line {
   #confirm(): void {
     const order = this.#order;
     if (order === null || !order.arrived || order.answered) return;
-    if (confirmation(order.desired, this.#standing, this.#bound) === true)
+    if (isAccepted(order.desired, this.#standing, this.#bound, this.#reported))
       this.#answer({ accepted: true, reason: null });
   }
 
@@ -255,31 +279,7 @@ export class ProfileLine implements Line {
     if (order === null) return;
     if (accepted) order.answered = true;
     const { value } = valueOf(order.desired);
-    this.#ports.say({
-      kind: "ack",
-      charger: this.#charger,
-      id: order.id,
-      accepted,
-      value,
-      reason,
-    } satisfies ChargerMessage);
-  }
-
-  #pauseBefore(before: Desired | null): Pause {
-    if (this.#pause !== null) return this.#pause;
-    if (before?.kind === "pause") return "told";
-    // What ended a pause may have got lost with the last run of ours; nobody is paused where nobody is.
-    return this.#standing.paused === true && this.#standing.plugged !== false ? "ending" : "none";
-  }
-
-  /** As it was switched by us, as far as that counts for what comes. */
-  #phasesBefore(desired: Desired, before: Desired | null): number | null {
-    const stored = before === null ? null : (switchedIn(before)?.count ?? null);
-    const ours = this.#phases === undefined ? stored : this.#phases;
-    if (desired.kind === "release") return ours ?? stored;
-    const wanted = switchedIn(desired)?.count;
-    // It was away, and says by itself that it still has them.
-    return ours ?? (this.#standing.phases === wanted ? (wanted ?? null) : null);
+    this.#ports.say({ kind: "ack", charger: this.#charger, id: order.id, accepted, value, reason });
   }
 
   get #standing(): Means {

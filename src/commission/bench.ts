@@ -18,6 +18,8 @@ export interface Bench {
   readonly order: (desired: Desired, lease: Millis) => Promise<Sent>;
   /** Null: it has not answered the last order. */
   readonly taken: () => Taken | null;
+  /** Whether it has sent anything at all. */
+  readonly heard: () => boolean;
   /** All that it has told, the newest of each; null: nothing yet. */
   readonly told: () => Telemetry | null;
   /** Nothing is said any more that would keep it obeying; what it says is still heard. */

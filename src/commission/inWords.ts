@@ -39,10 +39,11 @@ export function summary(result: Result): string {
 
 /** The result as a value, for the record. */
 export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }: Result): Json => ({
-  steps: steps.map(({ level, failure, confirmedAfter, refusal, drawn, effect }) => ({
+  steps: steps.map(({ level, failure, confirmedAfter, heard, refusal, drawn, effect }) => ({
     asked: inWords(level),
     failure,
     confirmedAfterMs: confirmedAfter,
+    heard,
     refusal,
     drawnA: drawn,
     effect: effect.kind,
@@ -62,14 +63,16 @@ export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }
   leftFailure,
 });
 
-function rowOf({ level, failure, confirmedAfter, refusal, drawn, effect }: Step): readonly string[] {
+function rowOf({ level, failure, confirmedAfter, heard, refusal, drawn, effect }: Step): readonly string[] {
   const confirmed =
     failure !== null
       ? `not sent: ${failure}`
       : refusal !== null
         ? `refused: ${refusal}`
         : confirmedAfter === null
-          ? "said nothing"
+          ? heard
+            ? "said nothing"
+            : "never heard"
           : `after ${inSeconds(confirmedAfter)}`;
   return [inWords(level), confirmed, drawn === null ? "-" : `${drawn.toFixed(1)} A`, effectInWords(effect)];
 }
@@ -85,8 +88,12 @@ function effectInWords(effect: Effect): string {
   }
 }
 
-function sentences({ silence, cut, takenFor, left, leftFailure }: Result): readonly string[] {
-  const tried = silence === null ? [] : [silenceInWords(silence)];
+function sentences({ steps, silence, cut, takenFor, left, leftFailure }: Result): readonly string[] {
+  const reached = steps.filter(({ failure }) => failure === null);
+  const tried = [
+    ...(reached.length > 0 && reached.every(({ heard }) => !heard) ? [NEVER_HEARD] : []),
+    ...(silence === null ? [] : [silenceInWords(silence)]),
+  ];
   if (takenFor !== null) return [...tried, `cut short: ${takenFor}, so it was left to control`];
   return [
     ...tried,
@@ -96,6 +103,9 @@ function sentences({ silence, cut, takenFor, left, leftFailure }: Result): reado
       : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
   ];
 }
+
+const NEVER_HEARD =
+  "nothing was ever heard of it, which is no refusal: compare its topics with setpointd profile show, and the broker's access list";
 
 function silenceInWords({ promised, level, seen, seenAfter }: Silence): string {
   const after = `after ${inSeconds(promised.after)} of silence`;

@@ -1,8 +1,10 @@
+import { randomBytes } from "node:crypto";
+
 import type { Logger } from "pino";
 
 import { sectionOf } from "../chargers/address.ts";
 import { BrokerSession } from "../chargers/brokerSession.ts";
-import type { FleetBroker } from "../chargers/fleet.ts";
+import type { FleetBroker } from "../chargers/fleetOptions.ts";
 import { Heartbeats } from "../chargers/heartbeats.ts";
 import type { Line } from "../chargers/line.ts";
 import { nativeTopics, siteTopic } from "../chargers/native.ts";
@@ -69,7 +71,8 @@ export class MqttBench implements AsyncDisposable {
     this.#session = new BrokerSession({
       address: broker.address,
       section: sectionOf(charger.broker),
-      clientId: `setpointd-${site}-commission`,
+      // Not to be guessed: whoever connects with it ends the trial.
+      clientId: `setpointd-${site}-commission-${randomBytes(4).toString("hex")}`,
       presenceTopic: siteTopic(broker.prefix, site, "gateway/commissioning"),
       filters: this.#line.topics,
       random,

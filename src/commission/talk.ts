@@ -35,6 +35,7 @@ export function talk(ports: TalkPorts): Talk {
   let { before, told } = ports;
   let order: string | null = null;
   let taken: Taken | null = null;
+  let heard = told !== null;
   return {
     now,
     fallSilent,
@@ -42,6 +43,7 @@ export function talk(ports: TalkPorts): Talk {
     takenFor,
     taken: () => taken,
     told: () => told,
+    heard: () => heard,
     async order(desired, lease) {
       const what = { charger, desired, until: null, vehicle: null, event: null } as const;
       const command: Command = { ...what, ...ports.nextId(), cause: "operator", decidedAt: now() };
@@ -62,6 +64,10 @@ export function talk(ports: TalkPorts): Talk {
     rest: async (span) => sleep(span),
     hear(message) {
       if (message.charger !== charger) return;
+      // A last will is said by the broker.
+      if (message.kind !== "unconfirmed" && !(message.kind === "online" && !message.online)) heard = true;
+      if (message.kind === "unconfirmed" && message.id === order && message.isHeard)
+        taken ??= { accepted: false, reason: message.reason, at: now() };
       if (message.kind === "telemetry") told = { ...told, ...message.telemetry };
       if (message.kind === "ack" && message.id === order)
         taken ??= { accepted: message.accepted, reason: message.reason, at: now() };

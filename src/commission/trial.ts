@@ -14,6 +14,8 @@ export interface Step {
   readonly failure: string | null;
   /** From the order to the charger's own yes; null: it said none. */
   readonly confirmedAfter: Millis | null;
+  /** Whether anything at all was heard of the charger by then. */
+  readonly heard: boolean;
   /** The charger's no. */
   readonly refusal: string | null;
   /** A per phase; null: it does not tell. */
@@ -97,7 +99,15 @@ async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<St
   const sent = await bench.order(level, LEASE);
   if (!sent.ok) {
     const effect = { kind: "unmeasured", why: "the broker did not take it" } as const;
-    return { level, failure: sent.reason, confirmedAfter: null, refusal: null, drawn: null, effect };
+    return {
+      level,
+      failure: sent.reason,
+      confirmedAfter: null,
+      heard: bench.heard(),
+      refusal: null,
+      drawn: null,
+      effect,
+    };
   }
   await bench.until(() => bench.taken() !== null, answerWithin);
   progress(`waiting up to ${settings.ramp / 1000} s for what it draws`);
@@ -108,6 +118,7 @@ async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<St
     level,
     failure: null,
     confirmedAfter: taken?.accepted === true ? between(toldAt, taken.at) : null,
+    heard: bench.heard(),
     refusal: taken?.accepted === false ? (taken.reason ?? "refused") : null,
     drawn: drawnBy(told, charger),
     effect: effectOf(level, told, charger, settings),

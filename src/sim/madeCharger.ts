@@ -1,4 +1,4 @@
-import { after, instant, type Instant, type Millis } from "../core/units.ts";
+import { after, between, instant, type Instant, type Millis } from "../core/units.ts";
 import { plugged, type PluggedVehicle, rebooted, type SimulatedCharger, step } from "./charger.ts";
 import { type Heard, type Make, type Message, type Told, viewOf } from "./makes/make.ts";
 
@@ -63,7 +63,14 @@ export function advance(before: MadeCharger, now: Instant): Reaction {
   const { charger: heard, answers } = before.unheard
     .filter(({ due }) => due <= now)
     .reduce(({ charger: at, answers }, { topic, payload }) => {
-      const reaction = react(at, { topic, payload, at: now, traits: charger.traits });
+      const reaction = react(at, {
+        topic,
+        payload,
+        at: now,
+        traits: charger.traits,
+        plugged: charger.vehicle !== null,
+        upFor: between(before.bootedAt, now),
+      });
       return { charger: reaction.charger, answers: [...answers, ...reaction.answers] };
     }, start);
   const unheard = before.unheard.filter(({ due }) => due > now);

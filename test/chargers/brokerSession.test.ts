@@ -1,7 +1,7 @@
 import { createServer as createWebServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { millis } from "../../src/core/units.ts";
+import { millis, minutes } from "../../src/core/units.ts";
 import { freePort } from "../support/freePort.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -27,6 +27,22 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.lines.filter(({ msg }) => msg === "broker unreachable, retrying")).toHaveLength(1);
     expect(depot.lines.filter(({ msg }) => msg === "broker connected")).toMatchObject([{ mqtt: "5" }]);
     expect(depot.lines.find(({ level }) => level === 40)?.reason).toContain("ECONNREFUSED");
+  });
+
+  test("gateways that lost their broker together do not come back together: the pause is a random share", async () => {
+    const port = await freePort();
+    const slow = { backoffFloor: minutes(10), backoffCeiling: minutes(10) };
+    // Shares of ten minutes: 1.2 s, and then none.
+    const shares = [0.002];
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, {
+      random: () => shares.shift() ?? 0,
+      timing: slow,
+    });
+    await waitFor(() => shares.length === 0);
+    const began = performance.now();
+    await using _broker = await Mosquitto.start({ port });
+    await upped(depot);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   test("what turns into something else in one outage is told again, each reason once, and a refusal with what to check", async () => {
@@ -78,6 +94,18 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
       "up",
       "setpointd/depot/chargers/bay-01/online false",
     ]);
+  });
+
+  test("a publish right after the start waits for the first attempt instead of failing", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    expect(await depot.session.publish("a", "1", live)).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
+  test("a publish right after the start fails with the first attempt where no broker is there", async () => {
+    await using depot = aSession(`mqtt://127.0.0.1:${await freePort()}`);
+    expect(await depot.session.publish("a", "1", live)).toMatchObject({ ok: false, retry: true });
   });
 
   test("says true while it is there and false when it stops in order", async () => {

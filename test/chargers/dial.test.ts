@@ -72,3 +72,8 @@ test("certificates are read at every attempt (F72)", () => {
 test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is no broker", (url) => {
   expect(() => told({ url })).toThrow("not mqtt, mqtts, ws or wss");
 });
+
+test("certificates of brokers are verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", () => {
+  for (const url of ["mqtts://127.0.0.1:1", "wss://127.0.0.1:1"])
+    expect(told({ url }).rejectUnauthorized).toBe(true);
+});

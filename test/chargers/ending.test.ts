@@ -38,10 +38,16 @@ test("a silent close is an answer to CONNECT only if there was none", () => {
 });
 
 test("F86: what the broker refuses is not tried again, what got lost is", () => {
-  expect(sentOf(undefined)).toEqual({ ok: true });
-  expect(sentOf(new ErrorWithReasonCode("Publish error: Not authorized", 0x87))).toMatchObject({
+  const topic = "setpointd/depot/chargers/bay-01/set";
+  expect(sentOf(undefined, topic)).toEqual({ ok: true });
+  expect(sentOf(new ErrorWithReasonCode("Publish error: Not authorized", 0x87), topic)).toEqual({
     ok: false,
     retry: false,
+    reason: `Publish error: Not authorized (topic ${topic})`,
   });
-  expect(sentOf(new Error("Connection closed"))).toMatchObject({ ok: false, retry: true });
+  expect(sentOf(new Error("Connection closed"), topic)).toEqual({
+    ok: false,
+    retry: true,
+    reason: "Connection closed",
+  });
 });

@@ -1,13 +1,14 @@
 import { connectAsync } from "mqtt";
 import { describe, expect, test } from "vitest";
-import { EmbeddedBroker } from "../../src/chargers/embeddedBroker.ts";
-import { Fleet, type FleetBroker, type FleetOptions } from "../../src/chargers/fleet.ts";
+import { Fleet } from "../../src/chargers/fleet.ts";
+import type { FleetBroker, FleetOptions } from "../../src/chargers/fleetOptions.ts";
 import type { Command } from "../../src/core/control/command.ts";
 import type { Charger } from "../../src/core/site/charger.ts";
 import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import { amperes, chargerId, eventId, instant, minutes, seconds, vehicleId } from "../../src/core/units.ts";
 import { aCharger } from "../support/aCharger.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
+import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { builtIn } from "./profile/aTrial.ts";
 import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
@@ -46,6 +47,7 @@ async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<
   const { log, lines } = aLog();
   const fleet = new Fleet({
     site: "depot",
+    clientId: "setpointd-depot-0123abcd",
     chargers: [charger("bay-01"), charger("bay-02")],
     profiles: new Map(),
     onDiscard: () => {},
@@ -64,22 +66,12 @@ async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<
 
 const reached = (url: string): FleetBroker => ({
   prefix: "setpointd",
-  address: { url, username: null, password: () => undefined, tls: null },
+  address: { url, username: DAEMON.username, password: () => DAEMON.password, tls: null },
 });
 
 test("a charger that names another broker is reached over that one, and believed over no other", async () => {
-  await using site = await EmbeddedBroker.listen({
-    host: "127.0.0.1",
-    port: 0,
-    credentials: null,
-    log: aLog().log,
-  });
-  await using yard = await EmbeddedBroker.listen({
-    host: "127.0.0.1",
-    port: 0,
-    credentials: null,
-    log: aLog().log,
-  });
+  await using site = await anEmbeddedBroker();
+  await using yard = await anEmbeddedBroker();
   const [siteUrl, yardUrl] = [site, yard].map(({ port }) => `mqtt://127.0.0.1:${port}`);
   await using up = await aFleet(siteUrl ?? "", {
     chargers: [charger("bay-01"), { ...charger("bay-02"), broker: "yard" }],
@@ -110,12 +102,7 @@ test("a charger that names another broker is reached over that one, and believed
 });
 
 test("works over the embedded broker: a setpoint goes down, an acknowledgement and telemetry come up", async () => {
-  await using broker = await EmbeddedBroker.listen({
-    host: "127.0.0.1",
-    port: 0,
-    credentials: null,
-    log: aLog().log,
-  });
+  await using broker = await anEmbeddedBroker();
   const url = `mqtt://127.0.0.1:${broker.port}`;
   await using floor = await anObserver(url);
   await using depot = await aFleet(url);
@@ -238,7 +225,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     await using floor = await anObserver(broker.url);
     const discarded: string[] = [];
     const chargers = [
-      aCharger({ id: "bay-01", profile: "go-e-v2", params: { serial: "1" } }),
+      aCharger({ id: "bay-01", profile: "go-e-v2", params: { serial: "000001" } }),
       aCharger({ id: "bay-02", profile: "warp", params: { prefix: "warp/a" } }),
     ];
     await using depot = await aFleet(broker.url, {
@@ -248,7 +235,9 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
       onDiscard: (id, why) => discarded.push(`${id} ${why}`),
     });
     for (let n = 0; n < 3000; n += 1)
-      floor.client.publish("go-eCharger/1/nrg", n % 2 === 0 ? "NaN{" : Buffer.alloc(5000, 0xff), { qos: 0 });
+      floor.client.publish("go-eCharger/000001/nrg", n % 2 === 0 ? "NaN{" : Buffer.alloc(5000, 0xff), {
+        qos: 0,
+      });
     const until = instant(Date.now() + minutes(10));
     const told = command({ charger: chargerId("bay-02"), until });
     expect(await depot.fleet.send(told, seconds(180))).toEqual({ ok: true });

@@ -30,6 +30,21 @@ test("F82: never more inside than the window holds, and everyone gets in, in ord
   );
 });
 
+test("a slot that is handed over stays taken: a publish that comes later waits", async () => {
+  const window = inFlightWindow(1);
+  expect(await window.enter()).toBe(true);
+  const second = window.enter();
+  window.leave();
+  expect(await second).toBe(true);
+  let entered = false;
+  const third = window.enter().then(() => (entered = true));
+  await Promise.resolve();
+  expect(entered).toBe(false);
+  window.leave();
+  await third;
+  expect(entered).toBe(true);
+});
+
 test("a closed window turns away those who wait and those who come", async () => {
   const window = inFlightWindow(1);
   expect(await window.enter()).toBe(true);

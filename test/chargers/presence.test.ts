@@ -12,8 +12,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const aPresence = ({ silentAfter = seconds(10), willIsRetained = true } = {}): Presence =>
+const aPresence = ({ silentAfter = seconds(10), willIsRetained = true, obeysLater = false } = {}): Presence =>
   new Presence({
+    obeysLater,
     silentAfter,
     willIsRetained,
     now: () => instant(Date.now()),
@@ -32,6 +33,23 @@ test("the first sign of life tells how things stand; silence after it is a leavi
   presence.gaveSign();
   presence.gaveSign();
   expect(said).toEqual(["is there", "went", "came"]);
+});
+
+test("one that is there before it obeys has come when it obeys, and not by saying online again", () => {
+  using presence = aPresence({ obeysLater: true });
+  presence.willSays(true, true);
+  presence.obeys();
+  expect(said).toEqual(["is there"]);
+  vi.advanceTimersByTime(120_000);
+  presence.willSays(true, false);
+  presence.willSays(true, false);
+  expect(said).toEqual(["is there", "went"]);
+  presence.obeys();
+  presence.willSays(true, false);
+  expect(said).toEqual(["is there", "went", "came"]);
+  presence.willSays(false, false);
+  presence.obeys();
+  expect(said).toEqual(["is there", "went", "came", "went"]);
 });
 
 test("a charger that never gave a sign is not missed", () => {

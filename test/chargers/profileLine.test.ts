@@ -71,14 +71,18 @@ function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) 
     },
     acks: () =>
       messages.flatMap((message) =>
-        message.kind === "ack" ? [`${message.accepted} ${message.reason}`] : [],
+        message.kind === "ack"
+          ? [`${message.accepted} ${message.reason}`]
+          : message.kind === "unconfirmed"
+            ? [`${message.isHeard ? "false" : "unheard"} ${message.reason}`]
+            : [],
       ),
     picture: (): Telemetry | undefined =>
       messages.findLast((message) => message.kind === "telemetry")?.picture,
   };
 }
 
-const goE = () => aLine("go-e-v2", { serial: "1" });
+const goE = () => aLine("go-e-v2", { serial: "000001" });
 const smartevse = () => aLine("smartevse", { prefix: "S" });
 const victron = () => aLine("victron-evcs", { portalId: "gx" });
 
@@ -118,7 +122,7 @@ test("a pause ends as the make wants it, also one that was told before a restart
   const charger = goE();
   expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
   expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
-  charger.hears("go-eCharger/1/frc", 2);
+  charger.hears("go-eCharger/000001/frc", 2);
   expect(await charger.told(A(10))).toEqual(["amp/set 10"]);
   expect(await goE().told(A(16), PAUSE)).toEqual(["amp/set 16", "frc/set 2"]);
   expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
@@ -164,9 +168,9 @@ test("phases are told once; anew to a charger that came back, unless it says tha
   const charger = goE();
   expect(await charger.told(onOne({ kind: "pause" }), PAUSE)).toEqual(["frc/set 1", "psm/set 1"]);
   expect(await charger.told(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
-  charger.hears("go-eCharger/1/rbt", 1);
+  charger.hears("go-eCharger/000001/rbt", 1);
   vi.advanceTimersByTime(10_000);
-  charger.hears("go-eCharger/1/rbt", 1);
+  charger.hears("go-eCharger/000001/rbt", 1);
   expect(await charger.again(onOne(TEN))).toEqual(["frc/set 1", "psm/set 1", "amp/set 10", "frc/set 2"]);
   expect(await charger.told(RELEASE)).toEqual(["frc/set 1", "psm/set 2", "frc/set 0", "amp/set 32"]);
 
@@ -184,7 +188,7 @@ test("phases that were switched before a restart are not told again, and are giv
   expect(await goE().told(onOne(TEN), onOne({ kind: "pause" }))).toEqual(["amp/set 10", "frc/set 2"]);
   expect(await goE().told(RELEASE, onOne(TEN))).toContain("psm/set 2");
   const away = goE();
-  away.hears("go-eCharger/1/rbt", 1);
+  away.hears("go-eCharger/000001/rbt", 1);
   vi.advanceTimersByTime(10_000);
   expect(await away.told(RELEASE, onOne(TEN))).toContain("psm/set 2");
 });
@@ -192,7 +196,7 @@ test("phases that were switched before a restart are not told again, and are giv
 test("a pause that nobody acknowledged counts, since it may have arrived", async () => {
   const answers: Sent[] = [{ ok: false, retry: true, reason: "no PUBACK" }];
   const published: string[] = [];
-  const { line } = aLine("go-e-v2", { serial: "1" }, async (topic, payload) => {
+  const { line } = aLine("go-e-v2", { serial: "000001" }, async (topic, payload) => {
     published.push(`${topic} ${payload}`);
     return answers.pop() ?? { ok: true };
   });
@@ -209,7 +213,7 @@ test("a pause that nobody acknowledged counts, since it may have arrived", async
     ok: false,
   });
   await line.send({ ...command, ...at, seq: 2, desired: A(16) }, minutes(3), PAUSE);
-  expect(published.at(-1)).toBe("go-eCharger/1/frc/set 2");
+  expect(published.at(-1)).toBe("go-eCharger/000001/frc/set 2");
 });
 
 test("an order that fails in the middle has failed, and the rest of it is not sent", async () => {
@@ -276,10 +280,10 @@ test("where each write wears it, the same level is not written again for another
 test("a charger that repeats what it was told has accepted it", async () => {
   const charger = goE();
   await charger.told(A(13.7));
-  charger.hears("go-eCharger/1/amp", 16);
+  charger.hears("go-eCharger/000001/amp", 16);
   expect(charger.acks()).toEqual([]);
-  charger.hears("go-eCharger/1/amp", 13);
-  charger.hears("go-eCharger/1/amp", 13);
+  charger.hears("go-eCharger/000001/amp", 13);
+  charger.hears("go-eCharger/000001/amp", 13);
   expect(charger.acks()).toEqual(["true null"]);
   expect(charger.messages).toContainEqual({
     kind: "ack",
@@ -290,23 +294,23 @@ test("a charger that repeats what it was told has accepted it", async () => {
     reason: null,
   });
   await charger.told(PAUSE);
-  charger.hears("go-eCharger/1/frc", 1);
+  charger.hears("go-eCharger/000001/frc", 1);
   await charger.told(RELEASE);
-  charger.hears("go-eCharger/1/frc", 0);
-  charger.hears("go-eCharger/1/alw", true);
-  charger.hears("go-eCharger/1/amp", 32);
+  charger.hears("go-eCharger/000001/frc", 0);
+  charger.hears("go-eCharger/000001/alw", true);
+  charger.hears("go-eCharger/000001/amp", 32);
   expect(charger.acks()).toEqual(["true null", "true null", "true null"]);
 });
 
 test("one that does not repeat it in time has not taken it, which is said once; later it still may", async () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/amp", 32);
+  charger.hears("go-eCharger/000001/amp", 32);
   await charger.told(A(10));
   vi.advanceTimersByTime(5_000);
   await charger.again(A(10));
   vi.advanceTimersByTime(60_000);
   expect(charger.acks()).toEqual(["false not confirmed within 5 s, it repeats 32 A"]);
-  charger.hears("go-eCharger/1/amp", 10);
+  charger.hears("go-eCharger/000001/amp", 10);
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
@@ -321,9 +325,9 @@ test("a charger cannot confirm while its broker is away", async () => {
 test("a no is a refusal in the charger's own words; a yes counts where it shows nothing else; a retained one is old", async () => {
   const charger = goE();
   await charger.told(A(10));
-  charger.hears("go-eCharger/1/amp/result", "success");
-  charger.hears("go-eCharger/1/amp/result", "read only", true);
-  charger.hears("go-eCharger/1/amp/result", "value not allowed");
+  charger.hears("go-eCharger/000001/amp/result", "success");
+  charger.hears("go-eCharger/000001/amp/result", "read only", true);
+  charger.hears("go-eCharger/000001/amp/result", "value not allowed");
   expect(charger.acks()).toEqual(["false value not allowed"]);
   const bridge = aLine("ocpp2mqtt", { base: "o" });
   bridge.hears("o/cmd_result/status", "Accepted");
@@ -334,8 +338,8 @@ test("a no is a refusal in the charger's own words; a yes counts where it shows 
 
 test("telemetry is one thing at a time, and the picture is all of it", () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/car", 2);
-  charger.hears("go-eCharger/1/acu", 16);
+  charger.hears("go-eCharger/000001/car", 2);
+  charger.hears("go-eCharger/000001/acu", 16);
   const at = instant(Date.now());
   expect(charger.messages).toEqual([
     {
@@ -355,12 +359,12 @@ test("telemetry is one thing at a time, and the picture is all of it", () => {
 
 test("what it drew before a command is not held against it", async () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/nrg", nrg(20));
+  charger.hears("go-eCharger/000001/nrg", nrg(20));
   expect(charger.picture()?.powerW).toBe(13_800);
   await charger.told(A(10));
-  charger.hears("go-eCharger/1/acu", 10);
+  charger.hears("go-eCharger/000001/acu", 10);
   expect(charger.picture()).not.toHaveProperty("powerW");
-  charger.hears("go-eCharger/1/nrg", nrg(10));
+  charger.hears("go-eCharger/000001/nrg", nrg(10));
   expect(charger.picture()).toMatchObject({ powerW: 6900, limitA: 10 });
 });
 
@@ -379,12 +383,12 @@ test("a limit that is only repeated counts as its limit while a level holds, not
 
 test("a release is not taken by who still shows the pause that was to end with it", async () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/amp", 32, true);
-  charger.hears("go-eCharger/1/frc", 1, true);
+  charger.hears("go-eCharger/000001/amp", 32, true);
+  charger.hears("go-eCharger/000001/frc", 1, true);
   await charger.told(RELEASE, PAUSE);
   expect(charger.acks()).toEqual([]);
-  charger.hears("go-eCharger/1/frc", 0);
-  charger.hears("go-eCharger/1/alw", true);
+  charger.hears("go-eCharger/000001/frc", 0);
+  charger.hears("go-eCharger/000001/alw", true);
   expect(charger.acks()).toEqual(["true null"]);
 });
 
@@ -403,19 +407,19 @@ test("released, a make that limits itself shows by its limit only that it is fre
   const raised = goE();
   await raised.told(RELEASE, { kind: "power", watts: watts(18_600) });
   // What it allows has others in it too, and is nothing where nobody is.
-  raised.hears("go-eCharger/1/acu", 0);
+  raised.hears("go-eCharger/000001/acu", 0);
   expect(raised.picture()).not.toHaveProperty("limitA");
-  raised.hears("go-eCharger/1/amp", 32);
+  raised.hears("go-eCharger/000001/amp", 32);
   expect(raised.picture()?.limitA).toBe(32);
 });
 
 test("where nobody is, a charger that says it is paused takes a release, and is not told to go on", async () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/car", 1);
-  charger.hears("go-eCharger/1/alw", false);
+  charger.hears("go-eCharger/000001/car", 1);
+  charger.hears("go-eCharger/000001/alw", false);
   expect((await charger.told(A(10))).join()).not.toContain("frc/set 2");
   await charger.told(RELEASE, A(10));
-  charger.hears("go-eCharger/1/amp", 32);
+  charger.hears("go-eCharger/000001/amp", 32);
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
@@ -449,7 +453,7 @@ test.each<[string, Params, string, readonly unknown[], string]>([
     "pulsatrix",
     { clientId: "c" },
     "pulsatrix/secc/c/tx/status",
-    ["SUSPENDED_EV", "COMPLETED"].map(session),
+    ["SUSPENDED_EV", "STOPPED"].map(session),
     "finished",
   ],
   ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [0, 6].map(status), "paused"],
@@ -473,9 +477,9 @@ test.each<[string, Params, string, readonly unknown[], string]>([
 
 test("what waited at the broker tells how things stand, but measures nothing", () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/eto", 123_456, true);
-  charger.hears("go-eCharger/1/car", 3, true);
-  charger.hears("go-eCharger/1/rbt", 1, true);
+  charger.hears("go-eCharger/000001/eto", 123_456, true);
+  charger.hears("go-eCharger/000001/car", 3, true);
+  charger.hears("go-eCharger/000001/rbt", 1, true);
   expect(charger.messages).toMatchObject([{ kind: "telemetry", telemetry: { state: "connected" } }]);
 });
 
@@ -494,12 +498,12 @@ test("a charger that forgets at the plug says so when a vehicle comes", () => {
 });
 
 test.each([
-  ["go-eCharger/1/nrg", "not json"],
-  ["go-eCharger/1/amp", '"many"'],
-  ["go-eCharger/1/amp", "{}"],
-  ["go-eCharger/1/eto", '{"a":1}'],
-  ["go-eCharger/1/amp", Buffer.from([0xff, 0xfe, 0x00])],
-  ["go-eCharger/1/nrg", Buffer.alloc(65 * 1024, "1")],
+  ["go-eCharger/000001/nrg", "not json"],
+  ["go-eCharger/000001/amp", '"many"'],
+  ["go-eCharger/000001/amp", "{}"],
+  ["go-eCharger/000001/eto", '{"a":1}'],
+  ["go-eCharger/000001/amp", Buffer.from([0xff, 0xfe, 0x00])],
+  ["go-eCharger/000001/nrg", Buffer.alloc(65 * 1024, "1")],
 ])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
   const charger = goE();
   charger.line.hear(topic, Buffer.from(payload), false);
@@ -508,10 +512,10 @@ test.each([
 
 test("what a make declares unknown, leaves out or takes away is no rubbish", () => {
   const charger = goE();
-  for (const payload of ["null", '"NaN"', "", "[]"]) charger.hears("go-eCharger/1/acu", payload);
-  charger.hears("go-eCharger/1/car", 99);
-  charger.hears("go-eCharger/1/frc", 7);
-  charger.hears("go-eCharger/1/amp/result", "no");
+  for (const payload of ["null", '"NaN"', "", "[]"]) charger.hears("go-eCharger/000001/acu", payload);
+  charger.hears("go-eCharger/000001/car", 99);
+  charger.hears("go-eCharger/000001/frc", 7);
+  charger.hears("go-eCharger/000001/amp/result", "no");
   expect(charger.messages.filter(({ kind }) => kind === "rubbish")).toEqual([]);
 });
 
@@ -527,22 +531,22 @@ const telling = ({ messages }: ReturnType<typeof aLine>) =>
 
 test("what was measured and waited at the broker counts once its charger speaks, but no verdict rests on it", () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/nrg", nrg(16), true);
-  charger.hears("go-eCharger/1/eto", 1234, true);
+  charger.hears("go-eCharger/000001/nrg", nrg(16), true);
+  charger.hears("go-eCharger/000001/eto", 1234, true);
   expect(charger.messages).toEqual([]);
-  charger.hears("go-eCharger/1/rbt", 1);
+  charger.hears("go-eCharger/000001/rbt", 1);
   expect(telling(charger)).toMatchObject({ powerW: 11_040, currentsA: [16, 16, 16] });
   expect(telling(charger)).not.toHaveProperty("energyWh");
   expect(charger.picture()).not.toHaveProperty("powerW");
   const heard = charger.messages.length;
-  charger.hears("go-eCharger/1/rbt", 2);
+  charger.hears("go-eCharger/000001/rbt", 2);
   expect(charger.messages).toHaveLength(heard);
 });
 
 test("what a charger now says goes before what waited, and so does what its newer firmware says", () => {
   const charger = goE();
-  charger.hears("go-eCharger/1/nrg", nrg(16), true);
-  charger.hears("go-eCharger/1/nrg", nrg(6));
+  charger.hears("go-eCharger/000001/nrg", nrg(16), true);
+  charger.hears("go-eCharger/000001/nrg", nrg(6));
   expect(telling(charger)).toMatchObject({ powerW: 4140 });
   const box = aLine("warp", { prefix: "w" });
   box.hears("w/meter/values", { power: 22_000 }, true);
@@ -568,8 +572,8 @@ test("what waited for a charger that has only just come is of its life before", 
 const RELEASED: Desired = { kind: "release" };
 
 test.each([
-  ["go-e-v2", { serial: "1" }, "go-eCharger/1/amp", "16", A(16)],
-  ["go-e-v2", { serial: "1" }, "go-eCharger/1/amp", "32", RELEASED],
+  ["go-e-v2", { serial: "000001" }, "go-eCharger/000001/amp", "16", A(16)],
+  ["go-e-v2", { serial: "000001" }, "go-eCharger/000001/amp", "32", RELEASED],
   ["warp", { prefix: "w" }, "w/evse/external_current", '{"current":13500}', A(13.5)],
   ["warp", { prefix: "w" }, "w/evse/external_current", "0", PAUSE],
   ["warp", { prefix: "w" }, "w/evse/state", '{"allowed_charging_current":6000}', null],
@@ -627,9 +631,9 @@ test.each([
   ],
   [
     "go-e-v2",
-    { serial: "1" },
+    { serial: "000001" },
     "anna",
-    words("go-eCharger/1", [
+    words("go-eCharger/000001", [
       ["cards", '[{"name":"Anna"},{"name":"Bob"}]'],
       ["car", "3"],
       ["tsi", '"04aabb"'],
@@ -654,7 +658,8 @@ test("control is taken anew from who took it: when its level is not followed, or
   expect(await station.again(A(16))).toEqual([set]);
   expect(await station.again(A(16), null, true)).toEqual([mode, set]);
   vi.advanceTimersByTime(10_000);
-  expect(station.acks()).toEqual(["false not confirmed within 10 s, it repeats no limit"]);
+  // Nothing was ever heard of it: nobody knows whether it refuses.
+  expect(station.acks()).toEqual(["unheard not confirmed within 10 s, it repeats no limit"]);
   expect(await station.again(A(16))).toEqual([mode, set]);
   expect(await station.again(A(16))).toEqual([set]);
 });

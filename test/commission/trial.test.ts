@@ -47,6 +47,18 @@ describe("a charger on the bench", () => {
     },
   );
 
+  test("one that was never heard fails as such, and is not said to refuse", async () => {
+    const bench = virtualBench({ profile: "warp" });
+    bench.isMute = true;
+    const result = await tryCharger(aTrial(), bench);
+    expect(isGood(result)).toBe(false);
+    expect(resultInWords(result)).toContain(
+      "32 A   never heard  -         cannot be measured: it told nothing",
+    );
+    expect(resultInWords(result)).toContain("nothing was ever heard of it, which is no refusal");
+    expect(resultInWords(result)).not.toContain("refused");
+  });
+
   test("one that ignores setpoints fails, and what it draws is told", async () => {
     const result = await tryCharger(
       aTrial(),

@@ -14,6 +14,8 @@ export interface VirtualBench extends Bench {
   stop(): void;
   /** Control takes the charger for this. */
   take(why: string): void;
+  /** Nothing that it says reaches us. */
+  isMute: boolean;
   /** What the broker says to the next orders. */
   broker: Sent[];
 }
@@ -26,6 +28,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
   let wanted: string | null = null;
   const { confirmedBy } = pair.bound.profile;
   const taken = (): Taken | null => {
+    if (bench.isMute) return null;
     const [reason] = pair.refusals;
     if (reason !== undefined) return { accepted: false, reason, at: pair.now };
     const seen = confirmedBy === undefined ? undefined : pair.means[confirmedBy.signal];
@@ -35,6 +38,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     pair,
     ordered: [],
     broker: [],
+    isMute: false,
     stop: () => void (stopped = true),
     take: (why) => void (wanted = why),
     now: () => pair.now,
@@ -49,7 +53,8 @@ export function virtualBench(pairing: Pairing): VirtualBench {
       return sent;
     },
     taken,
-    told: (): Telemetry => pair.telemetry,
+    told: (): Telemetry | null => (bench.isMute ? null : pair.telemetry),
+    heard: () => !bench.isMute,
     fallSilent: () => void (pair.talking = false),
     until: async (condition, patience: Millis) => {
       const deadline = pair.now + patience;

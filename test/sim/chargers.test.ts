@@ -1,6 +1,6 @@
 import { connectAsync, type MqttClient } from "mqtt";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { EmbeddedBroker } from "../../src/chargers/embeddedBroker.ts";
+import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import { nativeFilters, nativeTopics, readNative, writeSet } from "../../src/chargers/native.ts";
 import type { Command } from "../../src/core/control/command.ts";
 import type { Desired } from "../../src/core/control/setpoint.ts";
@@ -43,7 +43,7 @@ class Gateway implements AsyncDisposable {
   }
 
   static async start(url: string): Promise<Gateway> {
-    const client = await connectAsync(url, { protocolVersion: 4, reconnectPeriod: 50 });
+    const client = await connectAsync(url, { ...DAEMON, protocolVersion: 4, reconnectPeriod: 50 });
     const gateway = new Gateway(client);
     await client.subscribeAsync([...nativeFilters(PREFIX, SITE)], { qos: 1 });
     return gateway;
@@ -98,9 +98,7 @@ async function aDepot(url: string, setups: readonly ChargerSetup[] = [aBay(BAY)]
   return { gateway, chargers };
 }
 
-const anEmbeddedBroker = async () =>
-  stack.use(await EmbeddedBroker.listen({ host: "127.0.0.1", port: 0, credentials: null, log: silent }));
-const embedded = async () => `mqtt://127.0.0.1:${(await anEmbeddedBroker()).port}`;
+const embedded = async () => `mqtt://127.0.0.1:${stack.use(await anEmbeddedBroker()).port}`;
 
 test("a charger says hello, takes a setpoint, answers, and is measured to follow it", async () => {
   const { gateway, chargers } = await aDepot(await embedded());

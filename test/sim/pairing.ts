@@ -5,6 +5,7 @@ import { hear as hearMessage } from "../../src/chargers/profile/hear.ts";
 import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
 import type { Means } from "../../src/chargers/profile/means.ts";
 import { ordersFor, type Standing } from "../../src/chargers/profile/orders.ts";
+import { Reported } from "../../src/chargers/profile/reported.ts";
 import { folded, NOTHING_STANDS, standsAs } from "../../src/chargers/profile/standing.ts";
 import type { Desired } from "../../src/core/control/setpoint.ts";
 import type { Telemetry } from "../../src/core/site/telemetry.ts";
@@ -87,10 +88,12 @@ export class Pair {
   readonly #memory = new Map<string, string>();
   readonly #said = new Map<string, string>();
   readonly #kept = new Map<string, Instant>();
+  readonly #reported: Reported;
 
   constructor({ profile, maxCurrent = 32, vehicle = BUS, faults = {} }: Pairing) {
     this.bound = boundTo(profile, { ...PLACES[profile], maxCurrentA: maxCurrent });
     this.#ear = earOf(this.bound);
+    this.#reported = new Reported(this.bound);
     const make = MAKES.get(profile)?.(this.bound.values);
     if (make === undefined) throw new Error(`${profile} cannot be simulated`);
     const most = amperes(maxCurrent);
@@ -119,7 +122,9 @@ export class Pair {
   }
 
   order(desired: Desired): void {
-    const orders = ordersFor(desired, this.standing, this.bound, this.now);
+    if (!this.standing.acquired && desired.kind !== "release") this.#reported.take();
+    const bound = { ...this.bound, reported: this.#reported.values };
+    const orders = ordersFor(desired, this.standing, bound, this.now);
     if (!orders.ok) throw new Error(orders.reason);
     for (const { topic, payload } of orders.publishes) this.say(topic, payload);
     this.standing = orders.standing;
@@ -159,6 +164,7 @@ export class Pair {
 
   #listen(messages: readonly Message[]): void {
     for (const { topic, payload } of messages) {
+      this.#reported.hear(topic, payload, false);
       const { means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
       if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
       const told = telemetryOf(means, this.#stands, this.bound.electrics.phases, this.now);

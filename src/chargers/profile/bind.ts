@@ -19,6 +19,8 @@ export interface Bound {
   readonly profile: Profile;
   /** Parameters and derived names, for the templates. */
   readonly values: Values;
+  /** What the charger reported, by the names of `reports`; one that is not here is not known. */
+  readonly reported: ReadonlyMap<string, string>;
   readonly electrics: Electrics;
 }
 
@@ -39,7 +41,7 @@ const FORBIDDEN = /[+#\p{Cc}]|^\$/u;
 
 /** Holds the parameters of one charger against its profile. The reason names the first that is wrong. */
 export function bind(profile: Profile, params: Params): Binding {
-  const values = new Map<string, string | number>();
+  const values = new Map<string, string | number | null>();
   const fail = (parameter: string, reason: string): Binding => ({
     ok: false,
     reason: `${profile.profile}: ${reason}`,
@@ -51,7 +53,9 @@ export function bind(profile: Profile, params: Params): Binding {
     return fail(name, `unknown parameter ${shown(name)}; it has ${[...declared.keys(), ...OWN].join(", ")}`);
   }
   for (const [name, parameter] of declared) {
-    const given = Object.hasOwn(params, name) ? params[name] : parameter.default;
+    const given = Object.hasOwn(params, name) ? params[name] : presetOf(parameter, values);
+    if (given === null) values.set(name, null);
+    if (given === null) continue;
     if (given === undefined) return fail(name, `the parameter ${name} is missing: ${parameter.about}`);
     const read = readParameter(parameter, given);
     if (read === null)
@@ -67,7 +71,26 @@ export function bind(profile: Profile, params: Params): Binding {
   const electrics = readElectrics(params);
   return typeof electrics === "string"
     ? fail(electrics.slice(0, electrics.indexOf(" ")), electrics)
-    : { ok: true, bound: { profile, values, electrics } };
+    : { ok: true, bound: { profile: stepped(profile, values), values, reported: new Map(), electrics } };
+}
+
+/** Null: it is left out. Undefined: it is missing. */
+function presetOf(
+  { default: preset, found, optional }: Parameter,
+  values: ReadonlyMap<string, string | number | null>,
+): string | number | null | undefined {
+  const [, part] =
+    found === undefined ? [] : (new RegExp(found.match, "u").exec(String(values.get(found.in) ?? "")) ?? []);
+  return part ?? preset ?? (optional ? null : undefined);
+}
+
+/** With the step that a parameter chose. */
+function stepped(profile: Profile, values: Values): Profile {
+  const { current } = profile.limits;
+  const step = current.stepBy === undefined ? null : values.get(current.stepBy);
+  return typeof step === "number"
+    ? { ...profile, limits: { ...profile.limits, current: { ...current, step } } }
+    : profile;
 }
 
 /** The value as templates take it; null: this parameter cannot have it. */
@@ -78,7 +101,9 @@ export function readParameter(
   const text = String(given);
   const { values, pattern, type, levels } = parameter;
   if (text === "" || text.length > LONGEST || !text.isWellFormed() || FORBIDDEN.test(text)) return null;
-  if (levels === "one" && text.includes("/")) return null;
+  if (text.trim() !== text) return null;
+  // A slash too many makes a topic that nobody listens on; some prefixes begin with one.
+  if (levels === "one" ? text.includes("/") : /\/\/|.\/$|^\/$/.test(text)) return null;
   if (values !== undefined && !values.includes(text)) return null;
   if (pattern !== undefined && !new RegExp(`^(?:${pattern})$`, "u").test(text)) return null;
   if (type === "text") return text;
@@ -86,12 +111,13 @@ export function readParameter(
 }
 
 /** What would be right, for people. */
-export function expected({ values, pattern, type, levels }: Parameter): string {
+export function expected({ values, pattern, form, type, levels }: Parameter): string {
+  if (form !== undefined) return form;
   if (values !== undefined) return `one of: ${values.join(", ")}`;
   if (type === "integer") return "a whole number";
   const what = levels === "many" ? "topic levels" : "one topic level";
   const rest = pattern === undefined ? "" : `, matching ${pattern}`;
-  const without = `without +, # ${levels === "many" ? "" : "or / "}and control characters`;
+  const without = `without +, # ${levels === "many" ? "" : "or / "}and control characters, spaces or slashes around it`;
   return `${what} of 1 to ${LONGEST} characters, ${without}, that does not begin with $${rest}`;
 }
 

@@ -1,5 +1,6 @@
 import { expected as expectedOf, readParameter } from "./bind.ts";
 import { readingsOf, topicsOf } from "./readings.ts";
+import { placeholdersIn } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import { telemetryMistakes } from "./telemetryConsistency.ts";
 import { type Inconsistency, topicFaults, unknownNames } from "./topicConsistency.ts";
@@ -35,19 +36,23 @@ function templateMistakes(profile: Profile): readonly Inconsistency[] {
   const own = [...Object.keys(profile.params), ...Object.keys(profile.names)];
   const check = (
     path: readonly PropertyKey[],
-    { topic, ...rest }: { topic: string },
+    { topic, needs, ...rest }: { topic: string; needs?: string | undefined },
     more: readonly string[],
   ) => [
     ...unknownNames(path, { topic, ...rest }, [...own, ...more]),
     ...topicFaults([...path, "topic"], topic, profile, "told"),
+    ...missingNeeds(path, needs, profile),
+    ...optionalNames([...path, "topic"], topic, profile),
   ];
+  const reported = Object.keys(profile.reports);
   const actions = Object.entries(VALUES).flatMap(([action, values]) =>
     (profile.actions[action as keyof typeof VALUES] ?? []).flatMap((template, index) =>
-      check(["actions", action, index], template, [...values, ...MOMENT]),
+      check(["actions", action, index], template, [...values, ...reported, ...MOMENT]),
     ),
   );
   return [
     ...actions,
+    ...reportMistakes(profile),
     ...profile.keepalive.flatMap((template, index) => check(["keepalive", index], template, MOMENT)),
     ...profile.results.flatMap(({ topic }, index) => [
       ...unknownNames(["results", index], topic, own),
@@ -58,13 +63,57 @@ function templateMistakes(profile: Profile): readonly Inconsistency[] {
   ];
 }
 
+/** Reports whose topics or values nobody could put together, and names that none of them has. */
+function reportMistakes({
+  reports,
+  params,
+  names,
+  confirmedBy,
+  actions,
+  ownLimit,
+}: Profile): readonly Inconsistency[] {
+  const own = [...Object.keys(params), ...Object.keys(names)];
+  const known = Object.keys(reports);
+  const wanted = Object.values(actions).flatMap((all) =>
+    (all ?? []).flatMap(({ unless = {} }) => Object.keys(unless)),
+  );
+  const missing = [...wanted, confirmedBy?.release, ownLimit].filter(
+    (name) => name !== undefined && !known.includes(name),
+  );
+  return [
+    ...Object.entries(reports).flatMap(([name, { topic, otherwise }]) => [
+      ...unknownNames(["reports", name, "topic"], topic, own),
+      ...unknownNames(["reports", name, "otherwise"], otherwise, [...own, "maxCurrent"]),
+    ]),
+    ...missing.map((name) => ({ path: ["reports"], message: `${name}, which is used by its name` })),
+  ];
+}
+
+const missingNeeds = (path: readonly PropertyKey[], needs: string | undefined, { params }: Profile) =>
+  needs === undefined || (Object.hasOwn(params, needs) && params[needs]?.optional === true)
+    ? []
+    : [{ path: [...path, "needs"], message: "an optional parameter" }];
+
+/** What may be left out is no part of where a charger is told something. */
+const optionalNames = (path: readonly PropertyKey[], topic: string, { params }: Profile) =>
+  placeholdersIn(topic)
+    .filter((name) => Object.hasOwn(params, name) && params[name]?.optional === true)
+    .map((name) => ({ path, message: `a topic without {${name}}, which may be left out` }));
+
 function parameterMistakes({ params, names }: Profile): readonly Inconsistency[] {
   const wrong = Object.entries(names).filter(([, { of }]) => !Object.hasOwn(params, of));
   const refused = Object.entries(params).filter(
     ([, parameter]) =>
       parameter.default !== undefined && readParameter(parameter, parameter.default) === null,
   );
+  const found = Object.entries(params).filter(
+    ([, parameter]) => parameter.found !== undefined && !Object.hasOwn(params, parameter.found.in),
+  );
   return [
+    ...found.map(([name]) => ({
+      path: ["params", name, "found", "in"],
+      message: `a parameter: ${Object.keys(params).join(", ")}`,
+    })),
     ...wrong.map(([name]) => ({
       path: ["names", name, "of"],
       message: `a parameter: ${Object.keys(params).join(", ")}`,
@@ -99,9 +148,10 @@ function timingMistakes({ deviceTimeout, refresh, keepalive }: Profile): readonl
       ];
 }
 
-function limitMistakes({ limits, actions, phases }: Profile): readonly Inconsistency[] {
+function limitMistakes(profile: Profile): readonly Inconsistency[] {
+  const { limits, actions, phases } = profile;
   const { min, max, ceiling = max } = limits.current;
-  const all: Inconsistency[] = [...stepMistakes(limits)];
+  const all: Inconsistency[] = [...stepMistakes(profile)];
   if (min > max || max > ceiling)
     all.push({ path: ["limits", "current"], message: "min, max and ceiling in rising order" });
   if ((limits.power === undefined) !== (actions.setPower === undefined))
@@ -111,11 +161,17 @@ function limitMistakes({ limits, actions, phases }: Profile): readonly Inconsist
   return all;
 }
 
-function stepMistakes({ current, power }: Profile["limits"]): readonly Inconsistency[] {
+const isStepOf = (min: number, step: string | number): boolean =>
+  typeof step === "number" && step > 0 && isWhole(min / step);
+
+function stepMistakes({ limits: { current, power }, names }: Profile): readonly Inconsistency[] {
   const { min, max, step, scale, allOrNothing } = current;
   const all: Inconsistency[] = [];
-  const say = (of: "current" | "power", key: "step" | "scale", message: string): void =>
+  const say = (of: "current" | "power", key: "step" | "stepBy" | "scale", message: string): void =>
     void all.push({ path: ["limits", of, key], message });
+  const steps = current.stepBy === undefined ? [] : Object.values(names[current.stepBy]?.is ?? {});
+  if (current.stepBy !== undefined && !(steps.length > 0 && steps.every((one) => isStepOf(min, one))))
+    say("current", "stepBy", `one of names that stands for steps that min, ${min} A, is a multiple of`);
   if (step > max) say("current", "step", `at most max, ${max} A`);
   else if (!allOrNothing && !isWhole(min / step))
     say("current", "step", `a step that min, ${min} A, is a multiple of`);

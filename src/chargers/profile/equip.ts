@@ -32,11 +32,12 @@ function ownMaximum({ params, maxCurrent }: Charger): number {
 }
 
 /** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
-export function equipped(
-  charger: Charger,
-  { limits, rate, refresh, actions, phaseSwitch, nativePayloads }: Profile,
-): Charger {
-  if (nativePayloads) return charger;
+export function equipped(charger: Charger, profile: Profile): Charger {
+  if (profile.nativePayloads) return charger;
+  const binding = boundTo(charger, profile);
+  // Only a parameter that is right can choose the step.
+  const { limits } = binding.ok ? binding.bound.profile : profile;
+  const { rate, refresh, actions, phaseSwitch, deviceTimeout } = profile;
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
   const takesWatts = actions.setPower !== undefined;
   const own = ownMaximum(charger);
@@ -63,6 +64,7 @@ export function equipped(
         : { ...phaseSwitch, every: millis(Math.max(charger.phaseSwitching.every, phaseSwitch.every)) },
     refresh: wears || charger.refresh === null ? null : millis(Math.min(charger.refresh, refresh.every)),
     refreshesRelease: refresh.released,
+    whenSilent: deviceTimeout === undefined ? { kind: "holds" } : { kind: "timeout", ...deviceTimeout },
     writesPerHour: charger.writesPerHour ?? rate.writesPerHour ?? (wears ? WEARING_WRITES_PER_HOUR : null),
   };
 }

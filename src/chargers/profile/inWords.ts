@@ -1,4 +1,5 @@
 import type { Millis } from "../../core/units.ts";
+import { publishedTemplates, subscribedTemplates } from "./topics.ts";
 import { reachInWords, reachOf } from "./reach.ts";
 import type { Profile } from "./schema.ts";
 
@@ -11,6 +12,8 @@ export function profileInWords(profile: Profile): string {
     ["Limits", limits(profile)],
     ["Pace", pace(profile)],
     ["When the gateway dies", [ifWeDie]],
+    ["Published", published(profile)],
+    ["Subscribed", subscribed(profile)],
     ["Verdicts", verdicts(profile)],
     ["Uncertain", uncertain],
   ];
@@ -23,10 +26,15 @@ export function profileInWords(profile: Profile): string {
 }
 
 function parameters({ params }: Profile): readonly string[] {
-  const own = Object.entries(params).map(([name, { about, default: preset, values }]) => {
-    const choice = values === undefined ? "" : ` One of ${values.join(", ")}.`;
-    return `${name}  ${about}${choice} ${preset === undefined ? "Required." : `Default ${preset}.`}`;
-  });
+  const own = Object.entries(params).map(
+    ([name, { about, default: preset, values, form, optional, found }]) => {
+      const choice = values === undefined ? "" : ` One of ${values.join(", ")}.`;
+      const shape = form === undefined ? "" : ` Its form: ${form}.`;
+      const absent = preset === undefined ? (optional ? "Optional." : "Required.") : `Default ${preset}.`;
+      const source = found === undefined ? "" : ` Left out, it is looked for in ${found.in}.`;
+      return `${name}  ${about}${choice}${shape} ${absent}${source}`;
+    },
+  );
   return own.length === 0 ? ["none"] : own;
 }
 
@@ -81,6 +89,27 @@ function pace({
       : [`after ${spelled(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
   ];
 }
+
+/** Every topic that a charger of this make is commanded on. */
+const published = (profile: Profile): readonly string[] => topicsIn(publishedTemplates(profile), profile);
+
+/** Every topic that is listened on. */
+const subscribed = (profile: Profile): readonly string[] => topicsIn(subscribedTemplates(profile), profile);
+
+/** Each once, with all that a name chosen by a parameter may stand for. */
+const topicsIn = (topics: readonly string[], { names }: Pick<Profile, "names">): readonly string[] => [
+  ...new Set(
+    Object.entries(names).reduce<readonly string[]>(
+      (all, [name, { is }]) =>
+        all.flatMap((topic) =>
+          topic.includes(`{${name}}`)
+            ? Object.values(is).map((value) => topic.replaceAll(`{${name}}`, String(value)))
+            : [topic],
+        ),
+      topics,
+    ),
+  ),
+];
 
 const verdicts = (profile: Profile): readonly string[] => [
   reachInWords(reachOf(profile)),

@@ -18,7 +18,10 @@ export const keepalivesOf = ({ profile, values }: Bound): readonly Keepalive[] =
     asksOnly,
     publishAt: (now, first) => {
       const payload = first && opening !== undefined ? { text: opening, json: undefined } : { text, json };
-      return rendered({ topic, ...payload }, new Map([...values, ...moment(now)]));
+      return rendered(
+        { topic, ...payload },
+        new Map<string, string | number | null>([...values, ...moment(now)]),
+      );
     },
   }));
 

@@ -1,10 +1,11 @@
 import { ackPayload, readPayload, telemetryPayload } from "../nativePayload.ts";
 import { type Heard, type Means, NOTHING_HEARD } from "./means.ts";
 
+/** Last levels of the topics that a native charger speaks on (DESIGN 6.2). */
+export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
+
 /** The native topics of any charger of any site (DESIGN 6.2); the daemon subscribes by its own prefix and site. */
-export const NATIVE_FILTERS: readonly string[] = ["ack", "telemetry", "online"].map(
-  (leaf) => `+/+/chargers/+/${leaf}`,
-);
+export const NATIVE_FILTERS: readonly string[] = NATIVE_LEAVES.map((leaf) => `+/+/chargers/+/${leaf}`);
 
 /** What a native message means; read by the same schemas as the daemon reads it. */
 export function hearNative(topic: string, payload: string): Heard {

@@ -35,6 +35,7 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
   const step = stepOf(desired, bound);
   const phases = phasesFor(desired, standing, bound);
   const publishes: Publish[] = [];
+  let switching: readonly Publish[] = [];
   const actions = inControl(onPhases(phases, step, standing, bound), step, standing, bound);
   for (const action of actions) {
     const answer = publishesFor(action, bound, now);
@@ -42,7 +43,10 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
     // Watts and amperes on one topic: the resume would put amperes in the place of the watts.
     const watts =
       action.kind === "resume" && step.kind === "setPower" && bound.profile.limits.power !== undefined;
-    const said = new Set(watts ? publishes.map(({ topic }) => topic) : []);
+    if (action.kind === "setPhases") switching = answer.publishes;
+    // Phases that a charger reported before a switch would undo it; those of its owner come with the release.
+    const undone = action.kind === "setPhases" || action.kind === "release" ? [] : switching;
+    const said = new Set([...(watts ? publishes : []), ...undone].map(({ topic }) => topic));
     publishes.push(...answer.publishes.filter(({ topic }) => !said.has(topic)));
   }
   return {
@@ -122,7 +126,7 @@ function onPhases(phases: number | null, step: Step, standing: Standing, bound: 
 
 function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
   const resume = (lastCurrentA: number): readonly Action[] =>
-    paused ? [{ kind: "resume", lastCurrentA }] : [];
+    paused && !bound.profile.levelEndsPause ? [{ kind: "resume", lastCurrentA }] : [];
   const withLevel = (resumed: readonly Action[]): readonly Action[] =>
     bound.profile.resumeSetsLimit ? [...resumed, step] : [step, ...resumed];
   switch (step.kind) {
@@ -139,7 +143,7 @@ function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
       return [
         ...(bound.profile.releaseEndsPause ? [] : resume(maxCurrent(bound))),
         step,
-        ...(bound.profile.releaseKeepsLimit
+        ...(bound.profile.releaseKeepsLimit && !bound.reported.has(bound.profile.ownLimit ?? "")
           ? [{ kind: "setCurrent", currentA: maxCurrent(bound) } as const]
           : []),
       ];

@@ -13,13 +13,26 @@ const pattern = z.string({ error: PATTERN }).refine(
   { error: PATTERN },
 );
 
-/** What a profile has to be told of one charger. Without a default it is required. */
+/** Where a parameter is found in another one. */
+const found = z.strictObject({
+  in: z.string().min(1).describe("The parameter that holds it. Required."),
+  match: pattern.describe("A regular expression whose first group is it. Required."),
+});
+
+/** What a profile has to know of one charger. Without a default it is required, unless it is optional. */
 export const parameter = z.strictObject({
   about: z.string().min(1).describe("What it is and where it is found, for people. Required."),
   default: z
     .union([z.string(), z.number()])
     .optional()
     .describe("Its value where the charger's params say nothing. Left out: required."),
+  optional: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "It may be left out: topics with it are not read then, and a JSON value that is nothing else is null. Default false.",
+    ),
+  found: found.optional().describe("Its value where the params leave it out. Left out: see default."),
   type: z
     .enum(["text", "integer"])
     .prefault("text")
@@ -28,6 +41,11 @@ export const parameter = z.strictObject({
   pattern: pattern
     .optional()
     .describe("What the whole value has to match, as a regular expression. Left out: any."),
+  form: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What pattern asks for, in words, e.g. 6 or 8 digits. Left out: the pattern is shown."),
   levels: z
     .enum(["one", "many"])
     .prefault("one")

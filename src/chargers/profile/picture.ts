@@ -15,7 +15,14 @@ export interface Told {
   readonly before: Desired | null;
 }
 
-const MEASURED = ["powerW", "energyWh", "sessionEnergyWh", "currentA", "currentsA", "voltagesV"] as const;
+export const MEASURED = [
+  "powerW",
+  "energyWh",
+  "sessionEnergyWh",
+  "currentA",
+  "currentsA",
+  "voltagesV",
+] as const;
 
 /** Without what is measured: what waited at a broker, or was drawn before a command, says nothing of now. */
 export const withoutMeasurements = (means: Means): Means => without(means, MEASURED);
@@ -28,7 +35,9 @@ export const withoutMeasurements = (means: Means): Means => without(means, MEASU
 export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: Instant): Telemetry {
   const { limitA = null, ...all } = telemetryOf(standing, NOTHING_STANDS, bound.electrics.phases, at);
   const isRelease = told?.desired.kind === "release";
-  const raised = isRelease && bound.profile.releaseKeepsLimit ? (standing.requestedA ?? null) : null;
+  // Given back to a mode of its own, a charger draws what that wants, whatever limit it repeats.
+  const isRaised = bound.profile.releaseKeepsLimit && bound.profile.confirmedBy?.release === undefined;
+  const raised = isRelease && isRaised ? (standing.requestedA ?? null) : null;
   const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);
   const shows = limit !== null && (!isRelease || raised !== null || showsRelease(limit, told.before, bound));
   return shows ? { ...all, limitA: limit } : all;

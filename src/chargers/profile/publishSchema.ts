@@ -30,7 +30,25 @@ const onePayload = ({ text: asText, json: asJson }: { text?: unknown; json?: unk
 const ONE_PAYLOAD = { error: "either text or json, one of them" };
 
 /** One message to a charger. There is no retain: a charger that reboots must not find an old setpoint waiting. */
-const publishTemplate = z.strictObject({ topic, text, json }).refine(onePayload, ONE_PAYLOAD);
+const publishTemplate = z
+  .strictObject({
+    topic,
+    text,
+    json,
+    needs: z
+      .string()
+      .optional()
+      .describe(
+        "An optional parameter: where it is left out, this is not sent. An action of which nothing is left cannot be done. Left out: sent always.",
+      ),
+    unless: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe(
+        "Names of reports with a value each: where one has it, this is not sent. Left out: sent always.",
+      ),
+  })
+  .refine(onePayload, ONE_PAYLOAD);
 
 /** A message that is repeated as long as the gateway lives. */
 export const keepalive = z

@@ -3,7 +3,7 @@ import { topicFault } from "../topic.ts";
 import type { Bound } from "./bind.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
 import type { ActionName, PublishTemplate } from "./publishSchema.ts";
-import { placeholdersIn, renderJson, renderText } from "./render.ts";
+import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 
 /** What a charger is to do, in the words of DESIGN 6.5. */
 export type Action =
@@ -57,24 +57,48 @@ function said(
   enough: string | null,
 ): Publishes {
   const { profile } = bound;
-  const templates = profile.actions[name] ?? [];
+  const all = profile.actions[name] ?? [];
+  const templates = all.filter(({ needs }) => needs === undefined || bound.values.get(needs) !== null);
   if (templates.length === 0) {
-    if (enough !== null) return { ok: true, publishes: [], note: enough };
+    if (enough !== null && all.length === 0) return { ok: true, publishes: [], note: enough };
     const why = new Map(Object.entries(profile.cannot)).get(name);
     return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
   }
   const tooLittle = placeholdersIn(templates).includes("maxCurrent") ? chargesNever(bound) : null;
   if (tooLittle !== null) return { ok: false, reason: `${profile.profile}: ${tooLittle}` };
-  const values = new Map([
+  const values: Values = new Map<string, string | number | null>([
     ...bound.values,
     ...moment(now),
     ["maxCurrent", onTheWire(maxCurrent(bound), bound)],
     ...level,
   ]);
-  const publishes = templates.map((template) => rendered(template, values));
+  const full = withReports(values, bound);
+  const publishes = templates
+    .filter((template) => isMeant(template, full, bound))
+    .map((template) => rendered(template, full));
   const fault = publishes.map(({ topic }) => topicFault(topic)).find((words) => words !== null);
   return fault === undefined ? { ok: true, publishes, note: null } : { ok: false, reason: fault };
 }
+
+/** What the charger reported, or what stands for it; null: not known. */
+function withReports(values: Values, { profile, reported }: Bound): Values {
+  const known = Object.entries(profile.reports).map(([name, { otherwise }]) => {
+    const preset = otherwise === undefined ? null : renderText(otherwise, values);
+    return [name, reported.get(name) ?? preset] as const;
+  });
+  return new Map([...values, ...known]);
+}
+
+/** Without what nobody knows nothing can be sent, and some things are not sent over the owner's own. */
+const isMeant = (
+  { unless = {}, topic, text, json }: PublishTemplate,
+  values: Values,
+  { profile }: Bound,
+): boolean =>
+  Object.entries(unless).every(([name, value]) => values.get(name) !== value) &&
+  placeholdersIn({ topic, text, json }).every(
+    (name) => !Object.hasOwn(profile.reports, name) || values.get(name) !== null,
+  );
 
 function atCurrent(bound: Bound, name: "setCurrent" | "resume", asked: number, now: Instant): Publishes {
   const amperes = allowedCurrent(asked, bound);
@@ -137,8 +161,8 @@ const leastOf = ({ profile }: Bound): number => Math.max(profile.limits.current.
 
 /** One template with its values put in. */
 export const rendered = (
-  { topic, text, json }: PublishTemplate,
-  values: ReadonlyMap<string, string | number>,
+  { topic, text, json }: Omit<PublishTemplate, "unless" | "needs">,
+  values: Values,
 ): Publish => ({
   topic: renderText(topic, values),
   payload: text === undefined ? JSON.stringify(renderJson(json ?? null, values)) : renderText(text, values),

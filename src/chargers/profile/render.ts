@@ -3,11 +3,11 @@ import type { Json } from "../../core/audit.ts";
 const PLACEHOLDER = /\{([A-Za-z][A-Za-z0-9.]*)\}/g;
 const WHOLE = /^\{([A-Za-z][A-Za-z0-9.]*)\}$/;
 
-/** What the placeholders of a template stand for. */
-export type Values = ReadonlyMap<string, string | number>;
+/** What the placeholders of a template stand for; null: a parameter that is left out. */
+export type Values = ReadonlyMap<string, string | number | null>;
 
 /** A name without a value is a mistake of the profile, which its schema has refused. */
-function valueOf(name: string, values: Values): string | number {
+function valueOf(name: string, values: Values): string | number | null {
   const value = values.get(name);
   if (value === undefined) throw new Error(`no value for {${name}}`);
   return value;

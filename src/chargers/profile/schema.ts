@@ -3,6 +3,7 @@ import { actions, keepalive, recurring, span } from "./publishSchema.ts";
 import { derivedName, parameter } from "./parameterSchema.ts";
 import { mistakesIn } from "./consistency.ts";
 import { telemetry } from "./readingSchema.ts";
+import { report, shownCommand } from "./reportSchema.ts";
 
 const sentences = z.array(z.string().min(1));
 const positive = z.number().positive();
@@ -15,6 +16,11 @@ const currentLimits = z.strictObject({
   max: positive.describe("Largest current sent where the charger's own is not configured, A. Required."),
   ceiling: positive.optional().describe("Largest current sent whatever is configured, A. Left out: as max."),
   step: positive.prefault(1).describe("Currents are rounded down to a multiple of this, A. Default 1."),
+  stepBy: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("A name, chosen by a parameter, that stands for the step. Left out: step."),
   scale: positive.prefault(1).describe("Units on the wire in one A, e.g. 1000 for mA. Default 1."),
   allOrNothing: z
     .boolean()
@@ -85,6 +91,12 @@ const fields = z.strictObject({
     .describe(
       "Whether what ends a pause brings back an old limit: then the limit comes behind it. Default false.",
     ),
+  levelEndsPause: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Whether each level, in A or W, replaces the one before and so ends a pause by itself: then resume is not sent beside it. Default false.",
+    ),
   releaseEndsPause: z
     .boolean()
     .prefault(true)
@@ -94,6 +106,22 @@ const fields = z.strictObject({
     .prefault(false)
     .describe(
       "Whether the last limit stays after a release: then it is raised to the charger's maximum behind it. Default false.",
+    ),
+  ownLimit: z
+    .string()
+    .optional()
+    .describe(
+      "The name in reports of the limit from before the event: where it is known, release puts it back, and the limit is not raised. Left out: none.",
+    ),
+  reports: z
+    .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), report)
+    .prefault({})
+    .describe("Further names for payloads: what the charger itself reported. Default {}."),
+  overwritten: z
+    .array(shownCommand)
+    .prefault([])
+    .describe(
+      "Commands that the charger reports back, and that others may overwrite: the command is sent again at once, at most once a minute. Default [].",
     ),
   echoes: z
     .array(
@@ -161,6 +189,17 @@ const fields = z.strictObject({
     })
     .optional()
     .describe("How it shows that it is there without a last will. Left out: by anything it says."),
+  ready: z
+    .strictObject({ topic: z.string().min(1).describe("The topic. Required.") })
+    .optional()
+    .describe(
+      "A topic whose first live message after its last will says online shows that it obeys again. Left out: with online.",
+    ),
+  burst: recurring
+    .optional()
+    .describe(
+      "Its measured values come one by one within this time, and are judged together. Left out: each as it comes.",
+    ),
   retained: z
     .boolean()
     .prefault(false)
@@ -172,6 +211,10 @@ const fields = z.strictObject({
       signal: z.enum(["requestedA", "limitA"]).describe("The signal that repeats it. Required."),
       tolerance: z.number().min(0).prefault(0).describe("In A. Default 0."),
       within: recurring.prefault("10s").describe("How soon. Default 10s."),
+      release: z
+        .string()
+        .optional()
+        .describe("The name in reports whose topic shows a release by its value. Left out: by signal."),
     })
     .optional()
     .describe(

@@ -35,8 +35,8 @@ const STATE: Readonly<Record<ChargerState, string>> = {
 
 const inWatts = (value: number): Setpoint => ({ kind: "power", watts: watts(value) });
 
-/** What both of its interfaces tell each second, on topics of their own. */
-const told = (view: View, root: string): readonly Message[] => {
+/** What both of its interfaces tell each second, on topics of their own; `faults` are told by the older one only. */
+const told = (view: View, root: string, faults: object = {}): readonly Message[] => {
   const { native, charger, currents, voltages, vehicle } = view;
   const [L1, L2, L3] = currents;
   const [U1, U2, U3] = voltages;
@@ -46,7 +46,7 @@ const told = (view: View, root: string): readonly Message[] => {
       charged_energy_wh: native.sessionWh ?? 0,
       discharged_energy_wh: 0,
       latest_total_w: native.powerW ?? 0,
-      permanent_fault: false,
+      ...faults,
     }),
     live(`${root}/powermeter`, {
       timestamp: iso(view.at),
@@ -94,12 +94,12 @@ export function everestLegacy(params: Params): Make {
         max_current: view.level,
         nr_of_phases_available: view.charger.traits.phases,
       }),
-      ...told(view, `${root}/var`),
+      ...told(view, `${root}/var`, { permanent_fault: false }),
     ],
   };
 }
 
-function legacyHears(before: Told, { topic, payload }: Heard): Taken {
+function legacyHears(before: Told, { topic, payload, plugged }: Heard): Taken {
   const number = Number.parseFloat(payload);
   switch (lastLevel(topic)) {
     case "set_limit_amps":
@@ -112,7 +112,8 @@ function legacyHears(before: Told, { topic, payload }: Heard): Taken {
       return taken({ ...before, level: inAmperes(amps), phases });
     }
     case "pause_charging":
-      return taken({ ...before, paused: true });
+      // Without a session nothing happens, and nobody says so.
+      return plugged ? taken({ ...before, paused: true }) : null;
     case "resume_charging":
       return taken({ ...before, paused: false });
     default:
@@ -130,7 +131,7 @@ export function everestV1(params: Params): Make {
   return {
     ...common,
     filters: [`${limits}/m2e/+`, `${evse}/m2e/+`],
-    hears: (before, { topic, payload, at }) => {
+    hears: (before, { topic, payload, at, plugged }) => {
       const name = lastLevel(topic);
       if (name === "communication_check") return taken({ ...before, masterAt: at });
       if (name === "set_external_limits") {
@@ -139,7 +140,8 @@ export function everestV1(params: Params): Make {
       }
       if (name !== "pause_charging" && name !== "resume_charging") return null;
       const replyTo = memberOf(jsonIn(payload), "headers", "replyTo");
-      const answers = typeof replyTo === "string" ? [live(replyTo, true)] : [];
+      const answers = typeof replyTo === "string" ? [live(replyTo, plugged)] : [];
+      if (!plugged) return { told: before, answers };
       return { told: { ...before, paused: name === "pause_charging" }, answers };
     },
     tells: (view) => [

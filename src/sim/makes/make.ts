@@ -1,7 +1,7 @@
 import type { Json } from "../../core/audit.ts";
 import type { Desired, Setpoint } from "../../core/control/setpoint.ts";
 import type { Telemetry } from "../../core/site/telemetry.ts";
-import { type Amperes, amperes, type Instant } from "../../core/units.ts";
+import { type Amperes, amperes, type Instant, type Millis } from "../../core/units.ts";
 import type { ChargerTraits, PluggedVehicle, SimulatedCharger } from "../charger.ts";
 import { telemetryOf } from "../chargerTelemetry.ts";
 
@@ -21,6 +21,8 @@ export interface Told {
   readonly mode: string;
   /** Phases that it was switched to; null: all it has. */
   readonly phases: number | null;
+  /** A level that it took and does not act on before a moment; null: there is none. */
+  readonly waiting: { readonly level: Setpoint; readonly until: Instant } | null;
   /** The last sign of life of its master, by the master's own clock where that is in it; null: none yet. */
   readonly masterAt: Instant | null;
 }
@@ -34,6 +36,10 @@ export interface Heard {
   readonly payload: string;
   readonly at: Instant;
   readonly traits: ChargerTraits;
+  /** Whether a vehicle is plugged in. */
+  readonly plugged: boolean;
+  /** Since it was switched on. */
+  readonly upFor: Millis;
 }
 
 /** All that a charger can tell of. */
@@ -75,7 +81,14 @@ export interface Make {
   readonly tellsAlways: boolean;
 }
 
-export const UNTOLD: Told = { level: null, paused: false, mode: "", phases: null, masterAt: null };
+export const UNTOLD: Told = {
+  level: null,
+  paused: false,
+  mode: "",
+  phases: null,
+  waiting: null,
+  masterAt: null,
+};
 
 /** For makes that keep what they were told, whatever happens. */
 export const kept = (told: Told): Told => told;
@@ -161,11 +174,11 @@ function levelIn({ level }: Told, { maxCurrent, phases, voltage }: ChargerTraits
 }
 
 /** The parameters of a profile, by name. */
-export type Params = ReadonlyMap<string, string | number>;
+export type Params = ReadonlyMap<string, string | number | null>;
 
 /** A parameter as text. Throws where it is missing: the profile has refused that before. */
 export function param(params: Params, name: string): string {
   const value = params.get(name);
-  if (value === undefined) throw new Error(`no parameter ${name}`);
+  if (value == null) throw new Error(`no parameter ${name}`);
   return String(value);
 }

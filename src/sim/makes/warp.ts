@@ -28,7 +28,7 @@ const STATE: Readonly<Record<ChargerState, number>> = {
 
 const LEAST = 6000;
 const MOST = 32_000;
-/** What each place of `meters/0/values` is: V, A and W of the phases, W and kWh of all. */
+/** What each place of a meter's `values` is: V, A and W of the phases, W and kWh of all. */
 const VALUE_IDS = [1, 2, 3, 13, 17, 21, 74, 209];
 
 /**
@@ -38,6 +38,7 @@ const VALUE_IDS = [1, 2, 3, 13, 17, 21, 74, 209];
  */
 export function warp(params: Params): Make {
   const prefix = param(params, "prefix");
+  const meter = `meters/${param(params, "meter")}`;
   return {
     fresh: { ...UNTOLD, mode: "off" },
     filters: [
@@ -80,8 +81,8 @@ export function warp(params: Params): Make {
         "evse/external_enabled": { enabled: told.mode === "on" },
         "evse/low_level_state": { uptime: view.at - view.bootedAt },
         "meter/values": { power: native.powerW ?? 0, energy_rel: kWh, energy_abs: kWh },
-        "meters/0/value_ids": VALUE_IDS,
-        "meters/0/values": [...voltages, ...currents, native.powerW ?? 0, kWh],
+        [`${meter}/value_ids`]: VALUE_IDS,
+        [`${meter}/values`]: [...voltages, ...currents, native.powerW ?? 0, kWh],
         "power_manager/state": { external_control: 0 },
         "power_manager/low_level_state": { is_3phase: charger.traits.phases === 3 },
         "charge_tracker/current_charge": {

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { bind, type Params } from "../../../src/chargers/profile/bind.ts";
 import { aProfile } from "./aProfile.ts";
+import { profileNamed } from "./aTrial.ts";
 
 const profile = aProfile({
   params: {
@@ -29,6 +30,43 @@ test("defaults are put in, integers become numbers, and names follow their param
     serial: "000001",
     door: "back",
   });
+});
+
+test("a parameter that may be left out is null, or what another one holds", () => {
+  const optional = aProfile({
+    params: {
+      base: { about: "Its base." },
+      address: { about: "Its address.", optional: true },
+      tail: { about: "Its tail.", optional: true, found: { in: "base", match: "-([0-9a-f]{4})$" } },
+    },
+    actions: { setCurrent: [{ topic: "c/{base}/set", json: { to: "{address}", at: "{current}" } }] },
+  });
+  const values = (params: Params) => {
+    const binding = bind(optional, params);
+    return binding.ok ? Object.fromEntries(binding.bound.values) : binding.reason;
+  };
+  expect(values({ base: "evse-a7d4" })).toEqual({ base: "evse-a7d4", address: null, tail: "a7d4" });
+  expect(values({ base: "evse" })).toEqual({ base: "evse", address: null, tail: null });
+  expect(values({ base: "evse-a7d4", address: "x", tail: "ffff" })).toEqual({
+    base: "evse-a7d4",
+    address: "x",
+    tail: "ffff",
+  });
+});
+
+test.each([
+  ["go-e-v2", { serial: "abc" }, "6 or 8 digits"],
+  ["go-e-v2", { serial: "12345" }, "6 or 8 digits"],
+  ["wallbox-mqtt-bridge", { serial: "P-1" }, "digits"],
+  ["everest-api-legacy", { evse: "my evse" }, "letters, digits, - and _"],
+  ["victron-evcs", { portalId: "gx device" }, "letters and digits"],
+  ["ocpp2mqtt", { base: "ocpp", connector: 0 }, "a whole number from 1"],
+  ["warp", { prefix: "warp2/AbCd/" }, "slashes around it"],
+  ["warp", { prefix: "warp2//AbCd" }, "topic levels"],
+  ["smartevse", { prefix: "SmartEVSE/1 " }, "spaces"],
+])("%s refuses %j, which no charger of that make has", (name, params, reason) => {
+  const binding = bind(profileNamed(name), params);
+  expect(binding.ok ? "" : binding.reason).toContain(reason);
 });
 
 const electrics = (params: Params) => {

@@ -60,16 +60,16 @@ test("a relay charges with all it has or not at all", () => {
 });
 
 test("a profile is bound with the limits of the configuration, the lower of two currents", () => {
-  expect(bound({ serial: "1" })).toMatchObject({
+  expect(bound({ serial: "000001" })).toMatchObject({
     ok: true,
     bound: { electrics: { maxCurrentA: 16, phases: 1, nominalV: 230 } },
   });
-  expect(bound({ serial: "1", maxCurrentA: 10 })).toMatchObject({
+  expect(bound({ serial: "000001", maxCurrentA: 10 })).toMatchObject({
     bound: { electrics: { maxCurrentA: 10 } },
   });
   expect(bound({})).toMatchObject({ ok: false, parameter: "serial" });
   expect(
-    boundTo(aCharger({ maxCurrent: null, params: { serial: "1" } }), profileNamed("go-e-v2")),
+    boundTo(aCharger({ maxCurrent: null, params: { serial: "000001" } }), profileNamed("go-e-v2")),
   ).toMatchObject({
     bound: { electrics: { maxCurrentA: null } },
   });
@@ -77,10 +77,10 @@ test("a profile is bound with the limits of the configuration, the lower of two 
 });
 
 test("a maximum with which every level would be a pause is refused", () => {
-  expect(bound({ serial: "1", maxCurrentA: 5.9 })).toMatchObject({
+  expect(bound({ serial: "000001", maxCurrentA: 5.9 })).toMatchObject({
     ok: false,
     parameter: "maxCurrentA",
     reason: expect.stringContaining("at least 6"),
   });
-  expect(bound({ serial: "1", maxCurrentA: 6 })).toMatchObject({ ok: true });
+  expect(bound({ serial: "000001", maxCurrentA: 6 })).toMatchObject({ ok: true });
 });

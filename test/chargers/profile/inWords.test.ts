@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
+import { earOf } from "../../../src/chargers/profile/ear.ts";
 import { profileInWords } from "../../../src/chargers/profile/inWords.ts";
 import { reachOf } from "../../../src/chargers/profile/reach.ts";
 import { aProfile } from "./aProfile.ts";
-import { builtIn, profileNamed } from "./aTrial.ts";
+import { boundTo, builtIn, profileNamed } from "./aTrial.ts";
 
 test("an integrator reads what the charger needs, how it is paced and what happens when we die", () => {
   const words = profileInWords(profileNamed("openwb-secondary"));
   for (const fact of [
-    "parentIp  IP address that the box finds its primary at: that of this gateway. Required.",
+    "parentIp  IP address of this gateway. Only the web page and the display of the box use it. Its form: an IP address or a host name. Optional.",
     "duo  Charge point of the box: 0, or 1 for the second one of a Duo. Default 0.",
     "6 A to 32 A unless configured, 32 A at most, in steps of 0.01 A; less is a pause",
     "openWB/set/internal_chargepoint/global_data every 10 s",
@@ -17,6 +18,40 @@ test("an integrator reads what the charger needs, how it is paced and what happe
     "Whether parent_cp is needed",
   ])
     expect(words).toContain(fact);
+});
+
+const listed = (name: string, heading: string): readonly string[] => {
+  const [, rest = ""] = profileInWords(profileNamed(name)).split(`\n${heading}\n`);
+  const [part = ""] = rest.split("\n\n");
+  return part.split("\n").map((line) => line.trim());
+};
+
+test("an integrator reads every topic that is published and subscribed, as the broker's access list needs them", () => {
+  expect(listed("openwb-1.9", "Published")).toEqual([
+    "openWB/set/isss/heartbeat",
+    "openWB/set/isss/Current",
+    "openWB/set/isss/Lp2Current",
+    "openWB/set/isss/U1p3p",
+    "openWB/set/isss/U1p3pLp2",
+  ]);
+  expect(listed("victron-evcs", "Published")).toContain("R/{portalId}/keepalive");
+  expect(listed("victron-evcs", "Subscribed")).toContain("N/{portalId}/heartbeat");
+  expect(listed("warp", "Subscribed")).toContain("{prefix}/meters/{meter}/value_ids");
+  expect(listed("go-e-v2", "Subscribed")).toContain("{prefix}/{serial}/amp/result");
+  expect(listed("native", "Subscribed")).toContain("{prefix}/{site}/chargers/{charger}/online");
+  for (const [name, params] of [
+    ["smartevse", { prefix: "p" }],
+    ["evcc", { root: "evcc", id: "1" }],
+    ["go-e-v2", { prefix: "go", serial: "000001" }],
+    ["everest-api-v1", { limitsModule: "l", evseModule: "e" }],
+    ["openevse-claim", { base: "b", announce: "a7d4" }],
+  ] as const) {
+    const filled = Object.entries(params).reduce<readonly string[]>(
+      (all, [key, value]) => all.map((topic) => topic.replaceAll(`{${key}}`, value)),
+      listed(name, "Subscribed"),
+    );
+    expect(filled.toSorted()).toEqual([...earOf(boundTo(name, params)).filters].toSorted());
+  }
 });
 
 test("a make whose memory wears is not told the same again, and its words say so", () => {

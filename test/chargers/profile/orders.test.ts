@@ -238,14 +238,15 @@ test("where phases and amperes are one message, each level says both, and watts 
   const evse = { evse: "e" };
   const told = (desired: Desired, standing: Partial<Standing>) =>
     levelled("everest-api-legacy", evse, desired, standing);
-  expect(told(on(1, PAUSE), { pause: "told" })).toEqual(["cmd/pause_charging true"]);
+  expect(told(on(1, PAUSE), { pause: "told" })).toEqual(["cmd/set_limit_amps 0"]);
   expect(told(on(1, AT_10), { pause: "told", phases: 1 })).toEqual([
     'cmd/set_limit_amps_phases {"amps":10,"phases":1}',
-    "cmd/resume_charging true",
   ]);
   expect(told(on(1, AT_10), { phases: 1 })).toEqual(['cmd/set_limit_amps_phases {"amps":10,"phases":1}']);
   const power: Desired = { kind: "power", watts: watts(6900) };
   expect(told(power, { phases: 1 })).toEqual(["cmd/set_limit_watts 6900"]);
+  // A limit in amperes behind the one in watts would replace it.
+  expect(told(power, { pause: "told" })).toEqual(["cmd/set_limit_watts 6900"]);
 });
 
 test("what a make cannot do is said, not half done", () => {

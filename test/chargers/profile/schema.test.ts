@@ -53,6 +53,39 @@ test.each<[string, object, string]>([
     actions({ pause: [{ topic: "c/{serial}", text: "0" }] }),
     "{serial} to be one of: id",
   ],
+  [
+    "a topic with what may be left out",
+    {
+      ...actions({ pause: [{ topic: "c/{id}", text: "0" }] }),
+      params: { id: { about: "Its id.", optional: true } },
+    },
+    "a topic without {id}, which may be left out",
+  ],
+  [
+    "a place to look for a parameter that is none",
+    { params: { id: { about: "Its id.", found: { in: "base", match: "(.)" } } } },
+    "params.id.found.in",
+  ],
+  [
+    "a step that nobody chooses",
+    { limits: { current: { min: 6, max: 32, stepBy: "grain" }, zero: "pause", belowMinimum: "ignored" } },
+    "limits.current.stepBy",
+  ],
+  [
+    "a need of a parameter that is always there",
+    actions({ pause: [{ topic: "c", text: "0", needs: "id" }] }),
+    "an optional parameter",
+  ],
+  [
+    "a report that nobody defines",
+    actions({ pause: [{ topic: "c", text: "0", unless: { ownMode: "off" } }] }),
+    "ownMode, which is used by its name",
+  ],
+  [
+    "a report of another charger",
+    { reports: { own: { topic: "c/{serial}", pattern: "[0-9]" } } },
+    "{serial} to be one of: id",
+  ],
   ["a level in a pause", actions({ pause: [{ topic: "c", text: "{current}" }] }), "{current} to be one of"],
   [
     "a chosen name without its parameter",

@@ -30,11 +30,14 @@ test.each([
   [{ profile: "go-e-v2", params, action: "pause", input: 3 }, "input: an object"],
   [{ profile: "go-e-v2", params, topic: "a" }, "a topic comes with its payload"],
   [
-    '{"profile":"go-e-v2","params":{"serial":"1"},"action":"setCurrent","input":{"currentA":1e999}}',
+    '{"profile":"go-e-v2","params":{"serial":"000001"},"action":"setCurrent","input":{"currentA":1e999}}',
     "currentA",
   ],
-  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"go-eCharger/1/amp","payload":1e999}', "in quotes"],
-  ['{"profile":"go-e-v2","params":{"serial":"1"},"topic":"a","payload":[{"b":-1e999}]}', "in quotes"],
+  [
+    '{"profile":"go-e-v2","params":{"serial":"000001"},"topic":"go-eCharger/000001/amp","payload":1e999}',
+    "in quotes",
+  ],
+  ['{"profile":"go-e-v2","params":{"serial":"000001"},"topic":"a","payload":[{"b":-1e999}]}', "in quotes"],
 ])("%j is answered with what is wrong", (line, words) => {
   expect(answer(line)).toEqual({ error: expect.stringContaining(words) });
 });
@@ -106,7 +109,7 @@ test("whatever the line, the answer is one line of JSON", () => {
 });
 
 test.each([
-  ["wallbox-mqtt-bridge", { serial: "1", maxCurrentA: 0.5 }, "at least 6"],
+  ["wallbox-mqtt-bridge", { serial: "000001", maxCurrentA: 0.5 }, "at least 6"],
   ["openwb-secondary", { parentIp: "::1", maxCurrentA: 5 }, "at least 6"],
   ["smartevse", { prefix: "S", maxCurrentA: 5.9 }, null],
   ["wbec", { lp: 1, maxCurrentA: 5.99 }, "at least 6"],

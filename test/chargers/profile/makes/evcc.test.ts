@@ -62,6 +62,10 @@ describe("evcc", () => {
     expect(evcc.means("evcc/status", "offline")).toEqual({ online: false });
   });
 
+  test("tells a state of charge of 0 where there is none", () => {
+    expect(evcc.means(`${POINT}/vehicleSoc`, "0")).toEqual({ socPct: null });
+  });
+
   test("says with an empty payload that it does not know", () => {
     for (const payload of ["", "nil", "null", "none", "-"])
       expect(evcc.means(`${POINT}/vehicleSoc`, payload)).toEqual({ socPct: null });

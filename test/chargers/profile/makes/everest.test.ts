@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aTrial } from "../aTrial.ts";
+import { aTrial, profileNamed } from "../aTrial.ts";
 
 const legacy = aTrial("everest-api-legacy", { evse: "evse_manager" });
 const CMD = "everest_api/evse_manager/cmd";
@@ -25,7 +25,7 @@ const MEASURED = {
 };
 const STATES: readonly (readonly [string, string])[] = [
   ["Unplugged", "unplugged"],
-  ["Disabled", "unknown"],
+  ["Disabled", "paused"],
   ["Preparing", "connected"],
   ["Reserved", "unplugged"],
   ["AuthRequired", "connected"],
@@ -58,11 +58,11 @@ describe("EVerest's API module", () => {
     expect(small.told("release")).toEqual([`${CMD}/set_limit_amps 16`]);
   });
 
-  test("pauses and resumes by commands of their own; none is a pause", () => {
-    expect(legacy.told("pause")).toEqual([`${CMD}/pause_charging true`]);
-    expect(legacy.told("setCurrent", { currentA: 0 })).toEqual([`${CMD}/pause_charging true`]);
-    expect(legacy.told("setPower", { powerW: 0 })).toEqual([`${CMD}/pause_charging true`]);
-    expect(legacy.told("resume", { lastCurrentA: 13 })).toEqual([`${CMD}/resume_charging true`]);
+  test("is paused by a limit of 0, which holds whoever comes, and resumed by its level", () => {
+    expect(legacy.told("pause")).toEqual([`${CMD}/set_limit_amps 0`]);
+    expect(legacy.told("setCurrent", { currentA: 0 })).toEqual([`${CMD}/set_limit_amps 0`]);
+    expect(legacy.told("setPower", { powerW: 0 })).toEqual([`${CMD}/set_limit_amps 0`]);
+    expect(legacy.told("resume", { lastCurrentA: 13 })).toEqual([`${CMD}/set_limit_amps 13`]);
   });
 
   test("takes phases only together with amperes", () => {
@@ -112,8 +112,8 @@ describe("EVerest's API module", () => {
       latest_total_w: 3680,
       permanent_fault: false,
     };
-    const means = { state: "charging", sessionEnergyWh: 1200, powerW: 3680, error: false };
-    expect(legacy.means(`${VAR}/session_info`, session)).toMatchObject(means);
+    const means = { state: "charging", sessionEnergyWh: 1200, powerW: 3680 };
+    expect(legacy.means(`${VAR}/session_info`, session)).toMatchObject({ ...means, error: false });
     expect(v1.means(`${EVSE}/e2m/session_info`, session)).toMatchObject(means);
   });
 });
@@ -144,28 +144,33 @@ describe("EVerest's API version 1", () => {
     });
   });
 
-  test("pauses and resumes by requests that ask for a reply", () => {
-    expect(v1.told("pause")).toEqual([
-      `${EVSE}/m2e/pause_charging {"headers":{"replyTo":"${EVSE}/e2m/pause_charging/1795262400000"}}`,
-    ]);
-    expect(v1.json("resume", { lastCurrentA: 13 })).toEqual({
-      headers: { replyTo: `${EVSE}/e2m/resume_charging/1795262400000` },
-    });
+  test("is paused by a limit of 0, which holds whoever comes, and resumed by its level", () => {
+    expect(v1.json("pause")).toMatchObject({ schedule_import: entry({ ac_max_current_A: of(0) }) });
     expect(v1.told("setCurrent", { currentA: 0 })).toEqual(v1.told("pause"));
-    expect(v1.heard(`${EVSE}/e2m/pause_charging/1795262400000`, "true")).toEqual({
-      means: {},
-      answer: { accepted: true, reason: null },
-    });
-    expect(v1.heard(`${EVSE}/e2m/resume_charging/1`, "false")).toMatchObject({ answer: { accepted: false } });
+    expect(v1.told("resume", { lastCurrentA: 13 })).toEqual(v1.told("setCurrent", { currentA: 13 }));
   });
 
-  test("is freed by the charger's own maximum, with nothing to say of feeding back", () => {
-    const small = aTrial("everest-api-v1", { limitsModule: "limits", evseModule: "evse_1", maxCurrentA: 32 });
-    expect(small.json("release")).toEqual({
-      schedule_import: entry({ ac_max_current_A: of(32) }),
+  test("is freed by schedules without an entry, after which the fuse limit holds", () => {
+    expect(v1.json("release")).toEqual({
+      schedule_import: [],
       schedule_export: [],
       schedule_setpoints: [],
     });
+  });
+
+  test("has two communication checks, and each of its modules hears its own", () => {
+    expect(profileNamed("everest-api-v1").keepalive).toMatchObject([
+      {
+        every: 2000,
+        topic: expect.stringContaining("external_energy_limits_consumer/{limitsModule}/m2e/"),
+        text: "true",
+      },
+      {
+        every: 2000,
+        topic: expect.stringContaining("evse_manager_consumer/{evseModule}/m2e/"),
+        text: "true",
+      },
+    ]);
   });
 
   test("measures, tells what was granted, who is there and that it lives", () => {

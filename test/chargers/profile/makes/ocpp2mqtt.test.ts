@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { aTrial } from "../aTrial.ts";
+import { aTrial, profileNamed } from "../aTrial.ts";
 
 const charger = aTrial("ocpp2mqtt", { base: "ocpp/charger1", connector: 2 });
 const STATE = "ocpp/charger1/state";
 
 const profileOf = (unit: string, limit: number) => ({
-  op: "set_charging_profile",
-  message: {
+  action: "set_charging_profile",
+  args: {
     connector_id: 2,
     cs_charging_profiles: {
       charging_profile_id: 1,
@@ -34,15 +34,15 @@ describe("a charge point behind ocpp2mqtt", () => {
     expect(charger.told("setPower", { powerW: -4000 })).toEqual(charger.told("pause"));
     const single = aTrial("ocpp2mqtt", { base: "ocpp/charger1", phases: 1 });
     expect(single.json("setPower", { powerW: 4000 })).toMatchObject({
-      message: { cs_charging_profiles: { charging_schedule: { charging_rate_unit: "W" } } },
+      args: { cs_charging_profiles: { charging_schedule: { charging_rate_unit: "W" } } },
     });
   });
 
   test("resumes by the current again, and is released by clearing the profile", () => {
     expect(charger.json("resume", { lastCurrentA: 10 })).toEqual(profileOf("A", 10));
     expect(charger.json("release")).toEqual({
-      op: "clear_charging_profile",
-      message: { connector_id: 2, charging_profile_purpose: "TxDefaultProfile", stack_level: 0 },
+      action: "clear_charging_profile",
+      args: { connector_id: 2, charging_profile_purpose: "TxDefaultProfile", stack_level: 0 },
     });
   });
 
@@ -73,5 +73,30 @@ describe("a charge point behind ocpp2mqtt", () => {
       means: {},
       answer: { accepted: false, reason: "Rejected" },
     });
+  });
+
+  test("is allowed to start sessions every 10 s, since each of its connections begins with none allowed", () => {
+    expect(profileNamed("ocpp2mqtt").keepalive).toMatchObject([
+      {
+        every: 10_000,
+        topic: "{base}/cmd",
+        json: { action: "charging_enabled", args: "ON" },
+        asksOnly: false,
+      },
+    ]);
+  });
+
+  test("says whether the charge point is connected", () => {
+    expect(charger.means(`${STATE}/connection_state`, "DISCONNECTED")).toEqual({ online: false });
+    expect(charger.means(`${STATE}/connection_state`, "CONNECTED")).toEqual({ online: true });
+    expect(charger.means(`${STATE}/last_seen`, "2026-11-21T12:00:00Z")).toEqual({ online: true });
+  });
+
+  test("is not believed about its current, which is that of whichever phase came last", () => {
+    expect(charger.means(`${STATE}/current_import`, "0")).toEqual({});
+  });
+
+  test("is experimental: one connector, no TLS, no authentication", () => {
+    expect(profileNamed("ocpp2mqtt").experimental).toBe(true);
   });
 });

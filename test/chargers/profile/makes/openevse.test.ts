@@ -1,22 +1,24 @@
 import { describe, expect, test } from "vitest";
-import { aTrial } from "../aTrial.ts";
+
+import { earOf } from "../../../../src/chargers/profile/ear.ts";
+import { aTrial, boundTo } from "../aTrial.ts";
 
 const BASE = "emon/openevse-a7d4";
 
 describe.each([
-  ["openevse-override", "override", "clear"],
-  ["openevse-claim", "claim", "release"],
-])("%s", (profile, door, release) => {
+  ["openevse-override", "override", "clear", ',"auto_release":false'],
+  ["openevse-claim", "claim", "release", ""],
+])("%s", (profile, door, release, keeps) => {
   const openevse = aTrial(profile, { base: BASE });
 
   test("sends the whole object each time, because the gateway merges", () => {
-    const full = `${BASE}/${door}/set {"state":"active","charge_current":13}`;
+    const full = `${BASE}/${door}/set {"state":"active","charge_current":13${keeps}}`;
     expect(openevse.told("setCurrent", { currentA: 13.7 })).toEqual([full]);
     expect(openevse.told("resume", { lastCurrentA: 13.7 })).toEqual([full]);
   });
 
   test("pauses what would be clamped up to the minimum", () => {
-    const disabled = `${BASE}/${door}/set {"state":"disabled"}`;
+    const disabled = `${BASE}/${door}/set {"state":"disabled"${keeps}}`;
     expect(openevse.told("pause")).toEqual([disabled]);
     for (const currentA of [0, 5.9]) expect(openevse.told("setCurrent", { currentA })).toEqual([disabled]);
   });
@@ -76,5 +78,19 @@ describe.each([
     expect(openevse.means(`${BASE}/rfid_auth`, "")).toEqual({ vehicleId: null });
     expect(openevse.means(`${BASE}/status`, "disabled")).toEqual({ paused: true });
     expect(openevse.means(`${BASE}/evse_connected`, "0")).toEqual({ online: false });
+  });
+
+  test("is there or gone by its last will, on the topic that its base or a parameter names", () => {
+    const gone = { state: "disconnected", mqtt: BASE };
+    expect(openevse.means("openevse/announce/a7d4", gone)).toEqual({ online: false });
+    expect(openevse.means("openevse/announce/a7d4", { ...gone, state: "connected" })).toEqual({
+      online: true,
+    });
+    const named = aTrial(profile, { base: "garage", announce: "55ad" });
+    expect(named.means("openevse/announce/55ad", gone)).toEqual({ online: false });
+    expect(named.means("openevse/announce/a7d4", gone)).toEqual({});
+    expect(
+      earOf(boundTo(profile, { base: "garage" })).filters.filter((topic) => topic.includes("announce")),
+    ).toEqual([]);
   });
 });

@@ -76,10 +76,16 @@ describe("an openWB 2 as a secondary", () => {
     expect(box.means(`${GET}/evse_current`, "1600")).toEqual({ limitA: 16 });
   });
 
-  test("does not work without the address that it has to find us at", () => {
-    expect(aTrial("openwb-secondary", { duo: 0 }).answer("pause")).toEqual({
-      error: expect.stringContaining("parentIp is missing"),
-    });
+  test("works without the address of the gateway, which only its display shows", () => {
+    expect(aTrial("openwb-secondary", { duo: 0 }).told("acquire")[0]).toBe(
+      `${SET}/global_data {"heartbeat":1795262400,"parent_ip":null}`,
+    );
+  });
+
+  test("with older EVSE firmware is told whole amperes, and what it rounded confirms all the same", () => {
+    const whole = aTrial("openwb-secondary", { ...params, amperes: "whole" });
+    expect(whole.told("setCurrent", { currentA: 13.7 })).toEqual([`${SET}/1/data/set_current 13`]);
+    expect(profileNamed("openwb-secondary").confirmedBy).toMatchObject({ tolerance: 0.5 });
   });
 });
 
@@ -154,6 +160,11 @@ describe("a charger with openWB's contract for MQTT charge points", () => {
       expect(charger.means(`${get}/power`, "3680")).toEqual({ powerW: 3680 });
       expect(charger.means(`${get}/currents`, [16, 0, 0])).toEqual({ currentsA: [16, 0, 0] });
       expect(charger.means(`${get}/plug_state`, "true")).toEqual({ plugged: true });
+      expect(charger.means(`${get}/voltages`, [230, 231, 232])).toEqual({ voltagesV: [230, 231, 232] });
+      expect(charger.means(`${get}/rfid`, '"04A2B3C4"')).toEqual({
+        vehicleId: "04A2B3C4",
+        vehicleIdKind: "rfid",
+      });
     },
   );
 });

@@ -101,7 +101,12 @@ describe("a pulsatrix SECC", () => {
         secc.means(seccTopic("tx/status"), { state: "CHARGING", [register]: 125.656, meterStart: 123.456 }),
       ).toMatchObject({ state: "charging", sessionEnergyWh: 2200 });
     }
-    expect(secc.means(seccTopic("tx/status"), { state: "IDLE" })).toEqual({ state: "unknown" });
+    for (const state of ["IDLE", "COMPLETED"])
+      expect(secc.means(seccTopic("tx/status"), { state })).toMatchObject({
+        state: "unplugged",
+        plugged: false,
+      });
+    expect(secc.means(seccTopic("tx/status"), { state: "LINGERING" })).toEqual({ state: "unknown" });
     for (const state of ["SUSPENDED_EV", "SUSPENDED_EVSE"])
       expect(secc.means(seccTopic("tx/status"), { state })).toMatchObject({ state: "paused", plugged: true });
   });
@@ -133,7 +138,12 @@ describe("a Greencell HabuDen", () => {
     const own = "/greencell/evse/EVGC1";
     expect(habu.means(`${own}/power`, { momentary: 3680 })).toEqual({ powerW: 3680 });
     expect(habu.means(`${own}/current`, { l1: 16_000, l2: 0, l3: 0 })).toEqual({ currentsA: [16, 0, 0] });
-    expect(habu.means(`${own}/status`, { state: "CHARGING" })).toMatchObject({ state: "charging" });
+    expect(habu.means(`${own}/status`, { state: "CHARGING" })).toMatchObject({
+      state: "charging",
+      online: true,
+    });
+    for (const state of ["UNAVAILABLE", "OFFLINE"])
+      expect(habu.means(`${own}/status`, { state })).toMatchObject({ state: "unknown", online: false });
     expect(habu.means(`${own}/device_state`, { level: "EXECUTE", hems_current: 13 })).toEqual({
       requestedA: 13,
     });
@@ -168,6 +178,13 @@ describe("a relay", () => {
       powerW: 2300,
       energyWh: 12_345,
     });
+    expect(tasmota.means("tele/plug/SENSOR", { ENERGY: { Current: 10.1, Voltage: 231 } })).toEqual({
+      currentsA: [10.1],
+      voltagesV: [231],
+    });
+    expect(
+      tasmota.means("tele/plug/SENSOR", { ENERGY: { Current: [10, 9.9, 10.1], Voltage: [230, 231, 232] } }),
+    ).toEqual({ currentsA: [10, 9.9, 10.1], voltagesV: [230, 231, 232] });
     expect(tasmota.means("tele/plug/LWT", "Offline")).toEqual({ online: false });
     expect(shelly.means("shelly1/status/switch:0", { output: false, apower: 0 })).toEqual({
       powerW: 0,
@@ -177,13 +194,28 @@ describe("a relay", () => {
 });
 
 describe("the rest", () => {
-  test("TWCManager is told amperes for an hour, and cannot pause", () => {
+  test("TWCManager is told amperes for an hour, and pauses only where what a pause replaces can be put back", () => {
     const twc = aTrial("twcmanager", { prefix: "TWC", twc: "AB12" });
     expect(twc.told("setCurrent", { currentA: 8.9 })).toEqual(["TWC/control/chargeNow 8,3600"]);
     expect(twc.told("release")).toEqual(["TWC/control/chargeNowEnd "]);
     expect(twc.answer("pause")).toEqual({ error: expect.stringContaining("cannot pause") });
     expect(twc.answer("setCurrent", { currentA: 0 })).toEqual(twc.answer("pause"));
+    const recent = aTrial("twcmanager", { prefix: "TWC", twc: "AB12", ownAction: 3 });
+    expect(recent.told("pause")).toEqual(["TWC/control/nonScheduledAction 2", "TWC/control/chargeNowEnd "]);
+    expect(recent.told("setCurrent", { currentA: 0 })).toEqual(recent.told("pause"));
+    expect(recent.told("resume", { lastCurrentA: 8 })).toEqual([
+      "TWC/control/chargeNow 8,3600",
+      "TWC/control/nonScheduledAction 3",
+    ]);
+    expect(recent.told("release")).toEqual(["TWC/control/chargeNowEnd ", "TWC/control/nonScheduledAction 3"]);
     expect(twc.means("TWC/AB12/ampsInUse", "8.52")).toEqual({ currentA: 8.52 });
+    expect(twc.means("TWC/AB12/chargerLoadInW", "1955")).toEqual({ powerW: 1955 });
+    expect(twc.means("TWC/AB12/voltagePhaseA", "231")).toEqual({ voltagesV: [231, null, null] });
+    const states = ["0", "1", "2", "3", "4", "8"].map(
+      (code) => (twc.means("TWC/AB12/state", code) as { state: string }).state,
+    );
+    expect(states).toEqual(["unknown", "charging", "error", "finished", "connected", "connected"]);
+    expect(twc.means("TWC/AB12/state", "10")).toEqual({});
     expect(twc.means("TWC/AB12/lifetimekWh", "159")).toEqual({ energyWh: 159_000 });
     expect(twc.means("TWC/AB12/currentVehicleVIN", "5YJ3E7EB0KF000001")).toEqual({
       vehicleId: "5YJ3E7EB0KF000001",

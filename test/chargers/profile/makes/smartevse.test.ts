@@ -62,6 +62,7 @@ describe("a SmartEVSE", () => {
   test.each([
     ["Ready to Charge", "unplugged"],
     ["Connected to EV", "connected"],
+    ["Activate", "connected"],
     ["Charging", "charging"],
     ["D", "charging"],
     ["Charging Stopped", "paused"],
@@ -80,10 +81,20 @@ describe("a SmartEVSE", () => {
     expect(smartevse.means(`${PREFIX}/Mode`, "Pause")).toEqual({ paused: true });
     expect(smartevse.means(`${PREFIX}/Mode`, "Smart")).toEqual({ paused: false });
     expect(smartevse.means(`${PREFIX}/Error`, "None")).toEqual({ error: false });
+    expect(smartevse.means(`${PREFIX}/Error`, "No Power Available")).toEqual({ error: false });
     expect(smartevse.means(`${PREFIX}/Error`, "Temperature High")).toEqual({ error: true });
     expect(smartevse.means(`${PREFIX}/Error`, "null")).toEqual({ error: null });
     expect(smartevse.means(`${PREFIX}/Error`, "None")).toEqual({ error: false });
     expect(smartevse.means(`${PREFIX}/connected`, "offline")).toEqual({ online: false });
+  });
+
+  test("with a modem tells the state of charge, and switches phases by 1 and 3", () => {
+    expect(smartevse.means(`${PREFIX}/EVComputedSoC`, "71")).toEqual({ socPct: 71 });
+    expect(smartevse.means(`${PREFIX}/EVComputedSoC`, "-1")).toEqual({ socPct: null });
+    expect([1, 3].map((phases) => smartevse.told("setPhases", { phases })[0])).toEqual([
+      `${PREFIX}/Set/EnableC2 1`,
+      `${PREFIX}/Set/EnableC2 3`,
+    ]);
   });
 
   test("names the vehicle by its modem, or by the card", () => {

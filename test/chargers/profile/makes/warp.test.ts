@@ -89,6 +89,13 @@ describe("a WARP charger", () => {
     expect(newer.means(`${PREFIX}/meters/0/values`, [3680])).toEqual({ powerW: 3680 });
   });
 
+  test("is measured by the meter that its configuration names", () => {
+    const second = aTrial("warp", { prefix: PREFIX, meter: 2 });
+    second.means(`${PREFIX}/meters/2/value_ids`, [74]);
+    expect(second.means(`${PREFIX}/meters/2/values`, [3680])).toEqual({ powerW: 3680 });
+    expect(second.means(`${PREFIX}/meters/0/values`, [11])).toEqual({});
+  });
+
   test("names who charges by tag or by the vehicle's own address, and that nobody does", () => {
     const topic = `${PREFIX}/charge_tracker/current_charge`;
     expect(

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { isLevel, isOwners, pauseBefore, phasesBefore } from "../../../src/chargers/profile/before.ts";
+import type { Desired } from "../../../src/core/control/setpoint.ts";
+import { amperes, instant } from "../../../src/core/units.ts";
+
+const A_8: Desired = { kind: "current", amperes: amperes(8) };
+const PAUSE: Desired = { kind: "pause" };
+const RELEASE: Desired = { kind: "release" };
+const ON_1: Desired = { ...A_8, phases: { count: 1, since: instant(0), chargingSince: null } };
+
+test("a pause is known, or told before a restart, or shown by the charger", () => {
+  expect(pauseBefore("none", PAUSE, { paused: true })).toBe("none");
+  expect(pauseBefore(null, PAUSE, {})).toBe("told");
+  expect(pauseBefore(null, A_8, { paused: true })).toBe("ending");
+  expect(pauseBefore(null, A_8, { paused: true, plugged: false })).toBe("none");
+});
+
+test("phases are those that were switched, as far as they count for what comes", () => {
+  expect(phasesBefore(undefined, A_8, ON_1, {})).toBe(1);
+  expect(phasesBefore(null, A_8, ON_1, {})).toBeNull();
+  expect(phasesBefore(null, RELEASE, ON_1, {})).toBe(1);
+  expect(phasesBefore(null, ON_1, null, { phases: 1 })).toBe(1);
+});
+
+test("what a charger reports is its owner's before the first command, and after a release that arrived", () => {
+  const released = { desired: RELEASE, answered: true };
+  expect(isOwners(A_8, null, null)).toBe(true);
+  expect(isOwners(A_8, RELEASE, released)).toBe(true);
+  expect(isOwners(A_8, RELEASE, { ...released, answered: false })).toBe(false);
+  expect(isOwners(A_8, PAUSE, null)).toBe(false);
+  expect(isOwners(RELEASE, null, null)).toBe(false);
+});
+
+test("a level that has arrived is one, a pause and a release are none", () => {
+  expect(isLevel({ desired: A_8, arrived: true })).toBe(true);
+  expect(isLevel({ desired: A_8, arrived: false })).toBe(false);
+  expect(isLevel({ desired: PAUSE, arrived: true })).toBe(false);
+  expect(isLevel(null)).toBe(false);
+});
