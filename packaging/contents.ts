@@ -24,7 +24,14 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   const lock = readLock(root);
   const libraries = bundle.packages.map(lock);
-  const bill = { version, licence, seconds, runtime: lock(`node_modules/node-linux-${arch}`), libraries };
+  const bill = {
+    version,
+    licence,
+    seconds,
+    arch,
+    runtime: lock(`node_modules/node-linux-${arch}`),
+    libraries,
+  };
   const example = text("config/example.yaml").replace(
     "./setpointd.schema.json",
     `/usr/${LIB}/config/setpointd.schema.json`,
@@ -37,11 +44,17 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
       `${LIB}/package.json`,
       `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`,
     ),
-    ...globSync("config/**/*.{yaml,json}", { cwd: root }).map((path) => file(`${LIB}/${path}`, text(path))),
+    ...globSync("config/**/*.{yaml,json}", { cwd: root, exclude: ["config/demo*.yaml"] }).map((path) =>
+      file(`${LIB}/${path}`, text(path)),
+    ),
     file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
+    file("lib/sysusers.d/setpointd.conf", text("packaging/debian/sysusers.conf")),
     file(`${DOC}/README.md`, asInstalled(text("README.md"))),
+    file(`${DOC}/SECURITY.md`, asInstalled(text("SECURITY.md"))),
     file(`${DOC}/GATEWAY.md`, asInstalled(text("packaging/README.md"))),
     file(`${DOC}/examples/config.yaml`, example),
+    file(`${DOC}/examples/events.json`, text("config/example-events.json")),
+    ...globSync("docs/*.md", { cwd: root }).map((path) => file(`${DOC}/${path}`, asInstalled(text(path)))),
     file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
     file(`${DOC}/LICENSE.node`, runtime.licence),
     file(`${DOC}/sbom.cdx.json`, sbom(bill)),
@@ -52,6 +65,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
 const asInstalled = (page: string): string =>
   page
     .replaceAll("config/example.yaml", "examples/config.yaml")
+    .replaceAll("config/example-events.json", "examples/events.json")
     .replaceAll("packaging/README.md", "GATEWAY.md");
 
 /** The tree of the tarball under /usr, and the places for configuration and secrets. No configuration: it would start by itself. */

@@ -42,8 +42,8 @@ function controlText({ version, architecture, entries }: DebOptions): string {
     "Priority: optional",
     `Installed-Size: ${Math.ceil(bytes / 1024)}`,
     // What the runtime links; the rest of it is in the package.
-    "Depends: libc6 (>= 2.28), libstdc++6 (>= 6), libgcc-s1, libatomic1",
-    "Recommends: systemd (>= 252)",
+    // And what the unit calls beside: systemd-notify, which speaks for the daemon. Everything else is in any Debian.
+    "Depends: libc6 (>= 2.28), libstdc++6 (>= 6), libgcc-s1, libatomic1, systemd (>= 252)",
     "Suggests: mosquitto",
     "Description: charging setpoints from energy-coordination events",
     " Takes energy-coordination events from a partner, starts each vehicle's share",

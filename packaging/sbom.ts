@@ -1,35 +1,54 @@
+import { hash } from "node:crypto";
+
 import type { Locked } from "./lock.ts";
+import type { Arch } from "./runtime.ts";
 
 export interface SbomOptions {
   readonly version: string;
   readonly licence: string;
   /** Of the package, in seconds since the epoch. */
   readonly seconds: number;
+  readonly arch: Arch;
   readonly runtime: Locked;
   readonly libraries: readonly Locked[];
 }
 
 /** What is in the package, as CycloneDX 1.6: the runtime, and each library that is in the bundle. */
-export function sbom({ version, licence, seconds, runtime, libraries }: SbomOptions): string {
-  const components = [component("platform", runtime), ...libraries.map((one) => component("library", one))];
+export function sbom({ version, licence, seconds, arch, runtime, libraries }: SbomOptions): string {
+  // Vulnerabilities of the runtime are published under this name, not under that of the npm package that carries it.
+  const cpe = `cpe:2.3:a:nodejs:node.js:${runtime.version}:*:*:*:-:*:*:*`;
+  const components = [
+    { ...component("platform", runtime), cpe },
+    ...libraries.map((one) => component("library", one)),
+  ];
+  const self = `pkg:generic/setpointd@${version}?arch=${arch}&os=linux`;
   const document = {
     bomFormat: "CycloneDX",
     specVersion: "1.6",
+    serialNumber: serialOf(JSON.stringify([self, seconds, components])),
     version: 1,
     metadata: {
       timestamp: new Date(seconds * 1000).toISOString(),
       component: {
         type: "application",
-        "bom-ref": "setpointd",
+        "bom-ref": self,
         name: "setpointd",
         version,
+        purl: self,
         licenses: [{ license: { id: licence } }],
       },
     },
     components,
-    dependencies: [{ ref: "setpointd", dependsOn: components.map((one) => one["bom-ref"]) }],
+    dependencies: [{ ref: self, dependsOn: components.map((one) => one["bom-ref"]) }],
   };
   return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** A UUID of version 8 made from the content: the same package has the same serial. */
+function serialOf(content: string): string {
+  const digest = hash("sha256", content);
+  const variant = "89ab"[Number.parseInt(digest.charAt(16), 16) % 4];
+  return `urn:uuid:${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 
 function component(type: "platform" | "library", { name, version, licence, sha512 }: Locked) {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import { type AuditEntry, factOf, type Json } from "./core/audit.ts";
+import { type AuditEntry, severityOf } from "./core/audit.ts";
 
 /** The lines of 200 rows take longer than the publishes that the rows are about: those go first. */
 const LINES_AFTER_MS = 50;
@@ -37,12 +37,8 @@ export class ActionLog implements Disposable {
   }
 }
 
-function logRow(log: Logger, { kind, charger, vehicle, event, command, words, facts }: AuditEntry): void {
-  const level = isAlarm(facts)
-    ? "error"
-    : kind === "rejected" || kind === "missed" || isOdd(facts)
-      ? "warn"
-      : "info";
+function logRow(log: Logger, row: AuditEntry): void {
+  const { kind, charger, vehicle, event, command, words } = row;
   const named = {
     kind,
     charger: said(charger),
@@ -50,24 +46,8 @@ function logRow(log: Logger, { kind, charger, vehicle, event, command, words, fa
     event: said(event),
     command: said(command),
   };
-  log[level](named, words);
+  log[severityOf(row)](named, words);
 }
 
 /** The log leaves out what is undefined. */
 const said = (name: string | null): string | undefined => name ?? undefined;
-
-/** A charger that does not do what it was told, however often it is told (flow/judge.ts). */
-const isAlarm = (facts: Json): boolean => factOf(facts, "alarm") === true;
-
-/** An event that contradicts itself or looks wrong (flow/take.ts), or a command that was refused or not followed. */
-function isOdd(facts: Json): boolean {
-  const odd = factOf(facts, "odd");
-  const progress = factOf(facts, "progress");
-  return (
-    factOf(facts, "warning") !== null ||
-    (Array.isArray(odd) && odd.length > 0) ||
-    progress === "refused" ||
-    progress === "notFollowed" ||
-    progress === "failed"
-  );
-}

@@ -1,12 +1,16 @@
 import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 import { join } from "node:path";
 
 import type { Logger } from "pino";
 import { merge, startWith, Subject, tap } from "rxjs";
 
 import { addressOf, credentialsOf } from "./chargers/address.ts";
-import { EmbeddedBroker } from "./chargers/embeddedBroker.ts";
-import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
+import { mqttClientId } from "./chargers/clientId.ts";
+import { connectionsFor, daemonAt, EmbeddedBroker } from "./chargers/embeddedBroker.ts";
+import { Fleet } from "./chargers/fleet.ts";
+import type { FleetBroker } from "./chargers/fleetOptions.ts";
+import { siteRoot } from "./chargers/native.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import type { Json } from "./core/audit.ts";
@@ -14,26 +18,33 @@ import { BelievedClock } from "./core/clock.ts";
 import type { Delivery } from "./core/delivery.ts";
 import { type Command, isToBeFreed } from "./core/control/command.ts";
 import { Depot } from "./core/depot.ts";
+import type { Committed } from "./core/ledger.ts";
 import { reportedOn } from "./core/reporting/desk.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
+import { RetentionAlarms } from "./core/retentionAlarms.ts";
+import { capsOf } from "./core/retentionCaps.ts";
 import type { ChargerMessage } from "./core/site/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, millis } from "./core/units.ts";
 import { control } from "./flow/control.ts";
 import { daily } from "./flow/daily.ts";
 import type { Hint } from "./flow/polling.ts";
+import { RequestedPolls } from "./flow/pollRequest.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing, TakeAnswer } from "./flow/ports.ts";
 import { recallWrites } from "./flow/pace.ts";
-import { retention } from "./flow/retention.ts";
+import { noteUse, retention } from "./flow/retention.ts";
 import { endedByStart } from "./flow/silence.ts";
 import { partnerSources, startsAllowed } from "./flow/sources.ts";
 import { pickUp } from "./flow/startOver.ts";
 import { states } from "./flow/states.ts";
+import { standstill } from "./flow/standstill.ts";
 import { standDown } from "./flow/stop.ts";
 import { ControlSocket } from "./operator/controlSocket.ts";
 import { fitness, type Health } from "./operator/fitness.ts";
 import { Metrics } from "./operator/metrics.ts";
+import { countProblems, MANY_DROPS, problems, type ProblemSources } from "./operator/problems.ts";
 import { priceHorizons, pricesView } from "./operator/priceView.ts";
 import { OperatorListener } from "./operator/server.ts";
+import { StatusSocket } from "./operator/statusSocket.ts";
 import { chargersView, depotGauges, eventsView, statusView, vehiclesView } from "./operator/views.ts";
 import { openState } from "./store/open.ts";
 import { VtnClient } from "./vtn/client.ts";
@@ -118,6 +129,7 @@ export async function startApp(
     settings: config.control,
     siteKey,
     epoch,
+    archive: store.events,
     wallClock: clock,
     unsure,
   });
@@ -142,6 +154,7 @@ export async function startApp(
     certificateEnds: certificates.ends,
     priceHorizons: () => priceHorizons(board, now()),
     reportsWaiting: () => desk.outbox.size,
+    problems: () => countProblems(problems(depot, problemSources(), now())),
   });
   store.onCommitted = (rows, tookMs) => {
     metrics.committed(tookMs / 1000, rows);
@@ -163,6 +176,32 @@ export async function startApp(
   // The last row of a run that ends in order: without it the next start tells since when nothing ran to the minute.
   stack.defer(() => note("setpointd stopped"));
   const away = outages((changes) => store.write(changes), now, clock);
+  const startedAt = now();
+  const alarms = new RetentionAlarms();
+  let clockDoubtedSince: Instant | null = null;
+  const problemSources = (): ProblemSources => {
+    const { failing } = store.stats();
+    return {
+      startedAt,
+      partner: partner.health,
+      maxSkew: config.clock.maxSkew,
+      brokersAway: ["", ...config.brokers.keys()].flatMap((name) => {
+        const since = away.awaySince(name === "" ? "broker" : `broker ${name}`);
+        return since === null ? [] : [{ name, since, reason: fleet.troubleOf(name) }];
+      }),
+      brokersUnstable: ["", ...config.brokers.keys()].flatMap((name) => {
+        const drops = fleet.recentDropsOf(name);
+        return drops < MANY_DROPS ? [] : [{ name, drops }];
+      }),
+      isLinked: (charger) => fleet.isLinked(charger),
+      failingCommits:
+        failing === null ? null : { since: instant(now() - failing.forMs), reason: failing.reason },
+      clockDoubtedSince,
+      reportRequests: reports.client.nearlySpent,
+      retention: alarms.open,
+      refusedWebhooks: webhook?.refusedDeliveries() ?? null,
+    };
+  };
   for (const record of remembered.commands) {
     const { charger } = record.command;
     if (!depot.chargers.has(charger) && isToBeFreed(record)) {
@@ -189,7 +228,9 @@ export async function startApp(
   // What our own stop has cut off tells nothing of the partner.
   const heard = (answer: Asked): Fetched => (flow.closed ? asFetched(answer) : partner.heard(answer));
 
+  const polls = new RequestedPolls((request) => hint$.next(request));
   const settled = (delivery: Delivery, answer: TakeAnswer): void => {
+    polls.settled(delivery, answer);
     if (!answer.ok) return;
     client.settled(delivery);
     changed$.next();
@@ -204,7 +245,10 @@ export async function startApp(
     {
       monotonic: () => millis(monotonic()),
       random,
-      list: async () => heard(await client.list()),
+      list: async (isRequested) => {
+        if (isRequested) tokens.endBackoff();
+        return heard(await client.list());
+      },
       event: async (id) => heard(await client.event(id)),
       ask: (ids) => hint$.next(ids),
       settled,
@@ -225,8 +269,9 @@ export async function startApp(
     monotonic: () => millis(monotonic()),
     random,
     write: (changes) => store.write(changes),
+    writeUntilStored: (changes) => store.writeUntilStored(changes),
     durable: () => store.durable(),
-    remembered: () => store.remembered(),
+    stored: (scope) => store.stored(scope),
     send: async (command, lease, before, isDoubted) => {
       const began = monotonic();
       const sent = await fleet.send(command, lease, before, isDoubted);
@@ -245,6 +290,13 @@ export async function startApp(
     warn: (words) => log.warn(words),
   };
 
+  const health = (committed: Committed): Health =>
+    fitness({
+      committed,
+      readBack: () => store.audit({ limit: 1 }),
+      sinceLook: lookedTick === null ? null : millis(monotonic() - lookedTick),
+    });
+
   // A start that cannot have its addresses decides nothing and tells nobody anything: they are taken before anyone acts.
   await using listeners = new AsyncDisposableStack();
   const wired = Promise.withResolvers<void>();
@@ -258,6 +310,7 @@ export async function startApp(
         path,
         trustProxy,
         tls: certificates.served,
+        onRefused: (reason) => metrics.webhookRefused(reason),
         scheme: auth,
         now,
         monotonic,
@@ -278,22 +331,32 @@ export async function startApp(
     );
   }
 
+  const status = (): Json =>
+    statusView(depot, now(), {
+      ...problemSources(),
+      site: config.site.id,
+      timezone: config.site.timezone,
+      epoch,
+      ready: lookedAt !== null,
+      lookedAt,
+      broker: fleet.connected,
+      certificates: certificates.view(),
+      webhookRefused: webhook === null ? null : { ...webhook.refused() },
+      store: { ...store.stats() },
+      quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
+    });
+
+  const operatorAt = { ...config.operator.listen, hosts: [...config.operator.hosts, hostname()] };
   const operator = listeners.use(
-    await OperatorListener.start(config.operator.listen, {
+    await OperatorListener.start(operatorAt, {
       up: wired.promise,
       ready: () => lookedAt !== null,
-      status: () =>
-        statusView(depot, now(), {
-          site: config.site.id,
-          epoch,
-          ready: lookedAt !== null,
-          lookedAt,
-          partner: partner.health,
-          broker: fleet.connected,
-          certificates: certificates.view(),
-          store: { ...store.stats() },
-          quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
-        }),
+      health: () =>
+        lookedTick === null
+          ? { fit: true, words: "starting" }
+          : // A commit is tried only where the last one failed: a monitor that asks each second must not wear the flash.
+            health(store.stats().failing === null ? { ok: true } : store.beat(now())),
+      status,
       events: () => eventsView(depot, now()),
       chargers: () => chargersView(depot, now()),
       vehicles: () => vehiclesView(depot, now()),
@@ -304,20 +367,34 @@ export async function startApp(
     }),
   );
 
+  const clientId = mqttClientId(config.site.id, siteKey);
+  const daemon = daemonAt(clientId, world.randomBytes);
   const brokers = new Map<string, FleetBroker>();
   let brokerPort: number | null = null;
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
     const { reach, prefix } = broker;
     const embedded =
       reach.kind === "embedded"
-        ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, credentials: credentialsOf(broker), log }))
+        ? stack.use(
+            await EmbeddedBroker.listen({
+              ...reach.listen,
+              credentials: credentialsOf(broker),
+              daemon,
+              root: siteRoot(prefix, config.site.id),
+              mostConnections: connectionsFor(config.chargers.length),
+              monotonic,
+              log,
+            }),
+          )
         : null;
     if (name === "") brokerPort = embedded?.port ?? null;
-    brokers.set(name, { prefix, address: addressOf(broker, embedded?.port ?? null) });
+    const inside = embedded === null ? null : { ...daemon, port: embedded.port };
+    brokers.set(name, { prefix, address: addressOf(broker, inside) });
   }
   const fleet = stack.use(
     new Fleet({
       site: config.site.id,
+      clientId,
       chargers: config.chargers,
       profiles,
       brokers,
@@ -355,6 +432,7 @@ export async function startApp(
           doubted$: (time.isDoubted ? doubted$.pipe(startWith(undefined)) : doubted$).pipe(
             tap(() => {
               depot.startsAllowed = false;
+              clockDoubtedSince = now();
               const words =
                 "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
               log.error({ clock: iso(world.now()), record: iso(now()) }, words);
@@ -365,6 +443,7 @@ export async function startApp(
           agrees$: clockAgrees$,
           believe: () => {
             time.believe();
+            clockDoubtedSince = null;
             note("the clock of this machine is believed again: new starts may happen", {
               outage: "clock",
               over: true,
@@ -377,6 +456,7 @@ export async function startApp(
       ports,
     ),
     states(depot, ports),
+    standstill(ports),
     daily(now).pipe(
       tap(() => {
         certificates.check();
@@ -385,13 +465,16 @@ export async function startApp(
     ),
     retention(depot, config.retention, {
       ...ports,
+      alarms,
       clockAgrees: () => partner.clockAgrees,
+      recordRows: () => store.head().seq - (store.audit({ limit: 1 })[0]?.seq ?? 0) + 1,
       oldRows: (query) => store.oldRows(query),
       oldReports: (before, most) => store.oldReports(before, most),
       reportedOn: () => reportedOn(desk, depot.known),
     }),
   ).subscribe({ error: fatal });
   stack.defer(() => flow.unsubscribe());
+  if (remembered.edited.length > 0) hint$.next(remembered.edited.map(({ id }) => id));
 
   const prices = spotPrices(board, config, brokerUp$, {
     ...world,
@@ -426,6 +509,12 @@ export async function startApp(
       clockAgrees: () => partner.clockAgrees,
       ahead: () => partner.ahead(),
       clock,
+      onKept: ({ rows, leftEarly }) =>
+        noteUse({ ...ports, alarms }, "readings", rows / capsOf(config.retention).readings, leftEarly),
+      onNearlySpent: ({ made, most }) =>
+        note(`reports made ${made} of at most ${most} requests within the last hour: beyond that they wait`, {
+          warning: "reports",
+        }),
     },
   );
   stack.use(reports.client);
@@ -460,13 +549,27 @@ export async function startApp(
     ports,
     monotonic,
     isReady: () => lookedAt !== null,
+    tryBrokers: () => fleet.tryBrokers(),
     free: (freeing) => freed$.next(freeing),
+    poll: async () =>
+      client.mayAskMore()
+        ? polls.request()
+        : {
+            kind: "failed",
+            asked: false,
+            reason: "our own limit of requests in an hour is spent",
+            retryAfter: null,
+          },
     resend: (record) => resend$.next(record),
   });
   const socket = await ControlSocket.start(join(config.state, "control.sock"), door);
   if (typeof socket === "string")
     log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
   else stack.use(socket);
+  const statusSocket = await StatusSocket.start(config.statusSocket, status);
+  if (typeof statusSocket === "string")
+    log.warn({ reason: statusSocket }, "no status socket: setpointd status has no answer");
+  else stack.use(statusSocket);
   // First of all that stops: a charger under trial is left as it was, and whoever tries it hears of it.
   stack.use(commissions);
 
@@ -482,12 +585,7 @@ export async function startApp(
       operatorPort: operator.port,
       brokerPort,
       reload: () => certificates.reload(),
-      health: () =>
-        fitness({
-          committed: store.beat(now()),
-          readBack: () => store.audit({ limit: 1 }),
-          sinceLook: lookedTick === null ? null : millis(monotonic() - lookedTick),
-        }),
+      health: () => health(store.beat(now())),
       [Symbol.asyncDispose]: () => running.disposeAsync(),
     },
   };

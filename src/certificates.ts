@@ -27,8 +27,11 @@ interface Source {
 
 const WEBHOOK = "webhook.tls.cert";
 
+const CLIENT_CA = "webhook.tls.clientCa";
+
 const sourcesOf = ({ webhook, mqtt, brokers }: Config): readonly Source[] => [
   ...ownOf(WEBHOOK, webhook?.tls ?? null),
+  ...authorityOf(CLIENT_CA, webhook?.clientCa ?? null),
   ...ofBroker("mqtt", mqtt),
   ...[...brokers].flatMap(([name, broker]) => ofBroker(`brokers.${name}`, broker)),
 ];
@@ -36,11 +39,13 @@ const sourcesOf = ({ webhook, mqtt, brokers }: Config): readonly Source[] => [
 const ownOf = (name: string, pair: PemSource<KeyPair> | null): readonly Source[] =>
   pair === null ? [] : [{ name, text: () => pair.current().cert, fault: pair.fault }];
 
-function ofBroker(name: string, { tls }: Config["mqtt"]): readonly Source[] {
-  const own = ownOf(`${name}.tls.cert`, tls?.own ?? null);
-  const ca = tls?.ca ?? null;
-  return ca === null ? own : [...own, { name: `${name}.tls.ca`, text: ca.current, fault: ca.fault }];
-}
+const authorityOf = (name: string, ca: PemSource<string> | null): readonly Source[] =>
+  ca === null ? [] : [{ name, text: ca.current, fault: ca.fault }];
+
+const ofBroker = (name: string, { tls }: Config["mqtt"]): readonly Source[] => [
+  ...ownOf(`${name}.tls.cert`, tls?.own ?? null),
+  ...authorityOf(`${name}.tls.ca`, tls?.ca ?? null),
+];
 
 const certificateIn = (name: string, pem: string): readonly Certificate[] => {
   const ending = firstToEnd(pem);
@@ -57,10 +62,16 @@ export const expiryWarnings = (config: Config, now: Instant): readonly string[] 
 const NOTHING_TO_READ =
   "SIGHUP: no certificate is configured, nothing to read again; anything else needs a restart";
 
+/** Requests that the webhook listener serves. */
+interface ServedTls extends KeyPair {
+  /** Null: no client certificate is asked for. */
+  readonly clientCa: string | null;
+}
+
 export interface CertificatePorts {
   readonly now: () => Instant;
   /** Has the webhook listener use another pair for new connections; a text says why it cannot. */
-  readonly renew: (pair: KeyPair) => string | null;
+  readonly renew: (tls: ServedTls) => string | null;
   /** Into the record, and from there into the log. */
   readonly note: (words: string, facts: Json) => void;
   readonly log: Logger;
@@ -70,7 +81,11 @@ export interface CertificatePorts {
 export function certificatesInUse(config: Config, { now, renew, note, log }: CertificatePorts) {
   const tls = config.webhook?.tls ?? null;
   const sources = sourcesOf(config);
-  let served = tls?.current() ?? null;
+  const readTls = (pair: PemSource<KeyPair>): ServedTls => ({
+    ...pair.current(),
+    clientCa: config.webhook?.clientCa?.current() ?? null,
+  });
+  let served = tls === null ? null : readTls(tls);
   let told: Told = new Map();
 
   // The listener keeps what it was given; brokers are met with what the files have at each connection.
@@ -92,19 +107,20 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
 
   const renewWebhook = (): string | null => {
     if (tls === null) return null;
-    const pair = tls.current();
+    const pair = readTls(tls);
     const fault = renew(pair);
     if (fault === null) served = pair;
     return fault;
   };
 
   const reread = ({ name, text, fault }: Source): void => {
-    const reason = fault() ?? (name === WEBHOOK ? renewWebhook() : null);
+    const isWebhook = name === WEBHOOK || name === CLIENT_CA;
+    const reason = fault() ?? (isWebhook ? renewWebhook() : null);
     if (reason !== null) {
       const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
       return note(words, { certificate: name, alarm: true, reason });
     }
-    const from = name === WEBHOOK ? "new connections use it" : "the next connection to the broker uses it";
+    const from = isWebhook ? "new connections use it" : "the next connection to the broker uses it";
     for (const { subject, notAfter } of certificateIn(name, text()))
       note(`certificate ${name} (${subject}) was read again: ${from}`, {
         certificate: name,

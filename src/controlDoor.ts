@@ -1,3 +1,4 @@
+import type { BrokerTrial } from "./chargers/tryBroker.ts";
 import type { Config } from "./config/schema.ts";
 import { inWords } from "./core/control/setpoint.ts";
 import type { Depot } from "./core/depot.ts";
@@ -5,10 +6,11 @@ import type { Committed } from "./core/ledger.ts";
 import type { PriceBoard } from "./core/priceBoard.ts";
 import type { ReportDesk } from "./core/reporting/desk.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
-import { chargerId, eventId, iso } from "./core/units.ts";
-import { exceptThoseWhoLeft, notReleased, released } from "./flow/byHand.ts";
+import { eventId, iso } from "./core/units.ts";
+import { chargerIn, exceptThoseWhoLeft, notReleased, released } from "./flow/byHand.ts";
+import { type PollResult, pollMessage } from "./flow/pollRequest.ts";
 import type { ControlPorts, Freeing } from "./flow/ports.ts";
-import { limited } from "./flow/stop.ts";
+import { limited } from "./flow/stranded.ts";
 import type { ControlDoor } from "./operator/controlSocket.ts";
 import { pricesView } from "./operator/priceView.ts";
 import type { Store } from "./store/store.ts";
@@ -33,6 +35,9 @@ export interface ControlDoorParts {
   readonly isReady: () => boolean;
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
+  /** Has the list fetched by the flow, now. */
+  readonly poll: () => Promise<PollResult>;
+  readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
   /** Has a report sent again by the flow. */
   readonly resend: (record: ReportRecord) => void;
 }
@@ -45,7 +50,7 @@ export function controlDoor(parts: ControlDoorParts): ControlDoor {
     verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
     hashes: (seqs) => [...store.hashes(seqs)],
     proof: async (event, format) => {
-      const known = depot.known.get(eventId(event)) ?? null;
+      const known = depot.known.whole(eventId(event)) ?? null;
       const { now } = ports;
       return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
     },
@@ -58,8 +63,22 @@ export function controlDoor(parts: ControlDoorParts): ControlDoor {
       parts.resend(record);
       return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };
     },
+    poll: async () => {
+      const result = await parts.poll();
+      return { ok: result.kind === "read" || result.kind === "unchanged", words: pollMessage(result) };
+    },
     keepStill: () => store.keepStill(),
     copied: () => store.copied(),
+    tryBrokers: async () => [...(await parts.tryBrokers())],
+    heard: () =>
+      [...depot.chargers.keys()].map((charger) => {
+        const { heardAt } = depot.presenceOf(charger);
+        return {
+          charger,
+          heardAt: heardAt === null ? null : iso(heardAt),
+          isSilent: depot.silence.has(charger),
+        };
+      }),
     limited: () =>
       limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
     commission: async (request, progress, gone) =>
@@ -73,16 +92,16 @@ export function controlDoor(parts: ControlDoorParts): ControlDoor {
 
 async function release(
   { depot, config, ports, free }: ControlDoorParts,
-  id: string | null,
+  target: string | null,
 ): ReturnType<ControlDoor["release"]> {
-  if (id !== null && !depot.chargers.has(chargerId(id)))
-    return { ok: false, words: `there is no charger ${id}` };
-  const chargers = id === null ? [...depot.chargers.keys()] : [chargerId(id)];
+  const found = target === null ? null : chargerIn(depot, target);
+  if (found?.ok === false) return { ok: false, words: found.reason };
+  const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
   if (config.control.mode === "observe") return notReleased(held);
   // The look that this asks for shares its commit, and knows what has to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
   free({ chargers, settle: resolve });
   const done = released(depot, held, ports.isLinked, await promise);
-  return id === null ? exceptThoseWhoLeft(depot, done) : done;
+  return target === null ? exceptThoseWhoLeft(depot, done) : done;
 }

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 
 import type { Profile } from "./chargers/profile/schema.ts";
-import { loadConfig, type Loaded } from "./config/load.ts";
+import { loadConfig, type Loaded, type SecretsNeed } from "./config/load.ts";
 import type { Environment } from "./config/secret.ts";
 import { loadProfiles } from "./loadProfiles.ts";
 import { makesOf } from "./makes.ts";
@@ -10,7 +10,8 @@ import { makesOf } from "./makes.ts";
 export function loadSite(
   file: string,
   env: Environment,
+  secrets: SecretsNeed = "needed",
 ): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
   const known = loadProfiles(join(dirname(file), "profiles"));
-  return { loaded: loadConfig(file, env, makesOf(known)), profiles: known.profiles };
+  return { loaded: loadConfig(file, env, makesOf(known), secrets), profiles: known.profiles };
 }

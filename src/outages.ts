@@ -20,6 +20,9 @@ export function outages(
       write([row(who, now(), `the ${who} is away since ${wallClock(since)}`, since, false)]);
     },
 
+    /** The last sign of whoever is away. Null: nothing is known to be away. */
+    awaySince: (who: Neighbour): Instant | null => gone.get(who) ?? null,
+
     /** Nothing, where it was there all the time. */
     back(who: Neighbour): void {
       const since = gone.get(who);

@@ -7,15 +7,17 @@ import type { Depot } from "./core/depot.ts";
 import type { Remembered } from "./core/ledger.ts";
 import { lookAtEvents, type ReportDesk, reportDesk, restoreDesk } from "./core/reporting/desk.ts";
 import type { ReportRecord } from "./core/reporting/outbox.ts";
+import { capsOf } from "./core/retentionCaps.ts";
 import { targeting } from "./core/control/targeting.ts";
 import type { WallClock } from "./core/reason.ts";
 import { type Instant, instant, type Millis, millis } from "./core/units.ts";
 import { type ReportSources, reporting } from "./flow/reporting.ts";
 import type { Metrics } from "./operator/metrics.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "./operator/reportView.ts";
+import type { KeptReadings } from "./store/pruneReadings.ts";
 import type { Store } from "./store/store.ts";
 import type { VtnClient } from "./vtn/client.ts";
-import { ReportClient } from "./vtn/reports.ts";
+import { ReportClient, type ReportRequests } from "./vtn/reports.ts";
 import type { TokenSource } from "./vtn/token.ts";
 import { writeReport } from "./vtn/wire/report.ts";
 
@@ -36,6 +38,9 @@ export interface ReportSurroundings {
   /** The site's. */
   readonly clock: WallClock;
   readonly log: Logger;
+  /** Called after each step of pruning readings. */
+  readonly onKept: (kept: KeptReadings) => void;
+  readonly onNearlySpent: (use: ReportRequests) => void;
 }
 
 /** Rows of the record, or reports, read at a time. */
@@ -49,7 +54,7 @@ export function storedDesk({ report }: Config, remembered: Remembered): ReportDe
 }
 
 /** The same with what follows from the stored events, for where nothing runs: for showing, never for acting. */
-export function plannedDesk(config: Config, remembered: Remembered): ReportDesk {
+export function plannedDesk(config: Config, remembered: Remembered, store: Store): ReportDesk {
   const desk = storedDesk(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const events = new Map(remembered.events.map((known) => [known.id, known]));
@@ -57,6 +62,7 @@ export function plannedDesk(config: Config, remembered: Remembered): ReportDesk 
     settings: config.report,
     enabled: config.report.enabled,
     concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,
+    whole: (id) => store.events.event(id),
   });
   return desk;
 }
@@ -81,7 +87,7 @@ export function shownReport(
 export function partnerReports(
   desk: ReportDesk,
   depot: Depot,
-  { report: rules, vtn, site }: Config,
+  { report: rules, retention, vtn, site }: Config,
   sources: ReportSources,
   {
     tokens,
@@ -96,6 +102,8 @@ export function partnerReports(
     ahead,
     clock,
     log,
+    onKept,
+    onNearlySpent,
   }: ReportSurroundings,
 ): {
   readonly client: ReportClient;
@@ -105,9 +113,18 @@ export function partnerReports(
 } {
   const { path, format, clientName, notes, location } = rules;
   const { baseUrl } = vtn;
+  const { readings: readingsCap } = capsOf(retention);
   if (!rules.enabled && desk.outbox.size > 0)
     log.warn({ waiting: desk.outbox.size }, "reports wait that are not sent: report.enabled is false");
-  const posting = new ReportClient({ baseUrl, path, tokens, now, monotonic, mayAsk: client.mayAskMore });
+  const posting = new ReportClient({
+    baseUrl,
+    path,
+    tokens,
+    now,
+    monotonic,
+    mayAsk: client.mayAskMore,
+    onNearlySpent,
+  });
   const report$ = reporting(
     desk,
     depot,
@@ -121,10 +138,13 @@ export function partnerReports(
       calendar: siteCalendar(site.timezone),
       write: (changes) => store.write(changes),
       durable: () => store.durable(),
-      remembered: () => store.remembered(),
+      owed: () => store.owed(),
       isLinked: (charger) => fleet.isLinked(charger),
       keep: (readings) => store.keep(readings),
-      prune: (keep) => store.pruneReadings(now(), keep),
+      prune: (keep) => {
+        const kept = store.pruneReadings(now(), keep, readingsCap);
+        if (kept !== null) onKept(kept);
+      },
       clockAgrees,
       ahead,
       readings: (chargers, from, until) => store.readings(chargers, from, until),

@@ -1,5 +1,6 @@
 import { siteCalendar } from "./calendar.ts";
 import type { Config } from "./config/schema.ts";
+import { expand } from "./core/control/expand.ts";
 import type { KnownEvent } from "./core/control/known.ts";
 import { type ProofInput, proofFacts } from "./core/proof/compose.ts";
 import { sealed } from "./core/proof/seal.ts";
@@ -46,7 +47,10 @@ const refused = (reason: string): Proven => ({ ok: false, reason });
 function* proving(id: string, format: Format, sources: ProofSources): Steps<Proven> {
   const { config, store, siteKey, now, known } = sources;
   const event = eventId(id);
-  const record = yield* store.eventRows(event, known === null ? instant(0) : overSince(known));
+  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+  const expansion = { siteKey, vehicles, settings: config.control };
+  const windows = Map.groupBy(known === null ? [] : expand(known, expansion), ({ vehicle }) => vehicle);
+  const record = yield* store.eventRows(event, known === null ? instant(0) : overSince(known), windows);
   if (!record.ok)
     return refused(
       `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`,
@@ -56,7 +60,6 @@ function* proving(id: string, format: Format, sources: ProofSources): Steps<Prov
     const pruned = checkpoint === null ? "" : "; the oldest rows of the record are no longer kept";
     return refused(`nothing is known of an event ${event}${pruned}`);
   }
-  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const chargers = new Map(config.chargers.map((charger) => [charger.id, charger]));
   const context: FillContext = {
     settings: config.report,
@@ -64,22 +67,27 @@ function* proving(id: string, format: Format, sources: ProofSources): Steps<Prov
     vehicles,
     calendar: siteCalendar(config.site.timezone),
   };
+  const leftOut = new Map<VehicleId, number>();
   const input: ProofInput = {
     event,
     site: config.site,
     now: now(),
     known,
     record: { rows, checkpoint, head: store.head() },
-    expansion: { siteKey, vehicles, settings: config.control },
+    expansion,
     context,
-    readings: (vehicle, window) => readingsOf(vehicle, window, sources, context),
+    readings: (vehicle, window) =>
+      readingsOf(vehicle, window, sources, context, () =>
+        leftOut.set(vehicle, (leftOut.get(vehicle) ?? 0) + 1),
+      ),
+    leftOut: (vehicle) => leftOut.get(vehicle) ?? 0,
     reports: store.reports({ event, limit: MOST_REPORTS }).map((record) => ({
       record,
       body: store.report(record.name)?.body ?? null,
     })),
   };
   const lines: string[] = [];
-  for (const line of spelled(sealed(proofFacts(input), siteKey), format)) {
+  for (const line of spelled(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
     lines.push(line);
     yield;
   }
@@ -95,12 +103,13 @@ function readingsOf(
   window: Window,
   { store }: ProofSources,
   { calendar, settings, vehicles }: FillContext,
+  onForeign: () => void,
 ): readonly Reading[] {
   const home = vehicles.get(vehicle)?.charger ?? null;
   return withMargins([window, ...comparableDays(window, calendar)], settings.maxGap).flatMap(
     ({ from, until }) => {
       const seats = store.seats(vehicle, from, until);
-      return store.readings(new Set(home === null ? seats : [...seats, home]), from, until);
+      return store.readings(new Set(home === null ? seats : [...seats, home]), from, until, onForeign);
     },
   );
 }

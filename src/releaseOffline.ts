@@ -1,31 +1,38 @@
 import type { Surroundings } from "./app.ts";
 import { addressOf } from "./chargers/address.ts";
-import { Fleet, type FleetBroker } from "./chargers/fleet.ts";
+import { mqttClientId } from "./chargers/clientId.ts";
+import { Fleet } from "./chargers/fleet.ts";
+import type { FleetBroker } from "./chargers/fleetOptions.ts";
 import type { Profile } from "./chargers/profile/schema.ts";
 import type { Config } from "./config/schema.ts";
 import { type CommandRecord, leaseOf } from "./core/control/command.ts";
 import { Depot } from "./core/depot.ts";
-import { chargerId } from "./core/units.ts";
-import { exceptThoseWhoLeft, notReleased } from "./flow/byHand.ts";
+import { chargerIn, exceptThoseWhoLeft, freedFrom, limitedAgain, notReleased } from "./flow/byHand.ts";
 import { decide, free } from "./flow/look.ts";
 import { outcome } from "./flow/outcome.ts";
 import { pickUp } from "./flow/startOver.ts";
-import { limited } from "./flow/stop.ts";
+import { limited } from "./flow/stranded.ts";
 import { nothingYet, openState } from "./store/open.ts";
 import { wallClock } from "./wallClock.ts";
 
 /** How long the broker may take to be there. */
 const BROKER_PATIENCE_MS = 10_000;
 
-/** Frees chargers while no daemon runs: opens the state, tells the chargers, and writes down that it did. */
+/** `target`: a charger, or the vehicle on it; null: all. Frees chargers while no daemon runs: opens the state, tells the chargers, and writes down that it did. */
 export async function releaseOffline(
   { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
-  charger: string | null,
+  target: string | null,
   { now, random, randomBytes, log }: Surroundings,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const nothing = nothingYet(config.state);
   if (nothing !== null) return { ok: false, words: nothing };
-  const opened = openState(config.state, { now, random: randomBytes, log, damaged: "refuse" });
+  const opened = openState(config.state, {
+    now,
+    random: randomBytes,
+    log,
+    damaged: "refuse",
+    onFull: "read",
+  });
   if (!opened.ok) return { ok: false, words: opened.reason };
   using store = opened.store;
   const depot = new Depot({
@@ -34,20 +41,32 @@ export async function releaseOffline(
     settings: config.control,
     siteKey: opened.siteKey,
     epoch: opened.epoch,
+    archive: store.events,
     wallClock: wallClock(config.site.timezone, now),
     unsure: opened.unsure,
   });
   pickUp(depot, opened.remembered, now());
-  const asked = charger === null ? [...depot.chargers.keys()] : [chargerId(charger)];
+  const found = target === null ? null : chargerIn(depot, target);
+  if (found?.ok === false) return { ok: false, words: found.reason };
+  const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
   if (config.control.mode === "observe") return notReleased(held);
-  const reached = held.length === 0 ? null : await reach(depot, held, config, { profiles, now, random, log });
+  const reached =
+    held.length === 0
+      ? null
+      : await reach(depot, held, config, {
+          profiles,
+          now,
+          random,
+          log,
+          siteKey: opened.siteKey,
+        });
   if (typeof reached === "string") return { ok: false, words: reached };
   await using fleet = reached;
 
   // Who is told nothing yet is freed as well: from the events that hold now, when setpointd starts.
   const changes = free(depot, asked, now());
-  store.write(changes);
+  void store.writeUntilStored(changes);
   const freed = new Set([
     ...held.map(({ command }) => command.charger),
     ...changes.flatMap((change) => (change.kind === "hold" ? [change.hold.charger] : [])),
@@ -57,17 +76,10 @@ export async function releaseOffline(
     if (known === undefined || depot.commands.get(command.charger)?.command !== command) continue;
     const { vehicle, event } = command;
     const verdict = depot.verdictOn(known, now());
-    store.write(
-      decide(
-        depot,
-        verdict,
-        { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" },
-        now(),
-      ),
-    );
+    const release = { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" } as const;
+    void store.writeUntilStored(decide(depot, verdict, release, now()));
   }
-  const committed = await store.durable();
-  if (!committed.ok) return { ok: false, words: `nothing was released: ${committed.reason}` };
+  await store.durable();
   const failures: string[] = [];
   for (const { command } of held) {
     const record = depot.commands.get(command.charger);
@@ -79,8 +91,19 @@ export async function releaseOffline(
     failures.push(`${command.charger}: ${sent.reason}`);
     freed.delete(command.charger);
   }
+  // A release goes out on a full disk as well (F05). This commit tries once more to store it.
   await store.durable();
-  const words = freed.size === 0 ? [] : [`freed ${[...freed].join(", ")}`];
+  const { failing } = store.stats();
+  const lost =
+    failing === null
+      ? ""
+      : `; not on record: ${failing.reason}. A start limits them again while their events hold`;
+  const stood = new Map(held.map((record) => [record.command.charger, record]));
+  const told = [...freed].map((id) => {
+    const record = stood.get(id);
+    return record === undefined ? id : freedFrom(depot, record);
+  });
+  const words = told.length === 0 ? [] : [`freed ${told.join("; ")}; ${limitedAgain(told.length)}${lost}`];
   if (failures.length > 0)
     return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
   if (words.length === 0 && opened.unsure)
@@ -88,7 +111,7 @@ export async function releaseOffline(
       "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
     );
   const done = { ok: true, words: words[0] ?? "nothing was limited" };
-  return charger === null ? exceptThoseWhoLeft(depot, done) : done;
+  return target === null ? exceptThoseWhoLeft(depot, done) : done;
 }
 
 /** The brokers of these chargers, all there; a text: why not. */
@@ -96,7 +119,10 @@ async function reach(
   depot: Depot,
   held: readonly CommandRecord[],
   config: Config,
-  ports: Pick<Surroundings, "now" | "random" | "log"> & { readonly profiles: ReadonlyMap<string, Profile> },
+  ports: Pick<Surroundings, "now" | "random" | "log"> & {
+    readonly profiles: ReadonlyMap<string, Profile>;
+    readonly siteKey: Buffer;
+  },
 ): Promise<Fleet | string> {
   const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
   const brokers = new Map<string, FleetBroker>();
@@ -112,6 +138,7 @@ async function reach(
   const fleet = stack.use(
     new Fleet({
       site: config.site.id,
+      clientId: mqttClientId(config.site.id, ports.siteKey),
       chargers: config.chargers,
       brokers,
       ...ports,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 
 import type { Instant } from "../core/units.ts";
@@ -7,15 +7,23 @@ import { copyFiles, placeCopy, settleCopy } from "../store/copy.ts";
 import { fileFault, type Fault, refused } from "../store/fault.ts";
 import { replaceFile } from "../store/files.ts";
 import { MAX_PAGES } from "../store/open.ts";
-import { configuration } from "./configuration.ts";
+import { PROOF_KEY } from "../store/proofKey.ts";
+import { siteConfiguration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
+import { refuseLinks } from "./owner.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { withState } from "./storedState.ts";
 
 /** `backup`: one file with everything stored, and the site key beside it; a running daemon goes on meanwhile. */
 export async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
-  const config = configuration(named);
+  // Goes on as root, which may write where the owner of the state may not.
+  const config = siteConfiguration(named)?.config ?? null;
   if (config === null) return 2;
+  const refusal = refuseLinks(config.state);
+  if (refusal !== null) {
+    complain(`no backup was made: ${refusal}`);
+    return 1;
+  }
   const path = resolve(file);
   let draft: string | null = null;
   const tidy = (): void => {
@@ -30,6 +38,10 @@ export async function backup(named: string | undefined, file: string, now: () =>
       complain(`no backup was made: ${path} is in the folder of the state itself`);
       return 1;
     }
+    for (const taken of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each))) {
+      complain(`no backup was made: ${taken} is there already: name another file, or move it away`);
+      return 1;
+    }
     draft = mkdtempSync(`${path}.`);
     const fault = await copyStored(config.state, draft);
     const copied = fault ?? settleCopy({ directory: draft, siteKey, maxPages: MAX_PAGES }, now());
@@ -39,8 +51,11 @@ export async function backup(named: string | undefined, file: string, now: () =>
     }
     placeCopy(draft, path);
     replaceFile(`${path}.key`, siteKey);
+    const proofKey = join(config.state, PROOF_KEY);
+    if (existsSync(proofKey)) replaceFile(`${path}.proof-key`, readFileSync(proofKey));
     say(`${path}: ${copied.rows} rows of the record, ${copied.events} events`);
     say(`${path}.key: the site key, a secret; both are needed to restore`);
+    if (existsSync(`${path}.proof-key`)) say(`${path}.proof-key: signs proofs, a secret too`);
     return 0;
   } catch (error) {
     complain(`no backup was made: ${fileFault(error).reason}`);

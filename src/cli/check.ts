@@ -1,22 +1,27 @@
 import { expiryWarnings } from "../certificates.ts";
 import type { Config } from "../config/schema.ts";
 import { explain } from "../config/mistakes.ts";
+import { checkLive } from "./checkLive.ts";
 import { configFile, environmentOf } from "./configuration.ts";
 import { isToBeFreed, reallySent } from "../core/control/command.ts";
 import { inWords } from "../core/control/setpoint.ts";
+import { retentionForecast } from "../core/retentionForecast.ts";
 import type { Instant } from "../core/units.ts";
+import { stateTrouble } from "../store/files.ts";
 import { loadSite } from "../loadSite.ts";
+import { becomeOwner } from "./owner.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
+import { REPORT_REQUESTS_PER_HOUR } from "../vtn/reports.ts";
 import { askOrRead } from "./storedState.ts";
 
-/** `check`: every mistake with its path, what was found and what would be right. */
-export async function check(named: string | undefined, now: Instant): Promise<ExitCode> {
+/** `check`: every mistake with its path, what was found and what would be right. `live`: then all of it is tried. */
+export async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
   const file = configFile(named);
   if (file === undefined) {
     complain("which configuration? Name it with -c FILE");
     return 2;
   }
-  const { loaded } = loadSite(file, environmentOf(file, process.env));
+  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, file));
     complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
@@ -29,14 +34,24 @@ export async function check(named: string | undefined, now: Instant): Promise<Ex
     `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
   );
   say(`mode ${control.mode}, state in ${state}, deliveries ${deliveriesInWords(loaded.config)}`);
+  for (const line of retentionLines(loaded.config)) say(line);
   for (const words of expiryWarnings(loaded.config, now)) complain(words);
+  const denied = becomeOwner(state) ?? stateTrouble(state);
+  if (denied !== null) complain(denied);
   for (const { charger, told } of await leftBehind(loaded.config)) {
     complain(
       `${charger} is not in this configuration, but was told ${told}: put it back, release it, then take it out`,
     );
   }
-  return 0;
+  return live ? checkLive(loaded.config, profiles) : 0;
 }
+
+const retentionLines = ({ retention, report, chargers }: Config): readonly string[] =>
+  retentionForecast(retention, {
+    chargers: chargers.length,
+    keepReadings: report.keepReadings,
+    reportsPerHour: REPORT_REQUESTS_PER_HOUR,
+  });
 
 function deliveriesInWords({ webhook }: Config): string {
   if (webhook === null) return "by polling only";

@@ -1,7 +1,8 @@
 import { type Surroundings, surroundings } from "../app.ts";
 import { addressOf, credentialsOf } from "../chargers/address.ts";
-import { EmbeddedBroker } from "../chargers/embeddedBroker.ts";
-import type { FleetBroker } from "../chargers/fleet.ts";
+import { connectionsFor, daemonAt, EmbeddedBroker } from "../chargers/embeddedBroker.ts";
+import type { FleetBroker } from "../chargers/fleetOptions.ts";
+import { siteRoot } from "../chargers/native.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { MqttBench } from "../commission/mqttBench.ts";
 import { borrow, type Commissioned, commissioned, reasonNotTo } from "../commissioning.ts";
@@ -13,7 +14,7 @@ import { seconds } from "../core/units.ts";
 import { type Opened, openState } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import { wallClock } from "../wallClock.ts";
-import { siteConfiguration } from "./configuration.ts";
+import { verbConfiguration } from "./configuration.ts";
 import { askDaemon, askDaemonAtLength } from "./daemon.ts";
 import { logger } from "./logger.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
@@ -38,7 +39,7 @@ export async function commission(
   id: string,
   { config: named, silence, force }: CommissionOptions,
 ): Promise<ExitCode> {
-  const site = siteConfiguration(named);
+  const site = verbConfiguration(named);
   if (site === null) return 2;
   const { config, profiles } = site;
   const charger = config.chargers.find((candidate) => candidate.id === id);
@@ -118,7 +119,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   const { config, charger, depot, store, world } = setting;
   await using stack = new AsyncDisposableStack();
   const named = config.brokers.get(charger.broker) ?? config.mqtt;
-  const broker = await reached(named, world, stack);
+  const broker = await reached(named, config, world, stack);
   const lent = borrow(depot, charger, world.now());
   const bench = MqttBench.open({
     ...world,
@@ -157,6 +158,7 @@ function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }
     settings: config.control,
     siteKey: opened.siteKey,
     epoch: opened.epoch,
+    archive: opened.store.events,
     wallClock: wallClock(config.site.timezone, now),
     unsure: false,
   });
@@ -165,15 +167,30 @@ function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }
 }
 
 /** A broker that is inside the daemon is inside this verb meanwhile. */
-async function reached(
+export async function reached(
   broker: BrokerConfig,
-  { log }: Surroundings,
+  { site, chargers }: Config,
+  { log, monotonic, randomBytes }: Surroundings,
   stack: AsyncDisposableStack,
 ): Promise<FleetBroker> {
   const { reach, prefix } = broker;
+  const daemon = daemonAt(`setpointd-${site.id}`, randomBytes);
   const embedded =
     reach.kind === "embedded"
-      ? stack.use(await EmbeddedBroker.listen({ ...reach.listen, credentials: credentialsOf(broker), log }))
+      ? stack.use(
+          await EmbeddedBroker.listen({
+            ...reach.listen,
+            credentials: credentialsOf(broker),
+            daemon,
+            root: siteRoot(prefix, site.id),
+            mostConnections: connectionsFor(chargers.length),
+            monotonic,
+            log,
+          }),
+        )
       : null;
-  return { prefix, address: addressOf(broker, embedded?.port ?? null) };
+  return {
+    prefix,
+    address: addressOf(broker, embedded === null ? null : { ...daemon, port: embedded.port }),
+  };
 }

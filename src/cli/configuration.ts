@@ -3,11 +3,13 @@ import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
 import { explain, type Mistake } from "../config/mistakes.ts";
+import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/secret.ts";
 import { loadSite } from "../loadSite.ts";
 import { shipped } from "../shipped.ts";
 import { setting } from "./environment.ts";
+import { becomeOwner } from "./owner.ts";
 import { complain, type ExitCode } from "./outcome.ts";
 
 /** Where a configuration is looked for when none is named. */
@@ -45,12 +47,24 @@ export interface SiteConfiguration {
   readonly warnings: readonly Mistake[];
 }
 
-/** As `siteConfiguration`, for a verb that speaks to no charger. */
+/** As `verbConfiguration`, for a verb that speaks to no charger. */
 export const configuration = (named: string | undefined): Config | null =>
-  siteConfiguration(named)?.config ?? null;
+  verbConfiguration(named)?.config ?? null;
 
-/** Loads the configuration of a verb; what is wrong with it has been explained when the answer is null. */
-export function siteConfiguration(named: string | undefined): SiteConfiguration | null {
+/** As `siteConfiguration`; from then on root has the rights of the owner of the state only. */
+export function verbConfiguration(named: string | undefined): SiteConfiguration | null {
+  const site = siteConfiguration(named);
+  const refused = site === null ? null : becomeOwner(site.config.state);
+  if (refused === null) return site;
+  complain(refused);
+  return null;
+}
+
+/** Loads the configuration; what is wrong with it has been explained when the answer is null. */
+export function siteConfiguration(
+  named: string | undefined,
+  secrets: SecretsNeed = "needed",
+): SiteConfiguration | null {
   const file = configFile(named);
   if (file === undefined) {
     complain(
@@ -58,7 +72,7 @@ export function siteConfiguration(named: string | undefined): SiteConfiguration 
     );
     return null;
   }
-  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
+  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env), secrets);
   if (loaded.ok) return { config: loaded.config, profiles, warnings: loaded.warnings };
   complain(explain(loaded.mistakes, file));
   const count = loaded.mistakes.length;

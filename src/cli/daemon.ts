@@ -19,15 +19,24 @@ export type Answer =
 const PATIENCE_MS = 60_000;
 
 /** One request to the daemon that holds this state, over `<state>/control.sock` (DESIGN 6.4). */
-export async function askDaemon(
+export const askDaemon = (
   state: string,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown = null,
+  patienceMs = PATIENCE_MS,
+): Promise<Answer> => askSocket(join(state, "control.sock"), method, path, body, patienceMs);
+
+/** Sends a request over a Unix socket of the daemon. */
+export async function askSocket(
+  socketPath: string,
   method: "GET" | "POST",
   path: string,
   body: unknown = null,
   patienceMs = PATIENCE_MS,
 ): Promise<Answer> {
   const client = new Client("http://localhost", {
-    socketPath: join(state, "control.sock"),
+    socketPath,
     bodyTimeout: patienceMs,
     headersTimeout: patienceMs,
   });

@@ -1,14 +1,34 @@
 import { write, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
-import pino, { type Logger } from "pino";
+import pino, { type LogFn, type Logger } from "pino";
 import pretty from "pino-pretty";
+
+import { oneLine, printable } from "../core/legible.ts";
 
 /** JSON lines; on a terminal, lines for people. What is held is written out when the process exits. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>
   isatty(descriptor)
-    ? pino({ level }, pretty({ destination: descriptor, sync: true, ignore: "pid,hostname" }))
+    ? pino(
+        { level, hooks: { logMethod: onOneLine } },
+        pretty({ destination: descriptor, sync: true, ignore: "pid,hostname" }),
+      )
     : pino({ level }, new LinesOfATurn(descriptor));
+
+/** On a terminal a sentence and its fields stay on their line, whatever a partner or a charger wrote into them. */
+function onOneLine(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+  const safe = args.map((argument: unknown) => {
+    if (typeof argument === "string") return oneLine(argument);
+    if (typeof argument !== "object" || argument === null || argument instanceof Error) return argument;
+    return Object.fromEntries(
+      Object.entries(argument).map(([key, value]) => [
+        key,
+        typeof value === "string" ? oneLine(value) : value,
+      ]),
+    );
+  });
+  method.apply(this, safe as Parameters<LogFn>);
+}
 
 /** Characters that wait where nobody takes them: the lines of an event for a whole fleet are a tenth of it. */
 const MOST_WAITING = 64 * 1024 * 1024;
@@ -43,7 +63,8 @@ class LinesOfATurn {
     if (this.#waiting > MOST_WAITING) this.#leftOut += 1;
     else this.#waiting += line.length;
     if (this.#leftOut > 0 || this.#isGone) return;
-    if (this.#lines.push(line) === 1) setImmediate(() => this.#pass());
+    // What JSON escapes by itself does not cover all that a terminal obeys, or a reader is misled by.
+    if (this.#lines.push(printable(line)) === 1) setImmediate(() => this.#pass());
   }
 
   flushSync(): void {
@@ -103,7 +124,7 @@ const codeOf = (error: unknown): unknown =>
 /** One plain sentence a line, after the time of day, for the demo. */
 export const plainLogger = (level: string): Logger =>
   pino(
-    { level },
+    { level, hooks: { logMethod: onOneLine } },
     pretty({
       destination: 1,
       sync: true,

@@ -1,13 +1,25 @@
 import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+import { oneLine, printable } from "../core/legible.ts";
 
 /** DESIGN 6.4: 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;
 
 /** A line for whoever called, or for the next program in the pipe. */
-export const say = (text: string): void => write(1, text);
+export const say = (text: string): void => write(1, printable(text));
+
+/** As `say`, for a line with foreign text in it: a partner or a charger cannot make it look like two. */
+export const sayLine = (text: string): void => write(1, oneLine(text));
+
+/** Sealed text, byte for byte; a terminal is shown no escape sequence of it. */
+export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(1, text));
 
 /** A line for people: what is wrong, or what was odd. */
-export const complain = (text: string): void => write(2, text);
+export const complain = (text: string): void => write(2, printable(text));
+
+/** As `complain`, for a line with foreign text in it. */
+export const complainLine = (text: string): void => write(2, oneLine(text));
 
 /** How long a full pipe is left alone before the next try, in ms. */
 const FULL_PIPE_PAUSE = 5;

@@ -12,10 +12,11 @@ import { lastWords, type Notice } from "../core/delivery.ts";
 import { type Instant, iso } from "../core/units.ts";
 import { readOrMakeSiteKey } from "../store/siteKey.ts";
 import { readListBody } from "../vtn/wire/envelope.ts";
-import { readTimestamp } from "../vtn/wire/timestamp.ts";
 import { wallClock } from "../wallClock.ts";
-import { configuration } from "./configuration.ts";
-import { complain, type ExitCode, say } from "./outcome.ts";
+import { siteConfiguration } from "./configuration.ts";
+import { MOMENT, readMoment } from "./moment.ts";
+import { becomeOwner } from "./owner.ts";
+import { complain, complainLine, type ExitCode, say, sayLine } from "./outcome.ts";
 
 export interface PlanOptions {
   readonly config: string | undefined;
@@ -27,19 +28,25 @@ export interface PlanOptions {
 
 /** `plan`: what each charger would do for a list of events, without doing it (DESIGN 6.4). */
 export function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
-  const at = options.at === undefined ? now : readAt(options.at);
+  const config = siteConfiguration(options.config, "unused")?.config ?? null;
+  if (config === null) return 2;
+  const at = options.at === undefined ? now : readMoment(options.at, config.site.timezone, now);
   if (at === null) {
-    complain(`--at ${options.at}: a moment in ISO 8601, e.g. 2026-11-21T05:00:00Z`);
+    complain(`--at ${options.at}: a moment is ${MOMENT}`);
     return 2;
   }
-  const config = configuration(options.config);
-  if (config === null) return 2;
+  // Before root gives up its rights: the list may be in a folder of root's.
+  const events = readEvents(options.events, at);
+  const refused = becomeOwner(config.state);
+  if (refused !== null) {
+    complain(refused);
+    return 1;
+  }
   const key = readOrMakeSiteKey(config.state, randomBytes);
   if (!key.ok) {
     complain(key.reason);
     return 1;
   }
-  const events = readEvents(options.events, at);
   if (typeof events === "string") {
     complain(events);
     return 1;
@@ -66,11 +73,6 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
   return 0;
 }
 
-function readAt(text: string): Instant | null {
-  const moment = readTimestamp(text);
-  return typeof moment === "number" ? moment : null;
-}
-
 /** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
 function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
   const name = file === "-" ? "standard input" : file;
@@ -92,13 +94,13 @@ function tellOddities(known: KnownEvent, config: Config, context: ExpandContext,
   if (known.kind !== "live") return;
   const { revision } = known;
   const aim = targeting(revision.event, context);
-  const odd = oddities(revision, aim, config.control, reachOf(config.chargers), at);
-  if (odd.length > 0) complain(`${nameOf(revision.event)}: ${odd.join("; ")}`);
+  const odd = oddities(revision, aim, context, reachOf(config.chargers), at);
+  if (odd.length > 0) complainLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
 }
 
 function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
   if (notice.kind === "rejected") {
-    complain(`left out: ${notice.path}: ${notice.reason}`);
+    complainLine(`left out: ${notice.path}: ${notice.reason}`);
     return [];
   }
   const { known } = intake(undefined, notice, { source: "fetch", at, askedAt: at });
@@ -130,5 +132,5 @@ const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch
 
 function tell(stretches: readonly Stretch[]): void {
   if (stretches.length === 0) say("no charger would be told anything");
-  for (const { from, until, reason } of stretches) say(`${iso(from)}  ${iso(until)}  ${reason.words}`);
+  for (const { from, until, reason } of stretches) sayLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
 }

@@ -5,20 +5,26 @@ import { Command, CommanderError, Option } from "commander";
 
 import { instant } from "../core/units.ts";
 import { shipped } from "../shipped.ts";
+import { acl } from "./acl.ts";
 import { audit, auditVerify } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { check } from "./check.ts";
 import { commission } from "./commission.ts";
 import { misplaced } from "./configuration.ts";
+import { OVERVIEW, VERIFY_HELP } from "./help.ts";
 import type { ExitCode } from "./outcome.ts";
 import { plan } from "./plan.ts";
-import { profileList, type ProfilePlaces, profileShow, profileTry } from "./profile.ts";
+import { poll } from "./poll.ts";
+import { profileCommands } from "./profileCommands.ts";
 import { prices } from "./prices.ts";
 import { proof } from "./proof.ts";
+import { proofKey } from "./proofKey.ts";
 import { proofVerify } from "./proofVerify.ts";
 import { release } from "./release.ts";
 import { reports, reportsResend, reportsShow } from "./reports.ts";
 import { run } from "./run.ts";
+import { status } from "./status.ts";
+import { webhookTest } from "./webhookTest.ts";
 
 const now = () => instant(Date.now());
 
@@ -29,23 +35,14 @@ const version = (): string => {
     : "?";
 };
 
-const TRY_HELP = `
-What would be published:
-  {"profile":"go-e-v2","params":{"serial":"000001"},"action":"setCurrent","input":{"currentA":13.7}}
-  actions: acquire, setCurrent {currentA}, setPower {powerW}, pause, resume {lastCurrentA}, release, setPhases {phases};
-  params may have maxCurrentA, phases and nominalV, the charger's own limits. Levels below its minimum become a pause.
-  An answer without publishes has a note why none is needed; what a make cannot do is an error.
-
-What a message means:
-  {"profile":"go-e-v2","params":{"serial":"000001"},"topic":"go-eCharger/000001/amp","payload":"13"}
-  Earlier lines with the same profile and params are remembered, as some values are spread over several messages.
-
-A line that cannot be answered gets {"error":"..."}, and the next one its own answer.`;
-
-const VERIFY_HELP = `
-Exit code 0: nothing is wrong in what could be checked, and what could not be is said on standard error; without the
-key that is the seal, so that a forger's work would pass. 1: a line is not as it was written, the file or the key
-cannot be read, or a running daemon cannot be asked for its record.`;
+interface AuditFlags {
+  readonly json: boolean;
+  readonly event?: string;
+  readonly charger?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly problems: boolean;
+}
 
 /** The command line of DESIGN 6.4; answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {
@@ -57,43 +54,18 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     .version(version())
     .option(
       "-c, --config <file>",
-      "the configuration (YAML); default $SETPOINTD_CONFIG, else /etc/setpointd/config.yaml, but for run: the demo",
+      "the configuration (YAML); default $SETPOINTD_CONFIG, else /etc/setpointd/config.yaml, but for run",
     )
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError("(setpointd --help tells more)")
     .exitOverride()
-    .addHelpText(
-      "after",
-      `
-Try it first:
-  setpointd                       a demo: partner, broker and chargers simulated, nothing to set up
-
-Then for real:
-  setpointd check -c site.yaml    explain every mistake in a configuration
-  setpointd plan -c site.yaml --events list.json
-                                  what each charger would do for these events, without doing it
-  setpointd run -c site.yaml      the daemon; SIGTERM or Ctrl-C stops it, SIGHUP has it read certificates again
-  setpointd audit -c site.yaml    the record of every decision and what became of it
-  setpointd backup FILE -c site.yaml
-                                  a copy of everything stored, while it runs
-  setpointd proof EVENT -c site.yaml
-                                  all of it for one event, sealed; proof verify FILE finds an edited line
-  setpointd prices -c site.yaml   spot prices as they are known
-  setpointd reports -c site.yaml  reports to the partner: sent, waiting, due next
-  setpointd release bay-01 -c site.yaml
-                                  free a charger by hand, now
-  setpointd commission bay-01 -c site.yaml
-                                  try a real charger before the first event
-  setpointd profile list          charger makes it speaks to; profile show NAME tells what one needs
-
-Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
-    );
+    .addHelpText("after", OVERVIEW);
   const named = (): string | undefined => program.opts<{ config?: string }>().config;
 
   program
     .command("run", { isDefault: true })
     .description(
-      "the daemon, until SIGTERM or Ctrl-C; SIGHUP has it read certificates again; without a configuration a demo with a simulated depot",
+      "the daemon, until SIGTERM or Ctrl-C; SIGHUP has it read certificates again; without a configuration, in a checkout, a demo with a simulated depot",
     )
     // What is no verb ends up here, as the default has it.
     .allowExcessArguments()
@@ -103,9 +75,20 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
   program
     .command("check")
     .description("explain every mistake in the configuration: where, what was found, what would be right")
+    .option(
+      "--live",
+      "then try it: token, events, webhook, brokers, topics, clock, each charger heard within 30 s; commands nobody, and leaves a running daemon alone",
+      false,
+    )
     .allowExcessArguments()
-    .action(async (_options: object, { args: [file] }: Command) => {
-      code = file === undefined ? await check(named(), now()) : misplaced("check", file);
+    .action(async ({ live }: { live: boolean }, { args: [file] }: Command) => {
+      code = file === undefined ? await check(named(), live, now()) : misplaced("check", file);
+    });
+  program
+    .command("acl")
+    .description("the access list that each broker of this site needs, all makes, for mosquitto")
+    .action(() => {
+      code = acl(named());
     });
   program
     .command("plan")
@@ -118,7 +101,7 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     )
     .option(
       "--at <moment>",
-      "plan as of this moment (ISO 8601); windows that ended before it are left out; default now",
+      "plan as of this moment (ISO 8601; without a zone the site's); windows that ended before it are left out; default now",
     )
     .option("--json", "one JSON array: a row per stretch with one verdict, a gap is a release", false)
     .option(
@@ -137,11 +120,15 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     .option("--json", "one JSON object a line", false)
     .option("--event <id>", "only what concerns this event")
     .option("--charger <id>", "only what concerns this charger")
-    .action(async (options: { json: boolean; event?: string; charger?: string }) => {
-      code = await audit(
-        { config: named(), json: options.json, event: options.event, charger: options.charger },
-        now,
-      );
+    .option(
+      "--since <moment>",
+      "only rows from then on: 2026-11-21T05:30, or 05:30 for today; the site's zone",
+    )
+    .option("--until <moment>", "only rows before then")
+    .option("--problems", "only rows that the log shows as a warning or worse", false)
+    .action(async (options: AuditFlags) => {
+      const { json, event, charger, since, until, problems } = options;
+      code = await audit({ config: named(), json, event, charger, since, until, problems }, now);
     });
   record
     .command("verify")
@@ -166,9 +153,9 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     });
   const proven = program
     .command("proof")
-    .usage("<event> [--format json|csv], or show <event>, or verify <file>")
+    .usage("<event> [--format json|csv], or show <event>, or verify <file>, or key")
     .description(
-      "what became of one event, sealed with the site's key, and whether such a file is as it was written",
+      "what became of one event, sealed with the site's key and signed, and whether such a file is as it was written",
     );
   proven
     .command("show", { isDefault: true })
@@ -191,9 +178,48 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
     )
     .argument("<file>", "what proof wrote; - reads standard input")
     .option("--key <file>", "the site's key, where there is no configuration at hand")
+    .option(
+      "--public-key <file>",
+      "the site's public key, as proof key prints it: for a partner, who has no other",
+    )
     .addHelpText("after", VERIFY_HELP)
-    .action(async (file: string, { key }: { key?: string }) => {
-      code = await proofVerify(file, named(), key);
+    .action(async (file: string, { key, publicKey }: { key?: string; publicKey?: string }) => {
+      code = await proofVerify(file, named(), key, publicKey);
+    });
+  proven
+    .command("key")
+    .description("print the public key (PEM) that a partner verifies proofs of this site with")
+    .action(() => {
+      code = proofKey(named(), randomBytes);
+    });
+  program
+    .command("status")
+    .description(
+      "how the running daemon and its site are doing: counts, and every open problem with what to do; needs neither root nor secrets",
+    )
+    .option("--json", "one JSON object, as in /api/v1/status", false)
+    .action(async ({ json }: { json: boolean }) => {
+      code = await status(named(), json, now);
+    });
+  program
+    .command("poll")
+    .description("have the running daemon ask the partner for its events now, outage or not")
+    .action(async () => {
+      code = await poll(named());
+    });
+  program
+    .command("webhook")
+    .description("the listener for the partner's deliveries")
+    .command("test")
+    .description(
+      "post one signed event to this machine's own listener, as the partner would, and tell what the running daemon made of it",
+    )
+    .option(
+      "--event <file>",
+      "post this body (JSON) as it is, and have it acted on; - reads standard input; default an event that asks nothing of anyone",
+    )
+    .action(async ({ event }: { event?: string }) => {
+      code = await webhookTest(named(), event, now, randomBytes);
     });
   program
     .command("prices")
@@ -231,7 +257,7 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
   program
     .command("release")
     .description("free a charger from the events that hold it now, until they end; later events still apply")
-    .argument("[charger]", "which one")
+    .argument("[charger]", "which one: its id, or VTN id or name of the vehicle on it")
     .option("--all", "all of them", false)
     .action(async (charger: string | undefined, { all }: { all: boolean }) => {
       code = await release(named(), charger, all);
@@ -249,40 +275,7 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration.`,
       code = await commission(charger, { config: named(), ...options });
     });
 
-  const profile = program
-    .command("profile")
-    .description("charger makes: how each speaks MQTT, what it needs, and what it can be held against")
-    .option(
-      "--profiles <folder>",
-      "profiles of your own, one NAME.yaml each; default the folder profiles beside the configuration",
-    );
-  const own = (): ProfilePlaces => ({
-    folder: profile.opts<{ profiles?: string }>().profiles,
-    config: named(),
-  });
-  profile
-    .command("list")
-    .description("every profile: its name, how far verdicts go (measured, reported, sent), its title")
-    .action(() => {
-      code = profileList(own());
-    });
-  profile
-    .command("show")
-    .description(
-      "parameters, set-up on the charger, limits, pace, what happens when the gateway dies, what is uncertain",
-    )
-    .argument("<name>", "which one")
-    .action((name: string) => {
-      code = profileShow(own(), name);
-    });
-  profile
-    .command("try")
-    .description("hold a profile against traffic, without a broker: a JSON line in, a JSON line out")
-    .requiredOption("--stdin", "read the lines from standard input")
-    .addHelpText("after", TRY_HELP)
-    .action(async () => {
-      code = await profileTry(own(), now);
-    });
+  profileCommands(program, named, now, (done) => (code = done));
 
   try {
     await program.parseAsync(args, { from: "user" });

@@ -1,8 +1,8 @@
 import type { Format } from "../core/proof/spelling.ts";
-import type { Instant } from "../core/units.ts";
+import { eventId, type Instant } from "../core/units.ts";
 import { proofNow, type Proven } from "../proof.ts";
 import { configuration } from "./configuration.ts";
-import { complain, type ExitCode, say } from "./outcome.ts";
+import { complain, type ExitCode, saySealed } from "./outcome.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "./storedState.ts";
 
 /** `proof EVENT`: all that is known of one event, sealed; from the running daemon, or the stored state. */
@@ -19,18 +19,18 @@ export async function proof(
   const proven = await askOrRead<Proven>(
     config.state,
     `/proof?${query.toString()}`,
-    ({ store, siteKey, remembered }) =>
+    ({ store, siteKey }) =>
       proofNow(event, format, {
         config,
         store,
         siteKey,
         now,
-        known: remembered.events.find((each) => each.id === event) ?? null,
+        known: store.events.event(eventId(event)),
       }),
     LONG_PATIENCE_MS,
   );
   const reason = typeof proven === "string" ? proven : proven.ok ? null : proven.reason;
   if (reason !== null) complain(reason);
-  else if (typeof proven === "object" && proven.ok) say(proven.text.trimEnd());
+  else if (typeof proven === "object" && proven.ok) saySealed(proven.text.trimEnd());
   return reason === null ? 0 : 1;
 }

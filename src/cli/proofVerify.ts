@@ -5,6 +5,7 @@ import { type Broken, type ShownRow, verifyProof } from "../core/proof/verify.ts
 import { readSiteKey } from "../store/siteKey.ts";
 import { configFile, configuration } from "./configuration.ts";
 import { askDaemon, type Failed } from "./daemon.ts";
+import { readPublicKey } from "./proofKey.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
 import { withState } from "./storedState.ts";
 
@@ -18,10 +19,16 @@ export async function proofVerify(
   file: string,
   named: string | undefined,
   keyFile: string | undefined,
+  publicKeyFile: string | undefined,
 ): Promise<ExitCode> {
   if (named !== undefined && keyFile !== undefined) {
     complain("-c FILE or --key FILE: the configuration names a key of its own");
     return 2;
+  }
+  const publicKey = publicKeyFile === undefined ? null : readPublicKey(publicKeyFile);
+  if (typeof publicKey === "string") {
+    complain(publicKey);
+    return 1;
   }
   const text = textOf(file);
   if (text === null) return 1;
@@ -31,7 +38,7 @@ export async function proofVerify(
   const state = config?.state ?? null;
   const siteKey = keyOf(keyFile ?? (state === null ? null : join(state, "site.key")));
   if (siteKey === "unreadable") return 1;
-  const { broken, lines, rows } = verifyProof(text, siteKey);
+  const { broken, lines, rows, isSigned } = verifyProof(text, { siteKey, publicKey });
   const compared = state === null ? null : await compare(rows, state);
   const wrong = [...broken, ...(compared === "failed" ? [] : (compared?.strange ?? []))];
   if (wrong.length > 0) {
@@ -40,12 +47,16 @@ export async function proofVerify(
     return 1;
   }
   if (compared === "failed") return 1;
-  say(`${file} is whole: ${lines} lines, ${rows.length} rows of the record, each with its own hash`);
-  if (siteKey === null)
+  const isAuthentic = siteKey !== null || publicKey !== null;
+  say(
+    `${file} is ${isAuthentic ? "whole" : "consistent, not authenticated"}: ${lines} lines, ${rows.length} rows of the record, each with its own hash`,
+  );
+  if (publicKey !== null) say("it was signed with the private key of this public key");
+  if (siteKey !== null) say("its seal, and that of the record's head, were made with this site's key");
+  if (!isAuthentic)
     complain(
-      "not checked: its seal, for which the site's key is needed (-c FILE or --key FILE); without it, whoever changed the file could have computed all hashes anew",
+      `not checked: who made it. Whoever changed the file could have computed all hashes anew: name ${isSigned ? "the site's public key (--public-key FILE), or " : ""}the site's key (-c FILE or --key FILE)`,
     );
-  else say("its seal, and that of the record's head, were made with this site's key");
   if (compared === null)
     complain("not checked: whether its rows are those of the record, as no state is at hand (-c FILE)");
   else say(compared.words);

@@ -4,7 +4,7 @@ import { plannedDesk, shownReport, shownReports } from "../partnerReports.ts";
 import { wallClock } from "../wallClock.ts";
 import { configuration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
-import { complain, type ExitCode, say } from "./outcome.ts";
+import { complain, type ExitCode, say, sayLine } from "./outcome.ts";
 import { askOrRead } from "./storedState.ts";
 
 /** A moment of the API as people on site read it. */
@@ -19,7 +19,7 @@ export async function reports(
   const config = configuration(named);
   if (config === null) return 2;
   const known = await askOrRead<readonly ReportRow[]>(config.state, "/reports", ({ store, remembered }) =>
-    shownReports(plannedDesk(config, remembered), store),
+    shownReports(plannedDesk(config, remembered, store), store),
   );
   if (typeof known === "string") {
     complain(known);
@@ -36,7 +36,7 @@ export async function reports(
   const [width, second] = [widest(names), widest(types)];
   for (const row of known) {
     const type = (row.payloadType ?? "").padEnd(second);
-    say(`${row.state.padEnd(7)}  ${row.name.padEnd(width)}  ${type}  ${inWords(row, moment)}`.trimEnd());
+    sayLine(`${row.state.padEnd(7)}  ${row.name.padEnd(width)}  ${type}  ${inWords(row, moment)}`.trimEnd());
   }
   return 0;
 }
@@ -52,7 +52,7 @@ export async function reportsShow(
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
   const known = await askOrRead(config.state, path, ({ store, remembered }) => ({
-    found: shownReport(plannedDesk(config, remembered), store, name),
+    found: shownReport(plannedDesk(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
@@ -66,13 +66,14 @@ export async function reportsShow(
   const clock = wallClock(config.site.timezone, now);
   const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
   if (report.composedAt === null) {
-    say(bodiless(report, moment));
+    sayLine(bodiless(report, moment));
     return 0;
   }
-  say(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${inWords(report, moment)}`);
-  for (const flag of report.flags) say(`  ${flag}`);
-  if (report.receipt !== null) say(`  receipt: ${report.receipt}`);
-  say(body === null ? bodiless(report, moment) : JSON.stringify(JSON.parse(body), null, 2));
+  sayLine(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${inWords(report, moment)}`);
+  for (const flag of report.flags) sayLine(`  ${flag}`);
+  if (report.receipt !== null) sayLine(`  receipt: ${report.receipt}`);
+  if (body === null) sayLine(bodiless(report, moment));
+  else say(JSON.stringify(JSON.parse(body), null, 2));
   return 0;
 }
 

@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { startApp, surroundings } from "../app.ts";
 import { systemdNotify } from "../operator/systemdNotify.ts";
 import { Watchdog } from "../operator/watchdog.ts";
+import { shipped } from "../shipped.ts";
 import { siteConfiguration } from "./configuration.ts";
-import { demo } from "./demo.ts";
 import { logLevel, setting } from "./environment.ts";
 import { lastWords } from "./lastWords.ts";
 import { cannotListen } from "./listening.ts";
@@ -15,11 +16,20 @@ import { reloadSignal, stopSignal } from "./stopSignal.ts";
 /** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
 
-/** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo. */
+/** The demo is part of a checkout only: an installed package holds no simulated partner and chargers. */
+async function tryOut(level: string): Promise<ExitCode> {
+  if (existsSync(shipped("config/demo.yaml"))) return (await import("./demo.ts")).demo(level);
+  complain(
+    `which configuration? Name it: setpointd run -c FILE; ${shipped("config/example.yaml")} is one to start from. The service setpointd runs /etc/setpointd/config.yaml. A demo comes with the source (npm start)`,
+  );
+  return 2;
+}
+
+/** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo, where it is. */
 export async function run(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
-  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return demo(level);
+  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return tryOut(level);
   const site = siteConfiguration(named);
   if (site === null) return 2;
   const log = logger(1, level);

@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import { reads } from "./reads.ts";
 
 /** Where a listener listens: the host without brackets; port 0 takes any free one. */
@@ -20,7 +20,24 @@ export function parseAddress(text: string): Address | null {
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 
+/** The host of a URL that reaches this listener from the same machine: one that listens everywhere is on loopback too. */
+export function urlHost(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 export const address = reads(
   parseAddress,
   "host:port, e.g. 127.0.0.1:8080, 0.0.0.0:8090 or [::]:8090 (port 0: any free one)",
 );
+
+/** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. Null: neither an address nor a network. */
+function parseNetwork(text: string): string | null {
+  const [, host = "", bits] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(host);
+  if (version === 0) return null;
+  return bits === undefined || Number(bits) <= (version === 4 ? 32 : 128) ? text : null;
+}
+
+export const network = reads(parseNetwork, "an address or a network, e.g. 127.0.0.1 or 10.0.0.0/8");

@@ -46,6 +46,12 @@ export const controlSection = z.strictObject({
     .describe(
       "drive commands the chargers; observe decides, logs and explains everything but publishes no command. Default drive. Use observe while commissioning.",
     ),
+  onObserve: z
+    .enum(["release", "keep"])
+    .prefault("release")
+    .describe(
+      "What a start in observe does with chargers that an earlier run in drive left limited: release them, once, or keep. Default release.",
+    ),
   units: z
     .strictObject({
       current: z
@@ -158,6 +164,7 @@ export interface ControlConfig extends ControlSettings {
 
 export const controlConfig = (section: z.infer<typeof controlSection>): ControlConfig => ({
   mode: section.mode,
+  onObserve: section.onObserve,
   powerUnit: section.units.power,
   priority: section.priority,
   priorityZero: section.priorityZero,

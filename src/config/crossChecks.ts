@@ -1,4 +1,4 @@
-import type { Address } from "./address.ts";
+import { type Address, isLoopback } from "./address.ts";
 import type { Finding, Path } from "./mistakes.ts";
 import type { BrokerSection } from "./mqtt.ts";
 import { nearest } from "./nearest.ts";
@@ -94,6 +94,19 @@ function chargerBrokers(file: ConfigFile): readonly Finding[] {
   });
 }
 
+/** Whoever reads a token on its way can send deliveries. */
+function openBearer({ webhook }: ConfigFile): readonly Finding[] {
+  if (typeof webhook?.auth !== "object" || webhook.auth.bearer === undefined) return [];
+  if (webhook.tls !== undefined || webhook.trustProxy !== false || isLoopback(webhook.listen.host)) return [];
+  return [
+    {
+      path: ["webhook", "auth", "bearer"],
+      found: `a token in the clear at ${webhook.listen.host}`,
+      expected: "webhook.tls, or trustProxy with the reverse proxy that ends TLS, or hmac",
+    },
+  ];
+}
+
 /** What no single key can tell: all mistakes that span several. */
 export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...(typeof file.webhook?.auth === "object"
@@ -107,5 +120,6 @@ export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...brokerSections(file).flatMap(([path, section]) => brokerChecks(section, path)),
   ...portChecks(file),
   ...chargerBrokers(file),
+  ...openBearer(file),
   ...fleetChecks(file),
 ];

@@ -83,10 +83,31 @@ const OF_INDENTATION: ReadonlySet<string> = new Set([
   "TAB_AS_INDENT",
 ]);
 
+/** Errors that the parser also finds where a wrong indentation turned a key into something else. */
+const FROM_INDENTATION: ReadonlySet<string> = new Set(["NON_STRING_KEY", "MISSING_CHAR"]);
+
 /** The first few that do not follow from one another. */
 function apart(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const first = errors.find(({ code }) => OF_INDENTATION.has(code));
-  return errors.filter((error) => error === first || !OF_INDENTATION.has(error.code)).slice(0, 3);
+  const follows = ({ code }: YAMLParseError): boolean =>
+    OF_INDENTATION.has(code) || (first !== undefined && FROM_INDENTATION.has(code));
+  return errors.filter((error) => error === first || !follows(error)).slice(0, 3);
+}
+
+const indentOf = (line: string): number => line.length - line.trimStart().length;
+
+/**
+ * The line to mend, from 1. The parser joins a line that is indented too far with the value above it, and reports the
+ * line where that value begins.
+ */
+function lineToMend(text: string, code: string, reported: number): number {
+  if (code !== "BLOCK_AS_IMPLICIT_KEY" && code !== "MULTILINE_IMPLICIT_KEY") return reported;
+  const lines = text.split("\n");
+  const indent = indentOf(lines[reported - 1] ?? "");
+  const next = lines.findIndex(
+    (line, index) => index >= reported && line.trim() !== "" && !line.trimStart().startsWith("#"),
+  );
+  return next !== -1 && indentOf(lines[next] ?? "") > indent ? next + 1 : reported;
 }
 
 function parse(text: string, { example }: Kind): Read {
@@ -101,13 +122,14 @@ function parse(text: string, { example }: Kind): Read {
   });
   if (document.errors.length > 0) {
     const mistakes = apart(document.errors).map((error) => {
-      const { line, col } = lines.linePos(error.pos[0]);
+      const { line: reported, col } = lines.linePos(error.pos[0]);
+      const line = lineToMend(text, error.code, reported);
       return {
         path: "",
         line,
-        column: col,
+        column: line === reported ? col : 1,
         found: `broken YAML: ${withoutSource(error.message)}`,
-        expected: `YAML such as key: value, indented with spaces, in this line or the line above it; ${example} is an example`,
+        expected: `YAML such as key: value, indented with as many spaces as its neighbours; ${example} is an example`,
       };
     });
     return { ok: false, mistakes };

@@ -37,17 +37,33 @@ const refused = (source: Source, all: readonly Finding[]): Loaded => ({
     .slice(0, MOST_MISTAKES),
 });
 
+/** `unused`: the verb asks nobody, so secrets and certificates need not be there yet. */
+export type SecretsNeed = "needed" | "unused";
+
 /** A configuration from its text. Secrets are read once, to find out now what would fail later. */
-export function configFrom(text: string, place: Place, makes: Makes = NATIVE_ONLY): Loaded {
+export function configFrom(
+  text: string,
+  place: Place,
+  makes: Makes = NATIVE_ONLY,
+  secrets: SecretsNeed = "needed",
+): Loaded {
   const yaml = readYaml(text);
   if (!yaml.ok) return yaml;
   const { source } = yaml;
   const parsed = configFile.safeParse(source.value, { error: sentence });
   if (!parsed.success) return refused(source, findings(parsed.error, source.value));
   const mistakes: Finding[] = [...crossChecks(parsed.data), ...makes.mistakes(parsed.data)];
-  const config = configOf(parsed.data, place, (finding) => mistakes.push(finding));
+  const doubts: Finding[] = [...warnings(parsed.data), ...makes.warnings(parsed.data)];
+  const config = configOf(
+    parsed.data,
+    place,
+    (finding) => {
+      // All else that is found here is a secret or a certificate.
+      if (secrets === "needed" || finding.path[0] === "state") mistakes.push(finding);
+    },
+    (finding) => doubts.push(finding),
+  );
   if (mistakes.length > 0) return refused(source, mistakes);
-  const doubts = [...warnings(parsed.data), ...makes.warnings(parsed.data)];
   return {
     ok: true,
     config: { ...config, chargers: config.chargers.map(makes.equip) },
@@ -61,7 +77,12 @@ const unread = (found: string, expected: string): Loaded => ({
 });
 
 /** Reads, checks and resolves a configuration file (DESIGN 6.1). Never throws for what is in the file. */
-export function loadConfig(file: string, env: Environment, makes: Makes = NATIVE_ONLY): Loaded {
+export function loadConfig(
+  file: string,
+  env: Environment,
+  makes: Makes = NATIVE_ONLY,
+  secrets: SecretsNeed = "needed",
+): Loaded {
   let bytes: Buffer;
   try {
     if (statSync(file).size > MOST_BYTES)
@@ -79,5 +100,5 @@ export function loadConfig(file: string, env: Environment, makes: Makes = NATIVE
   } catch {
     return unread("bytes that are not UTF-8 text", "a YAML file saved as UTF-8");
   }
-  return configFrom(text, { env, directory: dirname(resolve(file)) }, makes);
+  return configFrom(text, { env, directory: dirname(resolve(file)) }, makes, secrets);
 }

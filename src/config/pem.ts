@@ -1,5 +1,6 @@
 import { firstToEnd, keyFault } from "./certificate.ts";
 import type { Finding, Path } from "./mistakes.ts";
+import { exposedSecret } from "./privacy.ts";
 import { type Place, type Read, readSource, type SecretSource } from "./secret.ts";
 
 /** PEM texts that are used together, read again at each use: a renewal needs no restart. */
@@ -30,10 +31,23 @@ type Looked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly faults: readonly Finding[] };
 
-export const pemOpener = (place: Place, report: (finding: Finding) => void): OpenPem => ({
+export const pemOpener = (
+  place: Place,
+  report: (finding: Finding) => void,
+  doubt: (finding: Finding) => void,
+): OpenPem => ({
   certificates: (source, path) => sourceOf(() => lookAtCertificates(source, path, place), "", report),
-  keyPair: ({ cert, key }, path) =>
-    sourceOf(() => lookAtPair(cert, key, path, place), { cert: "", key: "" }, report),
+  keyPair: ({ cert, key }, path) => {
+    const { where } = readSource(key, place);
+    const exposed = key.kind === "file" ? exposedSecret(where) : null;
+    if (exposed !== null)
+      doubt({
+        path: [...path, "key"],
+        found: exposed,
+        expected: `only for its user: chmod 600 ${where}`,
+      });
+    return sourceOf(() => lookAtPair(cert, key, path, place), { cert: "", key: "" }, report);
+  },
 });
 
 function sourceOf<T>(look: () => Looked<T>, none: T, report: (finding: Finding) => void): PemSource<T> {

@@ -50,7 +50,7 @@ export const reportSection = z.strictObject({
     .enum(["none", "partial"])
     .prefault(REPORT_DEFAULTS.onCancel)
     .describe(
-      "What is reported of an event that is withdrawn: none, or the part that there was of it. Default none.",
+      "What is reported of an event that is withdrawn: none, or the part that there was of it. Reports due before are sent in any case. Default none.",
     ),
   forecastSource: z
     .enum(["setpoint", "none"])
@@ -111,7 +111,7 @@ export const reportSection = z.strictObject({
   keepReadings: duration("1d", "400d")
     .prefault("50d")
     .describe(
-      "How long readings are kept, for baselines at least 46d. Default 50d. A charger takes about 0.7 MB a day, from the ninth day on a sixth of that; 700 MB in all at most, then the oldest go first. Ages count only while the partner's clock agrees with ours.",
+      "How long readings are kept, for baselines at least 46d. Default 50d. A charger takes about 1.1 MB a day, from the ninth day on a sixth of that; retention.bytes says how much in all, then the oldest go first. Ages count only while the partner's clock agrees with ours.",
     ),
 });
 

@@ -12,10 +12,10 @@ import { brokerConfig, brokerSection, type BrokerConfig } from "./mqtt.ts";
 import { topicName } from "./reads.ts";
 import { pemOpener } from "./pem.ts";
 import { reportConfig, reportSection, type ReportConfig } from "./report.ts";
-import { retentionSection } from "./retention.ts";
+import { retentionOf, retentionSection } from "./retention.ts";
 import { secretOpener, type Place } from "./secret.ts";
 import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./site.ts";
-import { stateDirectory } from "./state.ts";
+import { stateDirectory, statePath, statusSocketPath } from "./state.ts";
 import { vtnConfig, vtnSection, type VtnConfig } from "./vtn.ts";
 import { webhookConfig, webhookSection, type WebhookConfig } from "./webhook.ts";
 
@@ -42,6 +42,13 @@ export const configFile = z.strictObject(
           .prefault("127.0.0.1:8080")
           .describe(
             "Host and port of the API, health and metrics. Default 127.0.0.1:8080. It has no login: open it with care.",
+          ),
+        hosts: z
+          .array(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$/))
+          .max(64)
+          .prefault([])
+          .describe(
+            "Further names that this listener is asked by, e.g. a DNS name. Its addresses, localhost and this machine's own name need not be listed. Default [].",
           ),
       })
       .prefault({})
@@ -97,10 +104,12 @@ export interface Config {
   readonly site: { readonly id: string; readonly timezone: string };
   /** Absolute. */
   readonly state: string;
+  /** Absolute path of the Unix socket that answers `setpointd status`. */
+  readonly statusSocket: string;
   readonly vtn: VtnConfig;
   /** Null: no listener, polling only. */
   readonly webhook: WebhookConfig | null;
-  readonly operator: { readonly listen: Address };
+  readonly operator: { readonly listen: Address; readonly hosts: readonly string[] };
   readonly mqtt: BrokerConfig;
   /** By the name that `Charger.broker` has; the site's own is `mqtt`. */
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
@@ -113,12 +122,18 @@ export interface Config {
 }
 
 /** Reports what cannot be used as the machine is now: secrets, certificates, the state. The result is only good when it reported nothing. */
-export function configOf(file: ConfigFile, place: Place, report: (finding: Finding) => void): Config {
-  const open = secretOpener(place, report);
-  const openPem = pemOpener(place, report);
+export function configOf(
+  file: ConfigFile,
+  place: Place,
+  report: (finding: Finding) => void,
+  doubt: (finding: Finding) => void,
+): Config {
+  const open = secretOpener(place, report, doubt);
+  const openPem = pemOpener(place, report, doubt);
   return {
     site: file.site,
-    state: stateDirectory(file.state, place, report),
+    state: stateDirectory(file.state, place, report, doubt),
+    statusSocket: statusSocketPath(statePath(file.state, place), place),
     vtn: vtnConfig(file.vtn, open),
     webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),
     operator: file.operator,
@@ -132,7 +147,7 @@ export function configOf(file: ConfigFile, place: Place, report: (finding: Findi
     clock: file.clock,
     control: controlConfig(file.control),
     report: reportConfig(file.report, file.vtn),
-    retention: file.retention,
+    retention: retentionOf(file.retention, file.chargers.length),
     chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
     vehicles: file.vehicles.map(vehicleOf),
   };

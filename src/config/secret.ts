@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import * as z from "zod";
 import type { Finding, Path } from "./mistakes.ts";
+import { exposedSecret } from "./privacy.ts";
 
 /** Where a secret is kept. The text itself never stands in the configuration. */
 export type SecretSource =
@@ -22,8 +23,11 @@ export interface Place {
   readonly directory: string;
 }
 
-/** Turns a source into a function, and reports it once if it cannot be read now. */
-export type OpenSecret = (source: SecretSource, path: Path) => Secret;
+/** Why a text cannot be used, as the end of a sentence that does not show it; null: it can. */
+type SecretFault = (text: string) => string | null;
+
+/** Turns a source into a function, and reports it once if it cannot be read or used now. */
+export type OpenSecret = (source: SecretSource, path: Path, fault: SecretFault) => Secret;
 
 const EXPECTED =
   "{ file: PATH } or { env: NAME }, never the secret itself: put the text into a file that only setpointd can read";
@@ -112,24 +116,52 @@ function remedy(source: SecretSource, place: Place): string {
   return `a file with nothing else in it at ${path}, readable by the user that runs setpointd (e.g. mode 0600)`;
 }
 
+/** Shorter ones can be guessed. */
+const SHORT_BYTES = 16;
+
+/** What works, but protects little: a short text, a file that others can read. */
+function doubtsAbout(source: SecretSource, where: string, text: string, path: Path): readonly Finding[] {
+  const exposed = source.kind === "file" ? exposedSecret(where) : null;
+  const all: Finding[] = [];
+  if (exposed !== null) all.push({ path, found: exposed, expected: `only for its user: chmod 600 ${where}` });
+  if (Buffer.byteLength(text) < SHORT_BYTES)
+    all.push({
+      path,
+      found: `${where}, which is shorter than ${SHORT_BYTES} bytes`,
+      expected: `at least ${SHORT_BYTES} random bytes, e.g. from openssl rand -base64 32`,
+    });
+  return all;
+}
+
 /** Opens secrets for one configuration; what cannot be read is reported as a mistake with its remedy. */
 export const secretOpener =
-  (place: Place, report: (finding: Finding) => void): OpenSecret =>
-  (source, path) => {
-    const first = readSource(source, place).read;
+  (place: Place, report: (finding: Finding) => void, doubt: (finding: Finding) => void): OpenSecret =>
+  (source, path, fault) => {
+    const { where, read: first } = readSource(source, place);
+    const wrong = first.ok ? fault(first.text) : null;
     if (!first.ok) report({ path, found: first.found, expected: remedy(source, place) });
+    else if (wrong !== null)
+      report({ path, found: `${where}, ${wrong}`, expected: "the secret as it was given out" });
+    else doubtsAbout(source, where, first.text, path).forEach(doubt);
     let last = first.ok ? first.text : "";
     return () => {
       const now = readSource(source, place).read;
-      // A file that is being replaced may be absent or empty for a moment: the last good text stays.
-      if (now.ok) last = now.text;
+      // A file that is being replaced may be absent, empty or cut for a moment: the last good text stays.
+      if (now.ok && fault(now.text) === null) last = now.text;
       return last;
     };
   };
 
 /** All sources of a list. */
-export function openAll(sources: readonly SecretSource[], path: Path, open: OpenSecret): Secrets {
-  const all = sources.map((source, index) => open(source, sources.length === 1 ? path : [...path, index]));
+export function openAll(
+  sources: readonly SecretSource[],
+  path: Path,
+  open: OpenSecret,
+  fault: SecretFault = () => null,
+): Secrets {
+  const all = sources.map((source, index) =>
+    open(source, sources.length === 1 ? path : [...path, index], fault),
+  );
   return () => all.map((one) => one());
 }
 

@@ -218,6 +218,7 @@ export const chargerOf = (
   writesPerHour: entry.writesPerHour ?? null,
   refresh: control.refresh,
   refreshesRelease: false,
+  whenSilent: { kind: "lease" },
   deadband: amperes(entry.deadband ?? control.deadband),
 });
 

@@ -19,8 +19,10 @@ export const brokerUrl = reads(
   "an address that starts with mqtt://, mqtts://, ws:// or wss://, without user or password (they have keys of their own), e.g. mqtt://127.0.0.1:1883",
 );
 
-/** Sent in the clear over a network: only https and wss protect a token on its way. */
+const IN_THE_CLEAR = ["http:", "mqtt:", "ws:"];
+
+/** Sent in the clear over a network: only https, mqtts and wss protect a secret on its way. */
 export const isExposed = (url: string): boolean => {
   const parsed = URL.parse(url);
-  return parsed !== null && parsed.protocol === "http:" && !isLoopback(parsed.hostname);
+  return parsed !== null && IN_THE_CLEAR.includes(parsed.protocol) && !isLoopback(parsed.hostname);
 };

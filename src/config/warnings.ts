@@ -41,6 +41,13 @@ export function warnings(file: ConfigFile): readonly Finding[] {
       found: `${file.operator.listen.host}, so that other machines reach a page that has no login`,
       expected: "127.0.0.1, or a reverse proxy with a login before it",
     });
+  for (const [path, { url, password }] of brokerSections(file))
+    if (url !== undefined && password !== undefined && isExposed(url))
+      all.push({
+        path: [...path, "url"],
+        found: `${url}, over which the password travels in the clear`,
+        expected: "mqtts:// or wss://",
+      });
   for (const [path, { embedded, username }] of brokerSections(file)) {
     if (embedded === undefined || username !== undefined || isLoopback(embedded.listen.host)) continue;
     all.push({

@@ -1,7 +1,10 @@
 import * as z from "zod";
-import { address, type Address } from "./address.ts";
+import type { Millis } from "../core/units.ts";
+import { address, network, type Address } from "./address.ts";
+import { duration } from "./duration.ts";
 import type { Path } from "./mistakes.ts";
 import type { KeyPair, OpenPem, PemSource } from "./pem.ts";
+import { webhookKeyFault } from "./webhookKey.ts";
 import { openAll, pem, secrets, type OpenSecret, type Secrets } from "./secret.ts";
 
 const secretOf = (scheme: string) =>
@@ -9,10 +12,13 @@ const secretOf = (scheme: string) =>
     `Secret of ${scheme}, as { file: PATH } or { env: NAME }; during a rotation a list, all of which are accepted. Required.`,
   );
 
+const headerName = (example: string) =>
+  z
+    .string({ error: `the name of an HTTP header, e.g. ${example}` })
+    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/);
+
 const hmac = z.strictObject({
-  header: z
-    .string({ error: "the name of an HTTP header, e.g. X-Payload-Signature" })
-    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/)
+  header: headerName("X-Payload-Signature")
     .prefault("X-Payload-Signature")
     .describe(
       "Header that carries the signature of the raw body. Default X-Payload-Signature. Change it to what the partner sends.",
@@ -29,6 +35,21 @@ const hmac = z.strictObject({
     .describe(
       "How the signature is written in the header: base64 or hex. Default base64. Change it to what the partner sends.",
     ),
+  timestamp: z
+    .strictObject({
+      header: headerName("X-Payload-Timestamp").describe(
+        "Header that carries the moment of signing: Unix seconds, Unix milliseconds or ISO 8601. Required within timestamp.",
+      ),
+      tolerance: duration("1s", "1h")
+        .prefault("5m")
+        .describe(
+          "How far that moment may be from this machine's clock, before or after it. Default 5m. Change it where deliveries take longer.",
+        ),
+    })
+    .optional()
+    .describe(
+      "The signature also covers a timestamp, as <timestamp>.<body>: a captured delivery cannot be sent again later. Left out: the signature covers the body alone.",
+    ),
   secret: secretOf("the HMAC"),
 });
 
@@ -40,7 +61,9 @@ const auth = z.union(
         .optional()
         .describe("The raw body is signed with HMAC and the signature stands in one header."),
       standardWebhooks: z
-        .strictObject({ secret: secretOf("Standard Webhooks, whsec_ and base64 or bare base64") })
+        .strictObject({
+          secret: secretOf("Standard Webhooks, whsec_ and base64 or bare base64, of at least 24 bytes"),
+        })
         .optional()
         .describe(
           "Deliveries are signed as standardwebhooks.com says: webhook-id, webhook-timestamp, webhook-signature.",
@@ -48,7 +71,9 @@ const auth = z.union(
       bearer: z
         .strictObject({ secret: secretOf("the Authorization: Bearer header, the token itself") })
         .optional()
-        .describe("Deliveries carry a fixed token. Weaker than a signature: use it with TLS only."),
+        .describe(
+          "Deliveries carry a fixed token. Weaker than a signature: only with TLS, behind a trusted proxy or on loopback.",
+        ),
     }),
   ],
   { error: "none, or exactly one of hmac, standardWebhooks and bearer, as a section with its secret" },
@@ -66,17 +91,26 @@ export const webhookSection = z.strictObject({
     .prefault("/webhooks/events")
     .describe("Path of the deliveries, as registered at the partner. Default /webhooks/events."),
   trustProxy: z
-    .boolean()
+    .union([z.boolean(), z.array(network).min(1).max(64)], {
+      error: 'true, false, or the addresses of your reverse proxies, e.g. ["127.0.0.1", "10.0.0.0/8"]',
+    })
     .prefault(false)
-    .describe("Believe the X-Forwarded headers; true only behind your own reverse proxy. Default false."),
+    .describe(
+      "Addresses or networks of your reverse proxies: their X-Forwarded-For names the sender. true believes that header of everyone, so it is shown in the log and counts for nothing else. Default false.",
+    ),
   tls: z
     .strictObject({
       cert: pem.describe("PEM file of the certificate, with its chain. Required within tls."),
       key: pem.describe("PEM file of the certificate's private key. Required within tls."),
+      clientCa: pem
+        .optional()
+        .describe(
+          "PEM file of the authority that signed the partner's client certificate; a sender without one is turned away. Left out: none is asked for.",
+        ),
     })
     .optional()
     .describe(
-      "Serve HTTPS here; both files are read again on SIGHUP. Leave it out behind a reverse proxy that does.",
+      "Serve HTTPS here; the files are read again on SIGHUP. Leave it out behind a reverse proxy that does.",
     ),
   auth: auth
     .optional()
@@ -92,6 +126,8 @@ export type WebhookAuth =
       readonly header: string;
       readonly algorithm: "sha256" | "sha512";
       readonly encoding: "base64" | "hex";
+      /** Null: the signature covers the body alone. */
+      readonly timestamp: { readonly header: string; readonly tolerance: Millis } | null;
       readonly secrets: Secrets;
     }
   | { readonly kind: "standardWebhooks" | "bearer"; readonly secrets: Secrets }
@@ -101,9 +137,11 @@ export type WebhookAuth =
 export interface WebhookConfig {
   readonly listen: Address;
   readonly path: string;
-  readonly trustProxy: boolean;
+  readonly trustProxy: boolean | readonly string[];
   /** Null: plain HTTP. */
   readonly tls: PemSource<KeyPair> | null;
+  /** Null: no client certificate is asked for. */
+  readonly clientCa: PemSource<string> | null;
   readonly auth: WebhookAuth;
 }
 
@@ -113,19 +151,28 @@ function authConfig(chosen: Section["auth"], open: OpenSecret): WebhookAuth {
   if (chosen === undefined || chosen === "none") return { kind: "none" };
   const path: Path = ["webhook", "auth"];
   if (chosen.hmac !== undefined) {
-    const { header, algorithm, encoding, secret } = chosen.hmac;
+    const { header, algorithm, encoding, timestamp = null, secret } = chosen.hmac;
     return {
       kind: "hmac",
       header,
       algorithm,
       encoding,
+      timestamp,
       secrets: openAll(secret, [...path, "hmac", "secret"], open),
     };
   }
   for (const kind of ["standardWebhooks", "bearer"] as const) {
     const scheme = chosen[kind];
     if (scheme !== undefined)
-      return { kind, secrets: openAll(scheme.secret, [...path, kind, "secret"], open) };
+      return {
+        kind,
+        secrets: openAll(
+          scheme.secret,
+          [...path, kind, "secret"],
+          open,
+          kind === "standardWebhooks" ? webhookKeyFault : undefined,
+        ),
+      };
   }
   return { kind: "none" };
 }
@@ -135,5 +182,9 @@ export const webhookConfig = (section: Section, open: OpenSecret, openPem: OpenP
   path: section.path,
   trustProxy: section.trustProxy,
   tls: section.tls === undefined ? null : openPem.keyPair(section.tls, ["webhook", "tls"]),
+  clientCa:
+    section.tls?.clientCa === undefined
+      ? null
+      : openPem.certificates(section.tls.clientCa, ["webhook", "tls", "clientCa"]),
   auth: authConfig(section.auth, open),
 });

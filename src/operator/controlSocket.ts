@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import Fastify from "fastify";
 
+import { limitConnections } from "../connectionLimit.ts";
 import type { Json } from "../core/audit.ts";
 import { type AuditParameters, auditParameters } from "./server.ts";
 
@@ -21,9 +22,15 @@ export interface ControlDoor {
   readonly report: (name: string) => Json;
   /** Answers that it is on its way, or why it is not. */
   readonly resend: (name: string) => { readonly ok: boolean; readonly words: string };
+  /** Asks the partner for the list now; answers with what came of it. */
+  readonly poll: () => Promise<{ readonly ok: boolean; readonly words: string }>;
   /** The stored files can be copied between the two. False: another copy is being made, or this one came to nothing. */
   readonly keepStill: () => boolean;
   readonly copied: () => boolean;
+  /** What each broker lets the daemon do, tried without commanding anyone. */
+  readonly tryBrokers: () => Promise<Json>;
+  /** When each charger was last heard (ISO, or null), and whether it is silent. */
+  readonly heard: () => Json;
   /** The chargers that stand limited, with what they were told. */
   readonly limited: () => Json;
   /**
@@ -51,6 +58,8 @@ export interface CommissionRequest {
 
 /** How long those who listen to a long answer may take for the end of it. */
 const LAST_WORDS_MS = 500;
+/** Verbs ask one thing each; a file descriptor is kept for those who do more. */
+const CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
 /** The longest path that the system can bind (sun_path, without its final zero). */
 const LONGEST_PATH = 107;
 
@@ -68,6 +77,7 @@ export class ControlSocket implements AsyncDisposable {
   static async start(path: string, door: ControlDoor): Promise<ControlSocket | string> {
     if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
     const app = Fastify({ forceCloseConnections: true });
+    limitConnections(app.server, CONNECTIONS);
     const answers = new Set<Promise<void>>();
     app.get<{ Querystring: Record<string, unknown> }>("/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
@@ -103,9 +113,12 @@ export class ControlSocket implements AsyncDisposable {
       if (typeof name !== "string") return reply.code(400).send({ error: "name: of one report" });
       return door.resend(name);
     });
+    app.post("/poll", async () => door.poll());
     app.post("/backup/begin", async () => ({ ok: door.keepStill() }));
     app.post("/backup/end", async () => ({ ok: door.copied() }));
     app.get("/limited", async () => door.limited());
+    app.post("/try/brokers", async () => door.tryBrokers());
+    app.get("/heard", async () => door.heard());
     app.post<{ Body: { readonly charger?: unknown } | null }>("/release", async ({ body }, reply) => {
       const charger = body?.charger;
       if (charger !== null && typeof charger !== "string")

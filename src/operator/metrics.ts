@@ -28,6 +28,8 @@ export interface Gauges {
   readonly priceHorizons: () => Readonly<Record<string, number>>;
   /** Reports that the partner does not have yet. */
   readonly reportsWaiting: () => number;
+  /** Open problems by kind, zeros included. */
+  readonly problems: () => Readonly<Record<string, number>>;
 }
 
 /** Milliseconds to sub-second steps: publishes and commits are quick, or something is wrong. */
@@ -44,6 +46,7 @@ export class Metrics {
   /** Counted by hand: thousands of chargers are told in a second, and the library takes its time with labels. */
   readonly #writes = new Map<string, number>();
   readonly #discarded: Counter<"charger" | "why">;
+  readonly #webhookRefused: Counter<"reason">;
   readonly #publishSeconds: Histogram;
   readonly #lateness: Histogram;
   readonly #commitSeconds: Histogram;
@@ -81,6 +84,12 @@ export class Metrics {
       name: "setpointd_charger_messages_discarded_total",
       help: "Messages of a charger that were not taken in: unreadable, or tooMany in a second.",
       labelNames: ["charger", "why"],
+      registers,
+    });
+    this.#webhookRefused = new Counter({
+      name: "setpointd_webhook_refused_total",
+      help: "Requests and connections that the webhook listener turned away, by reason.",
+      labelNames: ["reason"],
       registers,
     });
     this.#publishSeconds = new Histogram({
@@ -157,6 +166,7 @@ export class Metrics {
       "Longest stall of the event loop since the last scrape.",
       () => this.#longestStall(),
     );
+    this.#family("setpointd_problems", "Open problems of the site, as in status.", "kind", gauges.problems);
     this.#family(
       "setpointd_price_horizon_seconds",
       "How far ahead spot prices are known; negative once the last one has passed.",
@@ -196,6 +206,11 @@ export class Metrics {
   /** A message of a charger that was not taken in. */
   discarded(charger: string, why: string): void {
     this.#discarded.inc({ charger, why });
+  }
+
+  /** A request or a connection that the webhook listener turned away. */
+  webhookRefused(reason: string): void {
+    this.#webhookRefused.inc({ reason });
   }
 
   /** One request for prices. */

@@ -1,6 +1,12 @@
+import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+
 import Fastify from "fastify";
 
+import { limitConnections } from "../connectionLimit.ts";
 import type { Json } from "../core/audit.ts";
+import { hostCheck } from "./hostCheck.ts";
+import type { Health } from "./fitness.ts";
 
 /** What the listener shows; each is asked for anew at every request. */
 export interface OperatorViews {
@@ -8,8 +14,11 @@ export interface OperatorViews {
   readonly up: Promise<void>;
   /** True once the state is open, the listeners are up and the first look is done (DESIGN 6.3). */
   readonly ready: () => boolean;
+  /** A daemon that is fit but works only in part answers 200 as well: a restart would not help. The words tell. */
+  readonly health: () => Health;
   readonly status: () => Json;
-  readonly events: () => Json;
+  /** One after another: there may be thousands, each of thousands of vehicles. */
+  readonly events: () => Iterable<Json>;
   readonly chargers: () => Json;
   readonly vehicles: () => Json;
   readonly audit: (query: AuditParameters) => Json;
@@ -27,6 +36,8 @@ export interface AuditParameters {
   readonly newest?: boolean;
 }
 
+/** Browsers, Prometheus and probes need a handful; each costs a file descriptor. */
+const CONNECTIONS = { unproven: 64, proven: 0, onDropped: () => {} };
 const MOST_ROWS = 10_000;
 
 /** Health and the read-only API for the people on site. It has no login: keep it on loopback or behind one. */
@@ -41,12 +52,26 @@ export class OperatorListener implements AsyncDisposable {
 
   /** Rejects when the address cannot be listened on. */
   static async start(
-    at: { readonly host: string; readonly port: number },
+    at: { readonly host: string; readonly port: number; readonly hosts: readonly string[] },
     views: OperatorViews,
   ): Promise<OperatorListener> {
     const app = Fastify({ forceCloseConnections: true });
+    limitConnections(app.server, CONNECTIONS);
+    const isOurs = hostCheck([at.host, ...at.hosts]);
+    app.addHook("onRequest", async (request, reply) => {
+      if (isOurs(request.headers.host)) return undefined;
+      return reply
+        .code(421)
+        .send({ error: "the Host of this request is not a name of this gateway: operator.hosts" });
+    });
     app.addHook("onRequest", () => views.up);
-    app.get("/healthz", async (_request, reply) => reply.type("text/plain").send("ok\n"));
+    app.get("/healthz", async (_request, reply) => {
+      const { fit, words } = views.health();
+      return reply
+        .code(fit ? 200 : 503)
+        .type("text/plain")
+        .send(`${words}\n`);
+    });
     app.get("/readyz", async (_request, reply) => {
       const ready = views.ready();
       return reply
@@ -57,19 +82,23 @@ export class OperatorListener implements AsyncDisposable {
     app.get("/metrics", async (_request, reply) =>
       reply.type(views.metrics.contentType).send(await views.metrics.text()),
     );
-    app.get("/api/v1/status", async () => views.status());
-    app.get("/api/v1/events", async () => views.events());
-    app.get("/api/v1/chargers", async () => views.chargers());
-    app.get("/api/v1/vehicles", async () => views.vehicles());
-    app.get("/api/v1/prices", async () => views.prices());
-    app.get("/api/v1/reports", async () => views.reports());
+    for (const view of ["status", "chargers", "vehicles", "prices", "reports"] as const)
+      app.get(`/api/v1/${view}`, async ({ query }, reply) => {
+        const unknown = unknownParameter(query, []);
+        return unknown === null ? views[view]() : reply.code(400).send({ error: unknown });
+      });
+    app.get("/api/v1/events", async ({ query }, reply) => {
+      const unknown = unknownParameter(query, []);
+      if (unknown !== null) return reply.code(400).send({ error: unknown });
+      return reply.type("application/json; charset=utf-8").send(Readable.from(jsonList(views.events())));
+    });
     app.get<{ Querystring: Record<string, unknown> }>("/api/v1/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
       return reply.send(views.audit(parameters));
     });
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "not found" }));
-    await app.listen(at);
+    await app.listen({ host: at.host, port: at.port });
     const bound = app.server.address();
     const port = typeof bound === "object" && bound !== null ? bound.port : at.port;
     return new OperatorListener(port, async () => app.close());
@@ -80,8 +109,30 @@ export class OperatorListener implements AsyncDisposable {
   }
 }
 
+const AUDIT_PARAMETERS = ["event", "charger", "after", "limit", "newest"];
+
+/** A sentence about the first query parameter that is not known. Null: all are. */
+function unknownParameter(query: unknown, known: readonly string[]): string | null {
+  const unknown = Object.keys(query ?? {}).find((name) => !known.includes(name));
+  if (unknown === undefined) return null;
+  return `unknown query parameter ${unknown}; ${known.length === 0 ? "there is none here" : `there are ${known.join(", ")}`}`;
+}
+
+/** A JSON array, one element at a time: neither memory nor the loop is taken up by all of it. */
+async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
+  let before = "[";
+  for (const element of elements) {
+    yield before + JSON.stringify(element);
+    before = ",";
+    await setImmediate();
+  }
+  yield before === "[" ? "[]" : "]";
+}
+
 /** Query parameters as a query of the record; a text says what is wrong with them. */
 export function auditParameters(query: Readonly<Record<string, unknown>>): AuditParameters | string {
+  const unknown = unknownParameter(query, AUDIT_PARAMETERS);
+  if (unknown !== null) return unknown;
   const [after, limit] = [wholeNumber(query["after"]), wholeNumber(query["limit"])];
   if (after === null || limit === null) return "after and limit are whole numbers, e.g. ?after=120&limit=50";
   return {

@@ -1,23 +1,28 @@
-import { commandId, isLimiting } from "../core/control/command.ts";
+import { commandId, type CommandRecord, isLimiting, reallySent } from "../core/control/command.ts";
+import { oddities } from "../core/control/describe.ts";
 import { hasEnded } from "../core/control/absence.ts";
-import type { KnownEvent } from "../core/control/known.ts";
+import type { KnownEvent, TrackedEvent } from "../core/control/known.ts";
 import { targeting } from "../core/control/targeting.ts";
+import { unknownVehicles } from "../core/control/unknownVehicles.ts";
 import type { Depot } from "../core/depot.ts";
 import { chargerState } from "../core/site/chargerState.ts";
 import type { Json } from "../core/audit.ts";
-import type { PartnerHealth } from "../core/partnerHealth.ts";
 import { after, type Instant, iso } from "../core/units.ts";
+import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
 
 /** What the daemon knows of itself beside the depot. */
-export interface Vitals {
+export interface Vitals extends ProblemSources {
   readonly site: string;
+  /** IANA name of the zone that people on site read times in. */
+  readonly timezone: string;
   readonly epoch: number;
   readonly ready: boolean;
   readonly lookedAt: Instant | null;
-  readonly partner: PartnerHealth;
   readonly broker: boolean;
   /** Each with its end, and whether that is near. */
   readonly certificates: Json;
+  /** What the webhook listener turned away since the start, by reason; null: there is none. */
+  readonly webhookRefused: Json;
   readonly store: Json;
   /** The newest of what could not be read. */
   readonly quarantine: Json;
@@ -27,9 +32,12 @@ export interface Vitals {
 export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
   const { partner } = vitals;
   const records = [...depot.commands.values()];
+  const ids = [...depot.chargers.keys()];
   const next = depot.next();
   return {
     site: vitals.site,
+    timezone: vitals.timezone,
+    startedAt: iso(vitals.startedAt),
     mode: depot.settings.mode,
     ready: vitals.ready,
     now: iso(now),
@@ -44,32 +52,50 @@ export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
       stale: partner.stale,
       skewMs: partner.skew,
     },
-    broker: { connected: vitals.broker },
+    broker: {
+      connected: vitals.broker,
+      reason: vitals.brokersAway[0]?.reason ?? null,
+    },
+    problems: problems(depot, vitals, now).map((problem) => ({ ...problem })),
     chargers: {
       total: depot.chargers.size,
-      online: [...depot.presence.values()].filter(({ online }) => online === true).length,
-      unreachable: [...depot.chargers.keys()].filter((id) => depot.silence.has(id)).length,
-      limited: records.filter(isLimiting).length,
+      online: ids.filter((id) => depot.presenceOf(id).online === true && vitals.isLinked(id)).length,
+      unreachable: ids.filter((id) => isUnreachable(depot, id, vitals, now)).length,
+      limited: records.filter((record) => isLimiting(record) && hasLeft(record)).length,
+      notSent: records.filter((record) => isLimiting(record) && !hasLeft(record)).length,
       followed: records.filter(({ progress }) => progress === "followed").length,
       notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
       refused: records.filter(({ progress }) => progress === "refused").length,
     },
     events: { known: depot.known.size, dispatches: depot.agenda.size },
     certificates: vitals.certificates,
+    webhook: vitals.webhookRefused === null ? null : { refused: vitals.webhookRefused },
     store: vitals.store,
     quarantine: vitals.quarantine,
   };
 }
 
-/** Every event that is known, the newest start first. */
-export function eventsView(depot: Depot, now: Instant): Json {
-  return [...depot.known.values()]
-    .toSorted((a, b) => startOf(b) - startOf(a))
-    .map((known) => eventView(depot, known, now));
+/** Whether the broker has acknowledged this command, or the level before it. */
+function hasLeft(record: CommandRecord): boolean {
+  const sent = reallySent(record);
+  if (sent === null) return false;
+  return sent.sentAt !== null || (sent.replaces !== null && sent.replaces.kind !== "release");
 }
 
-const startOf = (known: KnownEvent): number =>
-  known.kind === "live" ? known.revision.start : known.receivedAt;
+/** Every event that is known, the newest start first. What is over is read from the disk when its turn comes. */
+export function* eventsView(depot: Depot, now: Instant): Generator<Json> {
+  const newestFirst = [...depot.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
+  for (const { id } of newestFirst) {
+    const known = depot.known.whole(id);
+    // It was forgotten meanwhile, or cannot be read: that is logged.
+    if (known !== undefined && known !== null) yield eventView(depot, known, now);
+  }
+}
+
+function startOf(known: TrackedEvent): number {
+  if (known.kind === "over") return known.start;
+  return known.kind === "live" ? known.revision.start : known.receivedAt;
+}
 
 function eventView(depot: Depot, known: KnownEvent, now: Instant): Json {
   if (known.kind === "withdrawn") {
@@ -89,6 +115,8 @@ function eventView(depot: Depot, known: KnownEvent, now: Instant): Json {
     ask: { ...event.ask },
     vehicles: [...aim.vehicles],
     foreignVehicles: aim.foreignVehicles,
+    unknownVehicles: unknownVehicles(aim, depot.vehicles),
+    odd: oddities(known.revision, aim, depot.expansion, depot.reach, known.receivedAt),
     reportDescriptors: event.reports.length,
     source: known.source,
     receivedAt: iso(known.receivedAt),

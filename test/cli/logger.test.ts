@@ -71,3 +71,19 @@ test.each([
   );
   expect([status, stderr.toString()]).toEqual([3, "went on"]);
 });
+
+const HOSTILE = "a\u001b]0;title\u0007b\nc\u009b31m\u202ed";
+const SAFE = "a\\u001b]0;title\\u0007b\\u000ac\\u009b31m\\u202ed";
+
+test("what a partner or a charger wrote neither moves a terminal nor makes a line of its own", () => {
+  const script = `import { plainLogger } from "${LOGGER}"; plainLogger("info").warn(${JSON.stringify(HOSTILE)});`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);
+  expect(stdout.toString().slice(10)).toBe(`${SAFE}\n`);
+});
+
+test("lines of JSON keep their meaning, and hold no character that a terminal obeys", () => {
+  const script = `import { logger } from "${LOGGER}"; logger(1, "info").info({ name: ${JSON.stringify(HOSTILE)} }, "x");`;
+  const line = spawnSync(process.execPath, ["--input-type=module", "-e", script]).stdout.toString();
+  expect(line).toMatch(/^[\x20-\x7e]+\n$/);
+  expect(JSON.parse(line)).toMatchObject({ name: HOSTILE });
+});

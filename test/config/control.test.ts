@@ -15,6 +15,7 @@ test("without a word about it, control is as documented", () => {
     refresh: 60_000,
     silentAfter: 300_000,
     verdict: { ramp: 30_000, amperes: 0.5, percent: 5 },
+    onObserve: "release",
     onStop: "keep",
   });
 });

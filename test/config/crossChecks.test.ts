@@ -9,10 +9,10 @@ const ca = { file: authority.ca };
 const { cert } = authority.issue("gateway");
 
 test("a webhook authenticates in exactly one way", () => {
-  expect(mistakesIn({ webhook: { auth: { bearer: { secret } } } })).toEqual([]);
-  expect(mistakesIn({ webhook: { auth: { bearer: { secret }, hmac: { secret } } } })).toEqual([
-    "webhook.auth.bearer: hmac and bearer",
-  ]);
+  expect(mistakesIn({ webhook: { listen: "127.0.0.1:8090", auth: { bearer: { secret } } } })).toEqual([]);
+  expect(
+    mistakesIn({ webhook: { listen: "127.0.0.1:8090", auth: { bearer: { secret }, hmac: { secret } } } }),
+  ).toEqual(["webhook.auth.bearer: hmac and bearer"]);
   expect(mistakesIn({ webhook: { auth: {} } })).toEqual([
     "webhook.auth: none of hmac, standardWebhooks, bearer",
   ]);

@@ -54,15 +54,16 @@ test("broken YAML is told with line and column, and without a piece of the file"
 });
 
 test.each([
-  ["site: { id: a }\nvtn:\n  baseUrl: https://x\n   family: vtn\n  clientId: b\n", [3]],
-  ["site:\n  id: a\n   timezone: UTC\nvtn:\n  family: vtn\n", [2]],
+  ["site: { id: a }\nvtn:\n  baseUrl: https://x\n   family: vtn\n  clientId: b\n", [4]],
+  ["site:\n  id: a\n   timezone: UTC\nvtn:\n  family: vtn\n", [3]],
+  ["chargers:\n  - id: bay-01\n current: { max: 32 }\n  - id: bay-02\n    current: { max: 32 }\n", [3]],
   ['site:\n\tid: a\n\ttimezone: UTC\npassword: "a"b\n', [2, 4]],
   ["a: 1\na: 2\nb: 1\nb: 2\n", [2, 4]],
-])("one line that is indented wrongly is one mistake, beside others: %j", (text, where) => {
+])("one line that is indented wrongly is one mistake at that line, beside others: %j", (text, where) => {
   const read = readYaml(text);
   const mistakes = read.ok ? [] : read.mistakes;
   expect(mistakes.map(({ line }) => line)).toEqual(where);
-  expect(mistakes[0]?.expected).toContain("or the line above it");
+  expect(mistakes[0]?.expected).toContain("indented with as many spaces as its neighbours");
 });
 
 test.each([

@@ -27,7 +27,7 @@ test("the example works as soon as its secrets are there", () => {
   try {
     cpSync(EXAMPLE, join(directory, "config.yaml"));
     for (const name of ["vtn-client-secret", "webhook-secret", "mqtt-password"])
-      writeFileSync(join(directory, name), "made for this test\n");
+      writeFileSync(join(directory, name), "made for this very test\n", { mode: 0o600 });
     expect(loadSite(join(directory, "config.yaml"), {}).loaded).toMatchObject({ ok: true, warnings: [] });
   } finally {
     rmSync(directory, { recursive: true });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { configured, mistakesIn } from "../support/aConfiguration.ts";
+import { SECRET, configured, mistakesIn } from "../support/aConfiguration.ts";
 import { Authority } from "../support/certificates.ts";
 
 test("a broker needs only its address", () => {
@@ -26,7 +26,7 @@ test("password and certificates are read when they are needed (F72, F83)", () =>
   const { mqtt } = configured({
     mqtt: { url: "mqtts://b", username: "u", password: { env: "SECRET" }, tls },
   });
-  expect(mqtt.password?.()).toBe("s");
+  expect(mqtt.password?.()).toBe(SECRET);
   expect(mqtt.tls?.ca?.current()).toBe(authority.caText.trimEnd());
   const before = mqtt.tls?.own?.current();
   authority.issue("gateway");

@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Finding } from "../../src/config/mistakes.ts";
 import { pemOpener } from "../../src/config/pem.ts";
@@ -7,15 +7,22 @@ import { Authority, type Certificate } from "../support/certificates.ts";
 let authority = new Authority();
 let files: Certificate = { cert: "", key: "" };
 let reported: Finding[] = [];
+let doubted: Finding[] = [];
 beforeEach(() => {
   authority = new Authority();
   files = authority.issue("gateway");
   reported = [];
+  doubted = [];
 });
 afterEach(() => authority[Symbol.dispose]());
 
 const file = (path: string) => ({ kind: "file", path }) as const;
-const opened = () => pemOpener({ env: {}, directory: "/" }, (finding) => reported.push(finding));
+const opened = () =>
+  pemOpener(
+    { env: {}, directory: "/" },
+    (finding) => reported.push(finding),
+    (finding) => doubted.push(finding),
+  );
 const pair = (cert = files.cert, key = files.key) =>
   opened().keyPair({ cert: file(cert), key: file(key) }, ["webhook", "tls"]);
 const mistakes = () => reported.map(({ path, found }) => `${path.join(".")}: ${found}`);
@@ -59,4 +66,14 @@ test("what cannot be used from the start is reported with its path in the config
     `mqtt.tls.ca: ${files.key}, which holds no certificate that can be read`,
   ]);
   for (const { expected } of reported) expect(expected).toContain("in PEM");
+});
+
+test("a private key that others can read is warned about", () => {
+  chmodSync(files.key, 0o600);
+  pair();
+  expect(doubted).toEqual([]);
+  chmodSync(files.key, 0o644);
+  pair();
+  expect(doubted).toMatchObject([{ path: ["webhook", "tls", "key"] }]);
+  expect(doubted[0]?.found).toBe(`${files.key}, which others can read (mode 0644)`);
 });

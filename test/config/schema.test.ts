@@ -6,7 +6,7 @@ test("the least configuration is complete", () => {
     site: { id: "depot", timezone: "UTC" },
     state: "/etc/setpointd/state",
     webhook: null,
-    operator: { listen: { host: "127.0.0.1", port: 8080 } },
+    operator: { listen: { host: "127.0.0.1", port: 8080 }, hosts: [] },
     clock: { maxSkew: 300_000 },
     vehicles: [],
   });

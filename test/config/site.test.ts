@@ -41,6 +41,7 @@ test("a charger's limits are amperes and watts, what is not declared is null, an
       writesPerHour: null,
       refresh: 60_000,
       refreshesRelease: false,
+      whenSilent: { kind: "lease" },
       deadband: 2,
     },
     {
@@ -66,6 +67,7 @@ test("a charger's limits are amperes and watts, what is not declared is null, an
       writesPerHour: null,
       refresh: 60_000,
       refreshesRelease: false,
+      whenSilent: { kind: "lease" },
       deadband: 0,
     },
   ]);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -21,9 +21,52 @@ test("a state that is a file, or below one, is explained; one that is not there 
     expect(taken.expected).toContain("a directory of its own");
     expect(theMistake({ state: join(directory, "taken/state") }).found).toContain("a file stands in the way");
     const reports: unknown[] = [];
-    stateDirectory("new/state", { env: {}, directory }, (finding) => reports.push(finding));
-    stateDirectory(".", { env: {}, directory }, (finding) => reports.push(finding));
+    const doubts: unknown[] = [];
+    stateDirectory(
+      "new/state",
+      { env: {}, directory },
+      (finding) => reports.push(finding),
+      (finding) => doubts.push(finding),
+    );
+    stateDirectory(
+      ".",
+      { env: {}, directory },
+      (finding) => reports.push(finding),
+      (finding) => doubts.push(finding),
+    );
     expect(reports).toEqual([]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a state that others can look into is warned about, and so are its key and its record", () => {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-"));
+  const doubts = (): readonly string[] => {
+    const found: string[] = [];
+    stateDirectory(
+      "state",
+      { env: {}, directory },
+      () => undefined,
+      (finding) => found.push(finding.found.replace(`${directory}/`, "")),
+    );
+    return found;
+  };
+  try {
+    const state = join(directory, "state");
+    mkdirSync(state, { mode: 0o700 });
+    for (const name of ["site.key", "setpointd.db"]) writeFileSync(join(state, name), "", { mode: 0o600 });
+    expect(doubts()).toEqual([]);
+    chmodSync(state, 0o750);
+    expect(doubts()).toEqual([]);
+    chmodSync(state, 0o755);
+    chmodSync(join(state, "site.key"), 0o640);
+    chmodSync(join(state, "setpointd.db"), 0o644);
+    expect(doubts()).toEqual([
+      "state, which others can read (mode 0755)",
+      "state/site.key, which others can read (mode 0640)",
+      "state/setpointd.db, which others can read (mode 0644)",
+    ]);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { configured, mistakesIn } from "../support/aConfiguration.ts";
+import { SECRET, configured, mistakesIn } from "../support/aConfiguration.ts";
 
 test("the partner needs four keys, the rest has defaults", () => {
   const { vtn } = configured({});
@@ -11,7 +11,7 @@ test("the partner needs four keys, the rest has defaults", () => {
     pollEvery: 60_000,
     staleAfter: 600_000,
   });
-  expect(vtn.clientSecret()).toBe("s");
+  expect(vtn.clientSecret()).toBe(SECRET);
 });
 
 test("scope null leaves the field out", () => {

@@ -47,3 +47,14 @@ test("doors that stand open to the network are warned about", () => {
 test("a site without chargers is warned about", () => {
   expect(warningsIn({ chargers: [] })).toEqual(["chargers: no chargers"]);
 });
+
+const broker = (url: string) => ({ mqtt: { url, username: "u", password: { env: "SECRET" } } });
+
+test("a password that travels in the clear to another host is warned about", () => {
+  expect(warningsIn(broker("mqtt://10.0.0.7:1883"))).toEqual([
+    "mqtt.url: mqtt://10.0.0.7:1883, over which the password travels in the clear",
+  ]);
+  expect(warningsIn(broker("ws://broker.example/mqtt"))).toHaveLength(1);
+  for (const url of ["mqtts://10.0.0.7", "mqtt://127.0.0.1:1883"])
+    expect(warningsIn(broker(url))).toEqual([]);
+});

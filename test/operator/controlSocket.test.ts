@@ -23,8 +23,11 @@ const door: ControlDoor = {
   reports: () => [{ name: "EV-1/0/0" }],
   report: (name) => (name === "EV-1/0/0" ? { body: "{}" } : null),
   resend: (name) => ({ ok: name === "EV-1/0/0", words: name }),
+  poll: async () => ({ ok: true, words: "the list was read" }),
   keepStill: () => true,
   copied: () => false,
+  tryBrokers: async () => [{ name: "", connected: true }],
+  heard: () => [{ charger: "bay-01", heardAt: null }],
   limited: () => [{ charger: "bay-01", told: "10 A" }],
   commission: async ({ charger, silence, force }, progress, signal) => {
     if (charger === "bay-66") throw new TypeError("no such thing");
@@ -76,6 +79,9 @@ test("verbs are answered", async () => {
     body: { ok: true, text: "EV/1 as csv" },
   });
   expect(await askDaemon(state, "GET", "/prices")).toMatchObject({ body: [{ region: "NO1" }] });
+  expect(await askDaemon(state, "POST", "/poll")).toMatchObject({
+    body: { ok: true, words: "the list was read" },
+  });
   expect(await askDaemon(state, "GET", "/reports")).toMatchObject({ body: [{ name: "EV-1/0/0" }] });
   expect(await askDaemon(state, "GET", "/report?name=EV-1%2F0%2F0")).toMatchObject({
     body: { found: { body: "{}" } },

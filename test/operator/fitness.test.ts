@@ -4,7 +4,7 @@ import { seconds } from "../../src/core/units.ts";
 import { fitness } from "../../src/operator/fitness.ts";
 
 const committed = { ok: true } as const;
-const full = { ok: false, reason: "database or disk is full" } as const;
+const full = { ok: false, reason: "database or disk is full", dropped: [] } as const;
 const readBack = () => [];
 const broken = (): never => {
   throw new Error("disk I/O error");

@@ -16,6 +16,7 @@ const metrics = (): Metrics =>
     stateBytes: () => 4096,
     certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
     priceHorizons: () => ({ NO1: 7200 }),
+    problems: () => ({ broker: 1, disk: 0 }),
     reportsWaiting: () => 3,
   });
 
@@ -40,6 +41,7 @@ test("these are the metrics, no more and no fewer", async () => {
     "setpointd_partner_up gauge",
     "setpointd_price_fetches_total counter",
     "setpointd_price_horizon_seconds gauge",
+    "setpointd_problems gauge",
     "setpointd_publish_duration_seconds histogram",
     "setpointd_publishes_total counter",
     "setpointd_quarantined_total counter",
@@ -48,6 +50,7 @@ test("these are the metrics, no more and no fewer", async () => {
     "setpointd_state_bytes gauge",
     "setpointd_token_age_seconds gauge",
     "setpointd_verdicts_total counter",
+    "setpointd_webhook_refused_total counter",
   ]);
 });
 
@@ -63,7 +66,7 @@ test("names keep the conventions: one prefix, base units, counters and only coun
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(24);
+  expect(help).toHaveLength(26);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 

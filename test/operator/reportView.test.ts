@@ -35,6 +35,7 @@ test("every descriptor shows: what is to come and when, what never will and why,
     settings: reportSettings(),
     enabled: true,
     concernsUs: ({ event }) => event !== foreign.revision.event,
+    whole: () => null,
   });
   const rows = reportsView(desk, [sent]);
   expect(rows).toMatchObject([

@@ -1,29 +1,50 @@
 import { expect, test } from "vitest";
 
 import { freshHealth } from "../../src/core/partnerHealth.ts";
-import { chargerId } from "../../src/core/units.ts";
+import { chargerId, minutes } from "../../src/core/units.ts";
 import { statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord, NOON } from "../store/words.ts";
 
 const vitals = {
   site: "depot",
+  timezone: "Europe/Oslo",
   epoch: 7,
   ready: true,
   lookedAt: NOON,
   partner: freshHealth(NOON),
   broker: true,
+  startedAt: NOON,
+  maxSkew: minutes(5),
+  brokersAway: [],
+  brokersUnstable: [],
+  isLinked: () => true,
+  failingCommits: null,
+  clockDoubtedSince: null,
+  refusedWebhooks: null,
+  reportRequests: null,
+  retention: [],
   certificates: null,
   store: null,
+  webhookRefused: null,
   quarantine: null,
 };
 
 test("only chargers that were really told less count as limited", () => {
   const depot = aPicture();
-  const limited = commandRecord("bay-02", 2);
+  const limited = { ...commandRecord("bay-02", 2), sentAt: NOON };
   depot.commands.set(chargerId("bay-01"), { ...commandRecord("bay-01", 1), progress: "observed" });
   depot.commands.set(chargerId("bay-02"), limited);
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
   depot.commands.set(chargerId("bay-02"), { ...limited, progress: "observed", standing: limited });
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
+});
+
+test("a limit whose publish never left is not counted as limited", () => {
+  const depot = aPicture();
+  const unsent = { ...commandRecord("bay-01", 1), sentAt: null, replaces: null };
+  depot.commands.set(chargerId("bay-01"), unsent);
+  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 0, notSent: 1 } });
+  depot.commands.set(chargerId("bay-01"), { ...unsent, replaces: { kind: "pause" } });
+  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1, notSent: 0 } });
 });

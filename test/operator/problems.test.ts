@@ -1,0 +1,184 @@
+import { expect, test } from "vitest";
+
+import type { CommandRecord } from "../../src/core/control/command.ts";
+import type { Depot } from "../../src/core/depot.ts";
+import { freshHealth } from "../../src/core/partnerHealth.ts";
+import { RetentionAlarms } from "../../src/core/retentionAlarms.ts";
+import { ABSENT } from "../../src/core/site/presence.ts";
+import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src/core/units.ts";
+import { countProblems, isUnreachable, problems, type ProblemSources } from "../../src/operator/problems.ts";
+import { commandRecord, NOON } from "../store/words.ts";
+import { aPicture } from "../support/aPicture.ts";
+
+const BAY = chargerId("bay-01");
+const LATER = after(NOON, minutes(10));
+
+const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
+  startedAt: NOON,
+  partner: { ...freshHealth(NOON), everAnswered: true },
+  maxSkew: minutes(5),
+  brokersAway: [],
+  brokersUnstable: [],
+  isLinked: () => true,
+  failingCommits: null,
+  clockDoubtedSince: null,
+  refusedWebhooks: null,
+  reportRequests: null,
+  retention: [],
+  ...changes,
+});
+
+/** Two chargers that were both heard. */
+function heardDepot(): Depot {
+  const depot = aPicture();
+  for (const id of depot.chargers.keys()) depot.presence.set(id, { ...ABSENT, online: true, heardAt: NOON });
+  return depot;
+}
+
+const found = (depot: Depot, changes: Partial<ProblemSources> = {}) =>
+  problems(depot, sources(changes), LATER).map(
+    ({ kind, subject, message }) => `${kind} ${subject ?? "-"}: ${message}`,
+  );
+
+const withCommand = (depot: Depot, changes: Partial<CommandRecord>): Depot => {
+  depot.commands.set(BAY, { ...commandRecord("bay-01", 1), ...changes });
+  return depot;
+};
+
+test("a site where everything works has no problem", () => {
+  expect(found(heardDepot())).toEqual([]);
+});
+
+test("a charger that never sent a message is a problem a minute after the start, and unreachable", () => {
+  const depot = aPicture();
+  const early = after(NOON, seconds(30));
+  expect(problems(depot, sources(), early)).toEqual([]);
+  expect(isUnreachable(depot, BAY, sources(), early)).toBe(false);
+  expect(found(depot)).toEqual([
+    "neverHeard bay-01: bay-01 was never heard: whether it gets its commands is not known",
+    "neverHeard bay-02: bay-02 was never heard: whether it gets its commands is not known",
+  ]);
+  expect(isUnreachable(depot, BAY, sources(), LATER)).toBe(true);
+});
+
+test("a lost broker is one problem, not one for each charger, and its chargers are unreachable", () => {
+  const depot = aPicture();
+  const away = {
+    isLinked: () => false,
+    brokersAway: [{ name: "", since: NOON, reason: "the broker 127.0.0.1:1883 refuses us (Not authorized)" }],
+  };
+  expect(found(depot, away)).toEqual(["broker -: the broker 127.0.0.1:1883 refuses us (Not authorized)"]);
+  expect(isUnreachable(heardDepot(), BAY, sources(away), LATER)).toBe(true);
+  expect(found(depot, { ...away, brokersAway: [{ name: "yard", since: NOON, reason: null }] })).toEqual([
+    "broker yard: the broker yard cannot be reached",
+  ]);
+});
+
+test("a broker that drops us again and again is a problem while it is connected", () => {
+  const drops = [
+    { name: "", drops: 4 },
+    { name: "yard", drops: 3 },
+  ];
+  expect(found(heardDepot(), { brokersUnstable: drops })).toEqual([
+    "broker -: the broker dropped us 4 times within ten minutes",
+    "broker yard: the broker yard dropped us 3 times within ten minutes",
+  ]);
+});
+
+test("chargers that are offline or fell silent are told apart", () => {
+  const depot = heardDepot();
+  depot.presence.set(BAY, { ...ABSENT, online: false });
+  const silent = chargerId("bay-02");
+  depot.silence.heard(silent, millis(0));
+  depot.silence.fallen(minutes(20), minutes(5), () => true);
+  expect(found(depot)).toEqual([
+    "offline bay-01: bay-01 is offline",
+    "silent bay-02: bay-02 sent messages before and is silent now",
+  ]);
+  expect(isUnreachable(depot, BAY, sources(), LATER)).toBe(true);
+});
+
+test("a publish that the broker refuses is shown with its reason, until one arrives", () => {
+  const depot = heardDepot();
+  depot.publishFailures.set(BAY, {
+    since: NOON,
+    reason: "Not authorized (topic setpointd/depot/chargers/bay-01/set)",
+  });
+  expect(found(depot)).toEqual([
+    "publish bay-01: bay-01 did not get its command: Not authorized (topic setpointd/depot/chargers/bay-01/set)",
+  ]);
+});
+
+test("commands that are refused or not followed are shown", () => {
+  expect(found(withCommand(heardDepot(), { progress: "refused" }))).toEqual([
+    "refused bay-01: bay-01 refuses 16 A",
+  ]);
+  expect(found(withCommand(heardDepot(), { progress: "notFollowed", outAt: NOON }))).toEqual([
+    "notFollowed bay-01: bay-01 accepted 16 A and does not do it",
+  ]);
+  expect(found(withCommand(heardDepot(), { progress: "followed" }))).toEqual([]);
+});
+
+test("a charger that keeps the limit of a vehicle which another one claims is shown", () => {
+  const depot = withCommand(heardDepot(), { progress: "followed" });
+  const bus = vehicleId("veh-214");
+  const at = NOON;
+  depot.plugs.note(chargerId("bay-02"), { at, vehicle: "veh-214" }, at);
+  expect(found(depot)).toEqual([]);
+  depot.plugs.kept.keep(BAY, bus);
+  expect(found(depot)).toEqual([
+    "contradicted bay-01: bay-01 keeps its limit for veh-214, which is said to be at bay-02: it has not said that nobody is plugged in",
+  ]);
+});
+
+test("a limited charger that left the configuration is shown", () => {
+  const depot = heardDepot();
+  const gone = chargerId("bay-99");
+  depot.commands.set(gone, commandRecord("bay-99", 1));
+  expect(found(depot)).toEqual([
+    "stranded bay-99: bay-99 left the configuration while it was limited to 16 A",
+  ]);
+});
+
+test("partner, clock, disk and webhook problems are shown, what stops everything first", () => {
+  const partner = {
+    ...freshHealth(NOON),
+    failures: 3,
+    lastFailure: "HTTP 500",
+    skew: millis(600_000),
+    skewed: 2,
+  };
+  const all = found(heardDepot(), {
+    partner,
+    failingCommits: { since: NOON, reason: "database or disk is full" },
+    clockDoubtedSince: NOON,
+    refusedWebhooks: { count: 4, at: NOON, reason: "no X-Payload-Signature header" },
+  });
+  expect(all).toEqual([
+    "disk -: commits fail: database or disk is full; nothing new is decided, only releases go out",
+    "clock -: the clock of this machine is behind the last record: no new event starts",
+    "partner -: the partner cannot be asked: HTTP 500; the stored plan goes on",
+    "skew -: our clock is 600 s ahead of the partner's",
+    "webhook -: 4 webhook deliveries refused, the last one: no X-Payload-Signature header",
+  ]);
+  const behind = { ...freshHealth(NOON), failures: 1, skew: millis(-600_000), skewed: 2 };
+  expect(found(heardDepot(), { partner: behind })).toEqual([
+    "partner -: the partner cannot be asked: no answer; the stored plan goes on",
+    "skew -: our clock is 600 s behind the partner's",
+  ]);
+});
+
+test("what retention will let go before its age is a problem, and so are reports that will have to wait", () => {
+  const alarms = new RetentionAlarms();
+  alarms.measured("readings", 0.82, false, NOON);
+  const both = { retention: alarms.open, reportRequests: { made: 97, most: 120 } };
+  expect(found(heardDepot(), both)).toEqual([
+    "reports -: reports made 97 of at most 120 requests within the last hour: beyond that they wait",
+    "retention readings: readings take 82 % of what retention allows: beyond that the oldest leave before their age (report.keepReadings)",
+  ]);
+});
+
+test("counts have every kind, zeros included", () => {
+  const counts = countProblems(problems(aPicture(), sources(), LATER));
+  expect(counts).toMatchObject({ neverHeard: 2, broker: 0, disk: 0 });
+});

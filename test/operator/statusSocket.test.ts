@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+import { askSocket } from "../../src/cli/daemon.ts";
+import { StatusSocket } from "../../src/operator/statusSocket.ts";
+
+function socketPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), "setpointd-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "status.sock");
+}
+
+async function opened(path: string): Promise<void> {
+  const socket = await StatusSocket.start(path, () => ({ site: "depot" }));
+  if (typeof socket === "string") throw new Error(socket);
+  onTestFinished(() => socket[Symbol.asyncDispose]());
+}
+
+test("the daemon's group may read the status, and nothing but the status", async () => {
+  const path = socketPath();
+  await opened(path);
+  expect(statSync(path).mode & 0o777).toBe(0o660);
+  expect(await askSocket(path, "GET", "/status")).toMatchObject({ status: 200, body: { site: "depot" } });
+  expect(await askSocket(path, "POST", "/release", { charger: null })).toMatchObject({ status: 404 });
+});
+
+test("a socket that a killed daemon left is taken over", async () => {
+  const path = socketPath();
+  await opened(path);
+  await opened(path);
+  expect(await askSocket(path, "GET", "/status")).toMatchObject({ status: 200 });
+});
+
+test("a path that the system cannot bind is a reason, not a crash", async () => {
+  expect(await StatusSocket.start(`/tmp/${"x".repeat(120)}`, () => null)).toContain("too long");
+  expect(await StatusSocket.start("/nowhere/at/all.sock", () => null)).toContain("cannot be listened on");
+});
