@@ -71,7 +71,7 @@ test("one that is stopped before it began is back as it was", async () => {
 });
 
 test("where the pledge cannot be stored nothing is tried", async () => {
-  const { told, ended } = aTrialOf("bay-01", { ok: false, reason: "the disk is full" });
+  const { told, ended } = aTrialOf("bay-01", { ok: false, reason: "the disk is full", dropped: [] });
   expect(await ended).toMatchObject({ complaint: "nothing was tried: the disk is full" });
   expect(told).toEqual([]);
 });

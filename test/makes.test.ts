@@ -11,7 +11,7 @@ const builtIn = loadProfiles(null);
 type Fields = Readonly<Record<string, unknown>>;
 
 const from = (text: string, known: LoadedProfiles = builtIn): Loaded =>
-  configFrom(text, { env: { SECRET: "s" }, directory: "/etc/setpointd" }, makesOf(known));
+  configFrom(text, { env: { SECRET: "a secret of the tests" }, directory: "/etc/setpointd" }, makesOf(known));
 
 const textOf = (chargers: readonly Fields[]): string =>
   stringify({
@@ -89,19 +89,19 @@ test("a missing, an unknown and a wrong parameter are explained where they are",
     expect.stringMatching(/^chargers\[0\]\.params: no prefix; warp: the parameter prefix is missing: /),
   ]);
   expect(mistakes(goE("#"))).toEqual([expect.stringMatching(/^chargers\[0\]\.params\.serial: "#"; /)]);
-  expect(mistakes({ profile: "warp", params: { prefix: "w", serial: "1" } })).toEqual([
-    expect.stringMatching(/^chargers\[0\]\.params\.serial: "1"; warp: unknown parameter/),
+  expect(mistakes({ profile: "warp", params: { prefix: "w", serial: "000001" } })).toEqual([
+    expect.stringMatching(/^chargers\[0\]\.params\.serial: "000001"; warp: unknown parameter/),
   ]);
 });
 
 test("limits beyond what a make can are explained", () => {
-  expect(mistakes({ ...goE("1"), current: { min: 33, max: 40 } })).toEqual([
+  expect(mistakes({ ...goE("000001"), current: { min: 33, max: 40 } })).toEqual([
     "chargers[0].current.min: 33 A; at most 32 A: go-e-v2 is never told more",
   ]);
-  expect(mistakes({ ...goE("1"), current: { min: 4, max: 16 } })).toEqual([
+  expect(mistakes({ ...goE("000001"), current: { min: 4, max: 16 } })).toEqual([
     "chargers[0].current.min: 4 A; at least 6 A: go-e-v2 charges with no less",
   ]);
-  expect(mistakes({ ...goE("1"), discharge: { max: 5 } })[0]).toContain("which cannot feed back");
+  expect(mistakes({ ...goE("000001"), discharge: { max: 5 } })[0]).toContain("which cannot feed back");
   expect(mistakes({ profile: "everest-api-legacy", params: { evse: "e" }, discharge: { max: 5 } })).toEqual(
     [],
   );
@@ -125,14 +125,14 @@ test("a maximum beyond what a make is told is cut, and warned of; of a relay it 
 });
 
 test("two chargers on the same topics are refused; connectors of one station, and the same serial elsewhere, are not", () => {
-  expect(mistakes(warp("warp/a"), goE("1"), { ...warp("warp/a"), current: { max: 10 } })).toEqual([
+  expect(mistakes(warp("warp/a"), goE("000001"), { ...warp("warp/a"), current: { max: 10 } })).toEqual([
     expect.stringMatching(/^chargers\[2\]\.params: the same topics as chargers\[0\]/),
   ]);
   expect(mistakes(bridge(1), bridge(2))).toEqual([]);
 });
 
 test("a profile that is experimental or uncertain warns once, with what is uncertain", () => {
-  expect(warnings(builtIn, goE("1"), goE("2"), warp("w"))).toEqual([
+  expect(warnings(builtIn, goE("000001"), goE("000002"), warp("w"))).toEqual([
     expect.stringMatching(/^chargers\[0\]\.profile: go-e-v2; not confirmed: The official documents/),
   ]);
   expect(warnings(builtIn, { profile: "wbec", params: { lp: "1" } })[0]).toContain(
@@ -141,12 +141,14 @@ test("a profile that is experimental or uncertain warns once, with what is uncer
 });
 
 test("a maximum that a make never charges with is explained where it stands", () => {
-  expect(mistakes({ ...goE("1"), current: { min: 5, max: 5 } }).join()).toContain("chargers[0].current.max");
-  expect(mistakes({ ...goE("1"), current: { min: 5, max: 5 } }).join()).not.toContain("params");
+  expect(mistakes({ ...goE("000001"), current: { min: 5, max: 5 } }).join()).toContain(
+    "chargers[0].current.max",
+  );
+  expect(mistakes({ ...goE("000001"), current: { min: 5, max: 5 } }).join()).not.toContain("params");
 });
 
 test("parameters of a charger that needs none are pointed out", () => {
-  expect(warnings(builtIn, { params: { serial: "1" } })).toEqual([
+  expect(warnings(builtIn, { params: { serial: "000001" } })).toEqual([
     "chargers[0].params: serial with native, which has no parameters",
   ]);
 });

@@ -21,6 +21,7 @@ const LONG: Readonly<Record<string, string>> = {
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/gently.test.ts": ["src/flow/breather.ts"],
   "test/e2e/webhook.test.ts": ["src/app.ts"],
+  "test/e2e/poll.test.ts": ["src/cli/poll.ts"],
   "test/e2e/cli.test.ts": [
     ...[
       "audit",
@@ -37,7 +38,21 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/controlDoor.ts",
     "src/releaseOffline.ts",
   ],
-  "test/e2e/proof.test.ts": ["src/proof.ts", "src/cli/proof.ts", "src/cli/proofVerify.ts"],
+  "test/e2e/status.test.ts": ["src/cli/status.ts"],
+  "test/e2e/acl.test.ts": ["src/cli/acl.ts", "src/chargers/brokerAccess.ts"],
+  "test/e2e/checkLive.test.ts": [
+    ...["checkLive", "liveFloor", "liveLines", "livePartner", "liveWebhook"].map(
+      (part) => `src/cli/${part}.ts`,
+    ),
+    "src/chargers/tryBroker.ts",
+  ],
+  "test/e2e/webhookTest.test.ts": ["src/cli/webhookTest.ts", "src/vtn/ownListener.ts"],
+  "test/e2e/proof.test.ts": [
+    "src/proof.ts",
+    "src/cli/proof.ts",
+    "src/cli/proofKey.ts",
+    "src/cli/proofVerify.ts",
+  ],
   "test/core/proof/compose.test.ts": [
     "asked",
     "deeds",
@@ -49,6 +64,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ].map((part) => `src/core/proof/${part}.ts`),
   "test/core/proof/verify.test.ts": ["src/core/proof/seal.ts", "src/core/proof/fact.ts"],
   "test/store/chain.test.ts": ["src/core/chain.ts"],
+  "test/core/reporting/desk.test.ts": ["src/core/reporting/duties.ts"],
   "test/actionLog.test.ts": ["src/core/audit.ts"],
   "test/e2e/plan.test.ts": ["src/cli/plan.ts"],
   "test/e2e/restart.test.ts": ["src/cli/run.ts"],
@@ -69,14 +85,19 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     (part) => `src/chargers/profile/${part}.ts`,
   ),
   "test/chargers/profile/makes/native.test.ts": ["src/chargers/profile/nativeHear.ts"],
-  "test/chargers/profile/inWords.test.ts": ["src/chargers/profile/reach.ts"],
+  "test/chargers/evccLine.test.ts": ["acceptance", "overwritten", "settling"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
+  ),
+  "test/chargers/profile/inWords.test.ts": ["reach", "topics"].map(
+    (part) => `src/chargers/profile/${part}.ts`,
+  ),
   "test/chargers/profile/schema.test.ts": [
     "consistency",
     "telemetryConsistency",
     "topicConsistency",
     "publishSchema",
   ].map((part) => `src/chargers/profile/${part}.ts`),
-  "test/e2e/profile.test.ts": ["src/cli/profile.ts"],
+  "test/e2e/profile.test.ts": ["src/cli/profile.ts", "src/cli/profileCommands.ts"],
   "test/core/reporting/plan.test.ts": ["src/core/reporting/grid.ts"],
   "test/core/reporting/fill.test.ts": ["cause", "evidence"].map((part) => `src/core/reporting/${part}.ts`),
   "test/core/reporting/report.test.ts": ["src/core/reporting/snapshot.ts"],
@@ -110,7 +131,10 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "restored",
     "setAside",
   ].map((part) => `src/store/${part}.ts`),
-  "test/store/store.test.ts": ["connection", "query", "rows", "turn"].map((part) => `src/store/${part}.ts`),
+  "test/store/storedEvents.test.ts": ["src/store/archive.ts"],
+  "test/store/store.test.ts": ["readBodies", "connection", "query", "rows", "turn"].map(
+    (part) => `src/store/${part}.ts`,
+  ),
   "test/vtn/fetched.test.ts": ["src/vtn/failed.ts"],
   "test/vtn/client.test.ts": ["src/vtn/authorized.ts"],
   "test/vtn/wire/prices.test.ts": ["priceEntry", "priceIntervals", "priceShapes", "priceUnits"].map(

@@ -35,6 +35,7 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     expect(readdirSync(site.directory).filter((name) => name.startsWith("copy."))).toEqual([
       "copy.db",
       "copy.db.key",
+      "copy.db.proof-key",
     ]);
     expect((await daemon.get("/healthz")).status).toBe(200);
     await daemon.end("SIGKILL");
@@ -83,6 +84,10 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     await daemon.end("SIGTERM");
     const file = join(site.directory, "copy.db");
     expect((await verb(site, "backup", file)).code).toBe(0);
+    const before = readFileSync(file);
+    const again = await verb(site, "backup", file);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("copy.db is there already")]);
+    expect(readFileSync(file).equals(before)).toBe(true);
     using copy = new DatabaseSync(file, { readOnly: true });
     expect(copy.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
     expect(copy.prepare("SELECT id FROM event").all()).toEqual([{ id: "EV-1" }]);

@@ -3,9 +3,11 @@ import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 
+import { askDaemon } from "../../src/cli/daemon.ts";
 import { Daemon } from "../support/aDaemon.ts";
 import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const SECOND = 1000;
@@ -65,6 +67,61 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     await waitFor(async () => (await daemon.deliver(more)).status === 202, { timeoutMs: 15_000 });
     expect((await site.floor.nth("bay-02", 1)).set.event).toBe("EV-2");
     expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
+  test("at the end of an event chargers are released while it is full, and by hand; healthz tells, and the record catches up (F05)", async (context) => {
+    if (!canMount) return context.skip("a mount of its own needs root");
+    await using site = await aSite({ over: { control: { refresh: "1s" } } });
+    const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=3m tmpfs");
+    await daemon.deliver(
+      site.partner.put(anEvent("EV-1", { lastsMs: 12 * SECOND, amperes: 0, vehicles: ["veh-1"] })),
+    );
+    await daemon.deliver(site.partner.put(anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] })));
+    await site.floor.nth("bay-01", 1);
+    await site.floor.nth("bay-02", 1);
+    expect((await daemon.get("/healthz")).text).toBe("controlling\n");
+
+    fill(join(state, "ballast"));
+    expect(await untilRefused(daemon)).toBe(503);
+    expect((await daemon.get("/healthz")).text).toMatch(/^nothing new can be recorded .*full/);
+    const answer = await askDaemon(state, "POST", "/release", { charger: "bay-02" });
+    expect(answer).toMatchObject({
+      body: { ok: true, words: expect.stringMatching(/^freed bay-02 .*; not on record yet/) },
+    });
+    await waitFor(() => site.floor.told("bay-02").at(-1) === "release EV-2");
+    await waitFor(() => site.floor.told("bay-01").at(-1) === "release EV-1", { timeoutMs: 20_000 });
+    const pauses = site.floor.told("bay-01").filter((told) => told.startsWith("pause"));
+    await waitFor(() => site.floor.told("bay-01").filter((told) => told.startsWith("release")).length === 4);
+    expect(site.floor.told("bay-01").filter((told) => told.startsWith("pause"))).toEqual(pauses);
+
+    rmSync(join(state, "ballast"));
+    const decided = async (event: string): Promise<number> =>
+      (await daemon.view<{ kind: string; words: string }[]>(`/api/v1/audit?event=${event}`)).filter(
+        ({ kind, words }) => kind === "decision" && words.includes("released"),
+      ).length;
+    await waitFor(async () => (await decided("EV-1")) === 1 && (await decided("EV-2")) === 1, {
+      timeoutMs: 15_000,
+    });
+    await waitFor(async () => (await daemon.get("/healthz")).text === "controlling\n");
+    expect(await daemon.end("SIGTERM")).toBe(0);
+    expect(site.floor.told("bay-02").at(-1)).toBe("release EV-2");
+  });
+
+  test("without a daemon a release by hand goes out on a full disk as well (F05)", async (context) => {
+    if (!canMount) return context.skip("a mount of its own needs root");
+    await using site = await aSite();
+    await using daemon = await site.run();
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    await site.floor.nth("bay-01", 1);
+    await daemon.end("SIGKILL");
+    const { state } = site;
+    const script = `cp -a ${state} ${state}.copy && mount -t tmpfs -o size=6m tmpfs ${state} && cp -a ${state}.copy/. ${state} &&
+      dd if=/dev/zero of=${state}/ballast bs=64k status=none; dd if=/dev/zero of=${state}/crumbs bs=1 status=none; exec "$@"`;
+    const within = ["unshare", "--mount", "sh", "-c", script, "sh"];
+    const said = await setpointd(["release", "bay-01", "-c", site.config], { within });
+    expect(said.stdout + said.stderr).toMatch(/^freed bay-01 .*; not on record: .*full/);
+    expect(said.code).toBe(0);
+    expect(site.floor.told("bay-01").at(-1)).toBe("release EV-1");
   });
 
   test("what is reserved for the record keeps it going when the disk fills up, and readings wait until there is room (F05)", async (context) => {

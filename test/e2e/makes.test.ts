@@ -60,7 +60,9 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
       warp: ['evse/external_current_update {"current":13700}'],
       smartevse: ["Set/Mode Normal", "Set/CurrentOverride 137"],
       "openwb-secondary": ['0/data/parent_cp "1"', "0/data/set_current 13.7"],
-      "openevse-override": ['{"state":"active","charge_current":13}'].map((text) => `override/set ${text}`),
+      "openevse-override": ['{"state":"active","charge_current":13,"auto_release":false}'].map(
+        (text) => `override/set ${text}`,
+      ),
       evcc: ["loadpoints/1/maxCurrent/set 13.7", "loadpoints/1/mode/set now"],
     });
     const closed = async (what: RegExp) => {

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import type { Daemon } from "../support/aDaemon.ts";
 import { anEvent, aSite, startOf } from "../support/aSite.ts";
+import { memoryGroup } from "../support/memoryGroup.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 
 const SECOND = 1000;
@@ -11,33 +10,10 @@ const MB = 2 ** 20;
 /** Three seconds on an idle machine; the tests of this one run side by side. */
 const SOON = 12 * SECOND;
 
-/** Where this machine's groups of processes are, and what their limit is called; null: there is none that we may use. */
-const GROUPS = [
-  { root: "/sys/fs/cgroup/memory", limit: "memory.limit_in_bytes" },
-  { root: "/sys/fs/cgroup", limit: "memory.max" },
-].find(({ root, limit }) => existsSync(join(root, limit)) || existsSync(join(root, "cgroup.controllers")));
-
-/** A group of its own for one process, which then may have so much more memory; null: we may not. */
-function limited(daemon: Daemon, more: number): null | { readonly killed: () => boolean } {
-  if (GROUPS === undefined) return null;
-  const group = join(GROUPS.root, `setpointd-test-${daemon.pid}`);
-  try {
-    mkdirSync(group);
-    onTestFinished(() => rmdirSync(group));
-    writeFileSync(join(group, "cgroup.procs"), String(daemon.pid));
-    // What it has already is counted where it was.
-    writeFileSync(join(group, GROUPS.limit), String(more));
-  } catch {
-    return null;
-  }
-  return { killed: () => /oom_kill [1-9]/.test(readFileSync(join(group, events(group)), "utf8")) };
-}
-
-const events = (group: string): string =>
-  existsSync(join(group, "memory.events")) ? "memory.events" : "memory.oom_control";
-
 describe.skipIf(!mosquittoAvailable)("a machine that is out of memory", () => {
   test("F14: killed for its memory in a flood, what holds is said again soon after the next start, and nothing acknowledged is lost (S7)", async (context) => {
+    using group = memoryGroup(`flood-${process.pid}`, 8 * MB);
+    if (group === null) return context.skip("limits of memory need root and a group of our own");
     await using site = await aSite();
     await using flooded = await site.run();
     const future = anEvent("EV-2", { startIn: 25 * SECOND, lastsMs: 60 * SECOND, vehicles: ["veh-2"] });
@@ -46,8 +22,7 @@ describe.skipIf(!mosquittoAvailable)("a machine that is out of memory", () => {
       site.partner.put(future),
     ]);
     const before = await site.floor.nth("bay-01", 1);
-    const group = limited(flooded, 8 * MB);
-    if (group === null) return context.skip("limits of memory need root and a group of our own");
+    group.add(flooded.pid);
 
     const ended = flooded.end("SIGCONT");
     const taken: string[] = [];

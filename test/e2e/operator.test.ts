@@ -15,7 +15,7 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
       lastsMs: 60 * SECOND,
       amperes: 40,
       priority: 2,
-      vehicles: ["veh-1", "other"],
+      vehicles: ["veh-1", "vhe-2"],
     });
     await daemon.deliver(event);
     const { set } = await site.floor.nth("bay-01", 1);
@@ -80,6 +80,8 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
         ask: { kind: "current", level: 40 },
         vehicles: ["veh-1"],
         foreignVehicles: 1,
+        unknownVehicles: [{ id: "vhe-2", didYouMean: "veh-2" }],
+        odd: ["1 of its vehicles is not ours: vhe-2 (did you mean veh-2?)"],
         source: "webhook",
       },
     ]);

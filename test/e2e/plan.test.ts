@@ -63,7 +63,7 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     const planned = await setpointd(["plan", "-c", site.config, "--events", list, "--json", "--at", begun]);
     expect([planned.code, planned.stderr]).toEqual([
       0,
-      expect.stringMatching(/^event EV-long .*: 1 of its vehicles is not ours\n$/),
+      expect.stringMatching(/^event EV-long .*: 1 of its vehicles is not ours: not-ours\n$/),
     ]);
     const rows: StretchRow[] = JSON.parse(planned.stdout);
 
@@ -163,7 +163,10 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     expect(told.stdout).toMatch(/^(\S+Z) {2}(\S+Z) {2}bay-01 \(veh-1\) to 16 A until \2: /);
     const foreign = anEvent("EV-3", { lastsMs: 60 * SECOND, vehicles: ["veh-1", "theirs"] });
     const odd = await setpointd(args, { input: JSON.stringify([foreign]) });
-    expect([odd.code, odd.stderr]).toEqual([0, expect.stringContaining("1 of its vehicles is not ours\n")]);
+    expect([odd.code, odd.stderr]).toEqual([
+      0,
+      expect.stringContaining("1 of its vehicles is not ours: theirs\n"),
+    ]);
     const none = await setpointd([...args, "--json"], { input: "[]" });
     expect(none).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
     expect(site.partner.faults.requests.token).toBe(0);

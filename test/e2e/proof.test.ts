@@ -167,7 +167,32 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     const file = await filed(site, "proof.json", "EV-1");
     const keyless = await setpointd(["proof", "verify", file]);
     expect(keyless.code).toBe(0);
-    expect(keyless.stderr).toMatch(/^not checked: its seal.*\nnot checked: whether its rows.*\n$/);
+    expect(keyless.stdout).toContain(`${file} is consistent, not authenticated: `);
+    expect(keyless.stderr).toMatch(/^not checked: who made it.*\nnot checked: whether its rows.*\n$/);
+    const [publicKey, foreignKey] = await Promise.all(
+      [site, other].map(async (place) => {
+        const { code, stdout } = await proof(place, "key");
+        expect([code, stdout]).toEqual([0, expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n/)]);
+        const path = join(place.directory, "public.pem");
+        writeFileSync(path, stdout);
+        return path;
+      }),
+    );
+    const partners = await setpointd(["proof", "verify", file, "--public-key", publicKey ?? ""]);
+    expect([partners.code, partners.stdout]).toEqual([
+      0,
+      expect.stringMatching(/ is whole: .*\nit was signed with the private key of this public key\n$/),
+    ]);
+    const strangers = await setpointd(["proof", "verify", file, "--public-key", foreignKey ?? ""]);
+    expect([strangers.code, strangers.stderr]).toEqual([
+      1,
+      expect.stringContaining("the signature was not made with the private key of this public key"),
+    ]);
+    const noKey = await setpointd(["proof", "verify", file, "--public-key", file]);
+    expect([noKey.code, noKey.stderr]).toEqual([
+      1,
+      expect.stringContaining("cannot be used as a public key"),
+    ]);
     const key = join(site.state, "site.key");
     const keyed = await setpointd(["proof", "verify", file, "--key", key]);
     expect([keyed.code, keyed.stdout.split("\n").length]).toEqual([0, 3]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { aSite, anEvent, startOf } from "../support/aSite.ts";
-import { ask } from "../support/aDaemon.ts";
+import { aSite, anEvent, startOf, WEBHOOK_SECRET } from "../support/aSite.ts";
+import { ask, signature } from "../support/aDaemon.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -97,6 +97,42 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     // The same bytes with the right signature: it was the signature that was wrong.
     expect((await daemon.deliver(body)).json).toEqual({ accepted: 1, repeats: 0, rejected: 0 });
     expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-forged");
+  });
+
+  test("a delivery that was captured and is sent again later is refused, and the reason is shown here", async () => {
+    const secret = { file: "webhook-secret" };
+    const timestamp = { header: "X-Sent-At", tolerance: "2s" };
+    await using site = await aSite({
+      over: { webhook: { listen: "127.0.0.1:0", auth: { hmac: { secret, timestamp } } } },
+    });
+    await using daemon = await site.run();
+    const body = JSON.stringify(anEvent("EV-1", { lastsMs: 60 * SECOND }));
+    const sentAt = String(Date.now());
+    const captured = {
+      "x-sent-at": sentAt,
+      "x-payload-signature": signature(`${sentAt}.${body}`, WEBHOOK_SECRET),
+    };
+    expect((await daemon.deliver(body, captured)).json).toEqual({ accepted: 1, repeats: 0, rejected: 0 });
+    await site.floor.nth("bay-01", 1);
+    expect((await daemon.deliver(body, { ...captured, "x-sent-at": String(Date.now() + 1) })).status).toBe(
+      401,
+    );
+    // The signature of the body alone is no longer enough.
+    expect((await daemon.deliver(body)).status).toBe(401);
+    const replayed = await waitFor(async () => {
+      const answer = await daemon.deliver(body, captured);
+      return answer.status === 401 ? answer : undefined;
+    });
+    expect(replayed.json).toEqual({ error: "unauthorized" });
+    const { webhook } = await daemon.view<{
+      webhook: { refused: Record<string, { count: number; explanation: string }> };
+    }>("/api/v1/status");
+    expect(webhook.refused).toMatchObject({
+      signatureDiffers: { count: 1, explanation: expect.stringContaining("the header X-Sent-At") },
+      headerMissing: { count: 1, explanation: "the header X-Sent-At is missing" },
+      timestamp: { count: 1, explanation: expect.stringContaining("tolerance is 2 s") },
+    });
+    expect(site.floor.told("bay-01")).toEqual(["16 A EV-1"]);
   });
 
   test("what is no JSON, too big or of another type is refused with its own status (F37, F62)", async () => {

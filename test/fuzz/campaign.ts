@@ -5,6 +5,7 @@ import { Depot } from "../../src/core/depot.ts";
 import { instant, iso, seconds } from "../../src/core/units.ts";
 import { take } from "../../src/flow/take.ts";
 import { receive } from "../../src/vtn/reception.ts";
+import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
 import { validBodies } from "./bodies.ts";
 import { below, chance, oneOf } from "./chance.ts";
@@ -42,6 +43,7 @@ const aPicture = (): Depot =>
     settings: settingsWith(),
     siteKey: SITE_KEY,
     epoch: 1,
+    archive: NOTHING_STORED,
     wallClock: iso,
     unsure: false,
   });
@@ -88,6 +90,7 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
       header: "x-signature",
       algorithm: "sha256",
       encoding: "hex",
+      timestamp: null,
       secrets: () => [SECRET],
     },
     now: () => NOW,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** What a Debian gateway has before setpointd comes: its base system, and the libraries that the package asks for. */
-const LIBRARIES = "libstdc++6,libatomic1";
+const LIBRARIES = "libstdc++6,libatomic1,systemd";
 
 /** Root, for debootstrap, chroot and a network namespace; and the tools of Debian. */
 export const canInstall =

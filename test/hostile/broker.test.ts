@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { connectAsync } from "mqtt";
 import { describe, expect, test } from "vitest";
 
+import { mqttClientId } from "../../src/chargers/clientId.ts";
 import type { Daemon } from "../support/aDaemon.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";
 import { type Fault, FaultProxy } from "../support/faultProxy.ts";
@@ -122,7 +125,8 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that misbehaves", () =
     await using it = await aSiteBehindAProxy();
     const { site, daemon } = it;
     const from = site.floor.heard.length;
-    const intruder = await connectAsync(site.broker.url, { clientId: "setpointd-depot", reconnectPeriod: 0 });
+    const clientId = mqttClientId("depot", readFileSync(join(site.state, "site.key")));
+    const intruder = await connectAsync(site.broker.url, { clientId, reconnectPeriod: 0 });
     intruder.on("error", () => undefined);
     await waitFor(() => warnings(daemon, "broker unreachable") + warnings(daemon, "client id") > 0, PATIENCE);
     await lifeGoesOn(daemon);

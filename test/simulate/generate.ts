@@ -1,4 +1,5 @@
 import { below, chance, oneOf } from "../fuzz/chance.ts";
+import { endsOnAFullDisk } from "./fullDisk.ts";
 import {
   type Action,
   type Calendar,
@@ -25,6 +26,10 @@ const FAULTS_A_DAY = 60;
 const FAULTS_UNTIL = CALM_FROM - 30 * MINUTE;
 const EVENTS_PER_CHARGER = 4;
 const LONGEST_SLEEP = 20 * MINUTE;
+const ENDS_ON_A_FULL_DISK = 2;
+const GREETERS = 2;
+/** What was added later is drawn apart, so that a seed keeps the rest of its day. */
+const LATER = 0x1a7e;
 
 /** The whole day, drawn from its seed before any of it is played. */
 export function dayFrom(
@@ -54,7 +59,13 @@ export function dayFrom(
     pollEvery: oneOf([MINUTE, MINUTE, 5 * MINUTE], random),
     reports: oneOf([true, false, false], random),
   };
-  const actions = [...events.flat(), ...faults].toSorted((a, b) => a.at - b.at);
+  const later = chance(seed ^ LATER);
+  const actions = [
+    ...events.flat(),
+    ...faults,
+    ...endsOnAFullDisk(ENDS_ON_A_FULL_DISK, vehicles, FAULTS_UNTIL, later),
+    ...Array.from({ length: GREETERS }, () => aGreeter(chargers, later)).flat(),
+  ].toSorted((a, b) => a.at - b.at);
   return { ...calendar, seed, chargers, vehicles, knobs, actions };
 }
 
@@ -269,6 +280,16 @@ function aFault(
     case "unruly":
       return { kind, at, lasts };
   }
+}
+
+/** One that repeats for hours that it is online; and half of them ignore commands for a time. */
+function aGreeter(chargers: readonly PlannedCharger[], random: Random): readonly Action[] {
+  const lasts = HOUR + below(2 * HOUR, random);
+  const at = aMoment(random, FAULTS_UNTIL - lasts);
+  const { id: charger } = oneOf(chargers, random);
+  const greets: Action = { kind: "greets", at, charger, every: 5_000 + below(25_000, random), lasts };
+  const deaf: Action = { kind: "deaf", at: at + 20 * MINUTE, charger, lasts: 25 * MINUTE };
+  return random() < 0.5 ? [greets] : [greets, deaf];
 }
 
 const MISANSWERS: readonly Misanswer[] = [

@@ -17,6 +17,12 @@ export interface Publish {
   readonly isBehind: boolean;
   /** Another publish to the same charger is not settled yet. */
   readonly isBusy: boolean;
+  /** Something excuses its charger now. */
+  readonly isDisturbed: boolean;
+  /** The gateway says that it holds an increase at this charger back. */
+  readonly isHeldBack: boolean;
+  /** Since the disk last refused a commit, ms; infinite: it never did. */
+  readonly sinceRefusal: number;
 }
 
 /** What was seen on the wire and on disk since midnight, over all runs of the daemon. */
@@ -25,12 +31,16 @@ export class Seen {
   readonly newest = new Map<ChargerId, Command>();
   readonly byId = new Map<string, Command>();
   readonly record: SeenRecord;
+  /** Releases of the running process that went out while the disk refused, and were not found in the record yet. */
+  readonly unrecorded = new Map<string, Command>();
   /** Where a level's window was found to start, by event, vehicle, start and spread. */
   readonly offsets = new Map<string, number>();
-  /** The oldest revision that the newest command of a charger can stand on, by charger and event. */
+  /** The oldest revision that the newest command of a charger can stand on, by charger, vehicle and event. */
   readonly revisions = new Map<string, number>();
   /** When each charger was last sent to, the newest last. */
   readonly recent = new Map<ChargerId, number[]>();
+  /** When the standing command of each charger was last sent, since anything disturbed it, the newest last. */
+  readonly repeats = new Map<ChargerId, readonly number[]>();
   readonly site: Site;
   readonly history: ReadonlyMap<string, readonly TrueEvent[]>;
   readonly #shares = new WeakMap<TrueEvent, Map<string, Share | null>>();
@@ -40,6 +50,12 @@ export class Seen {
     this.history = history;
     this.record = record;
   }
+
+  /** The process ended: the next one does not know of the releases that were not recorded. */
+  readonly processEnded = (): void => {
+    for (const { charger } of this.unrecorded.values()) this.newest.delete(charger);
+    this.unrecorded.clear();
+  };
 
   /** As `shareOf`, worked out once. */
   readonly shareOf = (event: TrueEvent, vehicle: string): Share | null => {
@@ -56,12 +72,34 @@ export class Seen {
 /** Null: it holds; else what is wrong, in words. */
 type Rule = (publish: Publish, seen: Seen) => string | null;
 
-/** S1: every command on the wire has its row on disk, for the same charger and event. */
-function isRecorded({ command }: Publish, seen: Seen): string | null {
+/** The disk takes commits again for so long: whatever waited for that is recorded, ms. */
+const RECORDED_WITHIN = 10_000;
+
+/** S1: every command on the wire has its row on disk, for the same charger and event; a release may be recorded later. */
+function isRecorded({ command, sinceRefusal }: Publish, seen: Seen): string | null {
   const row = seen.record.decisionOf(command);
-  if (row === undefined) return "it is not in the record";
+  if (row === undefined) {
+    if (command.desired.kind !== "release" || sinceRefusal > RECORDED_WITHIN)
+      return "it is not in the record";
+    seen.unrecorded.set(commandId(command), command);
+    return null;
+  }
   const isIt = row.charger === command.charger && row.event === command.event;
   return isIt ? null : "its row speaks of another charger or event";
+}
+
+/** S1: what went out while the disk refused is recorded once it does not; unless the process ended before. */
+function catchesUp(
+  { command: { epoch }, sinceRefusal }: Publish,
+  { unrecorded, record }: Seen,
+): string | null {
+  if (sinceRefusal <= RECORDED_WITHIN) return null;
+  for (const [id, command] of unrecorded) {
+    if (command.epoch === epoch && record.decisionOf(command) === undefined)
+      return `${id} is still not recorded`;
+    unrecorded.delete(id);
+  }
+  return null;
 }
 
 /** S1, S2, S4: a level or a pause stands on a revision that the partner issued, in its window, within the limits. */
@@ -70,6 +108,18 @@ function isAskedFor({ command, at }: Publish, seen: Seen): string | null {
   if (command.cause === "held") return isWhatItWas(command, seen);
   if (groundsOf(command, seen).length === 0) return "no revision of its event ever asked for that";
   return command.until !== null && command.until <= at ? "its window is over" : null;
+}
+
+/** A publish may wait so long for its turn: behind a stalled commit, or another message to the same charger, ms. */
+const TURN = 30_000;
+
+/** F05: a pause carries no end of its own; it is not said again once every revision of its event is over. */
+function isNotPastItsEvent({ command, at, isHeldBack }: Publish, seen: Seen): string | null {
+  const { desired, cause, event, vehicle } = command;
+  if (desired.kind !== "pause" || cause !== "event" || event === null || vehicle === null) return null;
+  const shares = (seen.history.get(event) ?? []).map((revision) => seen.shareOf(revision, vehicle));
+  const ends = Math.max(...shares.map((share) => share?.until ?? 0));
+  return isHeldBack || at < ends + TURN ? null : "its event is over";
 }
 
 /** What is to come has to wait, so what it was told is made longer: that, and nothing else. */
@@ -118,11 +168,15 @@ function winnerOf(facts: Json | undefined): Drawn | null {
   return { offset, spread, start: Date.parse(from) - offset };
 }
 
-/** S5: what a charger is told of an event never goes back to an older revision. */
+/**
+ * S5: the commands of a charger for one vehicle never go back to an older revision of an event.
+ * Another vehicle at the same charger has its own history: one that a newer revision left out keeps the level of the
+ * older one until its own spread release (DESIGN 5.2), wherever it is plugged in meanwhile.
+ */
 function keepsToNewerRevisions({ command, isBehind }: Publish, seen: Seen): string | null {
   if (command.desired.kind === "release" || command.cause === "held" || isBehind) return null;
   const grounds = groundsOf(command, seen);
-  const key = `${command.charger} ${command.event}`;
+  const key = JSON.stringify([command.charger, command.vehicle, command.event]);
   const before = seen.revisions.get(key) ?? 0;
   const [oldest, newest] = [Math.min(...grounds), Math.max(...grounds)];
   if (newest < before) return `it stands on revision ${newest + 1}, after one that stood on ${before + 1}`;
@@ -169,18 +223,36 @@ function isNotFlooded({ command: { charger }, elapsed }: Publish, { recent }: Se
   return first !== undefined && elapsed < first + 60_000 ? `message ${times.length} in a minute` : null;
 }
 
+/** Ten refreshes, and three tries of a command that is not followed, with room for the edges. */
+const MOST_REPEATS = 16;
+const REPEATS_WITHIN = 10 * 60_000;
+
+/** 5.6: an undisturbed charger is sent its command again at its refreshes, however often it says that it is online. */
+function isNotRepeated({ command, elapsed, isDisturbed }: Publish, { newest, repeats }: Seen): string | null {
+  const { charger } = command;
+  const before = newest.get(charger);
+  const isAgain = before !== undefined && commandId(before) === commandId(command);
+  const times = isAgain && !isDisturbed ? [...(repeats.get(charger) ?? []), elapsed] : [];
+  const recent = times.filter((time) => time > elapsed - REPEATS_WITHIN);
+  repeats.set(charger, recent);
+  return recent.length > MOST_REPEATS ? `sent ${recent.length} times in ten minutes` : null;
+}
+
 /** What must hold of everything on the wire, by the sentence that a breach is told with. */
 const RULES: readonly (readonly [sentence: string, rule: Rule])[] = [
   ["S1 a command is recorded before it is sent", isRecorded],
+  ["S1 a release that the disk refused is recorded later", catchesUp],
   ["S1 S2 a command stands on what the partner asked, in its window", isAskedFor],
+  ["F05 a pause is not said again past the end of its event", isNotPastItsEvent],
   ["S3 an offset is drawn once", keepsItsOffset],
   ["S4 a level is within the limits", isWithinLimits],
-  ["S5 a charger never goes back to an older revision", keepsToNewerRevisions],
+  ["S5 a charger never goes back to an older revision for the same vehicle", keepsToNewerRevisions],
   ["S6 a charger's commands never go back", neverGoesBack],
   ["S9 nothing is sent past its end", isInTime],
   ["one publish in flight per charger", isAlone],
   ["a refresh carries the same command under the same id", isTheSameAgain],
   ["F59 a charger is not flooded", isNotFlooded],
+  ["an undisturbed charger gets its refreshes, and no more", isNotRepeated],
   ["nobody is released who was never limited", wasLimited],
 ];
 

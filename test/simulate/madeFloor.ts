@@ -95,6 +95,17 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     setTimeout(() => this.greets(bay), lasts);
   }
 
+  /** On the topic that shows that it is there, where its make has one. */
+  repeatsOnline(charger: string, every: number, lasts: number): void {
+    const bay = this.at(charger);
+    const greeting = setInterval(() => {
+      if (bay.alive === null) return;
+      bay.said.delete(bay.alive);
+      this.#tellNews(bay, ({ topic }) => topic === bay.alive);
+    }, every);
+    setTimeout(() => clearInterval(greeting), lasts);
+  }
+
   isDeaf(charger: string, lasts: number): void {
     this.#fails(this.at(charger), { ignoresSetpoints: true }, lasts);
   }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { aDay, asked, time } from "./aDay.ts";
 import { mixedDay } from "./mixedDay.ts";
 import { playDay } from "./playDay.ts";
 
@@ -16,6 +17,16 @@ test.each([20_266_001, 60])(
   { timeout: 120_000 },
   async (seed) => plays(seed, 10, 3),
 );
+
+test("a gateway that restarts in the middle of an event does not take its own limit for that of the owner of an evcc", async () => {
+  const day = aDay([
+    asked("E1", "01:00", "02:00"),
+    { kind: "crash", at: time("01:30"), point: "at once", downFor: 2_000 },
+  ]);
+  const evcc = { profile: "evcc", params: { id: "1" }, step: 0.1, takesWatts: false };
+  const chargers = day.chargers.map((charger) => ({ ...charger, make: evcc }));
+  expect((await playDay({ ...day, chargers, ends: time("03:00") })).failure).toBeNull();
+});
 
 test(
   "two hundred chargers of ten makes are a depot like any other, for an hour and a half",

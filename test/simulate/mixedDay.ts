@@ -1,4 +1,5 @@
 import { below, chance, oneOf } from "../fuzz/chance.ts";
+import { endsOnAFullDisk, LEVELS } from "./fullDisk.ts";
 import {
   type Action,
   type CrashPoint,
@@ -17,6 +18,8 @@ type Random = () => number;
 
 const EVENTS_AN_HOUR = 6;
 const FAULTS_AN_HOUR = 15;
+/** What was added later is drawn apart, so that a seed keeps the rest of its hours. */
+const LATER = 0x1a7e;
 /** So long before the end nothing goes wrong any more, and nothing is edited. */
 const CALM = 40 * MINUTE;
 
@@ -64,6 +67,7 @@ export function mixedDay(seed: number, chargerCount: number, hours: number): Day
     ...some(FAULTS_AN_HOUR).map(() =>
       aFault(MINUTE + below(troubled - 5 * MINUTE, random), chargers, vehicles, random),
     ),
+    ...endsOnAFullDisk(1, vehicles, troubled, chance(seed ^ LATER), LEVELS),
   ];
   return {
     midnight: Date.parse("2026-11-21T00:00:00Z"),

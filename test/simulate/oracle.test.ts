@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { allowed, shareOf, shouldHold, type Site, type TrueEvent, vehicleOn } from "./oracle.ts";
+import { allowed, mayKeep, shareOf, shouldHold, type Site, type TrueEvent, vehicleOn } from "./oracle.ts";
 import { HOUR, MINUTE, type PlannedCharger, type PlannedEvent } from "./plan.ts";
 
 const bay: PlannedCharger = { id: "bay-01", maxCurrent: 32, belowMinimum: "pause", phases: 3, tells: true };
@@ -40,6 +40,7 @@ const anEvent = (changes: Partial<PlannedEvent> = {}, revised = 0): TrueEvent =>
 });
 
 const at = (hours: number): number => site.midnight + hours * HOUR;
+const kept = (...pairs: [string, string | null][]) => mayKeep(bay, new Map(pairs), site)?.id ?? null;
 const told = (...pairs: [string, string | null][]) => vehicleOn(bay, new Map(pairs), site)?.id ?? null;
 const holds = (events: readonly TrueEvent[], when: number) =>
   shouldHold(bay, bus, events, site, when, (event, vehicle) => shareOf(event, vehicle, site));
@@ -83,4 +84,9 @@ test("who is said to be elsewhere is not at home, and a stranger is nobody of ou
   expect(told(["bay-01", null], ["bay-02", "v1"])).toBeNull();
   expect(told(["bay-01", "rover"], ["bay-02", null])).toBe("rover");
   expect(told(["bay-01", "stranger"], ["bay-02", null])).toBeNull();
+  expect([kept(["bay-01", null], ["bay-02", null]), kept(["bay-01", null], ["bay-02", "v1"])]).toEqual([
+    null,
+    "v1",
+  ]);
+  expect(kept(["bay-01", "stranger"], ["bay-02", "v1"])).toBeNull();
 });

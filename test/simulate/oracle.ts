@@ -3,7 +3,6 @@ import { createHmac } from "node:crypto";
 import type { Desired } from "../../src/core/control/setpoint.ts";
 
 import type { Calendar, Knobs, PlannedAsk, PlannedCharger, PlannedEvent, PlannedVehicle } from "./plan.ts";
-import { wireStart } from "./simPartner.ts";
 
 /**
  * What each charger should be doing, worked out from DESIGN 5.3 to 5.5 once more: every event, every vehicle, every
@@ -87,7 +86,8 @@ export function shareOf({ plan }: TrueEvent, vehicle: string, site: Site): Share
 
 /** Where in the spread of an event a vehicle stands, in [0, 1) (DESIGN 5.3). */
 export function fractionOf(plan: PlannedEvent, vehicle: string, site: Site): number {
-  const message = JSON.stringify([plan.id, vehicle, wireStart(plan, site), plan.spread]);
+  const start = new Date(site.midnight + plan.start).toISOString();
+  const message = JSON.stringify([plan.id, vehicle, start, plan.spread]);
   const digest = createHmac("sha256", site.siteKey).update(message).digest();
   return digest.readUIntBE(0, 6) / 2 ** 48;
 }
@@ -103,6 +103,20 @@ export function vehicleOn(
   const bound = site.vehicles.find((vehicle) => vehicle.charger === charger.id) ?? null;
   const isElsewhere = bound !== null && [...told.values()].includes(bound.id);
   return isElsewhere ? null : bound;
+}
+
+/**
+ * The vehicle whose limit a charger may keep: its own one, which another charger claims, as long as it has not said
+ * itself that it is gone (DESIGN 5.5). Null: none.
+ */
+export function mayKeep(
+  charger: PlannedCharger,
+  told: ReadonlyMap<string, string | null>,
+  site: Site,
+): PlannedVehicle | null {
+  const isUnnamed = (told.get(charger.id) ?? null) === null;
+  const bound = site.vehicles.find((vehicle) => vehicle.charger === charger.id) ?? null;
+  return isUnnamed && vehicleOn(charger, told, site) === null ? bound : null;
 }
 
 /** What a charger should be doing at a moment. `shares` answers like `shareOf`. */

@@ -32,6 +32,9 @@ const REQUEST = 15 * SECOND;
  *   or for old news that came late; counted from when the partner, the disk and the gateway could work again, back-off
  *   included;
  * - where only telemetry can tell who is where, until 30 s after it did.
+ *
+ * A disk that refuses commits excuses everyone from everything but one: a charger whose event is over is released
+ * within 30 s, unless a reason other than the disk excuses it.
  */
 export class Patience {
   readonly #now: () => number;
@@ -39,7 +42,10 @@ export class Patience {
   readonly #list: number;
   /** By charger, by vehicle, "*" for all. */
   readonly #until = new Map<string, number>();
+  /** The same, for what is excused only because the disk refuses commits. */
+  readonly #refusedUntil = new Map<string, number>();
   readonly #wrongSince = new Map<string, number>();
+  readonly #limitedSince = new Map<string, number>();
   /** What changed at the partner lately: whom it concerns, and when. */
   readonly #news: { readonly whom: readonly string[]; readonly at: number }[] = [];
   /** Until then nothing may be heard of, or kept. */
@@ -82,6 +88,20 @@ export class Patience {
     for (const whom of this.#recent()) this.listsWillTell(whom, 2);
   }
 
+  /**
+   * The disk refuses commits for so long. What was stored before is known all the same: only who waits for news until
+   * then goes on to wait.
+   */
+  diskRefuses(takes: number): void {
+    this.#excuse(["*"], takes + SETTLE, this.#refusedUntil);
+    this.#troubledUntil = Math.max(this.#troubledUntil, this.#now() + takes);
+    const waits = takes + 2 * this.#list + SETTLE + TAIL;
+    for (const one of this.#recent().flat()) {
+      const isWaiting = (this.#until.get(one) ?? 0) >= this.#now();
+      this.#excuse([one], waits, isWaiting ? this.#until : this.#refusedUntil);
+    }
+  }
+
   /** The gateway's clock is wrong for so long. */
   clockSet(by: number, lasts: number): void {
     this.disturbed("*", lasts + DOUBT + NAP);
@@ -92,32 +112,51 @@ export class Patience {
 
   /** Whether this charger has been wrong for too long. */
   isOver(charger: string, vehicle: string | null, isRight: boolean): boolean {
-    const now = this.#now();
-    if (isRight) {
-      this.#wrongSince.delete(charger);
-      return false;
-    }
-    const since = this.#wrongSince.get(charger) ?? now;
-    this.#wrongSince.set(charger, since);
-    return now - since > SETTLE && !this.isExcused(charger, vehicle);
+    return this.#lasts(this.#wrongSince, charger, isRight) && !this.isExcused(charger, vehicle);
+  }
+
+  /** Whether this charger, which should be free, has been limited for too long, the disk being no excuse. */
+  isOverdue(charger: string, vehicle: string | null, isRight: boolean): boolean {
+    const isLong = this.#lasts(this.#limitedSince, charger, isRight);
+    return isLong && !isIn(this.#until, [charger, vehicle], this.#now());
   }
 
   isExcused(charger: string, vehicle: string | null): boolean {
-    const until = ["*", charger, vehicle ?? "*"].map((whom) => this.#until.get(whom) ?? 0);
-    return this.#now() <= Math.max(...until);
+    return [this.#until, this.#refusedUntil].some((until) => isIn(until, [charger, vehicle], this.#now()));
+  }
+
+  /** Whether nothing but a disk that refuses commits excuses it. */
+  isExcusedByDisk(charger: string, vehicle: string | null): boolean {
+    return this.isExcused(charger, vehicle) && !isIn(this.#until, [charger, vehicle], this.#now());
   }
 
   /** Whether anybody is excused. */
   get isNeeded(): boolean {
-    return [...this.#until.values()].some((until) => until > this.#now());
+    return [this.#until, this.#refusedUntil].some((untils) =>
+      [...untils.values()].some((until) => until > this.#now()),
+    );
+  }
+
+  #lasts(since: Map<string, number>, charger: string, isRight: boolean): boolean {
+    const now = this.#now();
+    if (isRight) {
+      since.delete(charger);
+      return false;
+    }
+    const from = since.get(charger) ?? now;
+    since.set(charger, from);
+    return now - from > SETTLE;
   }
 
   #recent(): readonly (readonly string[])[] {
     return this.#news.filter(({ at }) => at > this.#now() - NEWS_LASTS).map(({ whom }) => whom);
   }
 
-  #excuse(whom: readonly string[], forMs: number): void {
+  #excuse(whom: readonly string[], forMs: number, untils = this.#until): void {
     const until = this.#now() + forMs;
-    for (const one of whom) this.#until.set(one, Math.max(this.#until.get(one) ?? 0, until));
+    for (const one of whom) untils.set(one, Math.max(untils.get(one) ?? 0, until));
   }
 }
+
+const isIn = (untils: ReadonlyMap<string, number>, whom: readonly (string | null)[], now: number): boolean =>
+  now <= Math.max(...["*", ...whom].map((one) => untils.get(one ?? "*") ?? 0));

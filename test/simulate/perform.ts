@@ -70,6 +70,9 @@ export function perform(action: Action, cast: Cast): void {
     case "mute":
       floor.isMute(action.charger, action.lasts);
       return floor.silenceIsAbsence ? patience.disturbed(action.charger, action.lasts) : undefined;
+    // It excuses nobody: a repeated "online" changes nothing.
+    case "greets":
+      return floor.repeatsOnline(action.charger, action.every, action.lasts);
     case "plug":
       floor.plug(action.charger, action.vehicle);
       return patience.disturbed("*", 0);
@@ -155,6 +158,5 @@ function failDisk({ how, lasts }: Of<"disk">, { clock, disk, gateway, patience }
   setTimeout(() => {
     if (disk.state === how) disk.state = "sound";
   }, lasts);
-  patience.disturbed("*", lasts + COMMIT_RETRY);
-  patience.newsDelayed(lasts + COMMIT_RETRY);
+  patience.diskRefuses(lasts + COMMIT_RETRY);
 }

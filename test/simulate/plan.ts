@@ -87,6 +87,8 @@ export type Action = { readonly at: DayTime } & (
   /** It refuses everything, answers for commands that it never got, and reports what is not so. */
   | { readonly kind: "lies"; readonly charger: string; readonly lasts: number }
   | { readonly kind: "mute"; readonly charger: string; readonly lasts: number }
+  /** It repeats that it is online, though it never was offline. */
+  | { readonly kind: "greets"; readonly charger: string; readonly every: number; readonly lasts: number }
   /** `vehicle`: one of ours, a stranger, or null for nobody. */
   | { readonly kind: "plug"; readonly charger: string; readonly vehicle: string | null }
   /** The gateway's clock is set, and set right again. */

@@ -3,10 +3,13 @@ import { expect, test } from "vitest";
 import { dayFrom } from "./generate.ts";
 import type { Day } from "./plan.ts";
 import {
+  boundToTheDisk,
+  greetedAnew,
   lostRelease,
   lostReport,
   missedWakeUp,
   offsetsRedrawn,
+  renewedPastItsEnd,
   replayed,
   restamped,
   staleWins,
@@ -39,6 +42,9 @@ test.each([
   ["commands that are replayed after a reconnection", replayed, /^S6|^S9|^F59|^one publish/],
   ["an old revision that wins over a newer one", staleWins, /^L1|^S5/],
   ["a start after which nobody wakes up", missedWakeUp, /^L1/],
+  ["a release that waits for the disk", boundToTheDisk, /^F05 a charger is released/],
+  ["an online that counts as a return each time", greetedAnew, /^an undisturbed charger/],
+  ["a pause that is repeated past its event while commits fail", renewedPastItsEnd, /^F05/],
 ] as const)("the simulation finds %s", { timeout: 120_000 }, async (_, plant, invariant) => {
   const { failure } = await found(plant);
   expect(failure.invariant).toMatch(invariant);

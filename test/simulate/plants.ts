@@ -1,4 +1,4 @@
-import { NEVER } from "rxjs";
+import { mergeMap, NEVER, of } from "rxjs";
 
 import type { ControlPorts } from "../../src/flow/ports.ts";
 import type { Plant } from "./simGateway.ts";
@@ -13,6 +13,50 @@ export const lostRelease: Plant = () => ({
       sending[0].desired.kind === "release" ? { ok: true } : ports.send(...sending),
   }),
 });
+
+/** While commits fail nothing is said at an event's end: a release counts as gone, and never goes out. */
+export const boundToTheDisk: Plant = () => whileRefused(async () => ({ ok: true }));
+
+/** While commits fail whoever is to be released is told once more what it was told for the event. */
+export const renewedPastItsEnd: Plant = () => {
+  const before = new Map<string, Parameters<ControlPorts["send"]>>();
+  return whileRefused(
+    (send, sending) => {
+      const pause = before.get(sending[0].charger);
+      return pause === undefined ? send(...sending) : send(...pause);
+    },
+    ([command, ...more]) => {
+      if (command.desired.kind === "pause") before.set(command.charger, [command, ...more]);
+    },
+  );
+};
+
+/** What becomes of a release after a failed commit, until one succeeds. */
+function whileRefused(
+  release: (
+    send: ControlPorts["send"],
+    sending: Parameters<ControlPorts["send"]>,
+  ) => ReturnType<ControlPorts["send"]>,
+  saw: (sending: Parameters<ControlPorts["send"]>) => void = () => {},
+): ReturnType<Plant> {
+  let isRefused = false;
+  return {
+    ports: (ports) => ({
+      ...ports,
+      durable: async () => {
+        const committed = await ports.durable();
+        isRefused = !committed.ok;
+        return committed;
+      },
+      send: async (...sending) => {
+        saw(sending);
+        return isRefused && sending[0].desired.kind === "release"
+          ? release(ports.send, sending)
+          : ports.send(...sending);
+      },
+    }),
+  };
+}
 
 /** Each start has another site key. */
 export const offsetsRedrawn: Plant = (run) => ({
@@ -50,6 +94,20 @@ export const staleWins: Plant = (run) => {
 /** After a restart nobody says that new starts may happen. */
 export const missedWakeUp: Plant = (run) => ({
   sources: (sources) => (run === 1 ? sources : { ...sources, startsAllowed$: NEVER }),
+});
+
+/** Each time that a charger says it is online counts as a return. */
+export const greetedAnew: Plant = () => ({
+  sources: (sources) => ({
+    ...sources,
+    charger$: sources.charger$.pipe(
+      mergeMap((message) =>
+        message.kind === "online" && message.online && !message.snapshot
+          ? of({ ...message, online: false }, message)
+          : of(message),
+      ),
+    ),
+  }),
 });
 
 /** Each third report is said to have been taken, and never goes out. */

@@ -11,11 +11,15 @@ export class SeenRecord {
   readonly accepted = new Map<string, Set<number>>();
   /** "12:00:00.000 v1 missed event E1, ...", by the gateway's clock, in order. */
   readonly missed: string[] = [];
+  /** "09:00:30 bay-01": each charger that still does not follow after the last try, by the gateway's clock, in order. */
+  readonly alarms: string[] = [];
   /** A window that is said to be missed after it was, or once more; null: none. */
   wrong: string | null = null;
   readonly #decisions = new Map<string, AuditRow>();
   /** Windows that were acted on, or said to be missed. */
   readonly #accounted = new Set<string>();
+  /** When each event was last withdrawn, ms since the epoch. */
+  readonly #withdrawnAt = new Map<string, number>();
   /** When those began that were said to be missed, ms since the epoch. */
   readonly #missedFrom = new Map<string, number>();
   /** Windows that were said to be missed by a clock that was ahead, and lay ahead again once it was set back. */
@@ -40,6 +44,7 @@ export class SeenRecord {
       if (row.kind === "event") this.#taken(row);
       else if (row.kind === "decision") this.#decided(row);
       else if (row.kind === "missed") this.#missed(row);
+      else if (row.kind === "outcome") this.#cameTo(row);
       else if (row.kind === "daemon") this.#heardOfItself(row);
     }
   }
@@ -57,8 +62,14 @@ export class SeenRecord {
     this.#aheadAgain.clear();
   }
 
-  #taken({ event, facts }: AuditRow): void {
+  #cameTo({ at, charger, facts }: AuditRow): void {
+    if (memberOf(facts, "alarm") !== true) return;
+    this.alarms.push(`${new Date(at).toISOString().slice(11, 19)} ${charger}`);
+  }
+
+  #taken({ at, event, facts }: AuditRow): void {
     const revision = memberOf(facts, "revision");
+    if (event !== null && memberOf(facts, "outcome") === "withdrawn") this.#withdrawnAt.set(event, at);
     if (event === null || typeof revision !== "string") return;
     const known = this.accepted.get(event) ?? new Set();
     this.accepted.set(event, known.add(Date.parse(revision)));
@@ -79,16 +90,23 @@ export class SeenRecord {
   #missed(row: AuditRow): void {
     this.missed.push(`${new Date(row.at).toISOString().slice(11, 23)} ${row.words}`);
     if (!row.words.includes(" missed event ")) return;
+    const start = memberOf(row.facts, "from");
+    const from = typeof start === "string" ? Date.parse(start) : Number.NaN;
     const key = windowOf(row, row.facts);
-    if (this.#accounted.has(key)) this.wrong ??= row.words;
+    // A window of an event that was withdrawn and came back is missed from its return on, whatever was before.
+    const isAnew = from >= (this.#withdrawnAt.get(row.event ?? "") ?? Infinity);
+    if (this.#accounted.has(key) && !isAnew) this.wrong ??= row.words;
     this.#accounted.add(key);
-    const from = memberOf(row.facts, "from");
-    if (typeof from === "string") this.#missedFrom.set(key, Date.parse(from));
+    this.#missedFrom.set(key, from);
   }
 }
 
+/**
+ * A window by its end and offset. Not by its start: a missed one starts with the receipt of its revision where that came
+ * later.
+ */
 const windowOf = ({ event, vehicle }: AuditRow, span: Json): string =>
-  JSON.stringify([event, vehicle, memberOf(span, "from") ?? null, memberOf(span, "until") ?? null]);
+  JSON.stringify([event, vehicle, memberOf(span, "until") ?? null, memberOf(span, "offsetMs") ?? null]);
 
 /** A member of an object of the record. */
 export const memberOf = (json: Json | undefined, name: string): Json | undefined =>

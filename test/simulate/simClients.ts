@@ -37,6 +37,7 @@ export function simClients({ report, alive, ...clocks }: Options): Required<Part
     path: report?.path ?? "/vtn/v1/reports",
     tokens,
     mayAsk: client.mayAskMore,
+    onNearlySpent: () => {},
     ...clocks,
   });
   return {

@@ -41,7 +41,11 @@ export class SimFloor extends BrokeredFloor<Bay> {
     bay.model = rebooted(bay.model, this.now());
     // The broker speaks its last will once it has missed it.
     setTimeout(() => (bay.connected ? undefined : this.#sayOnline(bay, false)), 2_000 * this.chance());
-    setTimeout(() => this.greets(bay), lasts);
+    setTimeout(() => {
+      // A broker that has not missed it yet speaks its last will when the new connection takes over.
+      if (!bay.connected && bay.online) this.#sayOnline(bay, false);
+      this.greets(bay);
+    }, lasts);
   }
 
   isDeaf(charger: string, lasts: number): void {
@@ -52,6 +56,15 @@ export class SimFloor extends BrokeredFloor<Bay> {
   lies(charger: string, lasts: number): void {
     const bay = this.at(charger);
     bay.lyingUntil = this.later(bay.lyingUntil, lasts);
+  }
+
+  /** It says that it is online each `every` ms, though it never was offline. */
+  repeatsOnline(charger: string, every: number, lasts: number): void {
+    const bay = this.at(charger);
+    const greeting = setInterval(() => {
+      if (bay.connected && !this.isOn(bay.muteUntil)) this.#sayOnline(bay, true);
+    }, every);
+    setTimeout(() => clearInterval(greeting), lasts);
   }
 
   /** What each charger says of who is on it. */

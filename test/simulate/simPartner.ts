@@ -147,10 +147,7 @@ export class SimPartner {
 const moment = (at: number): string => new Date(at).toISOString();
 
 /** With the offset of the partner's zone. */
-export const wireStart = (
-  { start }: Pick<PlannedEvent, "start">,
-  { midnight, writtenIn: zone }: Calendar,
-): string =>
+const wireStart = ({ start }: Pick<PlannedEvent, "start">, { midnight, writtenIn: zone }: Calendar): string =>
   zone === "UTC" ? moment(midnight + start) : (DateTime.fromMillis(midnight + start, { zone }).toISO() ?? "");
 
 const descriptor = ({ payloadType, historical, numIntervals, repeat }: PlannedReport) => ({

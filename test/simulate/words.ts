@@ -63,6 +63,8 @@ function whatHappens(action: Action): string {
     case "deaf":
     case "mute":
       return `${action.charger} is ${action.kind} for ${span(action.lasts)}`;
+    case "greets":
+      return `${action.charger} repeats each ${span(action.every)} that it is online, for ${span(action.lasts)}`;
     case "lies":
       return `${action.charger} refuses and lies for ${span(action.lasts)}`;
     case "plug":

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import { HOUR } from "../simulate/plan.ts";
+import { HOUR, MINUTE } from "../simulate/plan.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { dayFigure } from "./dayFigure.ts";
 import { realSoak } from "./realSoak.ts";
 import { FIGURES } from "./sample.ts";
+import { VirtualDepot } from "./virtualDepot.ts";
 import { virtualSoak } from "./virtualSoak.ts";
 
 describe.skipIf(!mosquittoAvailable)("a soak of the real daemon", () => {
@@ -53,6 +54,27 @@ test("days in virtual time: once what is over is forgotten, neither rows nor the
   expect(fourth.file).toBeLessThan(1.2 * second.file + 1);
   expect(count.events).toBeGreaterThan(90);
   expect(count.reports).toBeGreaterThan(90);
+}, 120_000);
+
+test("days with restarts: neither the whole events in memory nor those read at a start grow with what is over (S10)", async () => {
+  using depot = new VirtualDepot({
+    chargers: 1,
+    telemetryEvery: HOUR,
+    eventEvery: 10 * MINUTE,
+    keep: 30 * DAY,
+    seed: 1,
+  });
+  const stands: { readonly whole: number; readonly over: number; readonly wholeEventsRead: number }[] = [];
+  for (let days = 0; days < 3; days += 1) {
+    await depot.passes(DAY);
+    stands.push({ ...depot.restart(), ...depot.inMemory });
+  }
+  const [first, , last] = stands;
+  expect(last?.over).toBeGreaterThan(2 * (first?.over ?? Infinity));
+  for (const { whole, wholeEventsRead } of stands) {
+    expect(whole).toBeLessThan(5);
+    expect(wholeEventsRead).toBeLessThan(5);
+  }
 }, 120_000);
 
 test("an hour of 200 chargers with telemetry, an event and its reports costs less than one commit a second (S10)", async () => {

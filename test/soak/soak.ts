@@ -1,6 +1,7 @@
 /**
  * `npm run soak [-- --minutes N --chargers N --seed N]`: the real daemon for an hour, sampled every 15 s.
  * `npm run soak -- --virtual [--days N]`: thirty days of ten chargers in virtual time, with retention on.
+ * `npm run soak -- --restarts [--days N]`: one charger with an event each ten minutes, all kept, and a restart each day.
  * `npm run soak -- --day [--hours N]`: commits a second of an ordinary day of 200 chargers, in virtual time.
  * One JSON line per figure at the end, progress on stderr. Ends with 1 where a figure is not flat, or over a commit a
  * second. Needs Linux (/proc) and mosquitto.
@@ -9,16 +10,19 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { HOUR } from "../simulate/plan.ts";
+import { aliveInHeap } from "./aliveInHeap.ts";
 import { dayFigure } from "./dayFigure.ts";
 import { realSoak } from "./realSoak.ts";
 import { FIGURE_NAMES, FIGURES, type Sample } from "./sample.ts";
 import { type Point, type Rule, verdictOn } from "./verdict.ts";
+import { VirtualDepot } from "./virtualDepot.ts";
 import { RULES, type Stand, virtualSoak } from "./virtualSoak.ts";
 
 const { values } = parseArgs({
   options: {
     virtual: { type: "boolean", default: false },
     day: { type: "boolean", default: false },
+    restarts: { type: "boolean", default: false },
     minutes: { type: "string", default: "60" },
     days: { type: "string", default: "30" },
     hours: { type: "string", default: "24" },
@@ -30,7 +34,7 @@ const seed = Number(values.seed ?? randomInt(2 ** 31));
 const numbers = [values.minutes, values.days, values.hours, values.chargers ?? 1, seed].map(Number);
 if (!numbers.every((number) => number > 0)) {
   process.stderr.write(
-    "usage: npm run soak [-- [--virtual | --day] --minutes N --days N --hours N --chargers N --seed N]\n",
+    "usage: npm run soak [-- [--virtual | --restarts | --day] --minutes N --days N --hours N --chargers N --seed N]\n",
   );
   process.exit(2);
 }
@@ -113,4 +117,21 @@ async function day(): Promise<void> {
   if (figure.commitsPerSecond >= 1) process.exitCode = 1;
 }
 
-await (values.day ? day() : values.virtual ? virtual() : real());
+/** What is over is kept, and costs neither whole events in memory nor reading them at a start. */
+const MOST_WHOLE = 5;
+
+async function restarts(): Promise<void> {
+  const days = Number(values.days);
+  const keep = (days + 1) * 24 * HOUR;
+  using depot = new VirtualDepot({ chargers: 1, telemetryEvery: HOUR, eventEvery: HOUR / 6, keep, seed });
+  for (let passed = 1; passed <= days; passed += 1) {
+    await depot.passes(24 * HOUR);
+    const { tookMs, wholeEventsRead } = depot.restart();
+    const { whole, over } = depot.inMemory;
+    const heap = rounded(aliveInHeap() / 1e6);
+    out({ day: passed, whole, over, wholeEventsRead, startMs: Math.round(tookMs), heap });
+    if (whole > MOST_WHOLE || wholeEventsRead > MOST_WHOLE) process.exitCode = 1;
+  }
+}
+
+await (values.day ? day() : values.restarts ? restarts() : values.virtual ? virtual() : real());

@@ -43,7 +43,10 @@ export class VirtualDepot implements Disposable {
   readonly #partner: QuietPartner;
   readonly #vehicles: readonly string[];
   readonly #random: () => number;
-  readonly #wiring: ReturnType<typeof wired>;
+  readonly #floor: SimFloor;
+  readonly #start: () => ReturnType<typeof wired>;
+  #wiring: ReturnType<typeof wired>;
+  #wholeEventsRead = 0;
   #database: DatabaseSync | null = null;
   #events = 0;
   #publishes = 0;
@@ -88,42 +91,44 @@ export class VirtualDepot implements Disposable {
     });
     const kept = millis(plan.keep);
     const keeping = { ...retention, events: kept, withdrawn: kept, reports: kept, audit: kept };
-    this.#wiring = wired(
-      {
-        directory,
-        chargers,
-        vehicles,
-        control,
-        pollEvery: vtn.pollEvery,
-        random,
-        publishesStates: false,
-        report: { ...report, keepReadings: kept },
-        retention: keeping,
-      },
-      {
-        now: gateway,
-        monotonic,
-        partner: () => ({
-          list: () => this.#partner.list(),
-          event: (id) => this.#partner.event(id),
-          settled: (delivery) => this.#partner.settled(delivery),
-          post: async () => {
-            this.#posted += 1;
-            return { kind: "answered", status: 201, words: "", retryAfter: null };
-          },
-        }),
-        floor,
-        looked: () => undefined,
-        warn: () => undefined,
-        recorded: () => undefined,
-      },
-    );
+    this.#floor = floor;
+    this.#start = () =>
+      wired(
+        {
+          directory,
+          chargers,
+          vehicles,
+          control,
+          pollEvery: vtn.pollEvery,
+          random,
+          publishesStates: false,
+          report: { ...report, keepReadings: kept },
+          retention: keeping,
+        },
+        {
+          now: gateway,
+          monotonic,
+          partner: () => ({
+            list: () => this.#partner.list(),
+            event: (id) => this.#partner.event(id),
+            settled: (delivery) => this.#partner.settled(delivery),
+            post: async () => {
+              this.#posted += 1;
+              return { kind: "answered", status: 201, words: "", retryAfter: null };
+            },
+          }),
+          floor,
+          looked: () => undefined,
+          warn: () => undefined,
+          recorded: () => undefined,
+        },
+      );
     this.#stack.defer(() => {
       this.#wiring.flow.unsubscribe();
       this.#wiring.store[Symbol.dispose]();
     });
-    const { charger$, broker$ } = this.#wiring;
-    floor.attach({ hear: (message) => charger$.next(message), brokerUp: () => broker$.next(true) });
+    this.#wiring = this.#start();
+    this.#attach();
     setTimeout(() => void this.#eventLife(), MINUTE);
     setInterval(() => void this.#eventLife(), plan.eventEvery);
   }
@@ -131,6 +136,25 @@ export class VirtualDepot implements Disposable {
   /** Milliseconds of virtual time. */
   async passes(ms: number): Promise<void> {
     await this.#clock.advanceTo(this.#clock.monotonic() + ms, () => false);
+  }
+
+  /** The daemon stops and starts again. Answers how long it took to start and how many whole events it read for that. */
+  restart(): { readonly tookMs: number; readonly wholeEventsRead: number } {
+    this.#floor.detach();
+    this.#wiring.flow.unsubscribe();
+    this.#wiring.store[Symbol.dispose]();
+    const [began, read] = [process.hrtime.bigint(), this.#wholeEventsRead];
+    this.#wiring = this.#start();
+    const tookMs = Number(process.hrtime.bigint() - began) / 1e6;
+    this.#attach();
+    return { tookMs, wholeEventsRead: this.#wholeEventsRead - read };
+  }
+
+  /** Events in memory: whole ones, and summaries of what is over. */
+  get inMemory(): { readonly whole: number; readonly over: number } {
+    const known = [...this.#wiring.depot.known.values()];
+    const over = known.filter(({ kind }) => kind === "over").length;
+    return { whole: known.length - over, over };
   }
 
   /** Since the start: commits of all kinds, setpoints that went out, reports that the partner has. */
@@ -147,6 +171,11 @@ export class VirtualDepot implements Disposable {
 
   [Symbol.dispose](): void {
     this.#stack[Symbol.dispose]();
+  }
+
+  #attach(): void {
+    const { charger$, broker$ } = this.#wiring;
+    this.#floor.attach({ hear: (message) => charger$.next(message), brokerUp: () => broker$.next(true) });
   }
 
   /** Half of the fleet at 6 to 31 A for half of the time from one event to the next, starts spread over a sixth of it. */
@@ -184,14 +213,26 @@ export class VirtualDepot implements Disposable {
 
   /** Nobody else may open the file: rows are counted over the connection that is there. Answers how to stop. */
   #watchDatabase(): () => void {
-    const { exec } = DatabaseSync.prototype;
+    const { exec, prepare } = DatabaseSync.prototype;
+    const sawRead = (): void => void (this.#wholeEventsRead += 1);
     const saw = (database: DatabaseSync): void => void (this.#database = database);
     DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
       if (sql === "COMMIT") saw(this);
       exec.call(this, sql);
     };
+    DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql: string) {
+      const statement = prepare.call(this, sql);
+      if (!/ FROM event WHERE id = \?/.test(sql)) return statement;
+      const get = statement.get.bind(statement);
+      const counted = (id: string): ReturnType<typeof get> => {
+        sawRead();
+        return get(id);
+      };
+      Object.assign(statement, { get: counted });
+      return statement;
+    };
     return () => {
-      DatabaseSync.prototype.exec = exec;
+      Object.assign(DatabaseSync.prototype, { exec, prepare });
     };
   }
 }

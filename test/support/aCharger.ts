@@ -27,6 +27,7 @@ export const aCharger = ({ id, ...changes }: Changed<Charger> = {}): Charger => 
   writesPerHour: null,
   refresh: seconds(60),
   refreshesRelease: false,
+  whenSilent: { kind: "lease" },
   deadband: amperes(0),
   ...changes,
   id: chargerId(id ?? "bay-01"),
@@ -49,6 +50,7 @@ type Changed<T extends { readonly id: string }> = Partial<Omit<T, "id">> & { rea
 /** The defaults of DESIGN 5. */
 export const settingsWith = (changes: Partial<ControlSettings> = {}): ControlSettings => ({
   mode: "drive",
+  onObserve: "release",
   powerUnit: "kW",
   priority: "lower",
   priorityZero: "highest",

@@ -3,6 +3,9 @@ import { configFrom, type Loaded } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";
 import type { Environment } from "../../src/config/secret.ts";
 
+/** Long enough to warn of nothing, and a key of Standard Webhooks as well. */
+export const SECRET = "c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiBzZXRwb2ludGQ=";
+
 interface Sections {
   readonly [key: string]: unknown;
 }
@@ -35,7 +38,7 @@ const merged = (base: Sections, over: Sections): Sections => ({
 
 /** Loads the least configuration with `over` laid over it, key by key. */
 const loaded = (over: Sections, env: Environment = {}): Loaded =>
-  configFrom(stringify(merged(least, over)), { env: { SECRET: "s", ...env }, directory: "/etc/setpointd" });
+  configFrom(stringify(merged(least, over)), { env: { SECRET, ...env }, directory: "/etc/setpointd" });
 
 /** Of a configuration that must be good. */
 export function configured(over: Sections, env: Environment = {}): Config {
@@ -62,8 +65,8 @@ export function theMistake(
 }
 
 /** `path: found` of each warning of a good configuration. */
-export function warningsIn(over: Sections): readonly string[] {
-  const result = loaded(over);
+export function warningsIn(over: Sections, env: Environment = {}): readonly string[] {
+  const result = loaded(over, env);
   if (!result.ok) throw new Error(JSON.stringify(result.mistakes));
   return result.warnings.map(({ path, found }) => `${path}: ${found}`);
 }

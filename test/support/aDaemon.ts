@@ -49,6 +49,7 @@ export class Daemon implements AsyncDisposable {
     webhookSecret: string,
     env: Readonly<Record<string, string>> = {},
     within: readonly string[] = [],
+    timeoutMs = 15_000,
   ): Promise<Daemon> {
     await using stack = new AsyncDisposableStack();
     const daemon = stack.use(new Daemon(launch(["run", "-c", config], env, within), webhookSecret));
@@ -58,7 +59,7 @@ export class Daemon implements AsyncDisposable {
           throw new Error(`setpointd ended at once: ${daemon.errors}${daemon.output}`);
         return daemon.line("setpointd is up");
       },
-      { timeoutMs: 15_000 },
+      { timeoutMs },
     );
     stack.move();
     return daemon;
@@ -123,6 +124,20 @@ export class Daemon implements AsyncDisposable {
   get memory(): number {
     const [, resident] = readFileSync(`/proc/${this.#child.pid}/statm`, "utf8").split(" ");
     return Number(resident) * PAGE;
+  }
+
+  /** The most that was ever resident, in bytes. */
+  get peakMemory(): number {
+    const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  }
+
+  /** Processor time since its start, in ms: the same on a busy machine. Linux counts in ticks of 10 ms. */
+  get processorMs(): number {
+    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8");
+    // The name before them may contain blanks.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * 10;
   }
 
   /** The exit code, null after a signal, once all output was read. */

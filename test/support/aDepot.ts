@@ -22,6 +22,7 @@ class DepotBuilder {
   readonly #vehicles: (Fields & { readonly id: string })[] = [];
   readonly #events: Wish[] = [];
   readonly #partner = new ScriptedPartner();
+  readonly #brokers = new Map<string, Fields>();
   #control: Fields = {};
   #pollEvery = "60s";
   #from = "00:00";
@@ -34,6 +35,12 @@ class DepotBuilder {
 
   withCharger(id: string, fields: Fields = {}): this {
     this.#chargers.set(id, { id, current: { max: 32 }, ...fields });
+    return this;
+  }
+
+  /** A further broker, for chargers that name it. */
+  withBroker(name: string): this {
+    this.#brokers.set(name, { url: `mqtt://${name}` });
     return this;
   }
 
@@ -116,6 +123,7 @@ class DepotBuilder {
     startVirtualTime(`${DAY_ONE}T${this.#from}Z`);
     const { chargers, vehicles, control, report, retention, vtn } = configured({
       control: this.#control,
+      brokers: Object.fromEntries(this.#brokers),
       chargers: [...this.#chargers.values()],
       vehicles: this.#vehicles,
       vtn: { pollEvery: this.#pollEvery },

@@ -1,7 +1,10 @@
+import type { EventArchive } from "../../src/core/control/known.ts";
 import { Depot, type DepotSetup } from "../../src/core/depot.ts";
-import type { Remembered } from "../../src/core/ledger.ts";
+import type { Remembered, StoredScope } from "../../src/core/ledger.ts";
 import { iso } from "../../src/core/units.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
+
+export const NOTHING_STORED: EventArchive = { event: () => null, summary: () => null };
 
 /** The picture alone, with two chargers and a vehicle: nothing runs. */
 export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
@@ -11,14 +14,16 @@ export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
     settings: settingsWith(),
     siteKey: SITE_KEY,
     epoch: 7,
+    archive: NOTHING_STORED,
     wallClock: iso,
     unsure: false,
     ...setup,
   });
 
 /** What a store has that remembers nothing but this. */
-export const rememberedOf = (changes: Partial<Remembered>): Remembered => ({
+export const rememberedOf = (changes: Partial<Remembered & StoredScope>): Remembered & StoredScope => ({
   events: [],
+  edited: [],
   commands: [],
   reasons: new Map(),
   holds: [],

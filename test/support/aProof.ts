@@ -1,3 +1,5 @@
+import { generateKeyPairSync } from "node:crypto";
+
 import type { AuditEntry, Json, RecordRow } from "../../src/core/audit.ts";
 import { headSeal } from "../../src/core/chain.ts";
 import { type ProofInput, proofFacts } from "../../src/core/proof/compose.ts";
@@ -103,6 +105,9 @@ export function recordOf(rows: readonly RecordRow[]): EventRecord {
   return { rows, head: { seq, hash, seal: headSeal(SITE_KEY, seq, hash) }, checkpoint: null };
 }
 
+/** Signs the proofs of the tests. */
+export const { privateKey: PROOF_KEY, publicKey: PUBLIC_KEY } = generateKeyPairSync("ed25519");
+
 /** All that is known of EV-7731 at 07:00. */
 const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
   event: eventId("EV-7731"),
@@ -113,6 +118,7 @@ const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
   expansion: aContext(),
   context: fillContext(),
   readings: () => charging(from("05:00", "06:00"), 11_000, { every: 60 }),
+  leftOut: () => 0,
   reports: [],
   ...changes,
 });
@@ -127,4 +133,4 @@ export const proofText = (format: Format, changes: Partial<ProofInput> = {}): st
 
 /** These facts as a file. */
 export const sealedText = (facts: readonly Fact[], format: Format): string =>
-  [...spelled(sealed(facts, SITE_KEY), format)].join("\n");
+  [...spelled(sealed(facts, SITE_KEY, PROOF_KEY), format)].join("\n");

@@ -99,13 +99,17 @@ export class Site implements AsyncDisposable {
   }
 
   /** A daemon that is up, whatever its broker does. */
-  async start(env: Readonly<Record<string, string>> = {}): Promise<Daemon> {
-    return Daemon.start(this.config, WEBHOOK_SECRET, env);
+  async start(
+    env: Readonly<Record<string, string>> = {},
+    within: readonly string[] = [],
+    timeoutMs?: number,
+  ): Promise<Daemon> {
+    return Daemon.start(this.config, WEBHOOK_SECRET, env, within, timeoutMs);
   }
 
   /** A daemon that is up and has its broker. */
-  async run(env: Readonly<Record<string, string>> = {}): Promise<Daemon> {
-    const daemon = await this.start(env);
+  async run(env: Readonly<Record<string, string>> = {}, within: readonly string[] = []): Promise<Daemon> {
+    const daemon = await this.start(env, within);
     await waitFor(() => daemon.hasBroker(), { timeoutMs: 15_000 });
     return daemon;
   }

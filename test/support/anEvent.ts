@@ -65,6 +65,7 @@ export const withdrawn = (
   watermark: event.revision,
   anchor,
   receivedAt: when,
+  deletedAt: when,
   endings,
   descriptors: event.reports.length,
 });

@@ -29,14 +29,14 @@ export class ScriptedFloor {
   /** Rules that were broken, in words. */
   readonly breaches: string[] = [];
   readonly #onMessage: (message: ChargerMessage) => void;
-  readonly #isRecorded: (command: string) => boolean;
+  readonly #isRecorded: (command: Command) => boolean;
   readonly #publishing = new Map<ChargerId, Publishing>();
   readonly #inFlight = new Set<ChargerId>();
   readonly #giveUp = new Set<() => void>();
   #up = true;
   answers: "accepts" | "refuses" | "silent" = "accepts";
 
-  constructor(onMessage: (message: ChargerMessage) => void, isRecorded: (command: string) => boolean) {
+  constructor(onMessage: (message: ChargerMessage) => void, isRecorded: (command: Command) => boolean) {
     this.#onMessage = onMessage;
     this.#isRecorded = isRecorded;
   }
@@ -115,7 +115,7 @@ export class ScriptedFloor {
 
   #holdToTheRules(command: Command): void {
     const name = `${command.charger} ${commandId(command)}`;
-    if (!this.#isRecorded(commandId(command))) this.breaches.push(`${name} was sent before it was recorded`);
+    if (!this.#isRecorded(command)) this.breaches.push(`${name} was sent before it was recorded`);
     if (this.#inFlight.has(command.charger))
       this.breaches.push(`${name} was sent while another was under way`);
     if (command.until !== null && command.until <= virtualNow())

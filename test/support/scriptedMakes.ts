@@ -156,6 +156,7 @@ const EVCC: Make = {
   },
   tells: ({ words: { mode, maxCurrent } }, drawn) => ({
     status: "online",
+    updated: String(Math.floor(Date.now() / 1000)),
     "loadpoints/1/mode": mode,
     "loadpoints/1/enabled": String(mode !== "off"),
     "loadpoints/1/maxCurrent": String(maxCurrent),

@@ -14,6 +14,8 @@ export interface Said {
 export interface Calling {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Run by this command. */
+  readonly within?: readonly string[];
 }
 
 /** Starts `setpointd` as a process of its own, with nothing of our environment but the PATH; `within`: by this command. */
@@ -32,9 +34,9 @@ export function launch(
 /** Runs one verb to its end. */
 export async function setpointd(
   args: readonly string[],
-  { env = {}, input = "" }: Calling = {},
+  { env = {}, input = "", within = [] }: Calling = {},
 ): Promise<Said> {
-  const child = launch(args, env);
+  const child = launch(args, env, within);
   const said = { stdout: "", stderr: "" };
   child.stdout?.on("data", (chunk: Buffer) => (said.stdout += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (said.stderr += chunk.toString()));

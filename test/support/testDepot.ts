@@ -1,10 +1,12 @@
+import { join } from "node:path";
 import { expect } from "vitest";
 
 import type { AuditKind } from "../../src/core/audit.ts";
+import { type Command, commandId, type CommandRecord } from "../../src/core/control/command.ts";
 import type { Loan } from "../../src/core/control/loan.ts";
 import type { Committed } from "../../src/core/ledger.ts";
 import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
-import { chargerId, instant, iso, millis } from "../../src/core/units.ts";
+import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/core/units.ts";
 import { lend, returned } from "../../src/flow/lend.ts";
 import { standDown } from "../../src/flow/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
@@ -45,6 +47,8 @@ export class TestDepot {
   #setup: TestSetup;
   readonly #recorded = new Set<string>();
   readonly #forgotten = new Set<string>();
+  /** That ever came. */
+  readonly #events = new Set<EventId>();
   #running: ReturnType<typeof wired> | null = null;
 
   constructor(setup: TestSetup) {
@@ -53,8 +57,13 @@ export class TestDepot {
     this.disk = setup.disk;
     this.floor = new ScriptedFloor(
       (message) => this.#running?.charger$.next(message),
-      (command) => this.#recorded.has(command),
+      (command) => this.#recorded.has(commandId(command)) || this.#isExempt(command),
     );
+  }
+
+  /** The file of its state, for who tampers with it while it stands still. */
+  get database(): string {
+    return join(this.#setup.directory, "setpointd.db");
   }
 
   start(): void {
@@ -76,7 +85,8 @@ export class TestDepot {
     this.brokerReturns();
   }
 
-  async stop({ full = false } = {}): Promise<void> {
+  /** `patience`: so long, ms, before what hangs at the broker is given up. */
+  async stop({ full = false, patience = 10 } = {}): Promise<void> {
     const running = this.#running;
     if (running === null) return;
     this.disk.full = full;
@@ -88,7 +98,7 @@ export class TestDepot {
       warn: (words) => this.warnings.push(words),
     });
     void stopping.then(() => (isOver = true));
-    await this.passes(10);
+    await this.passes(patience);
     if (!isOver) {
       // What hangs has its deadline.
       this.floor.failInFlight();
@@ -134,12 +144,14 @@ export class TestDepot {
       this.#setup.vehicles.map(({ id }) => id),
     );
     this.partner.events.set(event.ID, event);
+    this.#events.add(eventId(event.ID));
     return event;
   }
 
   /** A webhook with an explicit delete of this event, which the partner does not have any more. */
   async withdraw(id: string, revision?: number): Promise<Reception> {
     this.partner.events.delete(id);
+    this.#events.add(eventId(id));
     const object = {
       ID: id,
       ...(revision === undefined ? {} : { modificationDateTime: revisionTime(revision) }),
@@ -256,12 +268,34 @@ export class TestDepot {
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
       .map(({ words }) => words);
 
+  /** Bytes of text that each row of a kind takes in the record. */
+  rowSizes = (kind: AuditKind): readonly number[] =>
+    this.#up.store
+      .audit({ limit: 100_000 })
+      .filter((row) => row.kind === kind)
+      .map(({ words, facts }) => words.length + JSON.stringify(facts).length);
+
   /** Ids of the events that are known, in memory and on disk alike. */
   knownEvents = (): readonly string[] => {
-    const stored = this.#up.store.remembered().events.map(({ id }) => id);
-    expect(new Set(this.#up.depot.known.keys())).toEqual(new Set(stored));
+    const { depot, store } = this.#up;
+    const inMemory = new Set(depot.known.keys());
+    // Also the events that memory should have, and has not: those that came in this test or stand in the record.
+    const inRecord = store.audit({ limit: 100_000 }).flatMap(({ event }) => event ?? []);
+    const events = new Set([...inMemory, ...inRecord, ...this.#events]);
+    const stored = store.stored({ events, chargers: new Set() }).events.map(({ id }) => id);
+    expect(inMemory).toEqual(new Set(stored));
     return stored;
   };
+
+  /** The commands that are on disk. */
+  storedCommands = (): readonly CommandRecord[] => {
+    const { depot, store } = this.#up;
+    return store.stored({ events: new Set(), chargers: new Set(depot.chargers.keys()) }).commands;
+  };
+
+  /** Each event in memory, and whether it is whole there. */
+  inMemory = (): readonly string[] =>
+    [...this.#up.depot.known.values()].map(({ id, kind }) => `${id} ${kind}`).toSorted();
 
   /** Chargers that fell silent. */
   unreachable = (): readonly string[] =>
@@ -302,6 +336,11 @@ export class TestDepot {
         command.until === null ? words : `${words} until ${clockTime(command.until)}`,
       )
       .toSorted();
+
+  /** A release may go out while the disk refuses, and is recorded when it can be. */
+  #isExempt({ desired, cause }: Command): boolean {
+    return this.disk.full && desired.kind === "release" && (cause === "ended" || cause === "operator");
+  }
 
   get #up(): ReturnType<typeof wired> {
     if (this.#running === null) throw new Error("the depot is not running");

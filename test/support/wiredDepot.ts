@@ -17,6 +17,7 @@ import { control, type ControlSources } from "../../src/flow/control.ts";
 import { states } from "../../src/flow/states.ts";
 import type { Hint } from "../../src/flow/polling.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing } from "../../src/flow/ports.ts";
+import { RetentionAlarms } from "../../src/core/retentionAlarms.ts";
 import { retention } from "../../src/flow/retention.ts";
 import { recallWrites } from "../../src/flow/pace.ts";
 import { endedByStart } from "../../src/flow/silence.ts";
@@ -122,6 +123,7 @@ export function wired(setup: DepotSetup, world: World) {
     settings,
     siteKey,
     epoch,
+    archive: store.events,
     wallClock: wallClock(zone, now),
     unsure,
   });
@@ -163,8 +165,9 @@ export function wired(setup: DepotSetup, world: World) {
     now,
     random,
     write: (changes) => store.write(changes),
+    writeUntilStored: (changes) => store.writeUntilStored(changes),
     durable: () => store.durable(),
-    remembered: () => store.remembered(),
+    stored: (scope) => store.stored(scope),
     send: async (command, lease, before) => {
       const sent = await floor.send(command, lease, before);
       if (sent.ok) told$.next(command);
@@ -209,12 +212,15 @@ export function wired(setup: DepotSetup, world: World) {
           { ...ports, zone, clockAgrees, ahead: () => world.ahead?.() ?? millis(0) },
           async (body) => (await partner.post?.(body)) ?? TAKEN,
         );
+  const alarms = new RetentionAlarms();
   const pruned$ =
     setup.retention === undefined
       ? []
       : retention(depot, setup.retention, {
           ...ports,
+          alarms,
           clockAgrees,
+          recordRows: () => store.head().seq - (store.audit({ limit: 1 })[0]?.seq ?? 0) + 1,
           oldRows: (query) => store.oldRows(query),
           oldReports: (before, most) => store.oldReports(before, most),
           reportedOn: () => reports?.reportedOn() ?? new Set(),
