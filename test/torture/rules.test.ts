@@ -11,6 +11,8 @@ import type { Story, Told } from "./story.ts";
 const MINUTE = 60_000;
 const START = Date.parse("2026-11-21T08:00:00Z");
 const REVISED = START - MINUTE;
+/** When the good story received its event, in ms after START. */
+const RECEIVED = -40_001;
 
 const aRow = (kind: AuditRow["kind"], at: number, command: string | null, facts: Json): AuditRow => ({
   // One row a millisecond at most: the order of time is the order of the record.
@@ -116,7 +118,7 @@ const good: Story = {
   refusals: [],
   promised: [{ event: "EV-1", step: 0, at: START - 40_000 }],
   rows: [
-    aRow("event", START - 40_001, null, { outcome: "new", revision: new Date(REVISED).toISOString() }),
+    aRow("event", START + RECEIVED, null, { outcome: "new", revision: new Date(REVISED).toISOString() }),
     aRow("decision", START + 1, "7-1", null),
     aRow("decision", START + MINUTE + 1, "7-2", null),
   ],
@@ -134,12 +136,17 @@ test("a story in which all is well breaks no rule", () => {
   expect(violations(good)).toEqual([]);
 });
 
-/** The same event with another window, in ms after START, and the record of its having been missed. */
-function missing(start: number, duration: number, found: number): Partial<Story> {
+/** The same event with another window, in ms after START, and a row that records it as missed. */
+function missing(
+  start: number,
+  duration: number,
+  found: number,
+  missedFrom = Math.max(start, RECEIVED),
+): Partial<Story> {
   const [said] = good.history.get("EV-1") ?? [];
   if (said == null) throw new Error("nothing was said");
   const facts = {
-    from: new Date(START + start).toISOString(),
+    from: new Date(START + missedFrom).toISOString(),
     until: new Date(START + start + duration).toISOString(),
   };
   return {
@@ -149,8 +156,13 @@ function missing(start: number, duration: number, found: number): Partial<Story>
   };
 }
 
-test("a window that was heard of in its last second may be missed", () => {
+test("a window whose event arrived in its last second may be missed, from the receipt on", () => {
   expect(violations({ ...good, ...missing(-60_000, 20_500, -39_000) })).toEqual([]);
+});
+
+test("a window that was missed although the daemon had two seconds for it is found", () => {
+  const found = violations({ ...good, ...missing(-60_000, 22_000, -37_000) });
+  expect(found).toContain("missed is what nobody could act on: ");
 });
 
 /** Withdrawn 40 s after its start, with a spread of 10 s: when its vehicle starts and is let go of, and the story of it. */
@@ -285,9 +297,9 @@ test.each<readonly [string, string, Partial<Story>]>([
     },
   ],
   [
-    "a window that was missed while someone was there",
-    "missed is what nobody",
-    missing(-60_000, 22_000, -37_000),
+    "a miss that begins before the receipt of its event",
+    "nobody asked for that",
+    missing(-60_000, 20_500, -39_000, -60_000),
   ],
   [
     "a miss of what was never asked for",

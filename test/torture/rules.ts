@@ -210,9 +210,10 @@ const missedOnlyWhenAway: Rule = ({ rows, lives, delays, expected }) =>
     if (kind !== "missed") return [];
     const [from, until] = [momentIn(facts, "from"), momentIn(facts, "until")];
     const learned = expected.learned.filter((known) => known.event === event);
-    const asked = learned.findLastIndex(({ now }) => {
+    const asked = learned.findLastIndex(({ at, now }) => {
       const share = now === null ? null : expected.share(now, vehicle ?? "");
-      return share?.from === from && share.until === until;
+      // A revision that came after its start could be acted on from its receipt on, and is missed from there on.
+      return share !== null && Math.max(share.from, at) === from && share.until === until;
     });
     const known = learned[asked];
     if (known === undefined) return [`${words} (nobody asked for that)`];
