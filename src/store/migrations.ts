@@ -61,6 +61,8 @@ export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE event_summary (
     id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
   ) WITHOUT ROWID, STRICT`,
+  // Events that were edited are stored with shared lists (eventBody.ts). Older programs cannot read them.
+  "SELECT 1",
 ];
 
 /** Brings the schema up to this program's, each step in one transaction (F13). Null: done. */

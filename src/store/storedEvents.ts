@@ -3,12 +3,13 @@ import { summaryOf } from "../core/control/summary.ts";
 import { type EventId, eventId, type Instant } from "../core/units.ts";
 import { signed } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
+import { eventBody, readEventBody } from "./eventBody.ts";
 import { type Fault, faultOf } from "./fault.ts";
 import { readBody, readSome, type Source } from "./readBodies.ts";
 
 /** As it was stored; earlier versions counted no descriptors, and kept no anchor of what was withdrawn, nor its last delete. */
 export function eventIn(body: string): KnownEvent {
-  const known: KnownEvent = JSON.parse(body);
+  const known = readEventBody(body);
   return known.kind === "live"
     ? { ...known, descriptors: known.descriptors ?? known.revision.event.reports.length }
     : {
@@ -25,7 +26,7 @@ export function putEvent(
   siteKey: Buffer,
   known: KnownEvent,
 ): void {
-  const body = JSON.stringify(known);
+  const body = eventBody(known);
   put.run(known.id, known.kind, ...signed(siteKey, "event", known.id, body));
   storeSummary(putSummary, siteKey, summaryOf(known, body.length));
 }

@@ -102,6 +102,15 @@ const withStoredDraw = (
     ? { ...event, wireStart: current.wireStart }
     : event;
 
+/** An edit rarely changes the targets. The revisions of an event then share one list of them in memory. */
+const withSharedTargets = (
+  event: CoordinationEvent,
+  current: CoordinationEvent | undefined,
+): CoordinationEvent =>
+  current !== undefined && JSON.stringify(event.targets) === JSON.stringify(current.targets)
+    ? { ...event, targets: current.targets }
+    : event;
+
 /** Same modification time, other content: what a fetch returned wins; between two webhooks a fetch by id decides. */
 function settleContradiction(
   known: KnownEvent & { kind: "live" },
@@ -121,7 +130,7 @@ function settleContradiction(
 
 function accept(received: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
   const live = known?.kind === "live" ? known : undefined;
-  const event = withStoredDraw(received, live?.revision.event);
+  const event = withSharedTargets(withStoredDraw(received, live?.revision.event), live?.revision.event);
   return {
     outcome: live === undefined ? "new" : "changed",
     known: {
