@@ -10,6 +10,8 @@ export interface Bay {
   model: SimulatedCharger;
   /** Null: nobody; what is not one of ours is a stranger. */
   guest: string | null;
+  /** A vehicle that it names instead of the one that is there; null: none. */
+  claim: { readonly vehicle: string; readonly until: number } | null;
   /** What the gateway heard last of who is there; undefined: nothing since it started. */
   heard: string | null | undefined;
   connected: boolean;
@@ -40,6 +42,7 @@ export function bay(plan: PlannedCharger, guest: string | null, now: Instant): B
     id,
     model: switchedOn(traits, physical(guest, plan), now),
     guest,
+    claim: null,
     heard: undefined,
     connected: true,
     online: true,
@@ -56,8 +59,11 @@ export const physical = (guest: string | null, { maxCurrent }: PlannedCharger): 
     ? null
     : { id: guest, identity: null, maxCurrent: amperes(maxCurrent), capacityWh: 1e7, soc: 10 };
 
-/** What it says of who is there. */
-export const toldBy = ({ plan, guest }: Bay): string | null => (plan.tells ? guest : null);
+/** What it says of who is there. An empty one names nobody. */
+export function toldBy({ plan, guest, claim }: Bay, now: Instant): string | null {
+  if (!plan.tells || guest === null) return null;
+  return claim !== null && now < claim.until ? claim.vehicle : guest;
+}
 
 /** What it does now. */
 export function standingOf({ model: { order } }: Bay, now: Instant): Standing {

@@ -1,13 +1,7 @@
 import type { Command, Sent } from "../../src/core/control/command.ts";
-import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
 import type { Instant, Millis } from "../../src/core/units.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
-
-/** The gateway's ends of its connection. */
-export interface Ears {
-  readonly hear: (message: ChargerMessage) => void;
-  readonly brokerUp: () => void;
-}
+import { type Ears, SimBroker } from "./simBroker.ts";
 
 export interface FloorOptions {
   readonly chargers: readonly PlannedCharger[];
@@ -22,6 +16,8 @@ export interface FloorOptions {
   readonly onNewGuest: () => void;
   /** A minute unless told, ms. */
   readonly telemetryEvery?: number;
+  /** Shared with other floors; absent: this floor has its own. */
+  readonly broker?: SimBroker;
 }
 
 /** What any outlet has, whatever stands there. Moments are true time; what is past is over. */
@@ -36,72 +32,66 @@ interface Outlet {
 }
 
 const RECONNECTS_WITHIN = 3_000;
-export const OFFLINE: Sent = { ok: false, retry: true, reason: "not connected" };
 export const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };
 
-/** The broker, the gateway's line to it and the chargers' lines to it, and what can be wrong with each. */
+/** Chargers of one kind at a broker, their own connections to it, and what can be wrong with each. */
 export abstract class BrokeredFloor<O extends Outlet> {
   protected readonly options: FloorOptions;
   protected readonly outlets: ReadonlyMap<string, O>;
-  protected ears: Ears | null = null;
-  readonly #unsettled = new Set<() => void>();
-  #connected = false;
-  #brokerGoneUntil = 0;
-  #linkLostUntil = 0;
-  #slowUntil = 0;
-  #unrulyUntil = 0;
+  protected readonly broker: SimBroker;
 
   constructor(options: FloorOptions, outlets: readonly O[]) {
     this.options = options;
     this.outlets = new Map(outlets.map((outlet) => [outlet.plan.id, outlet]));
+    this.broker = options.broker ?? new SimBroker({ now: options.truth, random: options.random });
+    this.broker.join({
+      beforeUp: (ears) => this.beforeUp(ears),
+      afterUp: () => this.afterUp(),
+      parted: () => this.parted(),
+    });
   }
 
-  /** The gateway has its broker: what it hears first. */
-  protected abstract welcome(ears: Ears): void;
-  /** The gateway has lost it. */
+  /** The gateway has connected: what it receives before the program knows that. */
+  protected abstract beforeUp(ears: Ears): void;
+  /** What it receives after. */
+  protected abstract afterUp(): void;
+  /** The gateway has lost the broker. */
   protected abstract parted(): void;
   /** A charger has its broker again, and says hello. */
   protected abstract greet(outlet: O): void;
   /** Somebody else is plugged in. */
   protected abstract seat(outlet: O, guest: string | null): void;
 
-  /** Whether the gateway has its broker. */
-  get isUp(): boolean {
-    return this.#connected;
+  has(charger: string): boolean {
+    return this.outlets.has(charger);
   }
 
   /** A gateway comes, and connects as soon as it can. */
   attach(ears: Ears): void {
-    this.ears = ears;
-    this.#connectSoon();
+    this.broker.attach(ears);
   }
 
   /** Its process is gone. What it published may still arrive. */
   detach(): void {
-    this.ears = null;
-    this.#hangUp();
+    this.broker.detach();
   }
 
   brokerGoes(lasts: number): void {
-    this.#brokerGoneUntil = this.later(this.#brokerGoneUntil, lasts);
     for (const outlet of this.outlets.values()) outlet.connected = false;
-    this.#hangUp();
+    this.broker.goes(lasts);
     setTimeout(() => this.#brokerReturns(), lasts);
   }
 
   linkBreaks(lasts: number): void {
-    this.#linkLostUntil = this.later(this.#linkLostUntil, lasts);
-    this.#hangUp();
-    setTimeout(() => this.#connectSoon(), lasts);
+    this.broker.linkBreaks(lasts);
   }
 
-  /** The broker takes its time with acknowledgements. */
   isSlow(lasts: number): void {
-    this.#slowUntil = this.later(this.#slowUntil, lasts);
+    this.broker.isSlow(lasts);
   }
 
   isUnruly(lasts: number): void {
-    this.#unrulyUntil = this.later(this.#unrulyUntil, lasts);
+    this.broker.isUnruly(lasts);
   }
 
   isMute(charger: string, lasts: number): void {
@@ -119,29 +109,29 @@ export abstract class BrokeredFloor<O extends Outlet> {
 
   publishState = (): Promise<Sent> => Promise.resolve({ ok: true });
 
-  /** When the broker has acknowledged it, or the connection is gone. */
-  protected async acknowledged(): Promise<Sent> {
-    const { promise, resolve } = Promise.withResolvers<Sent>();
-    const giveUp = (): void => resolve(OFFLINE);
-    this.#unsettled.add(giveUp);
-    setTimeout(() => resolve({ ok: true }), this.isOn(this.#slowUntil) ? 4_000 * this.chance() : 5);
-    const sent = await promise;
-    this.#unsettled.delete(giveUp);
-    return sent;
+  isEmpty(charger: string): boolean {
+    return this.at(charger).guest === null;
+  }
+
+  /** Whether the messages of a charger reach the gateway. */
+  isReachable(charger: string): boolean {
+    const { connected, muteUntil } = this.at(charger);
+    return connected && !this.isOn(muteUntil) && this.isUp;
+  }
+
+  protected get ears(): Ears | null {
+    return this.broker.ears;
+  }
+
+  /** Whether the gateway has its broker. */
+  get isUp(): boolean {
+    return this.broker.isUp;
   }
 
   protected greets(outlet: O): void {
-    if (outlet.connected || this.isOn(outlet.offUntil) || !this.hasBroker) return;
+    if (outlet.connected || this.isOn(outlet.offUntil) || !this.broker.isThere) return;
     outlet.connected = true;
     this.greet(outlet);
-  }
-
-  protected get hasBroker(): boolean {
-    return !this.isOn(this.#brokerGoneUntil);
-  }
-
-  protected get isOutOfOrder(): boolean {
-    return this.isOn(this.#unrulyUntil);
   }
 
   protected at(charger: string): O {
@@ -156,28 +146,10 @@ export abstract class BrokeredFloor<O extends Outlet> {
   protected chance = (): number => this.options.random();
 
   #brokerReturns(): void {
-    if (!this.hasBroker) return;
-    this.#connectSoon();
+    if (!this.broker.isThere) return;
+    this.broker.connectSoon();
     for (const outlet of this.outlets.values())
       setTimeout(() => this.greets(outlet), RECONNECTS_WITHIN * this.chance());
-  }
-
-  #connectSoon(): void {
-    const { ears } = this;
-    setTimeout(() => {
-      const isReachable = this.hasBroker && !this.isOn(this.#linkLostUntil);
-      if (this.#connected || ears === null || ears !== this.ears || !isReachable) return;
-      this.#connected = true;
-      this.welcome(ears);
-    }, RECONNECTS_WITHIN * this.chance());
-  }
-
-  #hangUp(): void {
-    if (!this.#connected) return;
-    this.#connected = false;
-    this.parted();
-    for (const giveUp of this.#unsettled) giveUp();
-    this.#unsettled.clear();
   }
 }
 

@@ -14,12 +14,14 @@ import {
   replugged,
   tells,
 } from "../../src/sim/madeCharger.ts";
+import { step } from "../../src/sim/charger.ts";
 import type { Message, Told } from "../../src/sim/makes/make.ts";
 import { physical } from "./bay.ts";
-import { BrokeredFloor, type Ears, type FloorOptions, guestOf, OFFLINE, PAST } from "./brokeredFloor.ts";
+import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type MadeBay, madeBay } from "./madeBay.ts";
 import { type Standing, standingUnder } from "./oracle.ts";
 import { REFRESH } from "./patience.ts";
+import { type Ears, OFFLINE } from "./simBroker.ts";
 import type { Floor } from "./simFloor.ts";
 
 interface MadeFloorOptions extends FloorOptions {
@@ -130,6 +132,13 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     return guest !== null && (wasTold || !bound.profile.refresh.released);
   };
 
+  isDrawing(charger: string): boolean {
+    return step(this.at(charger).made.charger, this.now()).drawn > 0;
+  }
+
+  /** None of them names vehicles. */
+  claims(): void {}
+
   async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
     const bay = this.at(command.charger);
     const { line } = bay;
@@ -144,12 +153,14 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     return sent;
   }
 
-  protected override welcome(ears: Ears): void {
+  protected override beforeUp(): void {
     for (const { line } of this.outlets.values()) {
       line?.speaks.brokerUp();
       line?.beats.start();
     }
-    ears.brokerUp();
+  }
+
+  protected override afterUp(): void {
     for (const { line, kept } of this.outlets.values())
       for (const { topic, payload } of kept.values()) line?.speaks.hear(topic, Buffer.from(payload), true);
   }
@@ -176,10 +187,10 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   /** Late at times, but in order: a broker keeps that. */
   async #publish(bay: MadeBay, topic: string, payload: string): Promise<Sent> {
     if (!this.isUp) return OFFLINE;
-    const delay = this.isOutOfOrder ? LATEST * this.chance() : 2 + 10 * this.chance();
+    const delay = this.broker.isOutOfOrder ? LATEST * this.chance() : 2 + 10 * this.chance();
     bay.lastArrival = Math.max(bay.lastArrival, this.now() + delay);
     setTimeout(() => this.#deliver(bay, topic, payload), bay.lastArrival - this.now());
-    return this.acknowledged();
+    return this.broker.acknowledged();
   }
 
   #deliver(bay: MadeBay, topic: string, payload: string): void {
@@ -221,7 +232,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 
   /** The broker has it. */
   #carry(bay: MadeBay, message: Message): void {
-    if (!this.hasBroker || !bay.isHeard(message.topic)) return;
+    if (!this.broker.isThere || !bay.isHeard(message.topic)) return;
     if (message.retain) bay.kept.set(message.topic, message);
     if (this.isUp) bay.line?.speaks.hear(message.topic, Buffer.from(message.payload), false);
   }

@@ -76,6 +76,9 @@ export function perform(action: Action, cast: Cast): void {
     case "plug":
       floor.plug(action.charger, action.vehicle);
       return patience.disturbed("*", 0);
+    case "claims":
+      floor.claims(action.charger, action.vehicle, action.lasts);
+      return patience.disturbed("*", 0);
     case "clock":
       return setClock(action, cast);
     case "noTime":

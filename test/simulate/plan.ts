@@ -91,6 +91,8 @@ export type Action = { readonly at: DayTime } & (
   | { readonly kind: "greets"; readonly charger: string; readonly every: number; readonly lasts: number }
   /** `vehicle`: one of ours, a stranger, or null for nobody. */
   | { readonly kind: "plug"; readonly charger: string; readonly vehicle: string | null }
+  /** It names a vehicle that is not on it, as long as another one is. */
+  | { readonly kind: "claims"; readonly charger: string; readonly vehicle: string; readonly lasts: number }
   /** The gateway's clock is set, and set right again. */
   | { readonly kind: "clock"; readonly by: number; readonly lasts: number }
   /** The gateway dies, and comes back at 1970: its clock is set right so much later. */

@@ -1,5 +1,7 @@
-import { mergeMap, NEVER, of } from "rxjs";
+import { map, mergeMap, NEVER, of } from "rxjs";
 
+import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import { chargerId } from "../../src/core/units.ts";
 import type { ControlPorts } from "../../src/flow/ports.ts";
 import type { Plant } from "./simGateway.ts";
 
@@ -137,3 +139,34 @@ export const restamped: Plant = () => {
     },
   };
 };
+
+/** A charger that names a vehicle frees the bay of that vehicle: `v1` stands at `bay-001`. */
+export const bayFreedByAClaim: Plant = () => ({
+  sources: (sources) => ({
+    ...sources,
+    charger$: sources.charger$.pipe(
+      mergeMap((message) => {
+        const named = message.kind === "telemetry" ? message.telemetry.vehicle : null;
+        const home = chargerId(`bay-${(named ?? "").slice(1).padStart(3, "0")}`);
+        if (message.kind !== "telemetry" || typeof named !== "string" || home === message.charger)
+          return of(message);
+        const telemetry: Telemetry = { at: message.telemetry.at, state: "unplugged" };
+        return of(message, { kind: "telemetry" as const, charger: home, telemetry });
+      }),
+    ),
+  }),
+});
+
+/** No make says that nobody is plugged in, or what it draws. */
+export const makesSayNothing: Plant = () => ({
+  sources: (sources) => ({
+    ...sources,
+    charger$: sources.charger$.pipe(
+      map((message) => {
+        if (message.kind !== "telemetry" || message.picture === undefined) return message;
+        const { at } = message.telemetry;
+        return { ...message, telemetry: { at }, picture: { at } };
+      }),
+    ),
+  }),
+});

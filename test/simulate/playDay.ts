@@ -17,22 +17,24 @@ import {
   mayKeep,
   shouldHold,
   type Site,
+  type Standing,
   standingInWords,
   standingUnder,
   vehicleOn,
 } from "./oracle.ts";
-import { MadeFloor } from "./madeFloor.ts";
+import { type KeepRule, KeptBays } from "./keptBays.ts";
 import { equippedAs } from "./madeBay.ts";
 import { doesAsItShould } from "./mixedRules.ts";
 import { GATE, Patience } from "./patience.ts";
 import { perform, RECONNECT } from "./perform.ts";
-import { CALM_FROM, DAY, type Day, MINUTE, type PlannedCharger } from "./plan.ts";
+import { CALM_FROM, DAY, type Day, MINUTE, type PlannedCharger, type PlannedVehicle } from "./plan.ts";
 import { SeenRecord } from "./record.ts";
 import { SeenReports, silenceOf } from "./reportRules.ts";
 import type { FloorOptions } from "./brokeredFloor.ts";
-import { type Floor, SimFloor } from "./simFloor.ts";
+import type { Floor } from "./simFloor.ts";
 import { type Plant, SimGateway } from "./simGateway.ts";
 import { SimPartner } from "./simPartner.ts";
+import { floorOf } from "./twoKindsFloor.ts";
 import { VirtualClock } from "./virtualClock.ts";
 import { VirtualWire } from "./virtualWire.ts";
 import { timeOfDay } from "./words.ts";
@@ -42,6 +44,18 @@ export interface Failure {
   readonly invariant: string;
   readonly words: string;
   readonly at: number;
+}
+
+/** Looks at a charger. All but the first are looks that nothing excused. */
+interface Watched {
+  readonly looks: number;
+  readonly all: number;
+  /** An event was to hold. */
+  readonly held: number;
+  /** Another charger named the vehicle, and the limit had to stay. */
+  readonly keeps: number;
+  /** The charger was empty then, and had to be free. */
+  readonly free: number;
 }
 
 export interface Played {
@@ -59,8 +73,7 @@ export interface Played {
   readonly alarms: readonly string[];
   /** What was missed, by the gateway's clock. */
   readonly missed: readonly string[];
-  /** Looks at a charger; those that nothing excused; and those of them at which an event was to hold. */
-  readonly watched: { readonly looks: number; readonly all: number; readonly held: number };
+  readonly watched: Watched;
 }
 
 const SECOND = 1_000;
@@ -134,7 +147,8 @@ class Stage {
   #publishes = 0;
   #turns = 0;
   #minute = { number: 0, turns: 0 };
-  #watched = { looks: 0, all: 0, held: 0 };
+  #watched = { looks: 0, all: 0, held: 0, keeps: 0, either: 0, free: 0 };
+  readonly #kept = new KeptBays();
   #failure: Failure | null = null;
 
   constructor(day: Day, props: Props) {
@@ -192,9 +206,7 @@ class Stage {
         this.#breaks(breachOf(publish, this.#seen));
       },
     };
-    this.#floor = chargers.some(({ make }) => make !== undefined)
-      ? new MadeFloor({ ...floor, outlets })
-      : new SimFloor(floor);
+    this.#floor = floorOf(floor, outlets);
     this.gateway = new SimGateway({
       ...props,
       chargers: outlets,
@@ -343,38 +355,58 @@ class Stage {
   }
 
   #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>): void {
-    if (!this.#floor.isWatched(charger.id)) return;
     const now = this.#now;
     const vehicle = vehicleOn(charger, told, this.#site);
     const kept = mayKeep(charger, told, this.#site);
-    // What excuses the vehicle that it may be limited for excuses it, too.
-    const whom = (vehicle ?? kept)?.id ?? null;
     const events = [...this.#partner.events.values()];
     const at = this.#day.midnight + now;
-    const should = shouldHold(charger, vehicle, events, this.#site, at, this.#seen.shareOf);
+    const asked = (whom: PlannedVehicle | null): Standing =>
+      shouldHold(charger, whom, events, this.#site, at, this.#seen.shareOf);
+    const should = asked(vehicle);
+    const mayHold = kept === null ? should : asked(kept);
+    const rule = this.#ruleFor(charger, mayHold, kept !== null);
+    if (!this.#floor.isWatched(charger.id) && rule !== "free") return;
     const does = this.#floor.standing(charger.id);
+    // What excuses the vehicle that it may be limited for excuses it, too.
+    const whom = (vehicle ?? kept)?.id ?? null;
     this.#watched.looks += 1;
     if (!this.#patience.isExcused(charger.id, whom)) {
       this.#watched.all += 1;
       if (should.kind !== "free") this.#watched.held += 1;
+      this.#watched[rule] += 1;
     }
-    const mayHold =
-      kept === null ? should : shouldHold(charger, kept, events, this.#site, at, this.#seen.shareOf);
     const isRight =
-      charger.make === undefined
-        ? isSame(does, should) || isSame(does, mayHold)
-        : doesAsItShould(
-            does,
-            should,
-            charger,
-            this.gateway.isHeldBack(charger.id) || this.#floor.pretends(charger.id),
-          );
-    const words = `${charger.id} with ${vehicle?.id ?? "nobody"} does ${standingInWords(does)}, should ${standingInWords(should)}`;
+      (rule !== "keeps" && this.#isAsItShould(charger, does, should)) ||
+      (rule !== "free" && this.#isAsItShould(charger, does, mayHold));
+    const who = rule === "keeps" ? `${whom}, named elsewhere,` : (vehicle?.id ?? "nobody");
+    const what = standingInWords(rule === "keeps" ? mayHold : should);
+    const words = `${charger.id} with ${who} does ${standingInWords(does)}, should ${what}`;
     const isLetGo = should.kind !== "free" || mayHold.kind !== "free" || isRight;
     const isOverdue = this.#patience.isOverdue(charger.id, whom, isLetGo);
     if (this.#patience.isOver(charger.id, whom, isRight))
       this.fails("L1 undisturbed, nobody is wrong for over 30 s", words);
     else if (isOverdue) this.fails("F05 a charger is released within 30 s although the disk refuses", words);
+  }
+
+  #isAsItShould(charger: PlannedCharger, does: Standing, should: Standing): boolean {
+    if (charger.make === undefined) return isSame(does, should);
+    const isHeldBack = this.gateway.isHeldBack(charger.id) || this.#floor.pretends(charger.id);
+    return doesAsItShould(does, should, charger, isHeldBack);
+  }
+
+  #ruleFor(charger: PlannedCharger, own: Standing, isClaimed: boolean): KeepRule {
+    const { id } = charger;
+    return this.#kept.ruleFor({
+      at: this.#now,
+      charger: id,
+      isClaimed,
+      isLimited: own.kind !== "free",
+      isPaused: own.kind === "pause",
+      obeys: this.#isAsItShould(charger, this.#floor.standing(id), own),
+      isEmpty: this.#floor.isEmpty(id),
+      isDrawing: this.#floor.isDrawing(id),
+      isReachable: this.#floor.isReachable(id),
+    });
   }
 
   /** S7: what a webhook was thanked for is there after any restart. */

@@ -5,10 +5,11 @@ import type { ChargerId, Millis } from "../../src/core/units.ts";
 import { plugged, rebooted, step } from "../../src/sim/charger.ts";
 import { telemetryOf } from "../../src/sim/chargerTelemetry.ts";
 import { accept, orderExpires } from "../../src/sim/orders.ts";
-import { BrokeredFloor, type Ears, type FloorOptions, guestOf, OFFLINE, PAST } from "./brokeredFloor.ts";
+import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type Bay, bay, physical, standingOf, toldBy } from "./bay.ts";
 import { MINUTE } from "./plan.ts";
 import type { Standing } from "./oracle.ts";
+import { type Ears, OFFLINE } from "./simBroker.ts";
 
 const LATEST = 15_000;
 
@@ -67,15 +68,23 @@ export class SimFloor extends BrokeredFloor<Bay> {
     setTimeout(() => clearInterval(greeting), lasts);
   }
 
+  /** It names a vehicle that is not on it, as long as another one is. */
+  claims(charger: string, vehicle: string, lasts: number): void {
+    const bay = this.at(charger);
+    bay.claim = { vehicle, until: this.now() + lasts };
+    this.#tell(bay);
+    setTimeout(() => this.#tell(bay), lasts);
+  }
+
   /** What each charger says of who is on it. */
   get told(): ReadonlyMap<string, string | null> {
-    return new Map([...this.outlets.values()].map((bay) => [bay.plan.id, toldBy(bay)]));
+    return new Map([...this.outlets.values()].map((bay) => [bay.plan.id, toldBy(bay, this.now())]));
   }
 
   /** Whether the gateway has been told who is where, or need not be. */
   get isTold(): boolean {
     for (const bay of this.outlets.values()) {
-      const told = toldBy(bay);
+      const told = toldBy(bay, this.now());
       const isPlain = told === null || this.#homeOf(told) === bay.plan.id;
       if (bay.heard !== told && !(bay.heard === undefined && isPlain)) return false;
     }
@@ -94,6 +103,10 @@ export class SimFloor extends BrokeredFloor<Bay> {
   /** Whether what a charger does can matter to anybody. */
   isWatched = (_charger: string): boolean => true;
 
+  isDrawing(charger: string): boolean {
+    return step(this.at(charger).model, this.now()).drawn > 0;
+  }
+
   async send(command: Command, lease: Millis, _before: Desired | null): Promise<Sent> {
     if (!this.isUp) return OFFLINE;
     // As the fleet does: past its end nothing goes out.
@@ -103,16 +116,17 @@ export class SimFloor extends BrokeredFloor<Bay> {
     this.#underWay.set(command.charger, underWay + 1);
     this.options.onPublish(command, lease, underWay > 0);
     for (const delay of this.#delays()) setTimeout(() => this.#deliver(bay, command, lease), delay);
-    const sent = await this.acknowledged();
+    const sent = await this.broker.acknowledged();
     this.#underWay.set(command.charger, (this.#underWay.get(command.charger) ?? 1) - 1);
     return sent;
   }
 
-  protected override welcome(ears: Ears): void {
+  protected override beforeUp(ears: Ears): void {
     for (const { id, online } of this.outlets.values())
       ears.hear({ kind: "online", charger: id, online, snapshot: true });
-    ears.brokerUp();
   }
+
+  protected override afterUp(): void {}
 
   protected override parted(): void {
     this.#underWay.clear();
@@ -153,7 +167,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
     if (!bay.connected || this.isOn(bay.muteUntil)) return;
     bay.model = step(bay.model, this.now());
     const { vehicle: _vehicle, identity: _identity, ...rest } = telemetryOf(bay.model);
-    const told = toldBy(bay);
+    const told = toldBy(bay, this.now());
     const telemetry = {
       ...rest,
       ...(bay.plan.tells ? { vehicle: told } : {}),
@@ -165,7 +179,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
   }
 
   #sayOnline(bay: Bay, online: boolean): void {
-    if (!this.hasBroker) return;
+    if (!this.broker.isThere) return;
     bay.online = online;
     this.#say({ kind: "online", charger: bay.id, online, snapshot: false });
   }
@@ -178,7 +192,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
 
   /** When a message arrives, ms from now; more than one: more than once. */
   #delays(): readonly number[] {
-    if (!this.isOutOfOrder) return [2 + 10 * this.chance()];
+    if (!this.broker.isOutOfOrder) return [2 + 10 * this.chance()];
     const once = LATEST * this.chance();
     return this.chance() < 0.4 ? [once, LATEST * this.chance()] : [once];
   }

@@ -1,6 +1,7 @@
 /**
- * `npm run simulate [-- --seed N --days N --chargers N --mixed]`: whole days of a depot in virtual time, a hundred
- * unless told; mixed: its chargers are of ten makes, each spoken with as its profile says.
+ * `npm run simulate [-- --seed N --days N --chargers N --mixed | --moving]`: whole days of a depot in virtual time, a
+ * hundred unless told; mixed: its chargers are of ten makes, each spoken with as its profile says; moving: half of its
+ * chargers are native, half are of makes, and vehicles move from one kind to the other.
  * Day k of seed S is the day of seed S + k, so that one can be had again by itself. Ends with 1 at the first breach,
  * after cutting its day down to what is needed for it.
  */
@@ -9,9 +10,10 @@ import { parseArgs } from "node:util";
 
 import { dayFrom } from "./generate.ts";
 import { mixedDay } from "./mixedDay.ts";
-import { DAY, HOUR } from "./plan.ts";
+import { DAY, type Day, HOUR } from "./plan.ts";
 import { playDay } from "./playDay.ts";
 import { shrunk } from "./shrink.ts";
+import { twoKindsDay } from "./twoKindsDay.ts";
 import { dayInWords, timeOfDay } from "./words.ts";
 
 const PROGRESS_EVERY = 5_000;
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     days: { type: "string" },
     chargers: { type: "string" },
     mixed: { type: "boolean" },
+    moving: { type: "boolean" },
   },
 });
 const [seed = 0, days = 0, chargers = 0] = [
@@ -30,13 +33,29 @@ const [seed = 0, days = 0, chargers = 0] = [
   values.chargers ?? 4,
 ].map(Number);
 if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1) {
-  process.stderr.write("usage: npm run simulate [-- --seed N --days N --chargers N --mixed]\n");
+  process.stderr.write("usage: npm run simulate [-- --seed N --days N --chargers N --mixed | --moving]\n");
   process.exit(2);
 }
-const isMixed = values.mixed === true;
+interface Kind {
+  readonly option: string;
+  readonly name: string;
+  readonly day: (seed: number) => Day;
+}
+const NATIVE: Kind = { option: "", name: "", day: (of) => dayFrom(of, chargers) };
+const MIXED: Kind = {
+  option: " --mixed",
+  name: " of ten makes",
+  day: (of) => mixedDay(of, chargers, DAY / HOUR),
+};
+const MOVING: Kind = {
+  option: " --moving",
+  name: " of two kinds",
+  day: (of) => twoKindsDay(of, chargers, DAY / HOUR),
+};
+const kind = values.moving === true ? MOVING : values.mixed === true ? MIXED : NATIVE;
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 
-say(`${days} days of ${chargers} chargers${isMixed ? " of ten makes" : ""}, seed ${seed}`);
+say(`${days} days of ${chargers} chargers${kind.name}, seed ${seed}`);
 const began = performance.now();
 const total = { publishes: 0, crashes: 0, looks: 0, held: 0, watched: 0, reports: 0 };
 const most = { requests: 0, tokens: 0 };
@@ -46,7 +65,7 @@ const progress = (done: number): string => {
 };
 let told = began;
 for (let done = 0; done < days; done += 1) {
-  const day = isMixed ? mixedDay(seed + done, chargers, DAY / HOUR) : dayFrom(seed + done, chargers);
+  const day = kind.day(seed + done);
   const { failure, publishes, crashes, watched, reported, asked } = await playDay(day);
   total.publishes += publishes;
   total.crashes += crashes;
@@ -58,9 +77,7 @@ for (let done = 0; done < days; done += 1) {
   most.tokens = Math.max(most.tokens, asked.tokens);
   if (failure !== null) {
     say(`seed ${seed + done}, ${timeOfDay(failure.at)}: ${failure.invariant}: ${failure.words}`);
-    say(
-      `again: npm run simulate -- --seed ${seed + done} --days 1 --chargers ${chargers}${isMixed ? " --mixed" : ""}`,
-    );
+    say(`again: npm run simulate -- --seed ${seed + done} --days 1 --chargers ${chargers}${kind.option}`);
     say("cutting the day down...");
     const least = await shrunk(day, failure, async (smaller) => (await playDay(smaller)).failure);
     for (const line of dayInWords(least.day)) say(`  ${line}`);

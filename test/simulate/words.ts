@@ -69,6 +69,8 @@ function whatHappens(action: Action): string {
       return `${action.charger} refuses and lies for ${span(action.lasts)}`;
     case "plug":
       return `${action.vehicle ?? "nobody"} is plugged in at ${action.charger}`;
+    case "claims":
+      return `${action.charger} names ${action.vehicle} for ${span(action.lasts)}`;
     case "clock":
       return `the gateway's clock is set by ${span(action.by)} for ${span(action.lasts)}`;
     case "noTime":
