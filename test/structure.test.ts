@@ -20,6 +20,7 @@ const LONG: Readonly<Record<string, string>> = {
 /** Files whose behaviour is tested through another file, and through which. */
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/gently.test.ts": ["src/flow/breather.ts"],
+  "test/flow/evaluationQueue.test.ts": ["src/flow/freeings.ts"],
   "test/e2e/webhook.test.ts": ["src/app.ts"],
   "test/e2e/poll.test.ts": ["src/cli/poll.ts"],
   "test/e2e/cli.test.ts": [

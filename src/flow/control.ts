@@ -1,4 +1,16 @@
-import { concatMap, groupBy, map, merge, mergeMap, type Observable, of, range, Subject, tap } from "rxjs";
+import {
+  concatMap,
+  exhaustMap,
+  groupBy,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  of,
+  range,
+  Subject,
+  tap,
+} from "rxjs";
 
 import type { Depot } from "../core/depot.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
@@ -6,7 +18,7 @@ import type { ChargerId } from "../core/units.ts";
 import { alarm } from "./alarm.ts";
 import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
 import { stagesOf } from "./stages.ts";
-import { inTurns } from "./turn.ts";
+import { inTurns, turnEnd$ } from "./turn.ts";
 
 export interface ControlSources {
   readonly webhook$: Observable<Arrival>;
@@ -32,6 +44,7 @@ const WINDOW = 20;
 export function control(depot: Depot, sources: ControlSources, ports: ControlPorts): Observable<unknown> {
   const stages = stagesOf(depot, ports);
   const looked$ = new Subject<void>();
+  const behind$ = new Subject<void>();
 
   const touched$ = merge(sources.webhook$, sources.polled$).pipe(
     inTurns(),
@@ -51,14 +64,25 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     map((turn) => turn.flatMap((stage) => stage())), // at the end of the turn, so that the look shares their commit
   );
 
-  return merge(touched$, elsewhere$).pipe(
-    map((touches: readonly Touch[]) => stages.look(touches)), // arbitrate + reconcile
+  const evaluated$ = merge(
+    merge(touched$, elsewhere$).pipe(map((touches: readonly Touch[]) => stages.look(touches))),
+    // A large evaluation goes on in the next turn of the loop: what arrived meanwhile is handled first.
+    behind$.pipe(
+      exhaustMap(() => turnEnd$),
+      map(() => stages.lookOn()),
+    ),
+  );
+
+  return evaluated$.pipe(
     tap(() => {
       looked$.next();
       ports.looked();
     }),
     concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
-    tap(() => looked$.next()), // a commit that failed asks for another look soon
+    tap(() => {
+      looked$.next(); // a commit that failed asks for another look soon
+      if (stages.isBehind()) behind$.next();
+    }),
     mergeMap((waiting) => waiting),
     groupBy(({ broker }) => broker), // a slow broker delays nobody on another
     mergeMap((line$) =>

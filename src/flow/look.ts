@@ -15,7 +15,7 @@ import { type ChargerId, type Instant, instant, later } from "../core/units.ts";
 import { weigh } from "./advance.ts";
 import { dropKeptLimit } from "./keepLimits.ts";
 import { lookedFor } from "./lend.ts";
-import { inTurn, noteHeld, paceOf, stepAside } from "./pace.ts";
+import { noteHeld, paceOf, stepAside } from "./pace.ts";
 import type { Touch } from "./ports.ts";
 import { strandedRelease } from "./stranded.ts";
 
@@ -25,11 +25,11 @@ export interface Looked {
   readonly send: readonly ChargerId[];
 }
 
-/** Arbitration and reconciliation of the touched chargers: what should hold now, minus what was told last. */
+/** Arbitration and reconciliation of these chargers, each once: what should hold now, minus what was told last. */
 export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Looked {
   const changes: Change[] = [];
   const send: ChargerId[] = [];
-  for (const [id, reassert] of inTurn(depot, merged(touches), now)) {
+  for (const { charger: id, reassert } of touches) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.dirty.add(id);
@@ -249,11 +249,4 @@ function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Ch
   }
   depot.holds.delete(charger);
   return [{ kind: "holdEnded", charger }];
-}
-
-function merged(touches: Iterable<Touch>): ReadonlyMap<ChargerId, boolean> {
-  const byCharger = new Map<ChargerId, boolean>();
-  for (const { charger, reassert } of touches)
-    byCharger.set(charger, reassert || byCharger.get(charger) === true);
-  return byCharger;
 }

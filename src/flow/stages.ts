@@ -5,9 +5,11 @@ import type { Depot } from "../core/depot.ts";
 import type { Change, Committed, FailedCommit } from "../core/ledger.ts";
 import { scopeOf } from "../core/rollBack.ts";
 import type { ChargerMessage } from "../core/site/telemetry.ts";
-import { type ChargerId, type Instant, instant, iso, type Millis } from "../core/units.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../core/units.ts";
 import { advance as advanced, nowhere } from "./advance.ts";
 import { hear } from "./hear.ts";
+import { EvaluationQueue } from "./evaluationQueue.ts";
+import { type FreeingPart, Freeings } from "./freeings.ts";
 import { free, look } from "./look.ts";
 import { outcome } from "./outcome.ts";
 import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
@@ -46,9 +48,11 @@ const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly To
 export interface Pending {
   readonly number: number;
   readonly looked: readonly Touch[];
-  readonly freeings: readonly Freeing[];
+  readonly freed: readonly FreeingPart[];
   /** Those of them that have something to be sent once it is there. */
   readonly send: readonly ChargerId[];
+  /** Its commit was asked for, monotonic clock. */
+  readonly since: Millis;
   readonly committed: Promise<Committed>;
 }
 
@@ -68,8 +72,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
   let lacking: readonly Change[] = [];
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
-  /** Staged with the look that follows. */
-  let freeings: readonly Freeing[] = [];
+  const queue = new EvaluationQueue(depot);
+  const freeings = new Freeings();
   /** The commit that memory was rolled back for last. An intake and the evaluation after it share a commit. */
   let rolledBack: FailedCommit | null = null;
   const rollBack = (failed: FailedCommit): void => {
@@ -127,8 +131,21 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     return touchesOf([...touched, ...fallen.touched]);
   };
 
+  const evaluate = (touches: readonly Touch[]): Pending => {
+    ports.write(lacking);
+    lacking = [];
+    const now = ports.now();
+    const freed = freeings.take(chargersOf(touches));
+    for (const { chargers } of freed) ports.write(free(depot, chargers, now));
+    const { changes, send } = look(depot, touches, now);
+    ports.write(changes);
+    looks += 1;
+    const since = ports.monotonic();
+    return { number: looks, looked: touches, freed, send, since, committed: ports.durable() };
+  };
+
   return {
-    /** Intake and expansion. Each delivery is settled after the commit, which holds the look that follows as well. */
+    /** Intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as well. */
     take(arrivals: readonly Arrival[]): readonly Touch[] {
       const { changes, touched, ask, taken } = take(
         depot,
@@ -180,32 +197,29 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return touchesOf(depot.chargers.keys());
     },
 
-    /** Settled after the commit, which holds the look that follows as well. */
+    /** Each charger is freed with its evaluation. Settled after the commit of the last one. */
     free(freeing: Freeing): readonly Touch[] {
-      const { chargers } = freeing;
-      ports.write(free(depot, chargers, ports.now()));
-      freeings = [...freeings, freeing];
-      return touchesOf(chargers, true);
+      freeings.add(freeing);
+      return touchesOf(freeing.chargers, true);
     },
 
     handedBack(charger: ChargerId): readonly Touch[] {
       return touchesOf([charger], true);
     },
 
-    look(touches: readonly Touch[]): Pending {
-      ports.write(lacking);
-      lacking = [];
-      const { changes, send } = look(depot, touches, ports.now());
-      ports.write(changes);
-      looks += 1;
-      const pending = { number: looks, looked: touches, freeings, send, committed: ports.durable() };
-      freeings = [];
-      return pending;
-    },
+    /** Evaluates these chargers now where they are few, else the first slice of all that wait. */
+    look: (touches: readonly Touch[]): Pending => evaluate(queue.take(touches, ports.now())),
+
+    /** Evaluates the next slice of those that wait. */
+    lookOn: (): Pending => evaluate(queue.next()),
+
+    /** Chargers still wait for their evaluation. */
+    isBehind: (): boolean => !queue.isEmpty,
 
     /** Puts chargers in line, once what was decided for them is on disk; answers how many wait at which broker. */
-    async committed({ number, looked, freeings, send, committed }: Pending): Promise<readonly Waiting[]> {
+    async committed({ number, looked, freed, send, since, committed }: Pending): Promise<readonly Waiting[]> {
       const outcome = await committed;
+      queue.took(millis(ports.monotonic() - since));
       const now = ports.now();
       let line = send;
       if (outcome.ok) {
@@ -214,10 +228,10 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       } else {
         rollBack(outcome);
         retryLater(depot, chargersOf(looked), now);
-        for (const { chargers } of freeings) unrecorded.free(depot, chargers, now);
+        for (const { chargers } of freed) unrecorded.free(depot, chargers, now);
         line = unrecorded.sendable(depot, looked, now);
       }
-      for (const { settle } of freeings) settle(outcome);
+      for (const { settle } of freed) settle(outcome);
       const added = new Map<string, number>();
       for (const charger of line) {
         // What left after this look is what it wanted sent: two looks may share a commit.

@@ -1,7 +1,7 @@
 import { buffer, connect, exhaustMap, Observable, type OperatorFunction } from "rxjs";
 
 /** The end of this turn of the event loop, after the I/O that is ready now. */
-const turnEnd$ = new Observable<void>((subscriber) => {
+export const turnEnd$ = new Observable<void>((subscriber) => {
   const scheduled = setImmediate(() => {
     subscriber.next();
     subscriber.complete();

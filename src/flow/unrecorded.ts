@@ -39,11 +39,10 @@ export class UnrecordedReleases {
     const reasons = owed.flatMap(([, { record, why }]) =>
       record === null || why === null ? [] : [[commandId(record.command), why] as const],
     );
-    const isReplaced = ({ command: { charger } }: CommandRecord): boolean =>
-      records.some(({ command }) => command.charger === charger);
+    const replaced = new Set(records.map(({ command }) => command.charger));
     return {
       ...stored,
-      commands: [...stored.commands.filter((record) => !isReplaced(record)), ...records],
+      commands: [...stored.commands.filter(({ command }) => !replaced.has(command.charger)), ...records],
       reasons: new Map([...stored.reasons, ...reasons]),
       holds: [...stored.holds, ...owed.flatMap(([, { hold }]) => hold ?? [])],
     };
