@@ -107,7 +107,13 @@ export async function startApp(
   const { monotonic, random, log } = world;
   await using stack = new AsyncDisposableStack();
 
-  const opened = openState(config.state, { now: world.now, monotonic, random: world.randomBytes, log });
+  const opened = openState(config.state, {
+    now: world.now,
+    monotonic,
+    random: world.randomBytes,
+    keys: config.keys,
+    log,
+  });
   if (!opened.ok) return opened;
   const { store, remembered, epoch, siteKey, unsure, isRestored } = opened;
   const actions = stack.use(new ActionLog(log));

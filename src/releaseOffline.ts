@@ -29,6 +29,7 @@ export async function releaseOffline(
   const opened = openState(config.state, {
     now,
     random: randomBytes,
+    keys: config.keys,
     log,
     damaged: "refuse",
     onFull: "read",

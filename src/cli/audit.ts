@@ -52,7 +52,7 @@ export async function audit(options: AuditOptions, now: () => Instant): Promise<
   const page: Page = (after, limit, newest = false) => {
     const window = { after: String(after), limit: String(limit), newest: String(newest) };
     const parameters = new URLSearchParams({ ...query, ...window });
-    return askOrRead(config.state, `/audit?${parameters.toString()}`, ({ store }) =>
+    return askOrRead(config, `/audit?${parameters.toString()}`, ({ store }) =>
       store.audit({ ...query, after, limit, newest }).map((row) => ({ ...row, at: iso(row.at) })),
     );
   };
@@ -137,7 +137,7 @@ export async function auditVerify(named: string | undefined, json: boolean): Pro
   const config = configuration(named);
   if (config === null) return 2;
   const verified = await askOrRead(
-    config.state,
+    config,
     "/audit/verify",
     ({ store }) => store.verify(),
     LONG_PATIENCE_MS,

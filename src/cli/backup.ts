@@ -1,18 +1,19 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 
 import type { Instant } from "../core/units.ts";
 import { isFault } from "../store/boot.ts";
 import { copyFiles, placeCopy, settleCopy } from "../store/copy.ts";
 import { fileFault, type Fault, refused } from "../store/fault.ts";
-import { replaceFile } from "../store/files.ts";
+import { readOwn, replaceFile } from "../store/files.ts";
 import { MAX_PAGES } from "../store/open.ts";
 import { PROOF_KEY } from "../store/proofKey.ts";
+import { type SiteKey, storedSiteKey } from "../store/siteKey.ts";
 import { siteConfiguration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
 import { refuseLinks } from "./owner.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { type StateOfSite, withState } from "./storedState.ts";
 
 /** `backup`: one file with everything stored, and the site key beside it; a running daemon goes on meanwhile. */
 export async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
@@ -32,7 +33,12 @@ export async function backup(named: string | undefined, file: string, now: () =>
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
   process.once("exit", tidy);
   try {
-    const siteKey = readFileSync(join(config.state, "site.key"));
+    const key = storedSiteKey(config.state, config.keys.site);
+    if (!key.ok) {
+      complain(`no backup was made: ${key.reason}`);
+      return 1;
+    }
+    const { siteKey, origin } = key;
     const folder = realpathSync(dirname(path));
     if (`${folder}${sep}`.startsWith(`${realpathSync(config.state)}${sep}`)) {
       complain(`no backup was made: ${path} is in the folder of the state itself`);
@@ -43,19 +49,16 @@ export async function backup(named: string | undefined, file: string, now: () =>
       return 1;
     }
     draft = mkdtempSync(`${path}.`);
-    const fault = await copyStored(config.state, draft);
-    const copied = fault ?? settleCopy({ directory: draft, siteKey, maxPages: MAX_PAGES }, now());
+    const fault = await copyStored(config, draft);
+    const copied = fault ?? settleCopy({ directory: draft, siteKey, origin, maxPages: MAX_PAGES }, now());
     if (isFault(copied)) {
       complain(`no backup was made: ${copied.reason}`);
       return 1;
     }
     placeCopy(draft, path);
-    replaceFile(`${path}.key`, siteKey);
-    const proofKey = join(config.state, PROOF_KEY);
-    if (existsSync(proofKey)) replaceFile(`${path}.proof-key`, readFileSync(proofKey));
+    const keys = [keepSiteKey(path, key), keepProofKey(path, config)];
     say(`${path}: ${copied.rows} rows of the record, ${copied.events} events`);
-    say(`${path}.key: the site key, a secret; both are needed to restore`);
-    if (existsSync(`${path}.proof-key`)) say(`${path}.proof-key: signs proofs, a secret too`);
+    for (const line of keys) if (line !== null) say(line);
     return 0;
   } catch (error) {
     complain(`no backup was made: ${fileFault(error).reason}`);
@@ -65,11 +68,29 @@ export async function backup(named: string | undefined, file: string, now: () =>
   }
 }
 
+/** A credential is not written out in clear text: the copy would undo what the credential is for. */
+function keepSiteKey(path: string, { siteKey, origin }: SiteKey & { readonly ok: true }): string {
+  if (origin.isCredential)
+    return `site.key is not in this backup: it is the credential ${origin.path}. Keep a copy of that key elsewhere: both are needed to restore`;
+  replaceFile(`${path}.key`, siteKey);
+  return `${path}.key: the site key, a secret; both are needed to restore`;
+}
+
+/** As `keepSiteKey`. Null: there is no such key yet. */
+function keepProofKey(path: string, { state, keys }: StateOfSite): string | null {
+  if (keys.proof !== null) return `proof.key is not in this backup: it is the credential ${keys.proof.path}`;
+  const proofKey = join(state, PROOF_KEY);
+  if (!existsSync(proofKey)) return null;
+  replaceFile(`${path}.proof-key`, readOwn(proofKey));
+  return `${path}.proof-key: signs proofs, a secret too`;
+}
+
 /** Null: the files were copied, and nothing but commits happened to them meanwhile. */
-async function copyStored(state: string, draft: string): Promise<Fault | null> {
+async function copyStored(site: StateOfSite, draft: string): Promise<Fault | null> {
+  const { state } = site;
   const begun = await askDaemon(state, "POST", "/backup/begin");
   if (begun.kind === "absent") {
-    const done = withState(state, () => copyFiles(state, draft));
+    const done = withState(site, () => copyFiles(state, draft));
     return typeof done === "string" ? refused(done) : null;
   }
   if (begun.kind === "failed") return refused(begun.reason);

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
 import { expiryWarnings } from "../certificates.ts";
 import type { Config } from "../config/schema.ts";
 import { explain } from "../config/mistakes.ts";
@@ -34,6 +37,7 @@ export async function check(named: string | undefined, live: boolean, now: Insta
     `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
   );
   say(`mode ${control.mode}, state in ${state}, deliveries ${deliveriesInWords(loaded.config)}`);
+  for (const line of keyLines(loaded.config)) say(line);
   for (const line of retentionLines(loaded.config)) say(line);
   for (const words of expiryWarnings(loaded.config, now)) complain(words);
   const denied = becomeOwner(state) ?? stateTrouble(state);
@@ -45,6 +49,14 @@ export async function check(named: string | undefined, live: boolean, now: Insta
   }
   return live ? checkLive(loaded.config, profiles) : 0;
 }
+
+/** Where each key comes from. */
+const keyLines = ({ state, keys }: Config): readonly string[] =>
+  [["site.key", keys.site] as const, ["proof.key", keys.proof] as const].map(([name, credential]) =>
+    credential === null
+      ? `${name}: the file ${join(state, name)}${existsSync(join(state, name)) ? "" : ", made at the first start"}`
+      : `${name}: the credential ${credential.path}`,
+  );
 
 const retentionLines = ({ retention, report, chargers }: Config): readonly string[] =>
   retentionForecast(retention, {
@@ -60,8 +72,8 @@ function deliveriesInWords({ webhook }: Config): string {
 }
 
 /** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
-async function leftBehind({ state, chargers }: Config): Promise<readonly Limited[]> {
-  const limited = await askOrRead<readonly Limited[]>(state, "/limited", ({ remembered }) =>
+async function leftBehind(config: Config): Promise<readonly Limited[]> {
+  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ remembered }) =>
     remembered.commands
       .map(reallySent)
       .filter((sent) => sent !== null)
@@ -70,7 +82,7 @@ async function leftBehind({ state, chargers }: Config): Promise<readonly Limited
   );
   // A state that cannot be read is not what a check of the configuration is about.
   if (typeof limited === "string") return [];
-  return limited.filter(({ charger }) => !chargers.some(({ id }) => id === charger));
+  return limited.filter(({ charger }) => !config.chargers.some(({ id }) => id === charger));
 }
 
 interface Limited {

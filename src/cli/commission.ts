@@ -56,7 +56,12 @@ export async function commission(
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
   if (byDaemon !== "absent") return told(byDaemon);
   const world = surroundings(logger(2, "error"));
-  const opened = openState(config.state, { ...world, random: world.randomBytes, damaged: "refuse" });
+  const opened = openState(config.state, {
+    ...world,
+    random: world.randomBytes,
+    keys: config.keys,
+    damaged: "refuse",
+  });
   if (!opened.ok) {
     complain(`nothing was tried: ${opened.reason}`);
     return 1;

@@ -42,7 +42,7 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
     complain(refused);
     return 1;
   }
-  const key = readOrMakeSiteKey(config.state, randomBytes);
+  const key = readOrMakeSiteKey(config.state, config.keys.site, randomBytes);
   if (!key.ok) {
     complain(key.reason);
     return 1;

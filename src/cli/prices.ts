@@ -15,7 +15,7 @@ export async function prices(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const known = await askOrRead<readonly PriceSeriesView[]>(config.state, "/prices", ({ store }) =>
+  const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", ({ store }) =>
     pricesView(configuredPrices(config, store)),
   );
   if (typeof known === "string") {

@@ -17,7 +17,7 @@ export async function proof(
   const event = id.normalize("NFC").toWellFormed();
   const query = new URLSearchParams({ event, format });
   const proven = await askOrRead<Proven>(
-    config.state,
+    config,
     `/proof?${query.toString()}`,
     ({ store, siteKey }) =>
       proofNow(event, format, {

@@ -9,7 +9,7 @@ import { complain, type ExitCode, say } from "./outcome.ts";
 export function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
   const config = configuration(named);
   if (config === null) return 2;
-  const key = readOrMakeProofKey(config.state, random);
+  const key = readOrMakeProofKey(config.state, config.keys.proof, random);
   if (!key.ok) {
     complain(key.reason);
     return 1;

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
+import type { Config } from "../config/schema.ts";
 import { type Broken, type ShownRow, verifyProof } from "../core/proof/verify.ts";
-import { readSiteKey } from "../store/siteKey.ts";
+import { readSiteKey, type SiteKey, storedSiteKey } from "../store/siteKey.ts";
 import { configFile, configuration } from "./configuration.ts";
 import { askDaemon, type Failed } from "./daemon.ts";
 import { readPublicKey } from "./proofKey.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
-import { withState } from "./storedState.ts";
+import { type StateOfSite, withState } from "./storedState.ts";
 
 /** Broken lines that are named; the rest is counted. */
 const MOST_NAMED = 20;
@@ -35,11 +35,14 @@ export async function proofVerify(
   const isConfigured = keyFile === undefined && configFile(named) !== undefined;
   const config = isConfigured ? configuration(named) : undefined;
   if (config === null) return 2;
-  const state = config?.state ?? null;
-  const siteKey = keyOf(keyFile ?? (state === null ? null : join(state, "site.key")));
-  if (siteKey === "unreadable") return 1;
+  const key = keyOf(keyFile, config);
+  if (key?.ok === false) {
+    complain(key.reason);
+    return 1;
+  }
+  const siteKey = key?.siteKey ?? null;
   const { broken, lines, rows, isSigned } = verifyProof(text, { siteKey, publicKey });
-  const compared = state === null ? null : await compare(rows, state);
+  const compared = config === undefined ? null : await compare(rows, config);
   const wrong = [...broken, ...(compared === "failed" ? [] : (compared?.strange ?? []))];
   if (wrong.length > 0) {
     for (const { line, reason } of wrong.slice(0, MOST_NAMED)) complain(`${file}, line ${line}: ${reason}`);
@@ -72,12 +75,10 @@ function textOf(file: string): string | null {
   }
 }
 
-function keyOf(path: string | null): Buffer | null | "unreadable" {
-  if (path === null) return null;
-  const key = readSiteKey(path);
-  if (key.ok) return key.siteKey;
-  complain(key.reason);
-  return "unreadable";
+/** Null: neither a key nor a configuration was named. */
+function keyOf(file: string | undefined, config: Config | undefined): SiteKey | null {
+  if (file !== undefined) return readSiteKey(file);
+  return config === undefined ? null : storedSiteKey(config.state, config.keys.site);
 }
 
 interface Compared {
@@ -86,14 +87,14 @@ interface Compared {
 }
 
 /** With the record itself. Null: it cannot be read, "failed": the daemon that has it cannot be asked; which is told. */
-async function compare(rows: readonly ShownRow[], state: string): Promise<Compared | "failed" | null> {
+async function compare(rows: readonly ShownRow[], site: StateOfSite): Promise<Compared | "failed" | null> {
   const strange: Broken[] = [];
   let kept = 0;
   for (let from = 0; from < rows.length; from += PAGE) {
     const page = rows.slice(from, from + PAGE);
     const hashes = await hashesOf(
       page.map(({ seq }) => seq),
-      state,
+      site,
     );
     if (typeof hashes === "string") {
       complain(hashes);
@@ -117,11 +118,11 @@ async function compare(rows: readonly ShownRow[], state: string): Promise<Compar
 
 async function hashesOf(
   seqs: readonly number[],
-  state: string,
+  site: StateOfSite,
 ): Promise<ReadonlyMap<number, string> | string | Failed> {
-  const answer = await askDaemon(state, "POST", "/audit/hashes", { seqs });
+  const answer = await askDaemon(site.state, "POST", "/audit/hashes", { seqs });
   if (answer.kind === "failed") return answer;
   return answer.kind === "answered"
     ? new Map(answer.body as readonly (readonly [number, string])[])
-    : withState(state, ({ store }) => store.hashes(seqs));
+    : withState(site, ({ store }) => store.hashes(seqs));
 }

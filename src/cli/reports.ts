@@ -18,7 +18,7 @@ export async function reports(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const known = await askOrRead<readonly ReportRow[]>(config.state, "/reports", ({ store, remembered }) =>
+  const known = await askOrRead<readonly ReportRow[]>(config, "/reports", ({ store, remembered }) =>
     shownReports(plannedDesk(config, remembered, store), store),
   );
   if (typeof known === "string") {
@@ -51,7 +51,7 @@ export async function reportsShow(
   const config = configuration(named);
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
-  const known = await askOrRead(config.state, path, ({ store, remembered }) => ({
+  const known = await askOrRead(config, path, ({ store, remembered }) => ({
     found: shownReport(plannedDesk(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {

@@ -7,6 +7,7 @@ import { shipped } from "../shipped.ts";
 import { address, type Address } from "./address.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./control.ts";
 import { duration } from "./duration.ts";
+import { keyCredentials, type KeyCredentials } from "./keys.ts";
 import type { Finding } from "./mistakes.ts";
 import { brokerConfig, brokerSection, type BrokerConfig } from "./mqtt.ts";
 import { topicName } from "./reads.ts";
@@ -104,6 +105,8 @@ export interface Config {
   readonly site: { readonly id: string; readonly timezone: string };
   /** Absolute. */
   readonly state: string;
+  /** The keys that are not in the state folder. */
+  readonly keys: KeyCredentials;
   /** Absolute path of the Unix socket that answers `setpointd status`. */
   readonly statusSocket: string;
   readonly vtn: VtnConfig;
@@ -130,9 +133,11 @@ export function configOf(
 ): Config {
   const open = secretOpener(place, report, doubt);
   const openPem = pemOpener(place, report, doubt);
+  const state = stateDirectory(file.state, place, report, doubt);
   return {
     site: file.site,
-    state: stateDirectory(file.state, place, report, doubt),
+    state,
+    keys: keyCredentials(state, place, report, doubt),
     statusSocket: statusSocketPath(statePath(file.state, place), place),
     vtn: vtnConfig(file.vtn, open),
     webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),

@@ -13,12 +13,15 @@ import { leaveToOwner } from "./files.ts";
 import { HEAD_FILE, type SealedHead, unsealed, witnessed } from "./head.ts";
 import { remember } from "./remember.ts";
 import { keepLog, keepOrphanedLog } from "./setAside.ts";
+import { type KeyOrigin, otherKey } from "./siteKey.ts";
 import { verifyTail } from "./verify.ts";
 
 /** What an opening of the database needs. */
 export interface Place {
   readonly directory: string;
   readonly siteKey: Buffer;
+  /** Where the key was found. */
+  readonly origin: KeyOrigin;
   /** A cap on the database, in pages of 4 KiB. */
   readonly maxPages: number;
 }
@@ -117,7 +120,7 @@ function headOf(connection: Connection, siteKey: Buffer): SealedHead | null {
 }
 
 /** The state remembers a print of the key that its start offsets were derived with. */
-function checkSiteKey(connection: Connection, { siteKey, directory }: Place): Fault | null {
+function checkSiteKey(connection: Connection, { siteKey, origin, directory }: Place): Fault | null {
   const print = hash("sha256", siteKey);
   const known = metaValue(connection, "siteKey");
   if (known === print) return null;
@@ -128,7 +131,5 @@ function checkSiteKey(connection: Connection, { siteKey, directory }: Place): Fa
   }
   const sealedWithIt = head !== null && unsealed(siteKey, head) !== null;
   if (known === null || sealedWithIt) return damaged("the print of the site key was changed");
-  return refused(
-    `${join(directory, "site.key")} is not the key that this state was made with: put the old one back, or start with an empty state directory`,
-  );
+  return refused(otherKey({ siteKey, origin }, known, directory));
 }

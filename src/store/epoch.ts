@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Instant } from "../core/units.ts";
 import { authenticate } from "./authentic.ts";
 import { damaged, type Fault } from "./fault.ts";
-import { replaceFile } from "./files.ts";
+import { readOwn, replaceFile } from "./files.ts";
 import type { SealedHead } from "./head.ts";
 
 /** Name in the state directory. */
@@ -22,7 +21,7 @@ const text = (siteKey: Buffer, epoch: number): string =>
 export function storedEpoch(directory: string, siteKey: Buffer): StoredEpoch | null {
   let found: string;
   try {
-    found = readFileSync(join(directory, EPOCH_FILE), "latin1");
+    found = readOwn(join(directory, EPOCH_FILE)).toString("latin1");
   } catch {
     return null;
   }

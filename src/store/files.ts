@@ -4,11 +4,13 @@ import {
   constants,
   existsSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   lchownSync,
   linkSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -112,6 +114,42 @@ export function leaveOpenToOwner(descriptor: number, path: string): void {
 /** Opens a file of ours, never what a link in its place leads to. Throws file system errors. */
 export const openOwn = (path: string, flags: number): number =>
   openSync(path, flags | constants.O_NOFOLLOW, 0o600);
+
+/**
+ * Reads a file of the state folder. In the folder of another user, root reads a file of one name only: a link or a
+ * pipe there may lead anywhere. Throws file system errors.
+ */
+export function readOwn(path: string): Buffer {
+  if (process.getuid?.() !== 0 || statSync(dirname(path)).uid === 0) return readFileSync(path);
+  const descriptor = openForeign(path);
+  try {
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Opens a file in the folder of another user for reading. */
+function openForeign(path: string): number {
+  let descriptor: number;
+  try {
+    descriptor = openOwn(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const isLink = error instanceof Error && "code" in error && error.code === "ELOOP";
+    throw isLink ? notOurs(path) : error;
+  }
+  const found = fstatSync(descriptor);
+  if (found.isFile() && found.nlink === 1) return descriptor;
+  closeSync(descriptor);
+  throw notOurs(path);
+}
+
+/** As an error of the file system. */
+const notOurs = (path: string): Error =>
+  Object.assign(
+    new Error(`${path} is a link or a device, which setpointd never makes: root does not follow it`),
+    { syscall: "open" },
+  );
 
 function writeDraft(path: string, content: Buffer): string {
   const draft = `${path}.${process.pid}`;

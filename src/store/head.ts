@@ -1,7 +1,7 @@
-import { closeSync, constants, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, writeSync } from "node:fs";
 import { authenticate } from "./authentic.ts";
 import { seal, type Head } from "./chain.ts";
-import { leaveOpenToOwner, openOwn } from "./files.ts";
+import { leaveOpenToOwner, openOwn, readOwn } from "./files.ts";
 
 /** Name of the witness file in the state directory. */
 export const HEAD_FILE = "head";
@@ -63,7 +63,7 @@ export class Witness implements Disposable {
 /** What the witness saw last; null: nothing, or nothing readable. */
 export function witnessed(path: string, siteKey: Buffer): Head | null {
   try {
-    return unsealed(siteKey, readFileSync(path, "latin1"));
+    return unsealed(siteKey, readOwn(path).toString("latin1"));
   } catch {
     return null;
   }

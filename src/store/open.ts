@@ -16,7 +16,7 @@ import { Reserve, RESERVE } from "./reserve.ts";
 import { setAside } from "./setAside.ts";
 import { knownSince, markRestored, restoredIn } from "./restored.ts";
 import { readOrMakeProofKey } from "./proofKey.ts";
-import { readOrMakeSiteKey } from "./siteKey.ts";
+import { type HandedKeys, readOrMakeSiteKey } from "./siteKey.ts";
 import { Store } from "./store.ts";
 import { takeOver, upgraded } from "./upgrade.ts";
 
@@ -41,6 +41,7 @@ export interface OpenOptions {
   readonly now: () => Instant;
   /** That many unpredictable bytes: for a new site key. */
   readonly random: (bytes: number) => Buffer;
+  readonly keys: HandedKeys;
   readonly log: Logger;
   /** Milliseconds that never jump: how long commits take. That of the machine unless told. */
   readonly monotonic?: () => number;
@@ -83,14 +84,14 @@ export function openState(directory: string, options: OpenOptions): Opened {
 }
 
 function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions): Opened | Fault {
-  const { now, random, log } = options;
-  const key = readOrMakeSiteKey(directory, random);
+  const { now, random, keys, log } = options;
+  const key = readOrMakeSiteKey(directory, keys.site, random);
   if (!key.ok) return refused(key.reason);
-  const { siteKey } = key;
-  const proof = readOrMakeProofKey(directory, random);
+  const { siteKey, origin } = key;
+  const proof = readOrMakeProofKey(directory, keys.proof, random);
   if (!proof.ok) return refused(proof.reason);
   const { proofKey } = proof;
-  const place: Place = { directory, siteKey, maxPages: options.maxPages ?? MAX_PAGES };
+  const place: Place = { directory, siteKey, origin, maxPages: options.maxPages ?? MAX_PAGES };
   let booted: Booted | Fault | null = null;
   try {
     booted = boot(place, now(), false, options.onFull);

@@ -1,8 +1,9 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileFault } from "./fault.ts";
-import { placeFile, prepareDirectory } from "./files.ts";
+import { placeFile, prepareDirectory, readOwn } from "./files.ts";
+import type { HandedKey } from "./siteKey.ts";
 
 /** Name in the state directory. */
 export const PROOF_KEY = "proof.key";
@@ -21,22 +22,32 @@ export type ProofKey =
   | { readonly ok: true; readonly proofKey: KeyObject }
   | { readonly ok: false; readonly reason: string };
 
-/** `<state>/proof.key`: an Ed25519 seed of 32 raw random bytes, mode 0600, made on first use. It signs proofs. */
-export function readOrMakeProofKey(directory: string, random: (bytes: number) => Buffer): ProofKey {
+/**
+ * The key that signs proofs: an Ed25519 seed of 32 raw random bytes. It is the credential where there is one. Else it
+ * is `<state>/proof.key`, mode 0600, made on first use.
+ */
+export function readOrMakeProofKey(
+  directory: string,
+  credential: HandedKey | null,
+  random: (bytes: number) => Buffer,
+): ProofKey {
+  if (credential !== null) return { ok: true, proofKey: keyOf(credential.read()) };
   const path = join(directory, PROOF_KEY);
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
   try {
     if (!existsSync(path)) placeFile(path, random(LENGTH));
-    const seed = readFileSync(path);
+    const seed = readOwn(path);
     if (seed.length !== LENGTH)
       return {
         ok: false,
         reason: `${path} holds ${seed.length} bytes, but a key for proofs is ${LENGTH} raw bytes`,
       };
-    const key = Buffer.concat([PKCS8, seed]);
-    return { ok: true, proofKey: createPrivateKey({ key, format: "der", type: "pkcs8" }) };
+    return { ok: true, proofKey: keyOf(seed) };
   } catch (error) {
     return { ok: false, reason: fileFault(error).reason };
   }
 }
+
+const keyOf = (seed: Buffer): KeyObject =>
+  createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });

@@ -1,26 +1,53 @@
-import { existsSync, readFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DATABASE } from "./database.ts";
 import { fileFault } from "./fault.ts";
-import { placeFile, prepareDirectory } from "./files.ts";
+import { placeFile, prepareDirectory, readOwn } from "./files.ts";
 
 const LENGTH = 32;
+const NAME = "site.key";
+
+/** A key that is not in the state folder: systemd handed it over. */
+export interface HandedKey {
+  /** Absolute. */
+  readonly path: string;
+  readonly read: () => Buffer;
+}
+
+/** Null: that key is a file in the state folder, which is made where it is missing. */
+export interface HandedKeys {
+  readonly site: HandedKey | null;
+  readonly proof: HandedKey | null;
+}
+
+/** Where a site key was found. */
+export interface KeyOrigin {
+  readonly path: string;
+  readonly isCredential: boolean;
+}
 
 export type SiteKey =
-  | { readonly ok: true; readonly siteKey: Buffer }
+  | { readonly ok: true; readonly siteKey: Buffer; readonly origin: KeyOrigin }
   | { readonly ok: false; readonly reason: string };
 
-/** `<state>/site.key`: 32 raw random bytes, mode 0600, made on first use (DESIGN 5.3). Needs no database. */
-export function readOrMakeSiteKey(directory: string, random: (bytes: number) => Buffer): SiteKey {
-  const path = join(directory, "site.key");
+/**
+ * The site key: 32 raw random bytes. It is the credential where there is one. Else it is `<state>/site.key`, mode 0600,
+ * made on first use. Needs no database.
+ */
+export function readOrMakeSiteKey(
+  directory: string,
+  credential: HandedKey | null,
+  random: (bytes: number) => Buffer,
+): SiteKey {
+  const path = join(directory, NAME);
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
+  if (credential !== null) return handed(credential);
   try {
     if (!existsSync(path)) {
-      // A new key would give every vehicle another offset in the middle of its event.
-      if (existsSync(join(directory, DATABASE))) {
-        return { ok: false, reason: `${path} is missing: put back the key that this state was made with` };
-      }
+      const missing = missingKey(directory);
+      if (missing !== null) return { ok: false, reason: missing };
       placeFile(path, random(LENGTH));
     }
     return readSiteKey(path);
@@ -29,11 +56,19 @@ export function readOrMakeSiteKey(directory: string, random: (bytes: number) => 
   }
 }
 
+/** The key of a state that is there already. Makes nothing. */
+export function storedSiteKey(directory: string, credential: HandedKey | null): SiteKey {
+  if (credential !== null) return handed(credential);
+  const path = join(directory, NAME);
+  const missing = existsSync(path) ? null : missingKey(directory);
+  return missing === null ? readSiteKey(path) : { ok: false, reason: missing };
+}
+
 /** A key that is there already, wherever it is. */
 export function readSiteKey(path: string): SiteKey {
   try {
-    const siteKey = readFileSync(path);
-    if (siteKey.length === LENGTH) return { ok: true, siteKey };
+    const siteKey = readOwn(path);
+    if (siteKey.length === LENGTH) return { ok: true, siteKey, origin: { path, isCredential: false } };
     return {
       ok: false,
       reason: `${path} holds ${siteKey.length} bytes, but a site key is ${LENGTH} raw bytes: put back the right one`,
@@ -42,3 +77,35 @@ export function readSiteKey(path: string): SiteKey {
     return { ok: false, reason: fileFault(error).reason };
   }
 }
+
+const handed = ({ path, read }: HandedKey): SiteKey => ({
+  ok: true,
+  siteKey: read(),
+  origin: { path, isCredential: true },
+});
+
+/** A new key would give every vehicle another offset in the middle of its event. Null: there is no state yet. */
+const missingKey = (directory: string): string | null =>
+  existsSync(join(directory, DATABASE))
+    ? `${join(directory, NAME)} is missing: put back the key that this state was made with. Where that key is a systemd credential, name its folder in $CREDENTIALS_DIRECTORY`
+    : null;
+
+/**
+ * Why a state refuses a key: what was found, and what would be right. `print`: SHA-256 of the key that the state was
+ * made with.
+ */
+export function otherKey(
+  { siteKey, origin }: { readonly siteKey: Buffer; readonly origin: KeyOrigin },
+  print: string,
+  directory: string,
+): string {
+  const found = origin.isCredential ? `the credential ${origin.path}` : origin.path;
+  const left = origin.isCredential ? readSiteKey(join(directory, NAME)) : null;
+  const remedy =
+    left?.ok === true && hash("sha256", left.siteKey) === print
+      ? `${join(directory, NAME)} is the right one: make the credential from it`
+      : "put the old one back, or start with an empty state directory";
+  return `${found} is not the key that this state was made with (its SHA-256 begins with ${shortened(hash("sha256", siteKey))}, that of the right key with ${shortened(print)}): ${remedy}`;
+}
+
+const shortened = (print: string): string => print.slice(0, 8);

@@ -28,6 +28,7 @@ async function writeHistory(site: Site, vehicles: number, events: number): Promi
   const opened = openState(site.state, {
     now: () => now,
     random: randomBytes,
+    keys: { site: null, proof: null },
     log: pino({ level: "silent" }),
   });
   if (!opened.ok) throw new Error(opened.reason);

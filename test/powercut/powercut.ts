@@ -61,6 +61,7 @@ function faultIn(directory: string, acknowledged: number): string | null {
   const opened = openState(directory, {
     now: () => NOON,
     random: randomBytes,
+    keys: { site: null, proof: null },
     log: pino({ level: "silent" }),
   });
   if (!opened.ok) return opened.reason;

@@ -19,7 +19,12 @@ async function fill(store: Store, turns: number): Promise<void> {
   }
 }
 
-const place = (directory: string, siteKey: Buffer) => ({ directory, siteKey, maxPages: 100_000 });
+const place = (directory: string, siteKey: Buffer) => ({
+  directory,
+  siteKey,
+  origin: { path: "site.key", isCredential: false },
+  maxPages: 100_000,
+});
 
 test("a copy made between two commits of a running store holds all that was committed before, and opens as a state", async () => {
   const directory = aDirectory();

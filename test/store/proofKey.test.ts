@@ -9,7 +9,9 @@ import { aDirectory, open, opened } from "./state.ts";
 
 test("the key for proofs is made once, for its owner alone, and is not the site key", () => {
   const directory = join(aDirectory(), "state");
-  const [made, again] = [randomBytes, randomBytes].map((random) => readOrMakeProofKey(directory, random));
+  const [made, again] = [randomBytes, randomBytes].map((random) =>
+    readOrMakeProofKey(directory, null, random),
+  );
   if (made?.ok !== true || again?.ok !== true) throw new Error("no key");
   const text = Buffer.from("x");
   expect(verify(null, text, createPublicKey(made.proofKey), sign(null, text, again.proofKey))).toBe(true);
@@ -25,7 +27,7 @@ test("a key of another length, or none that can be read, is refused in words", (
   expect(open(directory)).toMatchObject({ ok: false, reason: expect.stringContaining("32 raw bytes") });
   const other = aDirectory();
   mkdirSync(join(other, "proof.key"));
-  expect(readOrMakeProofKey(other, randomBytes)).toMatchObject({
+  expect(readOrMakeProofKey(other, null, randomBytes)).toMatchObject({
     ok: false,
     reason: expect.stringContaining("EISDIR"),
   });

@@ -20,6 +20,7 @@ export const open = (directory: string, options: Partial<OpenOptions> & { at?: I
   openState(directory, {
     now: () => options.at ?? NOON,
     random: randomBytes,
+    keys: { site: null, proof: null },
     log: pino({ level: "silent" }),
     ...options,
   });

@@ -12,7 +12,12 @@ const [, , directory = "", rows = "1"] = process.argv;
 // Waits where the pipe is full: whoever reads may be busy with what it has.
 const tell = (answer: object): void => say(JSON.stringify(answer));
 
-const state = openState(directory, { now: () => NOON, random: randomBytes, log: pino({ level: "silent" }) });
+const state = openState(directory, {
+  now: () => NOON,
+  random: randomBytes,
+  keys: { site: null, proof: null },
+  log: pino({ level: "silent" }),
+});
 if (state.ok) {
   tell({ open: true });
   for (let turn = state.store.audit({ newest: true, limit: 1 })[0]?.seq ?? 0; ; turn += Number(rows)) {

@@ -103,7 +103,13 @@ const asRead = (answer: Asked): Fetched => (answer.kind === "gone" ? { ...answer
 export function wired(setup: DepotSetup, world: World) {
   const { directory, chargers, vehicles, control: settings, pollEvery, random, publishesStates } = setup;
   const { floor, monotonic, meddle = {}, maxSkew } = world;
-  const opened = openState(directory, { now: world.now, monotonic, random: () => SITE_KEY, log });
+  const opened = openState(directory, {
+    now: world.now,
+    monotonic,
+    random: () => SITE_KEY,
+    keys: { site: null, proof: null },
+    log,
+  });
   if (!opened.ok) throw new Error(opened.reason);
   const { store, remembered, epoch, siteKey, unsure } = meddle.opened?.(opened) ?? opened;
   store.onCommitted = world.recorded;

@@ -119,6 +119,7 @@ export class TorturedDepot implements AsyncDisposable {
     const opened = openState(join(this.#directory, "state"), {
       now: () => instant(Date.now()),
       random: randomBytes,
+      keys: { site: null, proof: null },
       log,
     });
     if (!opened.ok) throw new Error(opened.reason);
