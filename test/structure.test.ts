@@ -39,6 +39,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/controlDoor.ts",
     "src/releaseOffline.ts",
   ],
+  "test/cli/owner.test.ts": ["src/cli/ownerOf.ts", "src/cli/privateFolder.ts"],
   "test/e2e/status.test.ts": ["src/cli/status.ts"],
   "test/e2e/acl.test.ts": ["src/cli/acl.ts", "src/chargers/brokerAccess.ts"],
   "test/e2e/checkLive.test.ts": [

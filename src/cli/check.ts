@@ -14,6 +14,7 @@ import { stateTrouble } from "../store/files.ts";
 import { loadSite } from "../loadSite.ts";
 import { becomeOwner } from "./owner.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
+import { enterPrivateFolder } from "./privateFolder.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../vtn/reports.ts";
 import { askOrRead } from "./storedState.ts";
 
@@ -30,6 +31,7 @@ export async function check(named: string | undefined, live: boolean, now: Insta
     complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
     return 2;
   }
+  enterPrivateFolder(loaded.config.state);
   if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
   const { site, chargers, vehicles, control, state } = loaded.config;
   const bound = vehicles.filter(({ charger }) => charger !== null).length;

@@ -11,6 +11,7 @@ import { shipped } from "../shipped.ts";
 import { setting } from "./environment.ts";
 import { becomeOwner } from "./owner.ts";
 import { complain, type ExitCode } from "./outcome.ts";
+import { enterPrivateFolder } from "./privateFolder.ts";
 
 /** Where a configuration is looked for when none is named. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
@@ -54,6 +55,7 @@ export const configuration = (named: string | undefined): Config | null =>
 /** As `siteConfiguration`; from then on root has the rights of the owner of the state only. */
 export function verbConfiguration(named: string | undefined): SiteConfiguration | null {
   const site = siteConfiguration(named);
+  if (site !== null) enterPrivateFolder(site.config.state);
   const refused = site === null ? null : becomeOwner(site.config.state);
   if (refused === null) return site;
   complain(refused);

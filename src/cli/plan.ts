@@ -17,6 +17,7 @@ import { siteConfiguration } from "./configuration.ts";
 import { MOMENT, readMoment } from "./moment.ts";
 import { becomeOwner } from "./owner.ts";
 import { complain, complainLine, type ExitCode, say, sayLine } from "./outcome.ts";
+import { enterPrivateFolder } from "./privateFolder.ts";
 
 export interface PlanOptions {
   readonly config: string | undefined;
@@ -30,6 +31,7 @@ export interface PlanOptions {
 export function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
   const config = siteConfiguration(options.config, "unused")?.config ?? null;
   if (config === null) return 2;
+  enterPrivateFolder(config.state);
   const at = options.at === undefined ? now : readMoment(options.at, config.site.timezone, now);
   if (at === null) {
     complain(`--at ${options.at}: a moment is ${MOMENT}`);

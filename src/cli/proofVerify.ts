@@ -3,10 +3,12 @@ import { readFileSync } from "node:fs";
 import type { Config } from "../config/schema.ts";
 import { type Broken, type ShownRow, verifyProof } from "../core/proof/verify.ts";
 import { readSiteKey, type SiteKey, storedSiteKey } from "../store/siteKey.ts";
-import { configFile, configuration } from "./configuration.ts";
+import { configFile, siteConfiguration } from "./configuration.ts";
 import { askDaemon, type Failed } from "./daemon.ts";
 import { readPublicKey } from "./proofKey.ts";
+import { becomeOwner } from "./owner.ts";
 import { complain, type ExitCode, say } from "./outcome.ts";
+import { enterPrivateFolder } from "./privateFolder.ts";
 import { type StateOfSite, withState } from "./storedState.ts";
 
 /** Broken lines that are named; the rest is counted. */
@@ -25,6 +27,10 @@ export async function proofVerify(
     complain("-c FILE or --key FILE: the configuration names a key of its own");
     return 2;
   }
+  const isConfigured = keyFile === undefined && configFile(named) !== undefined;
+  const config = isConfigured ? (siteConfiguration(named)?.config ?? null) : undefined;
+  if (config === null) return 2;
+  if (config !== undefined) enterPrivateFolder(config.state);
   const publicKey = publicKeyFile === undefined ? null : readPublicKey(publicKeyFile);
   if (typeof publicKey === "string") {
     complain(publicKey);
@@ -32,9 +38,12 @@ export async function proofVerify(
   }
   const text = textOf(file);
   if (text === null) return 1;
-  const isConfigured = keyFile === undefined && configFile(named) !== undefined;
-  const config = isConfigured ? configuration(named) : undefined;
-  if (config === null) return 2;
+  // The proof and the public key were read before: they may be in a folder of root's.
+  const refused = config === undefined ? null : becomeOwner(config.state);
+  if (refused !== null) {
+    complain(refused);
+    return 2;
+  }
   const key = keyOf(keyFile, config);
   if (key?.ok === false) {
     complain(key.reason);

@@ -13,6 +13,7 @@ import { wallClock } from "../wallClock.ts";
 import { siteConfiguration } from "./configuration.ts";
 import { askDaemon } from "./daemon.ts";
 import { becomeOwner } from "./owner.ts";
+import { enterPrivateFolder } from "./privateFolder.ts";
 import { complain, complainLine, type ExitCode, say, sayLine } from "./outcome.ts";
 import { askStatus } from "./status.ts";
 
@@ -34,6 +35,7 @@ export async function webhookTest(
 ): Promise<ExitCode> {
   const config = siteConfiguration(named)?.config ?? null;
   if (config === null) return 2;
+  enterPrivateFolder(config.state);
   const { webhook } = config;
   const fault =
     webhook === null ? "there is no section webhook: events come by polling only" : portFault(webhook);

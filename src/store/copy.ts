@@ -1,10 +1,10 @@
-import { chmodSync, constants, copyFileSync, existsSync, renameSync } from "node:fs";
+import { chmodSync, existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Instant } from "../core/units.ts";
 import { boot, isFault, type Place } from "./boot.ts";
 import { DATABASE } from "./database.ts";
 import { damaged, type Fault } from "./fault.ts";
-import { syncDirectory, syncFile } from "./files.ts";
+import { copyOwn, syncDirectory, syncFile } from "./files.ts";
 import { verifyAll } from "./verify.ts";
 
 /**
@@ -14,8 +14,7 @@ import { verifyAll } from "./verify.ts";
 export function copyFiles(from: string, to: string): void {
   // The log last: what it has beyond the database is all that came since.
   for (const file of [DATABASE, `${DATABASE}-wal`]) {
-    if (existsSync(join(from, file)))
-      copyFileSync(join(from, file), join(to, file), constants.COPYFILE_FICLONE);
+    if (existsSync(join(from, file))) copyOwn(join(from, file), join(to, file));
   }
 }
 

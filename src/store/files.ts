@@ -2,6 +2,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  copyFileSync,
   existsSync,
   fchownSync,
   fstatSync,
@@ -120,7 +121,7 @@ export const openOwn = (path: string, flags: number): number =>
  * pipe there may lead anywhere. Throws file system errors.
  */
 export function readOwn(path: string): Buffer {
-  if (process.getuid?.() !== 0 || statSync(dirname(path)).uid === 0) return readFileSync(path);
+  if (!isForeign(path)) return readFileSync(path);
   const descriptor = openForeign(path);
   try {
     return readFileSync(descriptor);
@@ -128,6 +129,20 @@ export function readOwn(path: string): Buffer {
     closeSync(descriptor);
   }
 }
+
+/** Copies a file of the state folder, under the rules of `readOwn`. Throws file system errors. */
+export function copyOwn(from: string, to: string): void {
+  if (!isForeign(from)) return copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  const descriptor = openForeign(from);
+  try {
+    copyFileSync(`/dev/fd/${descriptor}`, to, constants.COPYFILE_FICLONE);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Root, in the folder of another user. */
+const isForeign = (path: string): boolean => process.getuid?.() === 0 && statSync(dirname(path)).uid !== 0;
 
 /** Opens a file in the folder of another user for reading. */
 function openForeign(path: string): number {

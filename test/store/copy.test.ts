@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  copyFileSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -85,3 +95,25 @@ test("a copy that was changed, or has another site's key, is not taken for one",
   writeFileSync(join(copy, "setpointd.db"), bytes.fill(0, 4096 * 5, 4096 * 9));
   expect(settleCopy(place(copy, siteKey), NOON)).toMatchObject({ kind: "damaged" });
 });
+
+// Only root can give a folder to somebody else.
+test.skipIf(process.getuid?.() !== 0)(
+  "root copies files of another user's folder, and no file that a link there leads to",
+  async () => {
+    const directory = aDirectory();
+    const { store, siteKey } = opened(directory);
+    await fill(store, 1);
+    store[Symbol.dispose]();
+    chownSync(directory, 65_534, 65_534);
+    const copy = aDirectory();
+    copyFiles(directory, copy);
+    expect(settleCopy(place(copy, siteKey), NOON)).toMatchObject({ rows: 1 });
+    const file = join(directory, "setpointd.db");
+    renameSync(file, `${file}.moved`);
+    for (const link of [symlinkSync, linkSync]) {
+      link(`${file}.moved`, file);
+      expect(() => copyFiles(directory, aDirectory())).toThrow("is a link or a device");
+      rmSync(file);
+    }
+  },
+);

@@ -61,12 +61,12 @@ test("a changed key refuses to start, and the state is still good with the old o
   expect(opened(directory).setAside).toBeNull();
 });
 
-describe("a site key that systemd hands over", () => {
-  const handed = (key: Buffer) => ({
-    site: { path: "/run/credentials/site.key", read: () => key },
-    proof: null,
-  });
+const handed = (key: Buffer) => ({
+  site: { path: "/run/credentials/site.key", read: () => key },
+  proof: null,
+});
 
+describe("a site key that systemd hands over", () => {
   test("it is the key, and no file is made", () => {
     const directory = aDirectory();
     const key = randomBytes(32);
