@@ -36,7 +36,7 @@ export function advance(depot: Depot, now: Instant): Advanced {
   );
   const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
   const rows = [
-    ...unseen.map((dispatch) => missed(depot, dispatch, before, now)),
+    ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
     ...nowhere(depot, new Set([...vehicles, ...depot.unsaid]), now),
   ];
   return { touched, late, changes: [...looked, ...rows] };
@@ -78,18 +78,21 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
 }
 
 /**
- * A missed window starts no earlier than the receipt of its revision: an event that was withdrawn and came back was
- * perhaps acted on before.
+ * A missed window starts no earlier than the receipt of its revision, nor than the withdrawal before that: an event that
+ * was withdrawn and came back was perhaps acted on before.
  */
-function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): Change {
-  const from = later(dispatch.from, depot.known.get(dispatch.event.id)?.receivedAt ?? dispatch.from);
+function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): readonly Change[] {
+  const known = depot.known.get(dispatch.event.id);
+  const goneUntil = known?.kind === "live" ? known.goneUntil : undefined;
+  const from = later(later(dispatch.from, known?.receivedAt ?? dispatch.from), goneUntil ?? dispatch.from);
+  if (from >= dispatch.until) return [];
   const why =
     dispatch.from > before
       ? "nobody looked in that time"
       : "heard of too late, or nothing new was to start in that time";
   const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
   const span = `${depot.wallClock(from)} to ${depot.wallClock(dispatch.until)}`;
-  return row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`);
+  return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];
 }
 
 const row = (dispatch: Dispatch, at: Instant, words: string): Change => ({

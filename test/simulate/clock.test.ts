@@ -88,6 +88,17 @@ test("F21 F22: an event that goes and comes again while 1970 is believed is not 
   expect(missed).toEqual([]);
 });
 
+test("F21 F22: an event that was acted on and withdrawn, and comes back at 1970, is not missed", async () => {
+  const event = asked("E1", "08:00", "09:00");
+  const { missed } = await played(
+    event,
+    { kind: "withdraw", at: time("09:10"), id: "E1", deliveries: [100] },
+    noTime("09:20", 20 * MINUTE),
+    { ...event, at: time("09:30") },
+  );
+  expect(missed).toEqual([]);
+});
+
 test("F01 F21: a clock that was years ahead, and was set right, ends nothing at the next start", async () => {
   const { told } = await played(
     asked("E1", "08:00", "10:00"),

@@ -2,6 +2,7 @@ import type { Json } from "../../src/core/audit.ts";
 import { type Command, commandId } from "../../src/core/control/command.ts";
 import type { ChargerId } from "../../src/core/units.ts";
 import type { AuditRow } from "../../src/store/rows.ts";
+import { DAY } from "./plan.ts";
 
 /** What was found on disk since midnight, over all runs of the daemon. */
 export class SeenRecord {
@@ -55,8 +56,12 @@ export class SeenRecord {
    */
   #heardOfItself({ at, words, facts }: AuditRow): void {
     const jump = memberOf(facts, "jumpMs");
-    if (typeof jump === "number" && jump < 0)
+    if (typeof jump === "number" && jump < 0) {
       for (const [key, from] of this.#missedFrom) if (from > at) this.#aheadAgain.add(key);
+      // A withdrawal by a clock that was ahead counts as of now, as in the program. A clock at 1970 was not ahead before.
+      for (const [event, when] of this.#withdrawnAt)
+        if (when > at && when <= at + DAY) this.#withdrawnAt.set(event, at);
+    }
     if (!words.startsWith("setpointd started")) return;
     for (const key of this.#aheadAgain) this.#accounted.delete(key);
     this.#aheadAgain.clear();

@@ -1,7 +1,7 @@
 import type { Notice } from "../delivery.ts";
 import { type Instant, instant, later, minutes } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
-import { anchorOf, type Ending, type KnownEvent } from "./known.ts";
+import { anchorOf, type Ending, goneUntil, type KnownEvent } from "./known.ts";
 
 /** Anything about an event except what could not be read. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -141,6 +141,7 @@ function accept(received: CoordinationEvent, known: KnownEvent | undefined, { so
       receivedAt: at,
       endings: live === undefined ? stillEnding(known?.endings ?? [], at) : ended(live, at),
       descriptors: Math.max(known?.descriptors ?? 0, event.reports.length),
+      ...gone(known, at),
     },
     warning: null,
     ask: false,
@@ -181,10 +182,17 @@ function withdraw(
       deletedAt: at,
       endings: known === undefined ? [] : ended(known, at),
       descriptors: known?.descriptors ?? 0,
+      ...gone(known, at),
     },
     warning: null,
     ask: false,
   };
+}
+
+/** Kept only while it says more than the receipt. */
+function gone(known: KnownEvent | undefined, at: Instant): { readonly goneUntil?: Instant } {
+  const until = goneUntil(known, at);
+  return until === undefined ? {} : { goneUntil: until };
 }
 
 const unchanged = (outcome: "repeat" | "stale" | "unproven", known: KnownEvent | undefined): Intake => ({

@@ -1,4 +1,4 @@
-import { between, earlier, type EventId, type Instant, minutes } from "../units.ts";
+import { between, earlier, type EventId, type Instant, later, minutes } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
 
 /** One revision with its start settled: where the wire said "now", the moment of the first receipt. */
@@ -13,7 +13,11 @@ export interface Ending {
   readonly at: Instant;
 }
 
-/** All that is stored of one event ID. Dispatches are derived from it (expand), never stored. */
+/**
+ * All that is stored of one event ID. Dispatches are derived from it (expand), never stored.
+ * `goneUntil`: the last withdrawal before the receipt, where the clock was behind at the receipt. Absent: the receipt is
+ * later than every withdrawal.
+ */
 export type KnownEvent =
   | {
       readonly kind: "live";
@@ -25,6 +29,7 @@ export type KnownEvent =
       readonly endings: readonly Ending[];
       /** The most report descriptors that any revision had: each ends sent or flagged, whatever became of it (L3). */
       readonly descriptors: number;
+      readonly goneUntil?: Instant;
     }
   /** A tombstone: only a newer revision, or a later fetch that holds the event, revives it. */
   | {
@@ -39,6 +44,7 @@ export type KnownEvent =
       readonly deletedAt: Instant;
       readonly endings: readonly Ending[];
       readonly descriptors: number;
+      readonly goneUntil?: Instant;
     };
 
 /** What memory keeps of an event that is over. Its targets and report descriptors are on disk, and read when needed. */
@@ -80,6 +86,16 @@ export function anchorOf(known: KnownEvent | undefined): Instant | null {
   return event.start === "now" ? start : null;
 }
 
+/**
+ * When the event was last withdrawn before a receipt at `at` by a clock that is behind that withdrawal. Undefined: the
+ * clock is not behind. What such an event asked for until then was acted on, or not asked for any more.
+ */
+export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant | undefined {
+  const latest =
+    known?.kind === "withdrawn" ? later(known.deletedAt, known.goneUntil ?? at) : known?.goneUntil;
+  return latest !== undefined && latest > at ? latest : undefined;
+}
+
 /** A clock that is set back further than this had no idea of the time, and says nothing of when things came. */
 const FURTHEST_AHEAD = minutes(24 * 60);
 
@@ -88,9 +104,11 @@ const FURTHEST_AHEAD = minutes(24 * 60);
  * dated now. Else a revision that was replaced in that time would hold again, from the end of its successor until the
  * wrong date. The very same object where nothing is dated later.
  */
-export function broughtBack(known: KnownEvent, now: Instant): KnownEvent {
-  const newest = known.kind === "live" ? known.receivedAt : known.deletedAt;
-  if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return known;
+export function broughtBack(tracked: KnownEvent, now: Instant): KnownEvent {
+  const newest = tracked.kind === "live" ? tracked.receivedAt : tracked.deletedAt;
+  if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return tracked;
+  // The receipt counts as of now, and the last withdrawal was before it.
+  const { goneUntil: _, ...known } = tracked;
   const endings = known.endings.map(({ revision, at }) => ({
     revision: startedBy(revision, now),
     at: earlier(at, now),

@@ -211,6 +211,20 @@ test("F51: a delete that comes twice is final for what was asked for before the 
   }
 });
 
+test("F22: an event that comes back by a clock that is behind its withdrawal was gone until then", () => {
+  const cut = take(live(rev("04:00")), deleted("04:00"), "05:30").known;
+  const back = take(cut, rev("04:01"), "01:00").known;
+  expect(back).toMatchObject({ receivedAt: at("01:00"), goneUntil: at("05:30") });
+  // It stays so through edits and a second withdrawal, until the clock is right.
+  const edited = take(back, rev("04:02"), "01:10").known;
+  expect(edited).toMatchObject({ goneUntil: at("05:30") });
+  const again = take(edited, deleted("04:02"), "01:20").known;
+  expect(again).toMatchObject({ deletedAt: at("01:20"), goneUntil: at("05:30") });
+  expect(take(again, rev("04:03"), "01:30").known).toMatchObject({ goneUntil: at("05:30") });
+  for (const known of [cut, again, edited])
+    expect(take(known, rev("04:04"), "05:30").known).not.toHaveProperty("goneUntil");
+});
+
 test("a start of 'now' is the first receipt, and stays it in later revisions", () => {
   const first = take(undefined, anEvent({ start: "now", revision: at("04:00") }), "04:10").known;
   expect(first).toMatchObject({ revision: { start: at("04:10") } });

@@ -24,6 +24,11 @@ test("F21: what came by a clock that was ahead came at the latest now", () => {
   });
 });
 
+test("F21: a withdrawal by a clock that was ahead was before the receipt, which is now", () => {
+  const known = live(anEvent(), { receivedAt: at("05:30"), goneUntil: at("05:50") });
+  expect(broughtBack(known, now)).not.toHaveProperty("goneUntil");
+});
+
 test("F21: what was to start now, by a clock that was ahead, has started", () => {
   const known = live(anEvent({ start: "now" }), { receivedAt: at("05:50") });
   expect(broughtBack(known, now)).toMatchObject({ revision: { start: now } });
