@@ -138,6 +138,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     (part) => `src/store/${part}.ts`,
   ),
   "test/vtn/fetched.test.ts": ["src/vtn/failed.ts"],
+  "test/vtn/wire/json.test.ts": ["src/vtn/wire/scanner.ts"],
   "test/vtn/client.test.ts": ["src/vtn/authorized.ts"],
   "test/vtn/wire/prices.test.ts": ["priceEntry", "priceIntervals", "priceShapes", "priceUnits"].map(
     (part) => `src/vtn/wire/${part}.ts`,

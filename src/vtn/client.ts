@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { Delivery } from "../core/delivery.ts";
 import { type EventId, type Instant, instant, type Millis, millis, seconds } from "../core/units.ts";
+import { gently } from "../gently.ts";
 import { type Asking, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Answered, agentFor } from "./exchange.ts";
 import { type Failed, unasked } from "./failed.ts";
@@ -74,7 +75,7 @@ export class VtnClient implements AsyncDisposable {
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = skewOf(answer.headers, answer.at);
     if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
-    const fetched = listFrom(answer, skew);
+    const fetched = await gently(listFrom(answer, skew), this.#options.monotonic);
     if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
     return fetched;
   }

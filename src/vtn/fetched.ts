@@ -1,9 +1,10 @@
 import type { Delivery, Notice } from "../core/delivery.ts";
+import type { Steps } from "../core/steps.ts";
 import { type EventId, type Instant, type Millis, seconds } from "../core/units.ts";
 import type { Answered } from "./exchange.ts";
 import { type Failed, failed } from "./failed.ts";
 import { headerText, isPlain, readsAsJson, retryAfterOf } from "./headers.ts";
-import { readEventBody, readListBody } from "./wire/envelope.ts";
+import { readEventBody, readingList } from "./wire/envelope.ts";
 
 /** What came of asking the partner. `skew`: how far our clock is ahead of its `Date`, null where it sent none. */
 export type Fetched =
@@ -32,9 +33,9 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
   return null;
 }
 
-/** A list of events as a delivery. */
-export function listFrom(answer: Answered, skew: Millis | null): Fetched {
-  const body = readListBody(answer.body);
+/** A list of events as a delivery. There may be 100,000 of them: it can be left after each. */
+export function* listFrom(answer: Answered, skew: Millis | null): Steps<Fetched> {
+  const body = yield* readingList(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   const { notices, complete } = body;
   const { at, askedAt } = answer;

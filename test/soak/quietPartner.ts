@@ -1,4 +1,5 @@
 import type { Delivery } from "../../src/core/delivery.ts";
+import { atOnce } from "../../src/core/steps.ts";
 import { type EventId, type Instant, instant } from "../../src/core/units.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
 import type { Answered } from "../../src/vtn/exchange.ts";
@@ -45,7 +46,7 @@ export class QuietPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = listFrom(answer, null);
+    const fetched = atOnce(listFrom(answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }

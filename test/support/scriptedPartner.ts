@@ -1,4 +1,5 @@
 import type { Delivery } from "../../src/core/delivery.ts";
+import { atOnce } from "../../src/core/steps.ts";
 import type { PostAnswer } from "../../src/core/reporting/outbox.ts";
 import { type EventId, eventId, iso, millis } from "../../src/core/units.ts";
 import type { Answered } from "../../src/vtn/exchange.ts";
@@ -37,7 +38,7 @@ export class ScriptedPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = listFrom(answer, null);
+    const fetched = atOnce(listFrom(answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }

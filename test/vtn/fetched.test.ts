@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { atOnce } from "../../src/core/steps.ts";
 import { eventId, instant } from "../../src/core/units.ts";
 import type { Answered } from "../../src/vtn/exchange.ts";
 import { eventFrom, failureOf, listFrom } from "../../src/vtn/fetched.ts";
@@ -29,7 +30,7 @@ test("credentials that are refused are not tried again for a minute", () => {
 });
 
 test("a delivery carries when it was asked for and when it came", () => {
-  expect(listFrom(answered({}), null)).toEqual({
+  expect(atOnce(listFrom(answered({}), null))).toEqual({
     kind: "read",
     delivery: { source: "list", askedAt: 1, at: 2, notices: [], complete: true },
     skew: null,

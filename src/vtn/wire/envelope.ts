@@ -1,8 +1,10 @@
 import type { Notice, Taken } from "../../core/delivery.ts";
+import { atOnce, type Steps } from "../../core/steps.ts";
 import type { EventId } from "../../core/units.ts";
 import { readEvent } from "./event.ts";
 import { fieldsOf, spelling } from "./fields.ts";
 import { decodeJson, type Decoded } from "./json.ts";
+import { eachEntry } from "./jsonList.ts";
 import { readPart, type Room, within } from "./notification.ts";
 
 /** What a webhook body says. */
@@ -66,15 +68,22 @@ export function readWebhookBody(body: Buffer): WebhookBody {
 
 const listFields = spelling(["events"]);
 
-/** `GET /events`: a bare array (partner-interface 4.3) or `{events: [...]}`; anything else is no list. */
-export function readListBody(body: Buffer): ListBody {
-  const decoded = decodeJson(body);
-  if (decoded.kind !== "json") return unread(decoded);
-  const entries = Array.isArray(decoded.value) ? decoded.value : fieldsOf(listFields, decoded.value)?.events;
-  if (!Array.isArray(entries)) return { kind: "unparsable", reason: "neither an array nor {events: [...]}" };
-  if (entries.length > MOST_LISTED) return { kind: "unparsable", reason: `over ${MOST_LISTED} entries` };
-  return read(entries.map((entry, index) => within(index, readEvent(entry))));
+/**
+ * `GET /events`: a bare array (partner-interface 4.3) or `{events: [...]}`; anything else is no list. Read entry by
+ * entry: the parsed text of a whole list would take more memory than all of its events.
+ */
+export function* readingList(body: Buffer): Steps<ListBody> {
+  const notices: Notice[] = [];
+  const refused = yield* eachEntry(body, listFields, "events", (entry) => {
+    if (notices.length === MOST_LISTED) return `over ${MOST_LISTED} entries`;
+    notices.push(within(notices.length, readEvent(entry)));
+    return null;
+  });
+  return refused === null ? read(notices) : unread(refused);
 }
+
+/** The same in one go. */
+export const readListBody = (body: Buffer): ListBody => atOnce(readingList(body));
 
 const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);
 
