@@ -14,6 +14,8 @@ export type TakeAnswer =
 /** A delivery on its way in; it is settled after the commit that holds it. */
 export interface Arrival {
   readonly delivery: Delivery;
+  /** More of the same list follows: chargers are evaluated once all of it is taken in. */
+  readonly isPart?: boolean;
   readonly settle: (answer: TakeAnswer) => void;
 }
 

@@ -1,10 +1,25 @@
-import { filter, map, merge, mergeMap, type Observable, share, switchMap, take, tap, timer } from "rxjs";
+import {
+  concatMap,
+  filter,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  of,
+  share,
+  Subject,
+  switchMap,
+  take,
+  tap,
+  timer,
+} from "rxjs";
 
 import type { Delivery } from "../core/delivery.ts";
 import type { Depot } from "../core/depot.ts";
-import { type EventId, type Millis, minutes, seconds } from "../core/units.ts";
+import { type EventId, type Instant, type Millis, minutes, seconds } from "../core/units.ts";
+import { isLong, partsOf } from "./listParts.ts";
 import { type Hint, polling } from "./polling.ts";
-import { missingAfterList } from "./take.ts";
+import { idsIn, missingAfterList } from "./take.ts";
 import type { Arrival, Fetched, PollingPorts, TakeAnswer } from "./ports.ts";
 
 /** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
@@ -26,20 +41,67 @@ export function partnerSources(
   hint$: Observable<Hint>,
   every: Millis,
 ): { readonly fetched$: Observable<Fetched>; readonly polled$: Observable<Arrival> } {
+  const parts$ = new Subject<Arrival>();
   const fetched$ = polling(ports, hint$, every).pipe(
     tap((fetched) => {
-      if (fetched.kind !== "unchanged") return;
-      const missing = missingAfterList(depot, null, fetched.at);
-      if (missing.length > 0) ports.ask(missing);
+      if (fetched.kind === "unchanged") askForMissing(depot, ports, null, fetched.at);
     }),
+    // It counts as fetched once it is taken in: a new start must not go by the first half of a list.
+    concatMap((fetched) =>
+      fetched.kind === "read" && isLong(fetched.delivery)
+        ? takeInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
+        : of(fetched),
+    ),
     share(),
   );
-  const polled$ = fetched$.pipe(
-    mergeMap((fetched) => (fetched.kind === "read" ? [fetched.delivery] : [])),
+  const short$ = fetched$.pipe(
+    mergeMap((fetched) => (fetched.kind === "read" && !isLong(fetched.delivery) ? [fetched.delivery] : [])),
     map((delivery): Arrival => ({ delivery, settle: (answer) => ports.settled(delivery, answer) })),
   );
-  return { fetched$, polled$ };
+  return { fetched$, polled$: merge(short$, parts$) };
 }
+
+function askForMissing(
+  depot: Depot,
+  ports: PartnerPorts,
+  ids: ReadonlySet<EventId> | null,
+  at: Instant,
+): void {
+  const missing = missingAfterList(depot, ids, at);
+  if (missing.length > 0) ports.ask(missing);
+}
+
+/** Takes in a long list: each part has a commit of its own, and the event loop runs in between. */
+async function takeInParts(
+  depot: Depot,
+  ports: PartnerPorts,
+  delivery: Delivery,
+  arrives: (part: Arrival) => void,
+): Promise<void> {
+  const { parts, last } = partsOf(delivery);
+  const arrive = (part: Delivery, isPart: boolean): Promise<TakeAnswer> =>
+    new Promise((settle) => arrives({ delivery: part, isPart, settle }));
+  let answer: TakeAnswer = { ok: true, taken: { accepted: 0, repeats: 0, rejected: 0 } };
+  for (const part of parts) {
+    answer = sumOf(answer, await arrive(part, true));
+    if (!answer.ok) break;
+  }
+  answer = sumOf(answer, await arrive(last, false));
+  if (answer.ok && delivery.complete) askForMissing(depot, ports, new Set(idsIn(delivery)), delivery.at);
+  ports.settled(delivery, answer);
+}
+
+const sumOf = (a: TakeAnswer, b: TakeAnswer): TakeAnswer => {
+  if (!a.ok || !b.ok) return a.ok ? b : a;
+  return {
+    ok: true,
+    taken: {
+      accepted: a.taken.accepted + b.taken.accepted,
+      repeats: a.taken.repeats + b.taken.repeats,
+      rejected: a.taken.rejected + b.taken.rejected,
+    },
+  };
+};
 
 export interface Doubt {
   readonly isDoubted: () => boolean;

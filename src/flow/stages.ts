@@ -74,6 +74,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
   const queue = new EvaluationQueue(depot);
   const freeings = new Freeings();
+  /** Affected by the parts of a list that came so far. */
+  const waiting = new Set<ChargerId>();
   /** The commit that memory was rolled back for last. An intake and the evaluation after it share a commit. */
   let rolledBack: FailedCommit | null = null;
   const rollBack = (failed: FailedCommit): void => {
@@ -161,7 +163,11 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
           else if (counts !== undefined) settle({ ok: true, taken: counts });
         });
       });
-      return touchesOf(touched);
+      for (const charger of touched) waiting.add(charger);
+      if (arrivals.every(({ isPart = false }) => isPart)) return [];
+      const touches = touchesOf(waiting);
+      waiting.clear();
+      return touches;
     },
 
     advance,

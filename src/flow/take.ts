@@ -177,7 +177,7 @@ function unproven(id: EventId, { at, source }: Delivery): Change {
 }
 
 /** The events that are there, readable or not. */
-function* idsIn({ notices }: Delivery): Generator<EventId> {
+export function* idsIn({ notices }: Delivery): Generator<EventId> {
   for (const notice of notices) {
     if (notice.kind === "event") yield notice.event.id;
     else if (notice.kind === "rejected" && notice.id !== null) yield notice.id;
