@@ -53,6 +53,15 @@ test("hints hurry the list, but at most once in ten seconds", async () => {
   for (const gap of gaps(times)) expect(gap).toBeGreaterThanOrEqual(10);
 });
 
+test("a hint right after the start is answered with a list at once", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
+  await depot.until("00:00:02");
+  depot.forget();
+  await depot.post([]);
+  await depot.passes(1000);
+  expect(seconds(depot.partner.asked)).toEqual([expect.closeTo(2, 0)]);
+});
+
 test("a clock that is set back holds no hint up", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:10");

@@ -41,12 +41,16 @@ test("on a full disk it is given once, with one alarm, and taken again only when
   expect([reserve.hold(), existsSync(path)]).toEqual([true, true]);
 });
 
-test("a cap that is reached on a disk with room costs no reserve: it would not help", () => {
-  const { path, opened } = aReserve();
-  const reserve = opened();
-  reserve.hold();
-  expect([reserve.give(), existsSync(path)]).toEqual([false, true]);
-});
+test.each([RESERVE_BYTES, 100 * RESERVE_BYTES])(
+  "a cap that is reached on a disk with room costs no reserve, since it would not help: %i bytes of room",
+  (room) => {
+    const { path, disk, opened } = aReserve();
+    const reserve = opened();
+    reserve.hold();
+    disk.room = room;
+    expect([reserve.give(), existsSync(path)]).toEqual([false, true]);
+  },
+);
 
 test("where it cannot be written there is none, and nobody stumbles", () => {
   const { path, opened } = aReserve();
