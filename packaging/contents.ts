@@ -49,9 +49,11 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     ),
     file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
     file("lib/sysusers.d/setpointd.conf", text("packaging/debian/sysusers.conf")),
-    file(`${DOC}/README.md`, asInstalled(text("README.md"))),
-    file(`${DOC}/SECURITY.md`, asInstalled(text("SECURITY.md"))),
+    ...["README.md", "SECURITY.md", "CHANGELOG.md"].map((page) =>
+      file(`${DOC}/${page}`, asInstalled(text(page))),
+    ),
     file(`${DOC}/GATEWAY.md`, asInstalled(text("packaging/README.md"))),
+    file(`${DOC}/LICENSE`, text("LICENSE")),
     file(`${DOC}/examples/config.yaml`, example),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
     ...globSync("docs/*.md", { cwd: root }).map((path) => file(`${DOC}/${path}`, asInstalled(text(path)))),
@@ -61,9 +63,13 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
   ];
 }
 
-/** A page that names its neighbours as they lie beside it once installed. */
+/** Link to a page for people who change setpointd: `[text](path)`. */
+const SOURCE_ONLY = /\[([^\]]+)\]\((?:\.\.\/)*(CONTRIBUTING\.md|(?:src|test)\/[^)]+)\)/g;
+
+/** A page with the links of the installed tree. A link to a page that only the source has becomes plain text. */
 const asInstalled = (page: string): string =>
   page
+    .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
     .replaceAll("config/example-events.json", "examples/events.json")
     .replaceAll("packaging/README.md", "GATEWAY.md");
@@ -90,7 +96,7 @@ function copyright(
     ];
   });
   return [
-    `setpointd is distributed under ${licence}. The runtime is Node.js: see LICENSE.node.`,
+    `setpointd is distributed under ${licence}: see LICENSE. The runtime is Node.js: see LICENSE.node.`,
     "These libraries are part of setpointd.mjs:",
     ...parts.map((part) => part.join("\n\n")),
   ].join(`\n\n${"-".repeat(79)}\n\n`);

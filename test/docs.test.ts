@@ -1,15 +1,25 @@
-import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
 
+import { reachOf } from "../src/chargers/profile/reach.ts";
+import type { Profile } from "../src/chargers/profile/schema.ts";
+import { configFrom } from "../src/config/load.ts";
+import { loadProfiles } from "../src/loadProfiles.ts";
+import { makesOf } from "../src/makes.ts";
+import { countProblems } from "../src/operator/problems.ts";
 import { readEvent } from "../src/vtn/wire/event.ts";
 import { readListBody, readWebhookBody } from "../src/vtn/wire/envelope.ts";
 
-const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
-const page = read("docs/first-event.md");
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const pages = globSync(["*.md", "docs/*.md", "packaging/*.md", "{src,test}/README.md"], { cwd: root });
 const events = JSON.parse(read("config/example-events.json")) as readonly { readonly ID: string }[];
 
-/** Each line of the block that shows what a delivery may look like, with an event in it. */
-const bodies = (/```text\n(EVENT\n[\s\S]*?)```/.exec(page)?.[1] ?? "")
+/** Each line of the block that shows the bodies of a delivery, with an event in it. */
+const bodies = (/```text\n(EVENT\n[\s\S]*?)```/.exec(read("docs/webhook-and-partner.md"))?.[1] ?? "")
   .trim()
   .split("\n")
   .map((line) => line.replaceAll("EVENT]", `${JSON.stringify(events[0])}]`))
@@ -46,4 +56,104 @@ test.each([
 ])("an event without %s is what the page says: %s", (field, kind) => {
   const rest = Object.entries(events[0] ?? {}).filter(([name]) => name !== field);
   expect(readEvent(Object.fromEntries(rest)).kind).toBe(kind);
+});
+
+/** Row of the table of docs/chargers.md. */
+const row = (profile: Profile): string => {
+  const units = profile.actions.setPower === undefined ? "A" : "A, W";
+  const pace = profile.rate.wear === "none" ? "repeated" : `on change (${profile.rate.wear})`;
+  const name = `\`${profile.profile}\`${profile.experimental ? " (experimental)" : ""}`;
+  return `| ${name} | ${profile.title} | ${units} | ${pace} | ${reachOf(profile)} |`;
+};
+
+test("docs/chargers.md lists every built-in profile with its properties, and no other", () => {
+  const rows = [...loadProfiles(null).profiles.values()].map(row);
+  const [, table = ""] = read("docs/chargers.md").split(
+    "| profile | charger | units | setpoints are | verdict |\n",
+  );
+  const listed = table.slice(0, table.indexOf("\n\n")).split("\n").slice(1);
+  expect(listed).toEqual(rows);
+});
+
+test("docs/troubleshooting.md explains every kind of problem that status shows, and no other", () => {
+  const [, section = ""] = read("docs/troubleshooting.md").split("## Problems in `status`");
+  const listed = [...section.slice(0, section.indexOf("\n## ")).matchAll(/^\| `(\w+)` /gm)].map(
+    ([, kind]) => kind,
+  );
+  expect(listed).toEqual(Object.keys(countProblems([])));
+});
+
+test("the smallest configuration of the README is valid", () => {
+  const directory = mkdtempSync(join(tmpdir(), "readme-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  for (const name of ["vtn-client-secret", "webhook-secret"])
+    writeFileSync(join(directory, name), "a secret of the tests", { mode: 0o600 });
+  const text = /```yaml\n(site:[\s\S]*?)```/.exec(read("README.md"))?.[1] ?? "";
+  const loaded = configFrom(text, { env: {}, directory }, makesOf(loadProfiles(null)));
+  expect(loaded).toMatchObject({ ok: true, warnings: [] });
+});
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** Every dotted path of keys that the configuration may have. */
+const keysOf = ({ properties = {}, anyOf = [] }: Schema, before = ""): readonly string[] => [
+  ...Object.entries(properties).flatMap(([key, inner]) => [
+    `${before}${key}`,
+    ...keysOf(inner, `${before}${key}.`),
+  ]),
+  ...anyOf.flatMap((inner) => keysOf(inner, before)),
+];
+
+/** Files of the state and fields of the status, which look like keys. */
+const NO_KEYS = ["site.key", "control.sock", "webhook.refused"];
+
+test("every configuration key that a page names exists", () => {
+  const schema = JSON.parse(read("config/setpointd.schema.json")) as Schema;
+  const keys = new Set([...keysOf(schema), ...NO_KEYS]);
+  const KEY = /`((?:site|vtn|webhook|operator|mqtt|clock|control|report|retention)(?:\.[a-zA-Z]+)+)`/g;
+  const named = pages.flatMap((page) =>
+    [...read(page).matchAll(KEY)].map(([, key = ""]) => `${page} ${key}`),
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((entry) => !keys.has(entry.split(" ")[1] ?? ""))).toEqual([]);
+});
+
+/** Anchor of a heading, as it is on the repository's page. */
+const anchor = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+const anchorsOf = (page: string): readonly string[] =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchor(heading));
+
+test("every link of a page leads to a file, and to a heading that it has", () => {
+  const links = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?![a-z]+:)([^)#]*)(?:#([^)]+))?\)/g)].map(([link, to = "", heading]) => ({
+      link: `${page} ${link}`,
+      file: to === "" ? page : posix.join(posix.dirname(page), to),
+      heading,
+    })),
+  );
+  expect(links.length).toBeGreaterThan(50);
+  const broken = links.filter(({ file, heading }) => {
+    if (globSync(file, { cwd: root }).length === 0) return true;
+    return heading !== undefined && !anchorsOf(file).includes(heading);
+  });
+  expect(broken.map(({ link }) => link)).toEqual([]);
+});
+
+test("docs/README.md lists every page of its folder", () => {
+  const list = read("docs/README.md");
+  const missing = globSync("docs/*.md", { cwd: root })
+    .map((page) => posix.basename(page))
+    .filter((page) => page !== "README.md" && !list.includes(`](${page})`));
+  expect(missing).toEqual([]);
+});
+
+test("the README is a short way in", () => {
+  expect(read("README.md").split("\n").length).toBeLessThanOrEqual(220);
 });

@@ -146,7 +146,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     )
     .argument(
       "<file>",
-      "where to; FILE.key gets the site key, a secret. The README tells how to restore them",
+      "where to; FILE.key gets the site key, a secret. docs/backup.md describes how to restore them",
     )
     .action(async (file: string) => {
       code = await backup(named(), file, now);

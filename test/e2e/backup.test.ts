@@ -11,12 +11,13 @@ const SECOND = 1000;
 
 const verb = (site: Site, ...args: readonly string[]) => setpointd([...args, "-c", site.config]);
 
-/** As the README says: an empty folder, the copy as setpointd.db, its key as site.key. */
+/** As docs/backup.md says: an empty folder, the copy as setpointd.db, its keys as site.key and proof.key. */
 function restore(site: Site, file: string): void {
   const state = join(site.directory, "restored");
   mkdirSync(state, { mode: 0o700 });
   writeFileSync(join(state, "setpointd.db"), readFileSync(file), { mode: 0o600 });
   writeFileSync(join(state, "site.key"), readFileSync(`${file}.key`), { mode: 0o600 });
+  writeFileSync(join(state, "proof.key"), readFileSync(`${file}.proof-key`), { mode: 0o600 });
   site.configure({ state: "./restored" });
 }
 

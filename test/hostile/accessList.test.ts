@@ -5,14 +5,14 @@ import { Floor } from "../support/aFloor.ts";
 import { aSite, anEvent } from "../support/aSite.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 
-const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../docs/chargers.md", import.meta.url), "utf8");
 /** The list that operators are told to give their broker, for the site of the tests. */
-const ACL = (/```text\n(user depot\n[\s\S]*?)```/.exec(README)?.[1] ?? "").replaceAll("depot-north", "depot");
+const ACL = (/```text\n(user depot\n[\s\S]*?)```/.exec(PAGE)?.[1] ?? "").replaceAll("depot-north", "depot");
 const USERS = { depot: "one", "bay-01": "two", "bay-02": "three", intruder: "four" };
 const as = (username: keyof typeof USERS) => ({ username, password: USERS[username] });
 const MINUTE = 60_000;
 
-describe.skipIf(!mosquittoAvailable)("a broker with the access list of the README", () => {
+describe.skipIf(!mosquittoAvailable)("a broker with the access list of docs/chargers.md", () => {
   test.each([4, 5] as const)(
     "F94: over MQTT version %i nobody but the gateway can tell a charger anything, or pass for another charger",
     async (protocolVersion) => {
