@@ -8,9 +8,11 @@ const FILTERS_PER_PACKET = 500;
 /** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
 const REFUSAL = 0x80;
 
-/** The filters that a SUBACK refused. */
+/** The filters that a SUBACK refused. Against its type, the error has no packet where the connection ended before one. */
 function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
-  const granted = error instanceof ErrorWithSubackPacket ? (error.packet.granted ?? []) : [];
+  const packet: ErrorWithSubackPacket["packet"] | undefined =
+    error instanceof ErrorWithSubackPacket ? error.packet : undefined;
+  const granted = packet?.granted ?? [];
   return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
 }
 

@@ -374,6 +374,14 @@ test("what the broker took before it hung up counts as taken", async () => {
   expect(tested.ups[1]).toContain("down");
 });
 
+test("F84: a connection that is cut while it subscribes is one more lost connection, and no bug that ends the daemon", async () => {
+  await using broker = await aScriptedBroker({ cutsSubscribers: 2 });
+  await using tested = aSession(broker.url);
+  await waitFor(() => tested.session.connected);
+  expect(broker.connects()).toBe(3);
+  expect(tested.lines.filter(({ msg }) => msg === "broker restricts us")).toEqual([]);
+});
+
 test("a connection on which our own presence is never acknowledged is not one", async () => {
   await using broker = await aScriptedBroker({ ignores: () => true });
   await using depot = aSession(broker.url);

@@ -7,6 +7,8 @@ export interface Script {
   readonly ignores?: (topic: string) => boolean;
   /** Publishes on these topics get their PUBACK and a DISCONNECT (server busy) in one write. */
   readonly leavesAfter?: (topic: string) => boolean;
+  /** The first so many connections are cut when they subscribe. */
+  readonly cutsSubscribers?: number;
 }
 
 export interface ScriptedBroker extends AsyncDisposable {
@@ -23,6 +25,7 @@ export async function aScriptedBroker({
   receiveMaximum,
   ignores = () => false,
   leavesAfter = () => false,
+  cutsSubscribers = 0,
 }: Script = {}): Promise<ScriptedBroker> {
   const sockets = new Set<Socket>();
   const published: string[] = [];
@@ -63,6 +66,7 @@ export async function aScriptedBroker({
       unread = Buffer.concat([unread, chunk]);
       while (unread.length >= 2 && unread.length >= 2 + unread.readUInt8(1)) {
         const length = 2 + unread.readUInt8(1);
+        if (unread.readUInt8(0) >> 4 === 8 && connects <= cutsSubscribers) return void socket.destroy();
         socket.write(Buffer.from(answer(unread.subarray(0, length))));
         unread = unread.subarray(length);
       }
