@@ -75,24 +75,32 @@ export function limitConnections(server: Server, limit: ConnectionLimit): (socke
   };
 }
 
+/** The last request of a connection. `answeredAt`: bytes read from the connection by then; null: not answered yet. */
+interface LastExchange {
+  readonly response: ServerResponse;
+  answeredAt: number | null;
+}
+
 /**
  * Answers one request of a connection at a time. One that came before the answer to another is not served, and the
- * connection ends with that answer: pipelined requests cost a sender little and us a whole request each.
+ * connection ends with that answer: pipelined requests cost a sender little and us a whole request each. Bytes tell
+ * which came first, and time does not: on a busy machine the next request of a prompt sender is there at once.
  */
 export function oneRequestAtATime(
   listener: RequestListener,
   onPipelined: (address: string) => void,
 ): RequestListener {
-  const lastResponse = new WeakMap<Socket, ServerResponse>();
+  const last = new WeakMap<Socket, LastExchange>();
   const closing = new WeakSet<Socket>();
   return (request, response) => {
     const { socket } = request;
-    const before = lastResponse.get(socket);
-    if (before === undefined) {
-      lastResponse.set(socket, response);
-      // Requests of one packet are parsed in one turn of the event loop, and some are answered within it. A sender that
-      // has read an answer needs longer.
-      response.once("prefinish", () => setImmediate(() => lastResponse.delete(socket)));
+    const before = last.get(socket);
+    const isPipelined =
+      before !== undefined && (before.answeredAt === null || before.answeredAt === socket.bytesRead);
+    if (!isPipelined) {
+      const exchange: LastExchange = { response, answeredAt: null };
+      last.set(socket, exchange);
+      response.once("prefinish", () => (exchange.answeredAt = socket.bytesRead));
       listener(request, response);
       return;
     }
@@ -100,8 +108,8 @@ export function oneRequestAtATime(
     closing.add(socket);
     socket.pause();
     onPipelined(socket.remoteAddress ?? "");
-    if (before.headersSent) socket.destroySoon();
-    else before.shouldKeepAlive = false;
+    if (before.response.headersSent) socket.destroySoon();
+    else before.response.shouldKeepAlive = false;
   };
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 
 import { limitConnections, oneRequestAtATime } from "../src/connectionLimit.ts";
@@ -144,4 +145,39 @@ test("requests that come before the first is answered are not served, and the co
   expect(await it.left(0)).toEqual([]);
   expect(served).toEqual(["/", "/next"]);
   expect(pipelined).toEqual(["127.0.0.1"]);
+});
+
+/** A sender on a thread of its own: it counts its answers in `progress`, and sends its second request at the first. */
+const PROMPT_SENDER = `
+  const { connect } = require("node:net");
+  const { workerData: { port, request, progress } } = require("node:worker_threads");
+  const answers = new Int32Array(progress);
+  const tell = (count) => { Atomics.store(answers, 0, count); Atomics.notify(answers, 0); };
+  const socket = connect(port, "127.0.0.1", () => socket.write(request));
+  socket.once("data", () => {
+    socket.once("data", () => { tell(2); socket.end(); });
+    socket.write(request, () => tell(1));
+  });
+  socket.on("error", () => undefined);
+`;
+
+test("a request that a sender makes once it has read its answer is served, however busy the server is", async () => {
+  const progress = new SharedArrayBuffer(4);
+  const answers = new Int32Array(progress);
+  const pipelined: string[] = [];
+  const busy: RequestListener = (_request, response) => {
+    // As after a commit, in the check phase. The next request is there before this phase is over.
+    setImmediate(() => {
+      response.end("answered");
+      Atomics.wait(answers, 0, 0, 10_000);
+    });
+  };
+  const server = createServer(oneRequestAtATime(busy, (address) => pipelined.push(address)));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  const worker = new Worker(PROMPT_SENDER, { eval: true, workerData: { port, request: GET, progress } });
+  await new Promise((ended) => worker.once("exit", ended));
+  await new Promise((closed) => server.close(closed));
+  expect(pipelined).toEqual([]);
+  expect(Atomics.load(answers, 0)).toBe(2);
 });
