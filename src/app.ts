@@ -216,7 +216,7 @@ export async function startApp(
   }
 
   const { vtn } = config;
-  const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, log }));
+  const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, random, log }));
   const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
   const clockAgrees$ = new Subject<void>();
   const partner = new PartnerWatch({

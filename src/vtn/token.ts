@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Agent } from "undici";
+import { backoff } from "../core/backoff.ts";
 import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
 import { type Answer, type Ask, agentFor, exchange } from "./exchange.ts";
 import { type Failed, unasked } from "./failed.ts";
@@ -18,6 +19,8 @@ export interface TokenOptions {
   readonly deadline?: Millis;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
+  /** A fraction for the jitter of the back-off. */
+  readonly random: () => number;
   readonly log: Logger;
 }
 
@@ -29,6 +32,7 @@ interface Held {
 }
 
 const MAX_BYTES = 64 * 1024;
+const FIRST_RETRY = seconds(1);
 const PATIENCE = seconds(60);
 const REQUESTS_PER_HOUR = 60;
 
@@ -139,13 +143,13 @@ export class TokenSource implements AsyncDisposable {
     return { kind: "token", token: outcome.token };
   }
 
-  /** Back-off from 1 s to 60 s; a minute at least when our credentials are what the server dislikes. */
+  /** Back-off of up to 1 s at first, then up to 60 s; a minute at least when the server refuses our credentials. */
   #refused(outcome: Failed): Millis {
-    const backoff = Math.min(seconds(2 ** this.#failures), PATIENCE);
+    const pause = backoff(this.#failures, this.#options.random(), FIRST_RETRY, PATIENCE);
     this.#failures += 1;
     const ours = [400, 401, 403].includes(outcome.status ?? 0);
     const refused = Math.max(ours ? PATIENCE : 0, outcome.retryAfter ?? 0);
-    const wait = Math.max(backoff, refused);
+    const wait = Math.max(pause, refused);
     const now = this.#options.monotonic();
     this.#closedUntil = now + wait;
     this.#refusedUntil = now + refused;

@@ -58,12 +58,14 @@ async function hoursWith(identityAnswers: Answer, apiAnswers: Answer, hint$: Obs
   stack.use(identity.server);
   stack.use(api.server);
   const clocks = { now: virtualNow, monotonic: () => performance.now(), log: aLog().log };
+  const random = chance(20_261_121);
   const tokens = stack.use(
     new TokenSource({
       tokenUrl: `${identity.server.origin}/connect/token`,
       clientId: "depot",
       clientSecret: () => "hush",
       scope: null,
+      random,
       ...clocks,
     }),
   );
@@ -75,7 +77,6 @@ async function hoursWith(identityAnswers: Answer, apiAnswers: Answer, hint$: Obs
     busy -= 1;
     return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
   };
-  const random = chance(20_261_121);
   const polls = polling(
     {
       monotonic: () => millis(performance.now()),

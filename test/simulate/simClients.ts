@@ -17,18 +17,25 @@ interface Options {
   /** The time that the daemon goes by. */
   readonly now: () => Instant;
   readonly monotonic: () => number;
+  readonly random: () => number;
   /** Lets an answer through as long as the process lives. */
   readonly alive: <T>(answer: Promise<T>) => Promise<T>;
 }
 
 /** The daemon's own HTTP clients, as app.ts makes them, for one run of it. */
-export function simClients({ report, alive, ...clocks }: Options): Required<PartnerSide> & Disposable {
+export function simClients({
+  report,
+  alive,
+  random,
+  ...clocks
+}: Options): Required<PartnerSide> & Disposable {
   const common = { ...clocks, log };
   const tokens = new TokenSource({
     tokenUrl,
     clientId: "depot",
     clientSecret: () => "hush",
     scope: null,
+    random,
     ...common,
   });
   const client = new VtnClient({ baseUrl, family: "vtn", tokens, ...common });

@@ -110,7 +110,7 @@ export class SimGateway {
         monotonic,
         maxSkew,
         partner: (now) => {
-          clients = simClients({ report, now, monotonic, alive });
+          clients = simClients({ report, now, monotonic, random, alive });
           return { ...clients, post: planted.report?.(clients.post) ?? clients.post };
         },
         floor,

@@ -34,6 +34,7 @@ async function aPartner(answer: AServer["answer"], basePath = "") {
     clientId: "depot",
     clientSecret: () => "hush",
     scope: null,
+    random: () => 1,
     ...clocks,
   });
   const baseUrl = `${server.origin}${basePath}`;

@@ -24,6 +24,7 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
     clientSecret: () => "hush",
     scope: null,
     log: aLog().log,
+    random: () => 1,
     ...clocks,
   });
   const paths = {

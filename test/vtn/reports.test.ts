@@ -22,6 +22,7 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
     clientSecret: () => "hush",
     scope: null,
     log: aLog().log,
+    random: () => 1,
     ...clocks,
   });
   const path = "/energy-coordination/v1/reports";

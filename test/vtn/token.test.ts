@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 async function aSource(answer: AServer["answer"], scope: string | null = "spk.spotprice spk.forecast") {
   const server = await aServer(answer);
   const { log, lines } = aLog();
-  const time = { now: 0, secret: (): string => "hush+&=%" };
+  const time = { now: 0, fraction: 1, secret: (): string => "hush+&=%" };
   const source = new TokenSource({
     tokenUrl: `${server.origin}/connect/token?tenant=7`,
     clientId: "depot north",
@@ -18,6 +18,7 @@ async function aSource(answer: AServer["answer"], scope: string | null = "spk.sp
     deadline: millis(300),
     now: () => instant(time.now),
     monotonic: () => time.now,
+    random: () => time.fraction,
     log,
   });
   return {
@@ -116,6 +117,22 @@ test("while there is no token, tries back off, and what was refused says when to
   it.server.answer = json({}, 429, { "retry-after": "120" });
   expect(await it.source.get()).toMatchObject({ status: 429, retryAfter: 120_000 });
   it.time.now = 123_000;
+  it.server.answer = json({ error: "invalid_client" }, 400);
+  expect(await it.source.get()).toMatchObject({ status: 400, retryAfter: 60_000 });
+});
+
+test("a depot of gateways does not ask a recovering token server in step: the whole back-off is drawn by chance", async () => {
+  await using it = await aSource(down);
+  it.time.fraction = 0.25;
+  expect(await it.source.get()).toMatchObject({ status: 500, retryAfter: 250 });
+  it.time.now = 250;
+  it.time.fraction = 0;
+  expect(await it.source.get()).toMatchObject({ status: 500, retryAfter: 0 });
+  it.time.fraction = 0.5;
+  expect(await it.source.get()).toMatchObject({ status: 500, retryAfter: 2000 });
+  // Chance shortens neither a Retry-After nor the wait after refused credentials.
+  it.time.now = 2250;
+  it.time.fraction = 0;
   it.server.answer = json({ error: "invalid_client" }, 400);
   expect(await it.source.get()).toMatchObject({ status: 400, retryAfter: 60_000 });
 });
