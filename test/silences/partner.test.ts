@@ -61,7 +61,7 @@ describe
         proxy.fault = { kind: "none" };
         if (fault.kind === "halfOpen") proxy.reset();
         await waitFor(() => since(site, from, "bay-01").length > 0, PATIENCE);
-        expect(daemon.line("the partner answers again")).toBeDefined();
+        await waitFor(() => daemon.line("the partner answers again"), PATIENCE);
         const [news, ended, passed, holding] = BAYS.map((bay) => since(site, from, bay));
         expect([news, ended, passed]).toEqual([["8 news"], [], []]);
         // The back-off may take a minute, after which what holds is refreshed: once, and nothing else.

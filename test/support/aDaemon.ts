@@ -49,7 +49,7 @@ export class Daemon implements AsyncDisposable {
     webhookSecret: string,
     env: Readonly<Record<string, string>> = {},
     within: readonly string[] = [],
-    timeoutMs = 15_000,
+    timeoutMs = 90_000,
   ): Promise<Daemon> {
     await using stack = new AsyncDisposableStack();
     const daemon = stack.use(new Daemon(launch(["run", "-c", config], env, within), webhookSecret));
@@ -157,7 +157,10 @@ export class Daemon implements AsyncDisposable {
   }
 }
 
-/** One HTTP request, its answer read to the end. */
+/**
+ * One HTTP request on a connection of its own, its answer read to the end. A kept connection may have been closed by
+ * its server while this process was not running.
+ */
 export async function ask(
   url: string,
   options: {
@@ -166,7 +169,7 @@ export async function ask(
     readonly body?: string;
   },
 ): Promise<Answered> {
-  const { statusCode, headers, body } = await request(url, options);
+  const { statusCode, headers, body } = await request(url, { ...options, reset: true });
   const text = await body.text();
   return { status: statusCode, text, json: parsed(text), type: String(headers["content-type"] ?? "") };
 }

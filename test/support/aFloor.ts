@@ -55,7 +55,7 @@ export class Floor implements AsyncDisposable {
 
   /** Once it is (again) subscribed. */
   async listening(): Promise<void> {
-    await waitFor(() => this.#subscribed, { timeoutMs: 10_000 });
+    await waitFor(() => this.#subscribed);
   }
 
   /** Messages on topics that end like this, oldest first. */
@@ -84,7 +84,7 @@ export class Floor implements AsyncDisposable {
   async nth(
     charger: string,
     count: number,
-    timeoutMs = 15_000,
+    timeoutMs = 30_000,
   ): Promise<Heard & { readonly set: SetPayload }> {
     return waitFor(() => this.sets(charger)[count - 1], { timeoutMs });
   }

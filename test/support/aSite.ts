@@ -110,7 +110,7 @@ export class Site implements AsyncDisposable {
   /** A daemon that is up and has its broker. */
   async run(env: Readonly<Record<string, string>> = {}, within: readonly string[] = []): Promise<Daemon> {
     const daemon = await this.start(env, within);
-    await waitFor(() => daemon.hasBroker(), { timeoutMs: 15_000 });
+    await waitFor(() => daemon.hasBroker());
     return daemon;
   }
 

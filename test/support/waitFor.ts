@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Polls until the condition holds (or answers something); throws with its last answer when the time is up. */
+/**
+ * Polls until the condition holds (or answers something); throws with its last answer when the time is up. The time is
+ * no bound on the program: a busy machine needs many times what an idle one does.
+ */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 5000, everyMs = 10 }: { readonly timeoutMs?: number; readonly everyMs?: number } = {},
+  { timeoutMs = 30_000, everyMs = 10 }: { readonly timeoutMs?: number; readonly everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
