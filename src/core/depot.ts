@@ -4,7 +4,8 @@ import { carryOver, Revised } from "./control/carryOver.ts";
 import { commandId, type CommandRecord, reallySent } from "./control/command.ts";
 import { DeleteClaims } from "./control/deleteClaims.ts";
 import { type Reach, reachOf } from "./control/describe.ts";
-import { type Dispatch, expand, type ExpandContext } from "./control/expand.ts";
+import type { Dispatch, ExpandContext } from "./control/expand.ts";
+import { Expansions } from "./control/expansions.ts";
 import type { Hold } from "./control/hold.ts";
 import { NOTHING_IN_FORCE } from "./control/inForce.ts";
 import { broughtBack, type EventArchive, type KnownEvent } from "./control/known.ts";
@@ -58,10 +59,7 @@ export interface PublishFailure {
 
 /** Measured currents older than this are not used. */
 const FRESH_CURRENTS = minutes(1);
-/**
- * Measured volts older than this are not used. Longer than the interval of a slow meter: it would else change between
- * the measured and the declared voltage with every message.
- */
+/** The same for volts. Shorter than a slow meter's interval, it would alternate between measured and declared volts. */
 const FRESH_VOLTS = minutes(3);
 
 /**
@@ -119,6 +117,7 @@ export class Depot {
   startsAllowed = false;
   lookedAt: Instant | null = null;
   readonly #revised = new Revised(this.seen);
+  readonly #expansions = new Expansions();
   readonly epoch: number;
   readonly #setup: DepotSetup;
   readonly #wakes = new DueQueue<ChargerId>();
@@ -197,7 +196,7 @@ export class Depot {
   /** Takes in what is known of an event; answers the vehicles for whom something holds, or held, now. */
   remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
     this.known.set(known.id, known);
-    const dispatches = expand(known, this.expansion);
+    const dispatches = this.#expansions.expand(known, this.expansion);
     this.#revised.mark(known.id, this.agenda.ofEvent(known.id), dispatches, now);
     this.over.push(overSince(known), known.id);
     return this.agenda.replace(known.id, dispatches, now);

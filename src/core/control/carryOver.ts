@@ -59,9 +59,17 @@ export class Revised {
       ...before.filter((dispatch) => this.#seen.has(dispatch)),
       ...(this.#ahead.get(event) ?? []),
     ];
-    const beginnings = new Map(acted.map((dispatch) => [beginning(dispatch), dispatch]));
-    for (const dispatch of after) if (beginnings.has(beginning(dispatch))) this.#seen.add(dispatch);
-    const ahead = [...beginnings.values()].filter(({ from }) => from > now);
+    if (acted.length === 0) return this.forget(event);
+    const beginnings = new Map<VehicleId, Dispatch[]>();
+    for (const dispatch of acted) {
+      const others = beginnings.get(dispatch.vehicle)?.filter(({ from }) => from !== dispatch.from) ?? [];
+      beginnings.set(dispatch.vehicle, [...others, dispatch]);
+    }
+    for (const dispatch of after) {
+      const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
+      if (began === true) this.#seen.add(dispatch);
+    }
+    const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
     if (ahead.length > 0) this.#ahead.set(event, ahead);
     else this.#ahead.delete(event);
   }
@@ -70,6 +78,3 @@ export class Revised {
     this.#ahead.delete(event);
   }
 }
-
-/** One vehicle's start of one event. */
-const beginning = ({ vehicle, from }: Dispatch): string => `${from} ${vehicle}`;

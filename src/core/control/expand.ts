@@ -16,7 +16,7 @@ import {
 } from "../units.ts";
 import type { CoordinationEvent } from "./event.ts";
 import { LONGEST_TAIL } from "./intake.ts";
-import type { KnownEvent, Revision } from "./known.ts";
+import type { Ending, KnownEvent, Revision } from "./known.ts";
 import type { Setpoint } from "./setpoint.ts";
 import type { ControlSettings } from "./settings.ts";
 import { fractionOf, startOffset } from "./startOffset.ts";
@@ -39,19 +39,34 @@ export interface ExpandContext {
   readonly settings: ControlSettings;
 }
 
+/** The dispatches of one event, and what those of its next revision are worked out from. */
+export interface Expansion {
+  readonly known: KnownEvent;
+  readonly dispatches: readonly Dispatch[];
+  readonly live: ByVehicle;
+  /** What is left of earlier revisions, if no later one took over. */
+  readonly tails: ByVehicle;
+  readonly draws: Draws;
+}
+
+/** Every vehicle's fraction of a spread, by start and spread. */
+type Draws = ReadonlyMap<string, Map<VehicleId, number>>;
+
 /**
  * Every dispatch that an event gives rise to: one per distinct vehicle of ours, and for vehicles that an edit or a
  * withdrawal took out in the middle, what is left until their release. Disjoint per vehicle. Unknown payload types
  * and zero durations give none (DESIGN 5.2, 5.3).
  */
-export function expand(known: KnownEvent, context: ExpandContext): readonly Dispatch[] {
-  const drawing: Drawing = {
-    ...context,
-    fractionOf: known.endings.length === 0 ? drawnFrom(context) : drawnOnce(context),
-  };
+export const expand = (known: KnownEvent, context: ExpandContext): readonly Dispatch[] =>
+  expandAfter(null, known, context).dispatches;
+
+/** The same, where the dispatches of the revision before are known: the cost of an edit does not grow with those before it. */
+export function expandAfter(before: Expansion | null, known: KnownEvent, context: ExpandContext): Expansion {
+  const draws = new Map<string, Map<VehicleId, number>>();
+  const drawing: Drawing = { ...context, fractionOf: drawnOnce(context, draws, before?.draws) };
   const live = known.kind === "live" ? dispatchesOf(known.revision, drawing) : NONE;
-  if (known.endings.length === 0) return [...live.values()];
-  return [...live.values(), ...tailsOf(known, live, drawing)];
+  const tails = tailsOf(known.endings, before, drawing);
+  return { known, dispatches: besides(tails, live, known.receivedAt), live, tails, draws };
 }
 
 /** What an expansion needs, with a source of each vehicle's fraction of the spread. */
@@ -59,23 +74,22 @@ interface Drawing extends ExpandContext {
   readonly fractionOf: (event: CoordinationEvent, vehicle: VehicleId) => number;
 }
 
-const drawnFrom =
-  ({ siteKey }: ExpandContext): Drawing["fractionOf"] =>
-  (event, vehicle) =>
-    fractionOf(siteKey, event, vehicle);
-
 /** Revisions that share start and spread draw alike: an event of many edits computes each vehicle's hash once. */
-function drawnOnce({ siteKey }: ExpandContext): Drawing["fractionOf"] {
-  const bySpread = new Map<string, Map<VehicleId, number>>();
-  return (event, vehicle) => {
+const drawnOnce =
+  (
+    { siteKey }: ExpandContext,
+    draws: Map<string, Map<VehicleId, number>>,
+    before: Draws = new Map(),
+  ): Drawing["fractionOf"] =>
+  (event, vehicle) => {
+    if (event.randomizeStart === 0) return 0;
     const spread = `${event.wireStart} ${event.randomizeStart}`;
-    const drawn = bySpread.get(spread) ?? new Map<VehicleId, number>();
-    bySpread.set(spread, drawn);
+    const drawn = draws.get(spread) ?? before.get(spread) ?? new Map<VehicleId, number>();
+    draws.set(spread, drawn);
     const fraction = drawn.get(vehicle) ?? fractionOf(siteKey, event, vehicle);
     drawn.set(vehicle, fraction);
     return fraction;
   };
-}
 
 type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
 const NONE: ByVehicle = new Map();
@@ -110,7 +124,11 @@ export function askedOf(
 ): Dispatch | null {
   const setpoint = setpointOf(revision.event, context.settings);
   if (setpoint === null || !aimsAt(revision.event, vehicle, context)) return null;
-  return dispatchOf(revision, vehicle, setpoint, { ...context, fractionOf: drawnFrom(context) });
+  const drawing: Drawing = {
+    ...context,
+    fractionOf: (event, drawn) => fractionOf(context.siteKey, event, drawn),
+  };
+  return dispatchOf(revision, vehicle, setpoint, drawing);
 }
 
 /** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
@@ -153,28 +171,71 @@ function fromKilowatts(level: number): Watts {
  * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
  * oldest: a later revision takes over from what was left, unless it was over for that vehicle before it came.
  */
-function tailsOf(known: KnownEvent, live: ByVehicle, context: Drawing): readonly Dispatch[] {
-  const tails = new Map<VehicleId, Dispatch>();
-  let since = instant(0);
-  for (const { revision, at } of known.endings) {
-    for (const [vehicle, dispatch] of dispatchesOf(revision, context)) {
-      if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
-      if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
-    }
+function tailsOf(endings: readonly Ending[], before: Expansion | null, context: Drawing): ByVehicle {
+  const [earlier, last] = [endings.slice(0, -1), endings.at(-1)];
+  if (last === undefined) return NONE;
+  if (before !== null && isEndOf(endings, before.known.endings)) return keptTails(before.tails, endings);
+  // The usual edit: the revision that ended is the one that counted before.
+  const isNext =
+    before?.known.kind === "live" &&
+    before.known.revision === last.revision &&
+    isEndOf(earlier, before.known.endings);
+  if (isNext) {
+    const kept = keptTails(before.tails, earlier);
+    return overtaken(kept, before.live, earlier.at(-1)?.at ?? LONG_AGO, last.at, context);
+  }
+  let tails: ByVehicle = NONE;
+  let since = LONG_AGO;
+  for (const { revision, at } of endings) {
+    tails = overtaken(tails, dispatchesOf(revision, context), since, at, context);
     since = at;
   }
-  return [...tails.values()]
-    .map((tail) => besides(tail, live.get(tail.vehicle), known.receivedAt))
-    .filter((tail) => tail.from < tail.until);
+  return tails;
 }
 
-/** A tail without the time that belongs to the revision that counts now, if that could act at all since it came. */
-function besides(tail: Dispatch, next: Dispatch | undefined, since: Instant): Dispatch {
-  if (next === undefined) return tail;
-  return since < next.until
+const LONG_AGO = instant(0);
+
+/** The very same endings as the newest of these. */
+const isEndOf = (endings: readonly Ending[], all: readonly Ending[]): boolean =>
+  endings.every((ending, index) => ending === all[all.length - endings.length + index]);
+
+/** Without those of endings that count no more. */
+function keptTails(tails: ByVehicle, endings: readonly Ending[]): ByVehicle {
+  const events = new Set(endings.map(({ revision }) => revision.event));
+  return new Map([...tails].filter(([, { event }]) => events.has(event)));
+}
+
+/** A revision came at `since` and ended at `at`. It took over from these tails, and leaves its own. */
+function overtaken(
+  before: ByVehicle,
+  dispatches: ByVehicle,
+  since: Instant,
+  at: Instant,
+  context: Drawing,
+): ByVehicle {
+  const tails = new Map(before);
+  for (const [vehicle, dispatch] of dispatches) {
+    if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
+    if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
+  }
+  return tails;
+}
+
+/** What counts now, and of each tail the time that does not belong to it, if it could act at all since it came. */
+function besides(tails: ByVehicle, live: ByVehicle, since: Instant): readonly Dispatch[] {
+  const dispatches = [...live.values()];
+  for (const tail of tails.values()) {
+    const next = live.get(tail.vehicle);
+    const left = next === undefined ? tail : beside(tail, next, since);
+    if (left.from < left.until) dispatches.push(left);
+  }
+  return dispatches;
+}
+
+const beside = (tail: Dispatch, next: Dispatch, since: Instant): Dispatch =>
+  since < next.until
     ? { ...tail, until: earlier(tail.until, next.from) }
     : { ...tail, from: later(tail.from, next.until) };
-}
 
 function cut(dispatch: Dispatch, at: Instant, context: Drawing): Dispatch {
   const { event, vehicle, until } = dispatch;
