@@ -7,6 +7,8 @@ import { minutes } from "../core/units.ts";
 const FINE = minutes(8 * 24 * 60);
 /** The loop stands still meanwhile, ms. */
 const STEP_MS = 20;
+/** Rows of one statement: a minute of 20,000 chargers has 120,000. A charger's rows of a minute are never parted. */
+export const PRUNE_PAGE = 1_000;
 
 /** After a step of pruning. */
 export interface KeptReadings {
@@ -29,9 +31,13 @@ export function pruneReadings(
   const { database } = connection;
   const oldest = database.prepare("SELECT min(minute) AS minute FROM reading");
   const next = database.prepare("SELECT min(minute) AS minute FROM reading WHERE minute >= ?");
-  const drop = database.prepare("DELETE FROM reading WHERE minute = ?");
+  const page = database.prepare(
+    `SELECT charger FROM reading WHERE minute = ? AND charger > ? ORDER BY charger LIMIT 1 OFFSET ${PRUNE_PAGE - 1}`,
+  );
+  const drop = database.prepare("DELETE FROM reading WHERE minute = ? AND charger <= ?");
+  const dropRest = database.prepare("DELETE FROM reading WHERE minute = ?");
   const thin = database.prepare(
-    `DELETE FROM reading WHERE minute = ? AND told IS NULL AND EXISTS (
+    `DELETE FROM reading WHERE minute = ?1 AND charger > ?2 AND (?3 IS NULL OR charger <= ?3) AND told IS NULL AND EXISTS (
        SELECT 1 FROM reading AS later
        WHERE later.minute = reading.minute AND later.charger = reading.charger AND later.at > reading.at
        AND later.vehicle IS reading.vehicle AND (later.energy IS NOT NULL OR reading.energy IS NULL))`,
@@ -40,23 +46,30 @@ export function pruneReadings(
     keep === null ? [-Infinity, -Infinity] : [minuteOf(now - keep), minuteOf(now - FINE)];
   let count = numberIn(connection, "readings");
   let thinned = numberIn(connection, "readingsThinned");
+  /** The chargers of that minute up to this one are done. */
+  let through = String(connection.getMeta.get("readingsThinnedThrough")?.["value"] ?? "");
   let leftEarly = false;
   const began = performance.now();
   while (performance.now() - began < STEP_MS) {
     const first = oldest.get()?.["minute"];
     if (typeof first === "number" && (first < tooOld || count > most)) {
       leftEarly ||= first >= tooOld;
-      count -= Number(drop.run(first).changes);
+      const last = page.get(first, "")?.["charger"];
+      count -= Number((last === undefined ? dropRest.run(first) : drop.run(first, last)).changes);
       continue;
     }
     const minute = next.get(thinned)?.["minute"];
     if (typeof minute !== "number" || minute >= coarse) break;
-    count -= Number(thin.run(minute).changes);
-    thinned = minute + 1;
+    if (minute > thinned) through = "";
+    const last = page.get(minute, through)?.["charger"] ?? null;
+    count -= Number(thin.run(minute, through, last).changes);
+    thinned = last === null ? minute + 1 : minute;
+    through = last === null ? "" : String(last);
   }
   if (keep !== null) database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
   connection.putMeta.run("readings", String(count));
   connection.putMeta.run("readingsThinned", String(thinned));
+  connection.putMeta.run("readingsThinnedThrough", through);
   // Every minute there is this commit anyway: it tells how long nothing ran, should that end without a word.
   connection.putMeta.run("alive", String(now));
   return { rows: count, leftEarly };

@@ -1,10 +1,10 @@
-import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { DatabaseSync, type StatementResultingChanges } from "node:sqlite";
+import { expect, test, vi } from "vitest";
 import { readingsOf } from "../../src/core/reporting/reading.ts";
 import { after, chargerId, instant, millis, minutes, vehicleId } from "../../src/core/units.ts";
 import { connection } from "../../src/store/connection.ts";
 import { migrate } from "../../src/store/migrations.ts";
-import { countReadings, pruneReadings } from "../../src/store/pruneReadings.ts";
+import { countReadings, PRUNE_PAGE, pruneReadings } from "../../src/store/pruneReadings.ts";
 import { putReadings } from "../../src/store/readings.ts";
 import { NOON } from "./words.ts";
 
@@ -46,4 +46,48 @@ test("while nobody confirms the clock nothing is too old and nothing is thinned,
   expect([rows(), seats()]).toEqual([60, 1]);
   expect(pruneReadings(open, ahead, minutes(60))).toEqual({ rows: 0, leftEarly: false });
   expect([rows(), seats()]).toEqual([0, 0]);
+});
+
+/** A state with two readings of each charger in one minute, and the rows that each statement took out of it. */
+function aLargeMinute(chargers: number) {
+  const database = new DatabaseSync(":memory:");
+  migrate(database);
+  const open = connection(database);
+  const readings = Array.from({ length: chargers }, (_, index) => chargerId(`bay-${index}`)).flatMap(
+    (charger) =>
+      [0, 30].flatMap((second) => {
+        const at = after(NOON, millis(second * 1000));
+        return readingsOf({ charger, vehicle: null }, { at, powerW: second }, at, null);
+      }),
+  );
+  countReadings(open, putReadings(database, KEY, readings));
+  const prepare = database.prepare.bind(database);
+  const runs: { readonly mock: { readonly results: readonly { readonly value: unknown }[] } }[] = [];
+  vi.spyOn(database, "prepare").mockImplementation((sql) => {
+    const statement = prepare(sql);
+    if (sql.startsWith("DELETE FROM reading")) runs.push(vi.spyOn(statement, "run"));
+    return statement;
+  });
+  const deleted = (): readonly number[] =>
+    runs.flatMap(({ mock }) =>
+      mock.results.map(({ value }) => Number((value as StatementResultingChanges).changes)),
+    );
+  const rows = (): number => Number(prepare("SELECT count(*) AS rows FROM reading").get()?.["rows"]);
+  return { open, deleted, rows };
+}
+
+test("a minute of a large site that is too old goes in small statements", () => {
+  const { open, deleted, rows } = aLargeMinute(2 * PRUNE_PAGE);
+  const late = after(NOON, minutes(120));
+  while (pruneReadings(open, late, minutes(60)).rows > 0);
+  expect(rows()).toBe(0);
+  expect(Math.max(...deleted())).toBeLessThanOrEqual(PRUNE_PAGE + 1);
+});
+
+test("a minute of a large site is thinned in small statements, to the last reading of each charger", () => {
+  const { open, deleted, rows } = aLargeMinute(2 * PRUNE_PAGE);
+  const late = after(NOON, minutes(9 * 24 * 60));
+  while (pruneReadings(open, late, minutes(365 * 24 * 60)).rows > 2 * PRUNE_PAGE);
+  expect(rows()).toBe(2 * PRUNE_PAGE);
+  expect(Math.max(...deleted())).toBeLessThanOrEqual(PRUNE_PAGE);
 });
