@@ -267,6 +267,29 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
   });
 
   test(
+    "a bay that says nothing has followed nothing after a crash in the middle of its trial",
+    { timeout: 180 * SECOND },
+    async () => {
+      await using site = await aSite({ over: SECTIONS });
+      {
+        await using daemon = await site.run();
+        const { ended, said, tells } = commissioning(site);
+        await tells("32 A");
+        await waitFor(() => site.floor.on(`${PREFIX.prefix}/evse/external_current_update`).length > 0);
+        await daemon.end("SIGKILL");
+        expect([await ended, said.err]).toEqual([1, expect.stringContaining("setpointd went away")]);
+      }
+      const from = site.floor.heard.length;
+      await using daemon = await site.run();
+      // The start frees it: it may stand under the last level of the trial.
+      await waitFor(() => site.floor.heard.slice(from).some(({ topic }) => topic.startsWith(PREFIX.prefix)));
+      const { chargers } = await daemon.view<{ chargers: { followed: number } }>("/api/v1/status");
+      expect(chargers.followed).toBe(0);
+      expect(await record(site)).not.toContain("followed");
+    },
+  );
+
+  test(
     "its silence is tried, and refused where another hangs on the same heartbeat",
     { timeout: 120 * SECOND },
     async () => {
