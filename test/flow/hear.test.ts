@@ -199,6 +199,23 @@ test("a release that nobody confirms is tried again as a refusal is, where each 
   ]);
 });
 
+test("a release is retried three times where the charger was never heard, and each write wears", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withSilentChargers()
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  await depot.until("12:00");
+  expect(depot.messages()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "09:00:00.000 bay-01 release",
+    "09:00:30.005 bay-01 release",
+    "09:01:30.010 bay-01 release",
+    "09:03:30.015 bay-01 release",
+  ]);
+});
+
 test("a charger that answers before the broker does is judged all the same", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -127,8 +127,9 @@ export function isToBeFreed(record: CommandRecord): boolean {
 }
 
 /**
- * It did not take its command, or does not show that it was let go; and as each write wears it, no refresh will come
- * (null): it is tried again by itself.
+ * The charger did not take its command, or does not show that it was released; and as each write wears it, it gets no
+ * refresh (null). Then the command is retried by itself, also where the charger was never heard. In observe mode the
+ * one release of a level from before is not retried once the broker has it.
  */
 export function isRetried(
   { command, progress, resends }: CommandRecord,
