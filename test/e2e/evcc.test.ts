@@ -43,11 +43,14 @@ describe.skipIf(!mosquittoAvailable)("a depot with evcc", () => {
       return charger?.online === wanted;
     };
     await waitFor(() => isOnline(true), SOON);
-    await daemon.deliver(anEvent("EV-1", { lastsMs: 300_000, amperes: 16 }));
+    // Its retained online was there before it obeyed: a command that comes too early is lost until the ramp is over.
+    await waitFor(() => site.floor.on("evcc/updated").length > 0, SOON);
+    expect((await daemon.deliver(anEvent("EV-1", { lastsMs: 300_000, amperes: 16 }))).status).toBe(202);
     await waitFor(() => evcc.model.drawn === 16, SOON);
     await evcc.dropOff();
     await waitFor(() => isOnline(false), SOON);
-    await daemon.deliver(anEvent("EV-2", { lastsMs: 300_000, amperes: 8, priority: 0 }));
+    const ahead = anEvent("EV-2", { lastsMs: 300_000, amperes: 8, priority: 0 });
+    expect((await daemon.deliver(ahead)).status).toBe(202);
     const backAt = performance.now();
     await evcc.reboot();
     await waitFor(() => evcc.model.drawn === 8, SOON);
