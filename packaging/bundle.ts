@@ -25,7 +25,7 @@ export async function bundle(root: string): Promise<Bundle> {
     throw new Error(
       `the bundle is not whole: ${[...output.map(({ fileName }) => fileName), ...missing].join(", ")}`,
     );
-  // In one file these would be true for everyone, or point beside the package: src/shipped.ts is the way.
+  // In one file these would be true for everyone, or point beside the package: src/platform/packageRoot.ts is the way.
   for (const trap of ["import.meta.main", 'new URL("../']) {
     if (chunk.code.includes(trap)) throw new Error(`the bundle contains ${trap}`);
   }

@@ -4,14 +4,14 @@ import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 
-import { reachOf } from "../src/chargers/profile/reach.ts";
+import { reachOf } from "../src/chargers/profile/acceptance.ts";
 import type { Profile } from "../src/chargers/profile/schema.ts";
 import { configFrom } from "../src/config/load.ts";
-import { loadProfiles } from "../src/loadProfiles.ts";
-import { makesOf } from "../src/makes.ts";
+import { loadProfiles } from "../src/daemon/loadProfiles.ts";
+import { makesOf } from "../src/daemon/chargerModels.ts";
 import { countProblems } from "../src/operator/problems.ts";
-import { readEvent } from "../src/vtn/wire/event.ts";
-import { readListBody, readWebhookBody } from "../src/vtn/wire/envelope.ts";
+import { readEvent } from "../src/vtn/dialects/partner/event.ts";
+import { readListBody, readWebhookBody } from "../src/vtn/dialects/partner/envelope.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

@@ -1,4 +1,4 @@
-import { after, type Instant, instant, type Millis, minutes } from "../core/units.ts";
+import { after, type Instant, instant, type Millis, minutes } from "../domain/units.ts";
 
 /** Said again sooner, a word is chatter and no birth. */
 const CHATTER = minutes(1);

@@ -2,16 +2,14 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
-import { explain, type Mistake } from "../config/mistakes.ts";
+import { explain, type Mistake } from "../config/explain.ts";
+import type { Environment } from "../config/fields/secret.ts";
 import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
-import type { Environment } from "../config/secret.ts";
-import { loadSite } from "../loadSite.ts";
-import { shipped } from "../shipped.ts";
-import { setting } from "./environment.ts";
-import { becomeOwner } from "./owner.ts";
-import { complain, type ExitCode } from "./outcome.ts";
-import { enterPrivateFolder } from "./privateFolder.ts";
+import { loadSite } from "../daemon/chargerModels.ts";
+import { shipped } from "../platform/packageRoot.ts";
+import { complain, type ExitCode } from "./output.ts";
+import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 
 /** Where a configuration is looked for when none is named. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
@@ -79,5 +77,22 @@ export function siteConfiguration(
   complain(explain(loaded.mistakes, file));
   const count = loaded.mistakes.length;
   complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);
+  return null;
+}
+
+/** As pino names them. */
+const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+/** A variable of the environment; an empty one counts as unset. */
+export function setting(name: string): string | undefined {
+  const found = process.env[name];
+  return found === "" ? undefined : found;
+}
+
+/** `$LOG_LEVEL`; what is wrong with it has been explained when the answer is null. */
+export function logLevel(): string | null {
+  const level = setting("LOG_LEVEL") ?? "info";
+  if (LEVELS.includes(level)) return level;
+  complain(`LOG_LEVEL is ${JSON.stringify(level)}, which is no level; there are ${LEVELS.join(", ")}`);
   return null;
 }

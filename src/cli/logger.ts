@@ -4,7 +4,7 @@ import { isatty } from "node:tty";
 import pino, { type LogFn, type Logger } from "pino";
 import pretty from "pino-pretty";
 
-import { oneLine, printable } from "../core/legible.ts";
+import { oneLine, printable } from "../platform/sanitize.ts";
 
 /** JSON lines; on a terminal, lines for people. What is held is written out when the process exits. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>

@@ -1,30 +1,27 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-
 import { Command, CommanderError, Option } from "commander";
 
-import { instant } from "../core/units.ts";
-import { shipped } from "../shipped.ts";
-import { acl } from "./acl.ts";
-import { audit, auditVerify } from "./audit.ts";
-import { backup } from "./backup.ts";
-import { check } from "./check.ts";
-import { commission } from "./commission.ts";
+import { instant } from "../domain/units.ts";
+import { shipped } from "../platform/packageRoot.ts";
+import { acl } from "./commands/acl.ts";
+import { audit, auditVerify } from "./commands/audit.ts";
+import { backup } from "./commands/backup.ts";
+import { check } from "./commands/check.ts";
+import { commission } from "./commands/commission.ts";
+import { plan } from "./commands/plan.ts";
+import { poll } from "./commands/poll.ts";
+import { prices } from "./commands/prices.ts";
+import { profileCommands } from "./commands/profile.ts";
+import { proof, proofKey, proofVerify } from "./commands/proof.ts";
+import { release } from "./commands/release.ts";
+import { reports, reportsResend, reportsShow } from "./commands/reports.ts";
+import { run } from "./commands/run.ts";
+import { status } from "./commands/status.ts";
+import { webhookTest } from "./commands/webhookTest.ts";
 import { misplaced } from "./configuration.ts";
 import { OVERVIEW, VERIFY_HELP } from "./help.ts";
-import type { ExitCode } from "./outcome.ts";
-import { plan } from "./plan.ts";
-import { poll } from "./poll.ts";
-import { profileCommands } from "./profileCommands.ts";
-import { prices } from "./prices.ts";
-import { proof } from "./proof.ts";
-import { proofKey } from "./proofKey.ts";
-import { proofVerify } from "./proofVerify.ts";
-import { release } from "./release.ts";
-import { reports, reportsResend, reportsShow } from "./reports.ts";
-import { run } from "./run.ts";
-import { status } from "./status.ts";
-import { webhookTest } from "./webhookTest.ts";
+import type { ExitCode } from "./output.ts";
 
 const now = () => instant(Date.now());
 

@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import type { Logger } from "pino";
 
 /** Resolves with the first of these signals; a second one does not wait for anything. */
 export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -34,4 +35,15 @@ export function reloadSignal(): (reload: () => void) => void {
     ask = reload;
     if (asked) reload();
   };
+}
+
+/**
+ * What nobody caught, promises included, is a bug: it is logged, and the process ends with 1. Whoever watches it starts
+ * it again, which is safe by design; to go on after it would not be (F15).
+ */
+export function lastWords(log: Logger): void {
+  process.on("uncaughtException", (error, origin) => {
+    log.fatal({ err: error, origin }, "a bug ends this process: what is stored goes on with the next start");
+    process.exit(1);
+  });
 }

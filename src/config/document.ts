@@ -9,8 +9,8 @@ import {
   type Document,
   type YAMLParseError,
 } from "yaml";
-import { shipped } from "../shipped.ts";
-import type { Mistake, Path } from "./mistakes.ts";
+import { shipped } from "../platform/packageRoot.ts";
+import type { Mistake, Path } from "./explain.ts";
 
 /** A YAML text that could be read, and where its values stand. */
 export interface Source {

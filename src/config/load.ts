@@ -1,12 +1,11 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { crossChecks } from "./crossChecks.ts";
+
+import { crossChecks, type Makes, NATIVE_ONLY } from "./checks.ts";
 import { readYaml, type Source } from "./document.ts";
-import { findings, sentence } from "./issues.ts";
-import { type Makes, NATIVE_ONLY } from "./makes.ts";
-import { pathText, type Finding, type Mistake } from "./mistakes.ts";
+import { findings, sentence, pathText, type Finding, type Mistake } from "./explain.ts";
+import { whyUnreadable, type Environment, type Place } from "./fields/secret.ts";
 import { configFile, configOf, type Config } from "./schema.ts";
-import { whyUnreadable, type Environment, type Place } from "./secret.ts";
 import { warnings } from "./warnings.ts";
 
 export type Loaded =

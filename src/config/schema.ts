@@ -1,24 +1,24 @@
 import * as z from "zod";
-import type { Retention } from "../core/retention.ts";
-import type { Charger } from "../core/site/charger.ts";
-import type { Vehicle } from "../core/site/vehicle.ts";
-import type { Millis } from "../core/units.ts";
-import { shipped } from "../shipped.ts";
-import { address, type Address } from "./address.ts";
-import { controlConfig, controlSection, type ControlConfig } from "./control.ts";
-import { duration } from "./duration.ts";
-import { keyCredentials, type KeyCredentials } from "./keys.ts";
-import type { Finding } from "./mistakes.ts";
-import { brokerConfig, brokerSection, type BrokerConfig } from "./mqtt.ts";
-import { topicName } from "./reads.ts";
-import { pemOpener } from "./pem.ts";
-import { reportConfig, reportSection, type ReportConfig } from "./report.ts";
-import { retentionOf, retentionSection } from "./retention.ts";
-import { secretOpener, type Place } from "./secret.ts";
-import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./site.ts";
-import { stateDirectory, statePath, statusSocketPath } from "./state.ts";
-import { vtnConfig, vtnSection, type VtnConfig } from "./vtn.ts";
-import { webhookConfig, webhookSection, type WebhookConfig } from "./webhook.ts";
+
+import type { Charger } from "../domain/charger.ts";
+import type { Retention } from "../domain/retention.ts";
+import type { Millis } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import { shipped } from "../platform/packageRoot.ts";
+import type { Finding } from "./explain.ts";
+import { address, type Address } from "./fields/address.ts";
+import { keyCredentials, type KeyCredentials } from "./fields/keys.ts";
+import { pemOpener } from "./fields/pem.ts";
+import { duration, topicName } from "./fields/quantities.ts";
+import { secretOpener, type Place } from "./fields/secret.ts";
+import { controlConfig, controlSection, type ControlConfig } from "./sections/control.ts";
+import { brokerConfig, brokerSection, type BrokerConfig } from "./sections/mqtt.ts";
+import { reportConfig, reportSection, type ReportConfig } from "./sections/report.ts";
+import { retentionOf, retentionSection } from "./sections/retention.ts";
+import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./sections/site.ts";
+import { stateDirectory, statePath, statusSocketPath } from "./sections/state.ts";
+import { vtnConfig, vtnSection, type VtnConfig } from "./sections/vtn.ts";
+import { webhookConfig, webhookSection, type WebhookConfig } from "./sections/webhook.ts";
 
 /** The whole file (DESIGN 6.1). Everything else that knows a key is generated from it or held against it by a test. */
 export const configFile = z.strictObject(

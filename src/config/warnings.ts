@@ -1,9 +1,8 @@
-import { isLoopback } from "./address.ts";
-import { brokerSections } from "./crossChecks.ts";
-import type { Finding } from "./mistakes.ts";
-import { tooManyRequests } from "./prices.ts";
+import { brokerSections } from "./checks.ts";
+import type { Finding } from "./explain.ts";
+import { isLoopback, isExposed } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
-import { isExposed } from "./url.ts";
+import { tooManyRequests } from "./sections/prices.ts";
 
 /** What works, but was perhaps not meant. */
 export function warnings(file: ConfigFile): readonly Finding[] {

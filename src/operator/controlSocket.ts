@@ -1,12 +1,11 @@
 import { chmodSync, rmSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import Fastify from "fastify";
 
-import { limitConnections } from "../connectionLimit.ts";
-import type { Json } from "../core/audit.ts";
-import { type AuditParameters, auditParameters } from "./server.ts";
+import type { Json } from "../domain/audit.ts";
+import { limitConnections } from "../platform/connectionLimit.ts";
+import { type AuditParameters, auditParameters } from "./http/server.ts";
 
 /** What the verbs of the command line ask of a running daemon (DESIGN 6.4). */
 export interface ControlDoor {
@@ -171,6 +170,47 @@ export class ControlSocket implements AsyncDisposable {
       await Promise.race([Promise.all(answers), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
       await app.close();
     });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+  }
+}
+
+/** Verbs ask one thing each; a file descriptor is kept for those who do more. */
+const STATUS_CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
+/** The longest path that the system can bind (sun_path, without its final zero). */
+const LONGEST_STATUS_PATH = 107;
+/** The daemon's user and group. Who may enter the folder is the folder's own mode. */
+const MODE = 0o660;
+
+/**
+ * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's group. The
+ * control socket beside it stays the owner's alone (DESIGN 6.4).
+ */
+export class StatusSocket implements AsyncDisposable {
+  readonly #close: () => Promise<void>;
+
+  private constructor(close: () => Promise<void>) {
+    this.#close = close;
+  }
+
+  /** A text says why there is no socket; the daemon works without one. */
+  static async start(path: string, status: () => Json): Promise<StatusSocket | string> {
+    if (Buffer.byteLength(path) > LONGEST_STATUS_PATH) return `${path} is too long for a Unix socket`;
+    const app = Fastify({ forceCloseConnections: true });
+    limitConnections(app.server, STATUS_CONNECTIONS);
+    app.get("/status", async () => status());
+    app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
+    try {
+      // One daemon holds the state: an existing socket belongs to a killed one.
+      rmSync(path, { force: true });
+      await app.listen({ path });
+      chmodSync(path, MODE);
+    } catch (error) {
+      return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    return new StatusSocket(async () => app.close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,12 +1,10 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-import { type AuditEntry, factOf } from "../core/audit.ts";
-import type { Sent } from "../core/control/command.ts";
-import type { Delivery, Taken } from "../core/delivery.ts";
-import type { PriceOutcome } from "../core/priceBoard.ts";
-import type { PriceQuery } from "../core/prices.ts";
+import { type AuditEntry, factOf } from "../domain/audit.ts";
+import type { Sent } from "../domain/command.ts";
+import type { Delivery, Taken } from "../domain/delivery.ts";
+import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
 
 /** What can only be asked for at the moment of a scrape. */
 export interface Gauges {

@@ -1,9 +1,9 @@
-import { type CommandRecord, isToBeFreed, reallySent } from "../core/control/command.ts";
-import { inWords } from "../core/control/setpoint.ts";
-import type { Depot } from "../core/depot.ts";
-import type { PartnerHealth } from "../core/partnerHealth.ts";
-import type { RetentionAlarm } from "../core/retentionAlarms.ts";
-import { between, type ChargerId, type Instant, iso, type Millis, seconds } from "../core/units.ts";
+import { type CommandRecord, isToBeFreed, reallySent } from "../domain/command.ts";
+import { inWords } from "../domain/setpoint.ts";
+import type { Depot } from "../control/state.ts";
+import type { PartnerHealth } from "../control/ingest/partnerHealth.ts";
+import type { RetentionAlarm } from "../retention/caps.ts";
+import { between, type ChargerId, type Instant, iso, type Millis, seconds } from "../domain/units.ts";
 
 /** Kinds in the order in which they are shown: what stops everything first. */
 const PROBLEM_KINDS = [

@@ -1,13 +1,12 @@
-import { commandId, type CommandRecord, isLimiting, reallySent } from "../core/control/command.ts";
-import { oddities } from "../core/control/describe.ts";
-import { hasEnded } from "../core/control/absence.ts";
-import type { KnownEvent, TrackedEvent } from "../core/control/known.ts";
-import { targeting } from "../core/control/targeting.ts";
-import { unknownVehicles } from "../core/control/unknownVehicles.ts";
-import type { Depot } from "../core/depot.ts";
-import { chargerState } from "../core/site/chargerState.ts";
-import type { Json } from "../core/audit.ts";
-import { after, type Instant, iso } from "../core/units.ts";
+import { oddities } from "../control/decide/describe.ts";
+import { hasEnded } from "../control/ingest/absence.ts";
+import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
+import { chargerState } from "../control/send/chargerState.ts";
+import type { Depot } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
+import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
+import { after, type Instant, iso } from "../domain/units.ts";
 import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
 
 /** What the daemon knows of itself beside the depot. */

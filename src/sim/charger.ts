@@ -1,6 +1,85 @@
-import type { Desired } from "../core/control/setpoint.ts";
-import type { Identity } from "../core/site/vehicle.ts";
-import { amperes, between, instant, type Amperes, type ChargerId, type Instant } from "../core/units.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import type { ChargerState, Telemetry } from "../domain/telemetry.ts";
+import {
+  after,
+  earlier,
+  type Instant,
+  type Millis,
+  amperes,
+  between,
+  instant,
+  type Amperes,
+  type ChargerId,
+} from "../domain/units.ts";
+import type { Identity } from "../domain/vehicle.ts";
+
+/** What a charger says to an order. `value`: what it will hold to, in the order's own unit; null for pause and release. */
+export type Acceptance =
+  | { readonly accepted: true; readonly charger: SimulatedCharger; readonly value: number | null }
+  | { readonly accepted: false; readonly reason: string };
+
+/** The lease counts from the receipt; `until` is a moment. Null until: the lease alone. */
+export const orderExpires = (received: Instant, until: Instant | null, lease: Millis): Instant =>
+  until === null ? after(received, lease) : earlier(until, after(received, lease));
+
+const isOlder = (order: Pick<Order, "epoch" | "seq">, last: Order): boolean =>
+  order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
+
+function held(charger: SimulatedCharger, order: Order): number | null {
+  const { phases, voltage } = charger.traits;
+  const limit = limitOf(charger);
+  switch (order.desired.kind) {
+    case "current":
+      return limit;
+    case "power":
+      return Math.min(order.desired.watts, Math.round(limit * phases * voltage));
+    case "pause":
+    case "release":
+      return null;
+  }
+}
+
+/** Takes an order with (epoch, seq) not lower than its last; the same one again renews its lease (DESIGN 5.6). */
+export function accept(before: SimulatedCharger, order: Order, now: Instant): Acceptance {
+  const charger = step(before, now);
+  const { order: last } = charger;
+  if (last && isOlder(order, last))
+    return { accepted: false, reason: `older than ${last.epoch}-${last.seq}` };
+  if (order.expires <= now) return { accepted: false, reason: "its time has passed" };
+  const ordered = { ...charger, order };
+  const level = asked(ordered, order);
+  if (!Number.isFinite(level) || level < 0) return { accepted: false, reason: "not a level" };
+  return { accepted: true, charger: ordered, value: held(ordered, order) };
+}
+
+/** What the charger would say of itself (DESIGN 6.2). */
+export function stateOf(charger: SimulatedCharger): ChargerState {
+  if (!charger.vehicle) return "unplugged";
+  if (charger.vehicle.soc >= 100) return "finished";
+  if (charger.drawn > 0) return "charging";
+  return limitOf(charger) === 0 ? "paused" : "connected";
+}
+
+const round = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+/** The telemetry message of the charger as it stands. */
+export function telemetryOf(charger: SimulatedCharger): Telemetry {
+  const { traits, vehicle, drawn } = charger;
+  const phases = Array.from({ length: traits.phases });
+  return {
+    at: charger.at,
+    state: stateOf(charger),
+    vehicle: vehicle?.id ?? null,
+    identity: vehicle?.identity ?? null,
+    powerW: Math.round(drawn * traits.phases * traits.voltage),
+    currentsA: phases.map(() => round(drawn, 1)),
+    voltagesV: phases.map(() => traits.voltage),
+    energyWh: round(charger.energyWh, 1),
+    sessionWh: round(charger.sessionWh, 1),
+    ...(vehicle && { soc: round(vehicle.soc, 1) }),
+    limitA: limitOf(charger),
+  };
+}
 
 /** The hardware. */
 export interface ChargerTraits {
@@ -66,7 +145,7 @@ export const switchedOn = (
 });
 
 /** What an order means for this charger, A per phase; neither checked nor bounded. */
-export function asked({ traits }: SimulatedCharger, order: Order): number {
+function asked({ traits }: SimulatedCharger, order: Order): number {
   switch (order.desired.kind) {
     case "current":
       return order.desired.amperes;

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { millis, seconds, type ChargerId, type Instant, type Millis } from "../core/units.ts";
-import { nativeTopics } from "../chargers/native.ts";
+import { millis, seconds, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
+import { nativeTopics } from "../chargers/native/messages.ts";
 import { switchedOn, type ChargerTraits, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
 import { MqttCharger, type ChargerFaults, type ReceivedSet } from "./mqttCharger.ts";
 

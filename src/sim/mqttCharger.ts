@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
-import type { Telemetry } from "../core/site/telemetry.ts";
-import { after, type Instant, type Millis } from "../core/units.ts";
-import { readSet, writeAck, writeTelemetry, type NativeTopics } from "../chargers/native.ts";
-import type { SetMessage } from "../chargers/nativePayload.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { after, type Instant, type Millis } from "../domain/units.ts";
+import { readSet, writeAck, writeTelemetry, type NativeTopics } from "../chargers/native/messages.ts";
+import type { SetMessage } from "../chargers/native/payload.ts";
 import { plugged, rebooted, step, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
-import { telemetryOf } from "./chargerTelemetry.ts";
-import { FloorClient } from "./floorClient.ts";
-import { accept, orderExpires, type Acceptance } from "./orders.ts";
+import { telemetryOf } from "./charger.ts";
+import { FloorClient } from "./mqttModel.ts";
+import { accept, orderExpires, type Acceptance } from "./charger.ts";
 
 /** How a charger disobeys. Any of these together. */
 export interface ChargerFaults {

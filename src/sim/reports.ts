@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Instant, iso } from "../core/units.ts";
+import { type Instant, iso } from "../domain/units.ts";
 
 /** openadr3.md 2. What is not required there is not asked for; what is not known there is refused. */
 const text = z.string().min(1);

@@ -1,8 +1,8 @@
 import type { Agent } from "undici";
-import { type Instant, type Millis, minutes } from "../core/units.ts";
-import { type Answered, type Ask, exchange } from "./exchange.ts";
-import { type Failed, failed } from "./failed.ts";
-import type { Monotonic } from "./rate.ts";
+
+import { type Instant, type Millis, minutes } from "../domain/units.ts";
+import type { Monotonic } from "./budget.ts";
+import { type Answered, type Ask, exchange, type Failed, failed } from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */

@@ -1,8 +1,8 @@
 import { Agent } from "undici";
-import { urlHost } from "../config/address.ts";
-import type { WebhookConfig } from "../config/webhook.ts";
-import { type Instant, type Millis, seconds } from "../core/units.ts";
-import { type Answer, exchange } from "./exchange.ts";
+import { urlHost } from "../config/fields/address.ts";
+import type { WebhookConfig } from "../config/sections/webhook.ts";
+import { type Instant, type Millis, seconds } from "../domain/units.ts";
+import { type Answer, exchange } from "./http.ts";
 
 /** The webhook listener of this machine, asked as the partner would ask it. */
 export interface OwnListener extends AsyncDisposable {

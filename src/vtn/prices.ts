@@ -1,13 +1,12 @@
 import type { Agent } from "undici";
-import type { PricesAsked } from "../core/priceBoard.ts";
-import type { PriceKind, PriceQuery } from "../core/prices.ts";
-import { type Instant, type Millis, millis, seconds } from "../core/units.ts";
+
+import type { PriceKind, PriceQuery, PricesAsked } from "../domain/prices.ts";
+import { type Instant, type Millis, millis, seconds } from "../domain/units.ts";
 import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
-import { type Answered, agentFor } from "./exchange.ts";
-import { type Failed, failed, unasked } from "./failed.ts";
-import { failureOf } from "./fetched.ts";
-import { hourlyBudget, type Monotonic } from "./rate.ts";
-import { readPrices } from "./wire/prices.ts";
+import { hourlyBudget, type Monotonic } from "./budget.ts";
+import { failureOf } from "./client.ts";
+import { readPrices } from "./dialects/partner/prices.ts";
+import { type Answered, agentFor, type Failed, failed, unasked } from "./http.ts";
 
 export interface PriceClientOptions {
   /** As of the events, without the family. */

@@ -1,11 +1,10 @@
-import type { Delivery, Taken } from "../core/delivery.ts";
-import type { EventId, Instant } from "../core/units.ts";
-import type { HeaderFields } from "./headers.ts";
-import { headerFault, signatureDiffers } from "./headerFault.ts";
-import { type Monotonic, type Pace, bucket } from "./rate.ts";
-import type { RefusalReason } from "./refusals.ts";
+import type { Delivery, Taken } from "../domain/delivery.ts";
+import type { EventId, Instant } from "../domain/units.ts";
+import { type Monotonic, type Pace, bucket } from "./budget.ts";
+import { readWebhookBody } from "./dialects/partner/envelope.ts";
+import type { HeaderFields } from "./http.ts";
+import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
-import { readWebhookBody } from "./wire/envelope.ts";
 
 /** `ok: false`: nothing was stored, and the partner has to send it again. */
 export type TakeAnswer =

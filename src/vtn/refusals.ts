@@ -1,7 +1,16 @@
 import type { Logger } from "pino";
-import { type Instant, iso } from "../core/units.ts";
-import type { AuthReason } from "./headerFault.ts";
-import { type Monotonic, type Pace, bucket, bucketPerAddress } from "./rate.ts";
+
+import { type Instant, iso, instant, seconds } from "../domain/units.ts";
+import { type Monotonic, type Pace, bucket, bucketPerAddress } from "./budget.ts";
+import { type HeaderFields, headerText } from "./http.ts";
+import {
+  type Scheme,
+  STANDARD_FRESHNESS,
+  ageInWords,
+  isFresh,
+  readSignedAt,
+  type SignedTimestamp,
+} from "./signature.ts";
 
 /** Why a request, or a connection, was turned away. The labels of a metric: few, and none of them foreign text. */
 export type RefusalReason =
@@ -119,4 +128,138 @@ export class Refusals {
   view(): Readonly<Record<string, RefusalCount>> {
     return Object.fromEntries(this.#counts);
   }
+}
+
+/** Why a delivery is not believed; the sender reads nothing but 401. The labels of a metric. */
+type AuthReason =
+  | "headerMissing"
+  | "headerRepeated"
+  | "hexInsteadOfBase64"
+  | "base64InsteadOfHex"
+  | "malformed"
+  | "timestamp"
+  | "signatureDiffers";
+
+export interface AuthFault {
+  readonly reason: AuthReason;
+  /** For the local log and status. Shows nothing of what was sent. */
+  readonly explanation: string;
+}
+
+const DIGEST_BYTES = { sha256: 32, sha512: 64 } as const;
+
+/** What the headers alone tell against a delivery: then its body need not be read. Null: they have the right form. */
+export function headerFault(scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null {
+  switch (scheme.kind) {
+    case "none":
+      return null;
+    case "bearer":
+      return (
+        absence(headers, "Authorization") ??
+        (/^bearer +\S/i.test(headerText(headers, "authorization") ?? "")
+          ? null
+          : fault("malformed", "the header Authorization does not say Bearer and a token"))
+      );
+    case "hmac":
+      return (
+        absence(headers, scheme.header) ??
+        digestFault(scheme, headerText(headers, scheme.header) ?? "") ??
+        (scheme.timestamp === null ? null : timestampFault(scheme.timestamp, headers, now))
+      );
+    case "standardWebhooks":
+      return standardFault(headers, now);
+  }
+}
+
+/** Of a delivery whose headers have the right form. */
+export const signatureDiffers = (scheme: Scheme): AuthFault =>
+  scheme.kind === "bearer"
+    ? fault("signatureDiffers", "the token differs: another secret")
+    : fault(
+        "signatureDiffers",
+        `the signature differs: another secret, another algorithm, or a body that was changed on its way${coverage(scheme)}`,
+      );
+
+const coverage = (scheme: Scheme): string =>
+  scheme.kind === "hmac" && scheme.timestamp !== null
+    ? `; it has to cover the header ${scheme.timestamp.header}, a dot and the body`
+    : "";
+
+const fault = (reason: AuthReason, explanation: string): AuthFault => ({ reason, explanation });
+
+function absence(headers: HeaderFields, name: string): AuthFault | null {
+  const value = headers[name.toLowerCase()];
+  if (value === undefined) return fault("headerMissing", `the header ${name} is missing`);
+  if (headerText(headers, name) === "") return fault("headerMissing", `the header ${name} is empty`);
+  // Node joins most repeated fields with a comma, which no signature contains.
+  return typeof value === "string" ? null : fault("headerRepeated", `the header ${name} was sent twice`);
+}
+
+function digestFault(
+  { header, algorithm, encoding }: Extract<Scheme, { kind: "hmac" }>,
+  given: string,
+): AuthFault | null {
+  const text = given.trim();
+  const prefix = `${algorithm}=`;
+  const digest = text.toLowerCase().startsWith(prefix) ? text.slice(prefix.length) : text;
+  const found = encodingOf(digest, DIGEST_BYTES[algorithm]);
+  if (found === encoding) return null;
+  if (found === null && digest.includes(","))
+    return fault("headerRepeated", `the header ${header} holds more than one value`);
+  if (found === null)
+    return fault(
+      "malformed",
+      `the header ${header} holds no ${algorithm} in ${encoding}: wrong length or characters`,
+    );
+  const key = `webhook.auth.hmac.encoding is ${encoding}`;
+  return found === "hex"
+    ? fault("hexInsteadOfBase64", `the header ${header} holds hex, but ${key}`)
+    : fault("base64InsteadOfHex", `the header ${header} holds base64, but ${key}`);
+}
+
+function encodingOf(digest: string, bytes: number): "base64" | "hex" | null {
+  if (digest.length === 2 * bytes && /^[0-9a-f]+$/i.test(digest)) return "hex";
+  return digest.length === 4 * Math.ceil(bytes / 3) && /^[A-Za-z0-9+/]+={0,2}$/.test(digest)
+    ? "base64"
+    : null;
+}
+
+function timestampFault(
+  { header, tolerance }: SignedTimestamp,
+  headers: HeaderFields,
+  now: Instant,
+): AuthFault | null {
+  const missing = absence(headers, header);
+  if (missing !== null) return missing;
+  const at = readSignedAt(headerText(headers, header) ?? "");
+  if (at === null)
+    return fault(
+      "malformed",
+      `the header ${header} is neither Unix seconds, nor Unix milliseconds, nor ISO 8601`,
+    );
+  if (isFresh(at, now, { oldest: tolerance, earliest: tolerance })) return null;
+  return untimely(at, now, `webhook.auth.hmac.timestamp.tolerance is ${tolerance / 1000} s`);
+}
+
+const untimely = (at: Instant, now: Instant, limit: string): AuthFault =>
+  fault(
+    "timestamp",
+    `the delivery was signed ${ageInWords(at, now)}, and ${limit}: it was delayed or replayed, or one clock is wrong`,
+  );
+
+function standardFault(headers: HeaderFields, now: Instant): AuthFault | null {
+  for (const name of ["webhook-id", "webhook-timestamp", "webhook-signature"]) {
+    const missing = absence(headers, name);
+    if (missing !== null) return missing;
+  }
+  const timestamp = headerText(headers, "webhook-timestamp") ?? "";
+  if (!/^\d{1,11}$/.test(timestamp))
+    return fault("malformed", "the header webhook-timestamp is not a number of seconds");
+  const sent = instant(seconds(Number(timestamp)));
+  if (!isFresh(sent, now, STANDARD_FRESHNESS))
+    return untimely(sent, now, "the limit is 300 s ago or 60 s ahead");
+  const signatures = (headerText(headers, "webhook-signature") ?? "").split(" ");
+  return signatures.some((signature) => /^v1,[A-Za-z0-9+/]{43}=$/.test(signature))
+    ? null
+    : fault("malformed", "the header webhook-signature holds no v1 signature in base64");
 }

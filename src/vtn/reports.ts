@@ -1,11 +1,11 @@
 import type { Agent } from "undici";
-import type { PostAnswer } from "../core/reporting/outbox.ts";
-import { type Instant, type Millis, minutes, seconds } from "../core/units.ts";
+
+import type { PostAnswer } from "../domain/report.ts";
+import { type Instant, type Millis, minutes, seconds } from "../domain/units.ts";
 import { type Asking, authorizedGet, authorizedPost, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
-import { agentFor } from "./exchange.ts";
-import { retryAfterOf } from "./headers.ts";
-import { type HourlyBudget, hourlyBudget, type Monotonic } from "./rate.ts";
-import { identityIn, isSameReport, readReportPage } from "./wire/reportListing.ts";
+import { type HourlyBudget, hourlyBudget, type Monotonic } from "./budget.ts";
+import { identityIn, isSameReport, readReportPage } from "./dialects/partner/report.ts";
+import { agentFor, retryAfterOf } from "./http.ts";
 
 /** Requests within the last hour. */
 export interface ReportRequests {

@@ -1,8 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { webhookKey } from "../config/webhookKey.ts";
-import { type Instant, instant, minutes, seconds } from "../core/units.ts";
-import { type HeaderFields, headerText } from "./headers.ts";
-import { isFresh, readSignedAt, type SignedTimestamp } from "./signedTimestamp.ts";
+
+import { webhookKey } from "../config/sections/webhook.ts";
+import { type Instant, instant, minutes, seconds, between, type Millis } from "../domain/units.ts";
+import { readMoment } from "./dialects/partner/times.ts";
+import { type HeaderFields, headerText } from "./http.ts";
 
 /** The secrets that are valid now; more than one while one replaces the other (F71). Asked for each request. */
 type Secrets = () => readonly string[];
@@ -103,3 +104,72 @@ function anySame(given: readonly string[], expected: readonly string[]): boolean
   }
   return same;
 }
+
+/** The header with the moment of signing, and how far that moment may be from now, in either direction. */
+export interface SignedTimestamp {
+  readonly header: string;
+  readonly tolerance: Millis;
+}
+
+/** Unix seconds (up to 11 digits), Unix milliseconds (12 to 14 digits) or ISO 8601. Null: none of them. */
+export function readSignedAt(text: string): Instant | null {
+  if (/^\d{1,11}$/.test(text)) return instant(seconds(Number(text)));
+  if (/^\d{12,14}$/.test(text)) return instant(Number(text));
+  const at = readMoment(text);
+  return typeof at === "number" ? at : null;
+}
+
+/** Whether a delivery that was signed at `at` is neither too old nor too far ahead of our clock. */
+export const isFresh = (
+  at: Instant,
+  now: Instant,
+  { oldest, earliest }: { readonly oldest: Millis; readonly earliest: Millis },
+): boolean => between(at, now) <= oldest && between(now, at) <= earliest;
+
+/** For the log: `310 s ago`, `70 s ahead of our clock`. */
+export function ageInWords(at: Instant, now: Instant): string {
+  const age = between(at, now);
+  return `${Math.abs(Math.round(age / 1000))} s ${age > 0 ? "ago" : "ahead of our clock"}`;
+}
+
+/**
+ * The header fields with which the partner would prove a body, made with the first secret: for a delivery to our own
+ * listener. `id` is that of the delivery.
+ */
+export function sign(
+  scheme: Scheme,
+  rawBody: Buffer,
+  id: string,
+  now: Instant,
+): Readonly<Record<string, string>> {
+  switch (scheme.kind) {
+    case "none":
+      return {};
+    case "bearer":
+      // A header field carries bytes: those of the secret in UTF-8.
+      return { authorization: `Bearer ${Buffer.from(first(scheme), "utf8").toString("latin1")}` };
+    case "hmac": {
+      const { header, algorithm, encoding, timestamp } = scheme;
+      const seconds = String(Math.floor(now / 1000));
+      const digest = createHmac(algorithm, first(scheme))
+        .update(timestamp === null ? "" : `${seconds}.`)
+        .update(rawBody)
+        .digest(encoding);
+      return { [header]: digest, ...(timestamp === null ? {} : { [timestamp.header]: seconds }) };
+    }
+    case "standardWebhooks": {
+      const timestamp = String(Math.floor(now / 1000));
+      const digest = createHmac("sha256", webhookKey(first(scheme)) ?? "")
+        .update(`${id}.${timestamp}.`)
+        .update(rawBody)
+        .digest("base64");
+      return {
+        "webhook-id": id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": `v1,${digest}`,
+      };
+    }
+  }
+}
+
+const first = ({ secrets }: Exclude<Scheme, { kind: "none" }>): string => secrets()[0] ?? "";

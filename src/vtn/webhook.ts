@@ -7,15 +7,22 @@ import Fastify, {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
-import { limitConnections, oneRequestAtATime } from "../connectionLimit.ts";
-import type { Instant } from "../core/units.ts";
-import { type AuthFault, headerFault, signatureDiffers } from "./headerFault.ts";
-import { type HeaderFields, headerText, isPlain, readsAsJson } from "./headers.ts";
+
+import type { Instant } from "../domain/units.ts";
+import { limitConnections, oneRequestAtATime } from "../platform/connectionLimit.ts";
+import { type HeaderFields, headerText, isPlain, readsAsJson } from "./http.ts";
 import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
-import { type RefusalCount, type RefusalReason, type RefusedDeliveries, Refusals } from "./refusals.ts";
-import { RequestBodies } from "./requestBodies.ts";
+import {
+  type AuthFault,
+  headerFault,
+  signatureDiffers,
+  type RefusalCount,
+  type RefusalReason,
+  type RefusedDeliveries,
+  Refusals,
+} from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
-import { type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
+import { RequestBodies, type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
 
 /** Where to listen, and what to do with what arrives. */
 export interface WebhookOptions extends ReceptionOptions {

@@ -1,6 +1,13 @@
-import { type RequestListener, type Server, createServer } from "node:http";
+import {
+  type RequestListener,
+  type Server,
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
-import type { KeyPair } from "../config/pem.ts";
+
+import type { KeyPair } from "../config/fields/pem.ts";
 
 /** What the listener serves TLS with. */
 export interface ListenerTls extends KeyPair {
@@ -62,4 +69,129 @@ export function renewTls(server: Server, tls: ListenerTls): string | null {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+export type BodyRead =
+  | { readonly kind: "whole"; readonly bytes: Buffer }
+  | { readonly kind: "tooLarge" }
+  /** The bodies in flight fill the budget, and none of them can be dropped. */
+  | { readonly kind: "noRoom" }
+  /** The sender went away, or its body was dropped to make room for another. */
+  | { readonly kind: "aborted" };
+
+interface HeldBody {
+  readonly address: string;
+  readonly request: IncomingMessage;
+  /** Grows by doubling. One buffer per chunk would cost many times its bytes when the chunks are small. */
+  buffer: Buffer<ArrayBuffer>;
+  isComplete: boolean;
+}
+
+const FIRST_BYTES = 4096;
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * One budget in bytes over all request bodies, from their first byte to the answer. Without it, unauthenticated senders
+ * together could fill the memory. When it is spent, the oldest incomplete body of the address that holds most is dropped
+ * with its connection: a slow sender cannot keep the partner out.
+ */
+export class RequestBodies {
+  readonly #budget: number;
+  readonly #onDropped: (address: string) => void;
+  /** The oldest first. */
+  readonly #held = new Set<HeldBody>();
+  #bytes = 0;
+
+  constructor(budget: number, onDropped: (address: string) => void) {
+    this.#budget = budget;
+    this.#onDropped = onDropped;
+  }
+
+  /** Bytes that are held now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Reads a body of at most `most` bytes. It counts against the budget, and can be read, until `response` has closed. */
+  async read(request: IncomingMessage, response: ServerResponse, most: number): Promise<BodyRead> {
+    const announced = announcedLength(request);
+    if (announced !== null && announced > most) return { kind: "tooLarge" };
+    if (request.destroyed || response.destroyed) return { kind: "aborted" };
+    const limit = announced ?? most;
+    const address = request.socket.remoteAddress ?? "";
+    const body: HeldBody = { address, request, buffer: NOTHING, isComplete: false };
+    this.#held.add(body);
+    response.once("close", () => this.#release(body));
+    const { promise, resolve } = Promise.withResolvers<BodyRead>();
+    let length = 0;
+    const settle = (read: BodyRead): void => {
+      request.off("data", onData);
+      resolve(read);
+      if (read.kind !== "whole" && !body.isComplete) this.#release(body);
+    };
+    const onData = (piece: Buffer): void => {
+      const end = length + piece.length;
+      if (end > limit) return settle({ kind: "tooLarge" });
+      if (end > body.buffer.length) {
+        const refusal = this.#grow(body, Math.min(Math.max(FIRST_BYTES, 2 * length, end), limit));
+        if (refusal !== null) return settle({ kind: refusal });
+      }
+      piece.copy(body.buffer, length);
+      length = end;
+    };
+    request.on("data", onData);
+    request.once("end", () => {
+      body.isComplete = true;
+      settle({ kind: "whole", bytes: body.buffer.subarray(0, length) });
+    });
+    request.once("close", () => settle({ kind: "aborted" }));
+    request.once("error", () => settle({ kind: "aborted" }));
+    return promise;
+  }
+
+  #grow(body: HeldBody, capacity: number): "noRoom" | "aborted" | null {
+    const more = capacity - body.buffer.length;
+    while (this.#bytes + more > this.#budget) {
+      const leaving = this.#oldestOfTheLargest();
+      if (leaving === undefined) return "noRoom";
+      this.#release(leaving);
+      leaving.request.socket.destroy();
+      this.#onDropped(leaving.address);
+      if (leaving === body) return "aborted";
+    }
+    const grown = Buffer.allocUnsafeSlow(capacity);
+    body.buffer.copy(grown);
+    free(body.buffer);
+    body.buffer = grown;
+    this.#bytes += more;
+    return null;
+  }
+
+  #release(body: HeldBody): void {
+    if (!this.#held.delete(body)) return;
+    this.#bytes -= body.buffer.length;
+    free(body.buffer);
+    body.buffer = NOTHING;
+  }
+
+  /** Undefined: all bodies are complete, and wait for their answers. */
+  #oldestOfTheLargest(): HeldBody | undefined {
+    const incomplete = [...this.#held].filter(({ isComplete }) => !isComplete);
+    const byAddress = [...Map.groupBy(incomplete, ({ address }) => address).values()];
+    return byAddress.toSorted((a, b) => bytesOf(b) - bytesOf(a))[0]?.[0];
+  }
+}
+
+/** Gives the memory back now. Left to the garbage collector, a flood holds many times its budget. */
+function free({ buffer }: Buffer<ArrayBuffer>): void {
+  if (buffer.byteLength > 0) buffer.transfer(0);
+}
+
+const bytesOf = (bodies: readonly HeldBody[]): number =>
+  bodies.reduce((sum, { buffer }) => sum + buffer.length, 0);
+
+/** Null: chunked, or no body at all. */
+function announcedLength({ headers }: IncomingMessage): number | null {
+  const length = headers["content-length"];
+  return length === undefined ? null : Number(length);
 }

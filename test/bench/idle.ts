@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectAsync } from "mqtt";
 
-import { nativeTopics, writeTelemetry } from "../../src/chargers/native.ts";
+import { nativeTopics, writeTelemetry } from "../../src/chargers/native/messages.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";

@@ -1,7 +1,7 @@
 import { Pool } from "undici";
 
-import { type Instant, instant } from "../../src/core/units.ts";
-import { signature } from "../../src/sim/webhook.ts";
+import { type Instant, instant } from "../../src/domain/units.ts";
+import { signature } from "../../src/sim/partner.ts";
 import { wireEvent, type EventPlan } from "../../src/sim/events.ts";
 import { SECRET } from "./depot.ts";
 

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { fractionOf, startOffset } from "../../src/core/control/startOffset.ts";
-import { after, instant, millis, vehicleId } from "../../src/core/units.ts";
+import { fractionOf, startOffset } from "../../src/control/schedule/expand.ts";
+import { after, instant, millis, vehicleId } from "../../src/domain/units.ts";
 import type { WireEvent } from "../../src/sim/events.ts";
-import { readEvent } from "../../src/vtn/wire/event.ts";
+import { readEvent } from "../../src/vtn/dialects/partner/event.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { Daemon } from "./daemon.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { after, millis } from "../../src/core/units.ts";
+import { after, millis } from "../../src/domain/units.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { Side } from "./side.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
-import { DATABASE } from "../../src/store/database.ts";
-import { after, millis } from "../../src/core/units.ts";
+import { DATABASE } from "../../src/store/sqlite/connection.ts";
+import { after, millis } from "../../src/domain/units.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";

@@ -1,8 +1,8 @@
 import { connect, type IClientOptions, type MqttClient } from "mqtt";
 import pino from "pino";
-import { BrokerSession, type BrokerSessionOptions } from "../../src/chargers/brokerSession.ts";
-import type { BrokerTiming } from "../../src/chargers/brokerTiming.ts";
-import { millis } from "../../src/core/units.ts";
+import { BrokerSession, type BrokerSessionOptions } from "../../src/chargers/broker/session.ts";
+import type { BrokerTiming } from "../../src/chargers/broker/createClient.ts";
+import { millis } from "../../src/domain/units.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 export const PRESENCE = "setpointd/depot/gateway/online";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Presence } from "../../src/chargers/presence.ts";
-import { instant, seconds } from "../../src/core/units.ts";
+import { instant, seconds } from "../../src/domain/units.ts";
 
 const said: string[] = [];
 beforeEach(() => {

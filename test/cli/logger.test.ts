@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
 const LOGGER = new URL("../../src/cli/logger.ts", import.meta.url).href;
-const ACTION_LOG = new URL("../../src/actionLog.ts", import.meta.url).href;
+const ACTION_LOG = new URL("../../src/daemon/actionLog.ts", import.meta.url).href;
 
 /** Runs it in a process of its own, whose output is no terminal; what it wrote, by line. */
 const said = (script: string): readonly string[] =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { jsonSchemaText } from "../../src/config/jsonSchema.ts";
-import { loadSite } from "../../src/loadSite.ts";
+import { loadSite } from "../../src/daemon/chargerModels.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
 const EXAMPLE = new URL("../../config/example.yaml", import.meta.url);

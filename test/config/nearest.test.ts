@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { nearest } from "../../src/config/nearest.ts";
+import { nearest } from "../../src/config/explain.ts";
 
 const KEYS = ["pollEvery", "staleAfter", "clientId", "clientSecret"];
 

@@ -2,8 +2,8 @@ import { connectAsync } from "mqtt";
 import pino from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { chargerId, instant } from "../../src/core/units.ts";
-import type { MakeFaults } from "../../src/sim/madeCharger.ts";
+import { chargerId, instant } from "../../src/domain/units.ts";
+import type { MakeFaults } from "../../src/sim/simulatedModel.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";

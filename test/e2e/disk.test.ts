@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { askDaemon } from "../../src/cli/daemon.ts";
+import { askDaemon } from "../../src/cli/daemonClient.ts";
 import { Daemon } from "../support/aDaemon.ts";
 import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";

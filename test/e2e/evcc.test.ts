@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { chargerId, instant } from "../../src/core/units.ts";
+import { chargerId, instant } from "../../src/domain/units.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { silent } from "../sim/clock.ts";

@@ -3,8 +3,8 @@ import { performance } from "node:perf_hooks";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
-import { after, instant, millis } from "../../src/core/units.ts";
-import { openState } from "../../src/store/open.ts";
+import { after, instant, millis } from "../../src/domain/units.ts";
+import { openState } from "../../src/store/sqlite/open.ts";
 import { anEvent, live, targetsOf } from "../support/anEvent.ts";
 import { aSite, type Site } from "../support/aSite.ts";
 import { memoryGroup } from "../support/memoryGroup.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
-import type { PriceSeriesView } from "../../src/operator/priceView.ts";
+import type { PriceSeriesView } from "../../src/operator/listViews.ts";
 import type { Daemon } from "../support/aDaemon.ts";
 import { Floor } from "../support/aFloor.ts";
 import { aSite, type Site } from "../support/aSite.ts";

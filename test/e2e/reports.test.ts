@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 
-import type { ReportRow } from "../../src/operator/reportView.ts";
+import type { ReportRow } from "../../src/operator/listViews.ts";
 import type { WireEvent } from "../../src/sim/events.ts";
 import type { Daemon } from "../support/aDaemon.ts";
 import { anEvent, aSite, type Site, startOf } from "../support/aSite.ts";

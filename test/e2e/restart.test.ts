@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { millis } from "../../src/core/units.ts";
+import { millis } from "../../src/domain/units.ts";
 import { aSite, anEvent, startOf } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 
-import { sumOf } from "../../src/store/rows.ts";
+import { sumOf } from "../../src/store/sqlite/auditRows.ts";
 import { anEvent, aSite } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";

@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 
-import type { Delivery } from "../../src/core/delivery.ts";
-import { Depot } from "../../src/core/depot.ts";
-import { instant, iso, seconds } from "../../src/core/units.ts";
-import { take } from "../../src/flow/take.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import { Depot } from "../../src/control/state.ts";
+import { instant, iso, seconds } from "../../src/domain/units.ts";
+import { take } from "../../src/control/ingest/ingest.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";

@@ -1,4 +1,4 @@
-import type { CoordinationEvent, Target } from "../../src/core/control/event.ts";
+import type { CoordinationEvent, Target } from "../../src/domain/event.ts";
 
 const isId = (text: string): boolean =>
   text.isWellFormed() && text === text.normalize("NFC") && !/\p{Cc}/u.test(text) && /^.{1,256}$/su.test(text);

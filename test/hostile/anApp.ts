@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { stringify } from "yaml";
 
-import { startApp, surroundings } from "../../src/app.ts";
+import { startApp, surroundings } from "../../src/daemon/daemon.ts";
 import { configFrom } from "../../src/config/load.ts";
 import { type Answered, ask, type LogLine, signature } from "../support/aDaemon.ts";
 import type { AServer } from "../vtn/aServer.ts";

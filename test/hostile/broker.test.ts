@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connectAsync } from "mqtt";
 import { describe, expect, test } from "vitest";
 
-import { mqttClientId } from "../../src/chargers/clientId.ts";
+import { mqttClientId } from "../../src/chargers/broker/address.ts";
 import type { Daemon } from "../support/aDaemon.ts";
 import type { SetPayload } from "../support/aFloor.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";

@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 
 import { verify } from "../../src/vtn/signature.ts";
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { aListener, signature, signed, wireEvent } from "../vtn/aListener.ts";
 import { Authority } from "../support/certificates.ts";

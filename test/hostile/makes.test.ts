@@ -2,7 +2,7 @@ import { connectAsync, type MqttClient } from "mqtt";
 import pino from "pino";
 import { describe, expect, test } from "vitest";
 
-import { chargerId, instant } from "../../src/core/units.ts";
+import { chargerId, instant } from "../../src/domain/units.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { BUS, PLACES, TRAITS } from "../sim/pairing.ts";

@@ -16,7 +16,7 @@ import { type Mutant, mutantsOf } from "./operators.ts";
 import { ScratchTree } from "./scratchTree.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
-const PLACES = ["src/flow", "src/store", "src/core/control"];
+const PLACES = ["src/control", "src/store", "src/reporting"];
 const PASS_SHARE = 0.9;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

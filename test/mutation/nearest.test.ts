@@ -6,19 +6,23 @@ import { nearestTests } from "./nearest.ts";
 const nearest = nearestTests(fileURLToPath(new URL("../..", import.meta.url)));
 
 test("the mirror test comes first and alone", () => {
-  expect(nearest("src/flow/look.ts")[0]).toEqual(["test/flow/look.test.ts"]);
+  expect(nearest("src/control/decide/evaluate.ts")[0]).toEqual(["test/control/decide/evaluate.test.ts"]);
 });
 
 test("a file without a mirror test is tried with the tests that import it, then with those that only reach it", () => {
-  const groups = nearest("src/flow/stages.ts");
-  expect(groups[0]).toEqual(["test/flow/control.test.ts"]);
-  expect(groups[1]).toContain("test/flow/look.test.ts");
+  const groups = nearest("src/control/stages.ts");
+  expect(groups[0]).toEqual(["test/control/control.test.ts"]);
+  expect(groups[1]).toContain("test/control/decide/evaluate.test.ts");
 });
 
 test("no test is run twice for one mutant, and none of another part of the program", () => {
-  for (const file of ["src/flow/take.ts", "src/store/disk.ts", "src/core/control/limits.ts"]) {
+  for (const file of [
+    "src/control/ingest/ingest.ts",
+    "src/store/sqlite/disk.ts",
+    "src/control/decide/limits.ts",
+  ]) {
     const tests = nearest(file).flat();
     expect(tests).toEqual([...new Set(tests)]);
-    expect(tests.filter((test) => !/^test\/(flow|store|core)\//.test(test))).toEqual([]);
+    expect(tests.filter((test) => !/^test\/(control|store|scenarios)\//.test(test))).toEqual([]);
   }
 });

@@ -17,7 +17,7 @@ const importsOf = (root: string, file: string): readonly string[] =>
 /** The folders of tests that exercise a source file: its own, and for the pure core the pipelines that use it. */
 function roomsOf(file: string): readonly string[] {
   const own = `${dirname(file.replace(/^src\//, "test/"))}/`;
-  return own.startsWith("test/core/") ? [own, "test/flow/"] : [own];
+  return own.startsWith("test/control/") ? [own, "test/control/", "test/scenarios/"] : [own];
 }
 
 /**

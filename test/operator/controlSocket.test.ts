@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Client } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 
-import { askDaemon, askDaemonAtLength } from "../../src/cli/daemon.ts";
+import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
 import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocket.ts";
 import { waitFor } from "../support/waitFor.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { AuditEntry } from "../../src/core/audit.ts";
-import { instant } from "../../src/core/units.ts";
+import type { AuditEntry } from "../../src/domain/audit.ts";
+import { instant } from "../../src/domain/units.ts";
 import { Metrics } from "../../src/operator/metrics.ts";
 
 const metrics = (): Metrics =>

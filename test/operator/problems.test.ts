@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 
-import type { CommandRecord } from "../../src/core/control/command.ts";
-import type { Depot } from "../../src/core/depot.ts";
-import { freshHealth } from "../../src/core/partnerHealth.ts";
-import { RetentionAlarms } from "../../src/core/retentionAlarms.ts";
-import { ABSENT } from "../../src/core/site/presence.ts";
-import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src/core/units.ts";
+import type { CommandRecord } from "../../src/domain/command.ts";
+import type { Depot } from "../../src/control/state.ts";
+import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
+import { RetentionAlarms } from "../../src/retention/caps.ts";
+import { ABSENT } from "../../src/control/observe/presence.ts";
+import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src/domain/units.ts";
 import { countProblems, isUnreachable, problems, type ProblemSources } from "../../src/operator/problems.ts";
-import { commandRecord, NOON } from "../store/words.ts";
+import { commandRecord, NOON } from "../store/sqlite/words.ts";
 import { aPicture } from "../support/aPicture.ts";
 
 const BAY = chargerId("bay-01");

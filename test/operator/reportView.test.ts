@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 
-import { lookAtEvents, reportDesk } from "../../src/core/reporting/desk.ts";
-import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
-import { eventId } from "../../src/core/units.ts";
-import { bodiless, reportsView } from "../../src/operator/reportView.ts";
-import { at, live } from "../support/anEvent.ts";
+import type { ReportRecord } from "../../src/domain/report.ts";
+import { eventId } from "../../src/domain/units.ts";
+import { bodiless, reportsView } from "../../src/operator/listViews.ts";
+import { reportDesk } from "../../src/reporting/obligations.ts";
+import { lookAtEvents } from "../../src/reporting/reportSchedule.ts";
 import { aReportedEvent, reportSettings } from "../support/aReport.ts";
+import { at, live } from "../support/anEvent.ts";
 
 const sent: ReportRecord = {
   name: "EV-1/0/0",

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
-import { askSocket } from "../../src/cli/daemon.ts";
-import { StatusSocket } from "../../src/operator/statusSocket.ts";
+import { askSocket } from "../../src/cli/daemonClient.ts";
+import { StatusSocket } from "../../src/operator/controlSocket.ts";
 
 function socketPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "setpointd-"));

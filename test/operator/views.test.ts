@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { freshHealth } from "../../src/core/partnerHealth.ts";
-import { chargerId, minutes } from "../../src/core/units.ts";
+import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
+import { chargerId, minutes } from "../../src/domain/units.ts";
 import { statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
-import { commandRecord, NOON } from "../store/words.ts";
+import { commandRecord, NOON } from "../store/sqlite/words.ts";
 
 const vitals = {
   site: "depot",

@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { expect, test } from "vitest";
 
 import { contents } from "../../packaging/contents.ts";
-import { shipped } from "../../src/shipped.ts";
+import { shipped } from "../../src/platform/packageRoot.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
 

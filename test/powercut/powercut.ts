@@ -14,8 +14,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 
-import { openState } from "../../src/store/open.ts";
-import { NOON } from "../store/words.ts";
+import { openState } from "../../src/store/sqlite/open.ts";
+import { NOON } from "../store/sqlite/words.ts";
 import { DiskImage } from "./images.ts";
 
 const ROWS = 3;
@@ -43,9 +43,13 @@ function chance(): number {
 /** A writer on that disk; `acknowledged` rows have been said to be durable. */
 function startWriter(directory: string) {
   const unsafe = values.unsafe ? ["--import", here("unsafe.ts")] : [];
-  const child = spawn(process.execPath, [...unsafe, here("../store/writer.ts"), directory, String(ROWS)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [...unsafe, here("../store/sqlite/writer.ts"), directory, String(ROWS)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   const writer = { acknowledged: 0, child, gone: once(child, "exit") };
   createInterface({ input: child.stdout }).on("line", (line) => {
     const said: { readonly turn?: number; readonly ok?: boolean } = JSON.parse(line);

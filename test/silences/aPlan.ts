@@ -1,7 +1,7 @@
 import pino from "pino";
 import { expect } from "vitest";
 
-import { amperes, chargerId, instant, millis } from "../../src/core/units.ts";
+import { amperes, chargerId, instant, millis } from "../../src/domain/units.ts";
 import { SimulatedChargers } from "../../src/sim/chargers.ts";
 import type { WireEvent } from "../../src/sim/events.ts";
 import type { Daemon } from "../support/aDaemon.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { chargerId } from "../../src/core/units.ts";
+import { chargerId } from "../../src/domain/units.ts";
 import { aSite, anEvent } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";

@@ -1,11 +1,11 @@
 import { map, NEVER, type Observable, interval } from "rxjs";
 import { afterEach, expect, test, vi } from "vitest";
 
-import { eventId, millis } from "../../src/core/units.ts";
-import { type Hint, polling } from "../../src/flow/polling.ts";
-import type { Fetched } from "../../src/flow/ports.ts";
+import { eventId, millis } from "../../src/domain/units.ts";
+import { type Hint, polling } from "../../src/control/ingest/pipeline.ts";
+import type { Fetched } from "../../src/control/ports.ts";
 import { VtnClient } from "../../src/vtn/client.ts";
-import type { Fetched as Asked } from "../../src/vtn/fetched.ts";
+import type { Fetched as Asked } from "../../src/vtn/client.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { chance } from "../fuzz/chance.ts";
 import { startVirtualTime, virtualNow } from "../support/virtualTime.ts";

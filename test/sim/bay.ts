@@ -1,5 +1,5 @@
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import { amperes, chargerId, instant } from "../../src/core/units.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import { amperes, chargerId, instant } from "../../src/domain/units.ts";
 import {
   switchedOn,
   type ChargerTraits,
@@ -7,7 +7,7 @@ import {
   type PluggedVehicle,
   type SimulatedCharger,
 } from "../../src/sim/charger.ts";
-import { accept } from "../../src/sim/orders.ts";
+import { accept } from "../../src/sim/charger.ts";
 
 const TRAITS: ChargerTraits = {
   id: chargerId("bay-01"),

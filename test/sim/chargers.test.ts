@@ -1,11 +1,11 @@
 import { connectAsync, type MqttClient } from "mqtt";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
-import { nativeFilters, nativeTopics, readNative, writeSet } from "../../src/chargers/native.ts";
-import type { Command } from "../../src/core/control/command.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
-import { amperes, chargerId, instant, millis, seconds } from "../../src/core/units.ts";
+import { nativeFilters, nativeTopics, readNative, writeSet } from "../../src/chargers/native/messages.ts";
+import type { Command } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import { amperes, chargerId, instant, millis, seconds } from "../../src/domain/units.ts";
 import { SimulatedChargers, type ChargerSetup } from "../../src/sim/chargers.ts";
 import { freePort } from "../support/freePort.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";

@@ -1,5 +1,5 @@
 import pino from "pino";
-import { instant, type Instant } from "../../src/core/units.ts";
+import { instant, type Instant } from "../../src/domain/units.ts";
 
 /** The clock that the tests hand to the simulators. */
 export const now = (): Instant => instant(Date.now());

@@ -1,55 +1,50 @@
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
-import { readListBody } from "../../src/vtn/wire/envelope.ts";
-import { wireEvent } from "../../src/sim/events.ts";
+import type { Price } from "../../src/domain/prices.ts";
+import { instant, iso, minutes } from "../../src/domain/units.ts";
+import { priceForecast, spotPrices } from "../../src/sim/events.ts";
+import { readPrices } from "../../src/vtn/dialects/partner/prices.ts";
 
-const NOW = instant(Date.UTC(2026, 10, 21, 12));
+const at = (text: string) => instant(Date.parse(text));
 
-test("an event is written in the spelling of the contract", () => {
-  const plan = {
-    id: "EV-1",
-    name: "Evening peak",
-    start: NOW,
-    durationMs: 90_000,
-    randomizeStartMs: 4000,
-    priority: 1,
-    ask: { amperes: 16 },
-    vehicles: ["bus-201"],
-    programId: "flex",
-  };
-  expect(wireEvent(plan, NOW)).toEqual({
-    createdDateTime: "2026-11-21T12:00:00.000Z",
-    ID: "EV-1",
-    modificationDateTime: "2026-11-21T12:00:00.000Z",
-    name: "Evening peak",
-    priority: 1,
-    programID: "flex",
-    targets: [{ targetType: "vehicle", values: ["bus-201"] }],
-    intervalPeriod: { start: "2026-11-21T12:00:00.000Z", duration: "00:01:30", randomizeStart: "00:00:04" },
-    payload: { payloadType: "CurrentLevel", targetCurrent: 16 },
-  });
+/** What the daemon makes of an answer. */
+function understood(answer: object | null): readonly Price[] {
+  const read = readPrices(Buffer.from(JSON.stringify(answer)), "NO1", instant(0));
+  if (read.kind !== "read") throw new Error(read.reason);
+  expect(read.doubts).toEqual([]);
+  return read.prices;
+}
+
+test.each([
+  ["2026-11-21", 24],
+  ["2026-03-29", 23],
+  ["2026-10-25", 25],
+])("the local day %s has %i hourly prices", (day, hours) => {
+  const prices = understood(spotPrices("NO1", at(`${day}T08:00:00Z`)));
+  expect(prices).toHaveLength(hours);
+  expect(prices.every(({ start, end }) => end - start === minutes(60))).toBe(true);
 });
 
-test("the daemon's own reader finds nothing to reject, with and without the optional members", () => {
-  const descriptor = {
-    payloadType: "USAGE",
-    readingType: "DIRECT_READ",
-    aggregate: false,
-    frequency: 0,
-    historical: true,
-    numIntervals: 0,
-    repeat: 0,
-    startInterval: 0,
-  };
-  const plain = { id: "EV-1", start: NOW, durationMs: 1500, ask: { kilowatts: 7.4 } };
-  const full = { ...plain, id: "EV-2", vehicles: ["bus-201"], reportDescriptors: [descriptor] };
-  const list = readListBody(Buffer.from(JSON.stringify([wireEvent(plain, NOW), wireEvent(full, NOW)])));
-  expect(list).toMatchObject({
-    kind: "read",
-    complete: true,
-    notices: [
-      { kind: "event", event: { duration: 1500, randomizeStart: 0, ask: { kind: "power", level: 7.4 } } },
-      { kind: "event", event: { reports: [{ targets: [{ type: "vehicle", values: ["bus-201"] }] }] } },
-    ],
-  });
+test("tomorrow's prices are out from 13:00 on, and quarters are quarters", () => {
+  expect(understood(spotPrices("NO1", at("2026-11-21T11:59:00Z")))).toHaveLength(24);
+  const two = understood(spotPrices("NO1", at("2026-11-21T12:00:00Z"), minutes(15)));
+  expect(two).toHaveLength(192);
+  expect(iso(two.at(-1)?.end ?? instant(0))).toBe("2026-11-22T23:00:00.000Z");
+});
+
+test("supper is dearer than the night", () => {
+  const prices = understood(spotPrices("NO1", at("2026-11-21T08:00:00Z")));
+  expect(prices[18]?.value).toBeGreaterThan((prices[3]?.value ?? 0) * 1.5);
+});
+
+test("the forecast goes on where the prices end, in segments without gaps", () => {
+  const now = at("2026-11-21T13:00:00Z");
+  const segments = understood(priceForecast("NO1", now, 6));
+  expect(segments).toHaveLength(28);
+  expect(segments[0]?.start).toBe(understood(spotPrices("NO1", now)).at(-1)?.end);
+  for (const [index, { end }] of segments.entries()) expect(segments[index + 1]?.start ?? end).toBe(end);
+});
+
+test("there is nothing for a region that is none", () => {
+  expect(spotPrices("XX9", at("2026-11-21T12:00:00Z"))).toBeNull();
+  expect(priceForecast("XX9", at("2026-11-21T12:00:00Z"), 6)).toBeNull();
 });

@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { allowedCurrent, allowedPower } from "../../src/chargers/profile/level.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import { amperes, seconds, watts } from "../../src/core/units.ts";
-import { MAKES } from "../../src/sim/makes.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import { amperes, seconds, watts } from "../../src/domain/units.ts";
+import { MAKES } from "../../src/sim/models.ts";
 import { BUS, Pair, TRAITS } from "./pairing.ts";
 
 const EACH = 20;

@@ -1,85 +1,46 @@
-import { afterEach, beforeEach, test } from "vitest";
-import { connectAsync, type MqttClient } from "mqtt";
+import { expect, test } from "vitest";
+import { chargerId, watts } from "../../src/domain/units.ts";
+import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
+import { depotOf, mixedDepotOf } from "../../src/sim/mixedFloor.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
 
-import { chargerId } from "../../src/core/units.ts";
-import { MAKES } from "../../src/sim/makes.ts";
-import { MixedFloor } from "../../src/sim/mixedFloor.ts";
-import type { MqttMake } from "../../src/sim/mqttMake.ts";
-import { boundTo } from "../chargers/profile/aTrial.ts";
-import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
-import { waitFor } from "../support/waitFor.ts";
-import { now, silent } from "./clock.ts";
-import { BUS, PLACES, TRAITS } from "./pairing.ts";
+const bay = aCharger();
+const bus = aVehicle({ id: "bus-201", name: "Bus 201", maxPower: watts(13_800) });
 
-let stack: AsyncDisposableStack;
-beforeEach(() => void (stack = new AsyncDisposableStack()));
-afterEach(() => stack.disposeAsync());
-
-const setup = (profile: string) => ({
-  profile,
-  params: boundTo(profile, PLACES[profile] ?? {}).values,
-  traits: { ...TRAITS, id: chargerId(profile) },
-  vehicle: BUS,
+test("a configured native charger is simulated with the vehicle that is bound to it", () => {
+  expect(depotOf([bay], [bus])).toMatchObject([
+    {
+      traits: { id: "bay-01", minCurrent: 6, maxCurrent: 32, ownDefault: 32 },
+      vehicle: { id: "bus-201", maxCurrent: 20, identity: null },
+    },
+  ]);
 });
 
-async function aFloor(profiles: readonly string[]) {
-  const broker = stack.use(await Mosquitto.start());
-  const client = await connectAsync(broker.url);
-  stack.defer(() => client.endAsync(true));
-  const heard = new Map<string, string>();
-  client.on("message", (topic, payload) => void heard.set(topic, payload.toString()));
-  await client.subscribeAsync("#");
-  const floor = stack.use(
-    MixedFloor.start({ url: broker.url, chargers: profiles.map(setup), now, log: silent }),
+test("a vehicle with an identity is told by it, as a real charger would", () => {
+  const identity = { kind: "mac", value: "02:aa:bb:00:00:01" };
+  expect(depotOf([bay], [{ ...bus, identities: [identity] }])[0]?.vehicle).toMatchObject({
+    id: null,
+    identity,
+  });
+});
+
+test("a charger without a vehicle is empty, other makes and other brokers are left out", () => {
+  const others = [
+    { ...bay, id: chargerId("wall"), profile: "go-e-v2" },
+    { ...bay, id: chargerId("far"), broker: "hall" },
+  ];
+  expect(depotOf([bay, ...others], [])).toMatchObject([{ traits: { id: "bay-01" }, vehicle: null }]);
+});
+
+test("chargers of makes that can be simulated are, with the parameters of the configuration", () => {
+  const wall = { ...bay, id: chargerId("wall"), profile: "warp", params: { prefix: "warp3/AbCd" } };
+  const relay = { ...bay, id: chargerId("relay"), profile: "tasmota-switch", params: { topic: "relay" } };
+  const [made, ...more] = mixedDepotOf(
+    [bay, wall, relay, { ...wall, broker: "hall" }],
+    [],
+    loadProfiles(null).profiles,
   );
-  await floor.whenOnline();
-  return { client, heard, floor };
-}
-
-const only = ({ chargers: [charger] }: MixedFloor): MqttMake => {
-  if (charger === undefined) throw new Error("no charger");
-  return charger;
-};
-
-const overridden = async (client: MqttClient, dA: string): Promise<void> =>
-  void (await client.publishAsync("SmartEVSE/1/Set/CurrentOverride", dA, { qos: 1 }));
-
-test.skipIf(!mosquittoAvailable)("ten makes live on one broker, each on topics of its own", async () => {
-  const { client, heard } = await aFloor([...MAKES.keys()]);
-  await client.publishAsync("R/c0619ab1/keepalive", "");
-  for (const topic of [
-    "go-eCharger/000001/amp",
-    "openevse-a7d4/pilot",
-    "warp3/AbCd/evse/state",
-    "openWB/internal_chargepoint/0/get/power",
-    "evcc/loadpoints/1/chargePower",
-    "everest_api/1/evse_manager_consumer/evse/e2m/session_info",
-    "everest_api/evse_manager/var/limits",
-    "SmartEVSE/1/State",
-    "N/c0619ab1/evcharger/40/Status",
-    "ocpp/charger1/state/status",
-  ])
-    await waitFor(() => heard.has(topic));
+  expect(more).toEqual([]);
+  expect(made).toMatchObject({ profile: "warp", traits: { id: "wall", maxCurrent: 32 }, vehicle: null });
+  expect(made?.params.get("prefix")).toBe("warp3/AbCd");
 });
-
-test.skipIf(!mosquittoAvailable)(
-  "one drops off with its last will, comes back, reboots and loses its override",
-  async () => {
-    const { client, heard, floor } = await aFloor(["smartevse"]);
-    const charger = only(floor);
-    await overridden(client, "160");
-    await waitFor(() => charger.model.drawn === 16 && heard.get("SmartEVSE/1/EVChargePower") === "11040");
-    await charger.dropOff();
-    await waitFor(() => heard.get("SmartEVSE/1/connected") === "offline");
-    charger.comeBack();
-    await waitFor(() => heard.get("SmartEVSE/1/connected") === "online");
-    await charger.reboot();
-    await waitFor(() => heard.get("SmartEVSE/1/ChargeCurrentOverride") === "0");
-    charger.plug(null);
-    await waitFor(() => heard.get("SmartEVSE/1/EVPlugState") === "Disconnected");
-    charger.plug(BUS);
-    charger.faults = { ignoresSetpoints: true };
-    await overridden(client, "80");
-    await waitFor(() => charger.model.drawn === 32);
-  },
-);

@@ -1,14 +1,14 @@
-import { type Bound, type Params } from "../../src/chargers/profile/bind.ts";
-import { telemetryOf } from "../../src/chargers/profile/chargerTelemetry.ts";
-import { type Ear, earOf } from "../../src/chargers/profile/ear.ts";
-import { hear as hearMessage } from "../../src/chargers/profile/hear.ts";
-import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
-import type { Means } from "../../src/chargers/profile/means.ts";
+import { type Bound, type Params } from "../../src/chargers/profile/instance.ts";
+import { telemetryOf } from "../../src/chargers/profile/lastKnownSignals.ts";
+import { type Ear, earOf } from "../../src/chargers/profile/telemetryMap.ts";
+import { hear as hearMessage } from "../../src/chargers/profile/decodeMessage.ts";
+import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
+import type { Means } from "../../src/chargers/profile/signals.ts";
 import { ordersFor, type Standing } from "../../src/chargers/profile/orders.ts";
 import { Reported } from "../../src/chargers/profile/reported.ts";
-import { folded, NOTHING_STANDS, standsAs } from "../../src/chargers/profile/standing.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { Telemetry } from "../../src/core/site/telemetry.ts";
+import { folded, NOTHING_STANDS, standsAs } from "../../src/chargers/profile/lastKnownSignals.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
 import {
   after,
   amperes,
@@ -17,7 +17,7 @@ import {
   instant,
   type Millis,
   millis,
-} from "../../src/core/units.ts";
+} from "../../src/domain/units.ts";
 import { type ChargerTraits, limitOf, type PluggedVehicle, switchedOn } from "../../src/sim/charger.ts";
 import {
   advance,
@@ -26,9 +26,9 @@ import {
   madeCharger,
   type MakeFaults,
   tells,
-} from "../../src/sim/madeCharger.ts";
-import { MAKES } from "../../src/sim/makes.ts";
-import type { Message } from "../../src/sim/makes/make.ts";
+} from "../../src/sim/simulatedModel.ts";
+import { MAKES } from "../../src/sim/models.ts";
+import type { Message } from "../../src/sim/models/model.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 
 const START = instant(Date.UTC(2026, 10, 21, 12));

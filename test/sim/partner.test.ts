@@ -2,9 +2,9 @@ import { createHmac } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { SimulatedPartner } from "../../src/sim/partner.ts";
-import { readWebhookBody } from "../../src/vtn/wire/envelope.ts";
+import { readWebhookBody } from "../../src/vtn/dialects/partner/envelope.ts";
 import { anEvent, START } from "./partnerSetup.ts";
 
 interface Hook {

@@ -1,6 +1,6 @@
 import { request } from "undici";
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { now } from "./clock.ts";
 import { anEvent, CREDENTIALS, START } from "./partnerSetup.ts";

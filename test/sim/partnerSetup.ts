@@ -1,4 +1,4 @@
-import { millis } from "../../src/core/units.ts";
+import { millis } from "../../src/domain/units.ts";
 import { wireEvent, type WireEvent } from "../../src/sim/events.ts";
 import type { PartnerOptions } from "../../src/sim/partner.ts";
 import { now, silent } from "./clock.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Report } from "../../src/core/reporting/report.ts";
-import { amperes, eventId, instant } from "../../src/core/units.ts";
+import type { Report } from "../../src/reporting/report.ts";
+import { amperes, eventId, instant } from "../../src/domain/units.ts";
 import { reportAnswer, ReportTray } from "../../src/sim/reports.ts";
-import { type ReportFormat, writeReport } from "../../src/vtn/wire/report.ts";
+import { type ReportFormat, writeReport } from "../../src/vtn/dialects/partner/report.ts";
 
 const START = instant(Date.parse("2026-11-21T12:00:00Z"));
 const span = { from: START, until: instant(START + 3_600_000) };

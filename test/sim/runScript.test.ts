@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+
 import { SimulatedPartner } from "../../src/sim/partner.ts";
-import { runScript } from "../../src/sim/runScript.ts";
-import { readScript, type Script } from "../../src/sim/script.ts";
+import { runScript, readScript, type Script } from "../../src/sim/script.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { now } from "./clock.ts";
 import { START } from "./partnerSetup.ts";

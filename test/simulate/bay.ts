@@ -1,4 +1,4 @@
-import { amperes, type ChargerId, chargerId, type Instant } from "../../src/core/units.ts";
+import { amperes, type ChargerId, chargerId, type Instant } from "../../src/domain/units.ts";
 import { type PluggedVehicle, type SimulatedCharger, switchedOn } from "../../src/sim/charger.ts";
 import type { PlannedCharger } from "./plan.ts";
 import { type Standing, standingUnder } from "./oracle.ts";

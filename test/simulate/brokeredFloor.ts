@@ -1,5 +1,5 @@
-import type { Command, Sent } from "../../src/core/control/command.ts";
-import type { Instant, Millis } from "../../src/core/units.ts";
+import type { Command, Sent } from "../../src/domain/command.ts";
+import type { Instant, Millis } from "../../src/domain/units.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
 import { type Ears, SimBroker } from "./simBroker.ts";
 

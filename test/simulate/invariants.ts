@@ -1,6 +1,6 @@
-import type { Json } from "../../src/core/audit.ts";
-import { type Command, commandId } from "../../src/core/control/command.ts";
-import type { ChargerId, Millis } from "../../src/core/units.ts";
+import type { Json } from "../../src/domain/audit.ts";
+import { type Command, commandId } from "../../src/domain/command.ts";
+import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import { allowed, isSame, type Share, shareOf, type Site, standingUnder, type TrueEvent } from "./oracle.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
 import { memberOf, type SeenRecord } from "./record.ts";

@@ -1,10 +1,10 @@
-import { Heartbeats } from "../../src/chargers/heartbeats.ts";
-import { keepalivesOf } from "../../src/chargers/profile/keepalives.ts";
-import { ProfileLine } from "../../src/chargers/profileLine.ts";
-import type { Command, Sent } from "../../src/core/control/command.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { Charger } from "../../src/core/site/charger.ts";
-import type { ChargerId, Millis } from "../../src/core/units.ts";
+import { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
+import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
+import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import type { Command, Sent } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { Charger } from "../../src/domain/charger.ts";
+import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import {
   advance,
   hear,
@@ -13,9 +13,9 @@ import {
   type Reaction,
   replugged,
   tells,
-} from "../../src/sim/madeCharger.ts";
+} from "../../src/sim/simulatedModel.ts";
 import { step } from "../../src/sim/charger.ts";
-import type { Message, Told } from "../../src/sim/makes/make.ts";
+import type { Message, Told } from "../../src/sim/models/model.ts";
 import { physical } from "./bay.ts";
 import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type MadeBay, madeBay } from "./madeBay.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-import type { Desired } from "../../src/core/control/setpoint.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
 
 import type { Calendar, Knobs, PlannedAsk, PlannedCharger, PlannedEvent, PlannedVehicle } from "./plan.ts";
 

@@ -1,8 +1,8 @@
 import { map, mergeMap, NEVER, of } from "rxjs";
 
-import type { Telemetry } from "../../src/core/site/telemetry.ts";
-import { chargerId } from "../../src/core/units.ts";
-import type { ControlPorts } from "../../src/flow/ports.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import { chargerId } from "../../src/domain/units.ts";
+import type { ControlPorts } from "../../src/control/ports.ts";
 import type { Plant } from "./simGateway.ts";
 
 /** Bugs that a day must find, laid between a run of the daemon and what it reaches. */

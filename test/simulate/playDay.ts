@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { TrackedEvent } from "../../src/core/control/known.ts";
-import type { Command } from "../../src/core/control/command.ts";
-import type { Opened } from "../../src/store/open.ts";
-import { instant } from "../../src/core/units.ts";
+import type { TrackedEvent } from "../../src/domain/event.ts";
+import type { Command } from "../../src/domain/command.ts";
+import type { Opened } from "../../src/store/sqlite/open.ts";
+import { instant } from "../../src/domain/units.ts";
 import { chance } from "../fuzz/chance.ts";
 import { configured } from "../support/aConfiguration.ts";
 import { SITE_KEY } from "../support/wiredDepot.ts";

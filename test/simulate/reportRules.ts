@@ -1,5 +1,5 @@
-import type { ReportRecord } from "../../src/core/reporting/outbox.ts";
-import type { ReportRow } from "../../src/operator/reportView.ts";
+import type { ReportRecord } from "../../src/domain/report.ts";
+import type { ReportRow } from "../../src/operator/listViews.ts";
 import type { Breach } from "./invariants.ts";
 import type { TrueEvent } from "./oracle.ts";
 import { MINUTE, type PlannedReport } from "./plan.ts";

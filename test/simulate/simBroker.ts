@@ -1,5 +1,5 @@
-import type { Sent } from "../../src/core/control/command.ts";
-import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
+import type { Sent } from "../../src/domain/command.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
 
 /** The gateway's ends of its connection. */
 export interface Ears {

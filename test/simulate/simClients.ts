@@ -1,7 +1,7 @@
 import pino from "pino";
 
-import type { ReportConfig } from "../../src/config/report.ts";
-import type { Instant } from "../../src/core/units.ts";
+import type { ReportConfig } from "../../src/config/sections/report.ts";
+import type { Instant } from "../../src/domain/units.ts";
 import { VtnClient } from "../../src/vtn/client.ts";
 import { ReportClient } from "../../src/vtn/reports.ts";
 import { TokenSource } from "../../src/vtn/token.ts";

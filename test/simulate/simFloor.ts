@@ -1,10 +1,10 @@
-import { type Command, commandId, type Sent } from "../../src/core/control/command.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
-import type { ChargerId, Millis } from "../../src/core/units.ts";
+import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import { plugged, rebooted, step } from "../../src/sim/charger.ts";
-import { telemetryOf } from "../../src/sim/chargerTelemetry.ts";
-import { accept, orderExpires } from "../../src/sim/orders.ts";
+import { telemetryOf } from "../../src/sim/charger.ts";
+import { accept, orderExpires } from "../../src/sim/charger.ts";
 import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type Bay, bay, physical, standingOf, toldBy } from "./bay.ts";
 import { MINUTE } from "./plan.ts";

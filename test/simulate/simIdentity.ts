@@ -1,4 +1,4 @@
-import type { Instant } from "../../src/core/units.ts";
+import type { Instant } from "../../src/domain/units.ts";
 import { HOUR, MINUTE } from "./plan.ts";
 import type { WireAnswer } from "./virtualWire.ts";
 

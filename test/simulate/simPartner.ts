@@ -1,7 +1,7 @@
 import { DateTime } from "luxon";
 
-import { writeTimespan } from "../../src/vtn/wire/timespan.ts";
-import { type Instant, millis } from "../../src/core/units.ts";
+import { writeTimespan } from "../../src/vtn/dialects/partner/times.ts";
+import { type Instant, millis } from "../../src/domain/units.ts";
 import type { Calendar, Misanswer, PlannedAsk, PlannedEvent, PlannedReport } from "./plan.ts";
 import type { TrueEvent } from "./oracle.ts";
 import { SimIdentity } from "./simIdentity.ts";

@@ -1,4 +1,4 @@
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { ReportTray } from "../../src/sim/reports.ts";
 import type { WireAnswer } from "./virtualWire.ts";
 

@@ -1,7 +1,7 @@
-import type { Command, Sent } from "../../src/core/control/command.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { Charger } from "../../src/core/site/charger.ts";
-import type { Millis } from "../../src/core/units.ts";
+import type { Command, Sent } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { Charger } from "../../src/domain/charger.ts";
+import type { Millis } from "../../src/domain/units.ts";
 import type { FloorOptions } from "./brokeredFloor.ts";
 import { MadeFloor } from "./madeFloor.ts";
 import { type Ears, SimBroker } from "./simBroker.ts";

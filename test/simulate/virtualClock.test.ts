@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { VirtualClock } from "./virtualClock.ts";
 
 const never = (): boolean => false;

@@ -1,4 +1,4 @@
-import { type Instant, instant, type Millis, millis } from "../../src/core/units.ts";
+import { type Instant, instant, type Millis, millis } from "../../src/domain/units.ts";
 
 interface Timer {
   at: number;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { instant, millis } from "../../src/core/units.ts";
-import { agentFor, exchange } from "../../src/vtn/exchange.ts";
+import { instant, millis } from "../../src/domain/units.ts";
+import { agentFor, exchange } from "../../src/vtn/http.ts";
 import { VirtualClock } from "./virtualClock.ts";
 import { VirtualWire } from "./virtualWire.ts";
 

@@ -1,9 +1,9 @@
-import type { Delivery } from "../../src/core/delivery.ts";
-import { atOnce } from "../../src/core/steps.ts";
-import { type EventId, type Instant, instant } from "../../src/core/units.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import { atOnce } from "../../src/platform/cooperative.ts";
+import { type EventId, type Instant, instant } from "../../src/domain/units.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
-import type { Answered } from "../../src/vtn/exchange.ts";
-import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/fetched.ts";
+import type { Answered } from "../../src/vtn/http.ts";
+import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
 
 const TAKES_MS = 50;
 

@@ -5,7 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { stringify } from "yaml";
 
-import { amperes, type ChargerId, chargerId, type Instant, instant, seconds } from "../../src/core/units.ts";
+import {
+  amperes,
+  type ChargerId,
+  chargerId,
+  type Instant,
+  instant,
+  seconds,
+} from "../../src/domain/units.ts";
 import { SimulatedChargers } from "../../src/sim/chargers.ts";
 import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { Daemon } from "../bench/daemon.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type ChargerId, instant } from "../../src/core/units.ts";
+import { type ChargerId, instant } from "../../src/domain/units.ts";
 import type { SimulatedChargers } from "../../src/sim/chargers.ts";
 import { type EventPlan, wireEvent } from "../../src/sim/events.ts";
 import type { SimulatedPartner } from "../../src/sim/partner.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { after, instant, millis } from "../../src/core/units.ts";
+import { after, instant, millis } from "../../src/domain/units.ts";
 import type { EventPlan } from "../../src/sim/events.ts";
 import { below, chance, oneOf } from "../fuzz/chance.ts";
 import { HOUR, MINUTE } from "../simulate/plan.ts";

@@ -1,8 +1,8 @@
-import type { ExpandContext } from "../../src/core/control/expand.ts";
-import type { ControlSettings } from "../../src/core/control/settings.ts";
-import type { Charger } from "../../src/core/site/charger.ts";
-import type { Vehicle } from "../../src/core/site/vehicle.ts";
-import { amperes, chargerId, millis, minutes, seconds, vehicleId } from "../../src/core/units.ts";
+import type { ExpandContext } from "../../src/control/schedule/expand.ts";
+import type { ControlSettings } from "../../src/control/decide/settings.ts";
+import type { Charger } from "../../src/domain/charger.ts";
+import type { Vehicle } from "../../src/domain/vehicle.ts";
+import { amperes, chargerId, millis, minutes, seconds, vehicleId } from "../../src/domain/units.ts";
 
 /** bay-01: 6 to 32 A on three phases of 230 V. */
 export const aCharger = ({ id, ...changes }: Changed<Charger> = {}): Charger => ({

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { configFrom, type Loaded } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";
-import type { Environment } from "../../src/config/secret.ts";
+import type { Environment } from "../../src/config/fields/secret.ts";
 
 /** Long enough to warn of nothing, and a key of Standard Webhooks as well. */
 export const SECRET = "c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiBzZXRwb2ludGQ=";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 
-import type { Charger } from "../../src/core/site/charger.ts";
+import type { Charger } from "../../src/domain/charger.ts";
 import { diskThatFillsUp } from "./fullDisk.ts";
 import { configured } from "./aConfiguration.ts";
 import { type Manner, ScriptedPartner } from "./scriptedPartner.ts";

@@ -1,7 +1,7 @@
-import type { EventArchive } from "../../src/core/control/known.ts";
-import { Depot, type DepotSetup } from "../../src/core/depot.ts";
-import type { Remembered, StoredScope } from "../../src/core/ledger.ts";
-import { iso } from "../../src/core/units.ts";
+import type { EventArchive } from "../../src/domain/event.ts";
+import { Depot, type DepotSetup } from "../../src/control/state.ts";
+import type { Remembered, StoredScope } from "../../src/domain/changes.ts";
+import { iso } from "../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
 
 export const NOTHING_STORED: EventArchive = { event: () => null, summary: () => null };

@@ -1,15 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 
-import type { AuditEntry, Json, RecordRow } from "../../src/core/audit.ts";
-import { headSeal } from "../../src/core/chain.ts";
-import { type ProofInput, proofFacts } from "../../src/core/proof/compose.ts";
-import type { Fact } from "../../src/core/proof/fact.ts";
-import type { EventRecord } from "../../src/core/proof/record.ts";
-import { sealed } from "../../src/core/proof/seal.ts";
-import { type Format, spelled } from "../../src/core/proof/spelling.ts";
-import { chargerId, eventId, millis, vehicleId } from "../../src/core/units.ts";
-import { GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
-import { cellsOf } from "../../src/store/rows.ts";
+import type { AuditEntry, Json, RecordRow } from "../../src/domain/audit.ts";
+import { headSeal } from "../../src/domain/audit.ts";
+import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
+import type { Fact } from "../../src/proof/file.ts";
+import type { EventRecord } from "../../src/proof/sections.ts";
+import { sealed } from "../../src/proof/file.ts";
+import { type Format, spelled } from "../../src/proof/file.ts";
+import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
+import { GENESIS, rowHash, rowText } from "../../src/store/sqlite/chain.ts";
+import { cellsOf } from "../../src/store/sqlite/auditRows.ts";
 import { aContext, SITE_KEY } from "./aCharger.ts";
 import { anEvent, at, live } from "./anEvent.ts";
 import { charging, fillContext, from } from "./aReading.ts";

@@ -1,15 +1,6 @@
-import type { Command } from "../../src/core/control/command.ts";
-import type { Desired } from "../../src/core/control/setpoint.ts";
-import type { Calendar } from "../../src/core/reporting/baseline.ts";
-import type { FillContext, Subject } from "../../src/core/reporting/evidence.ts";
-import {
-  type Measured,
-  type Reading,
-  type Stated,
-  type Told,
-  toldBy,
-} from "../../src/core/reporting/reading.ts";
-import type { ReportSettings } from "../../src/core/reporting/settings.ts";
+import type { Command } from "../../src/domain/command.ts";
+import type { Measured, Reading, Stated, Told } from "../../src/domain/reading.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
 import {
   after,
   amperes,
@@ -21,10 +12,14 @@ import {
   seconds,
   vehicleId,
   type Window,
-} from "../../src/core/units.ts";
+} from "../../src/domain/units.ts";
+import type { Calendar } from "../../src/platform/localTime.ts";
+import type { FillContext, Subject } from "../../src/reporting/evidence.ts";
+import { toldBy } from "../../src/reporting/reading.ts";
+import type { ReportSettings } from "../../src/reporting/settings.ts";
 import { aCharger, aVehicle } from "./aCharger.ts";
-import { at } from "./anEvent.ts";
 import { reportSettings } from "./aReport.ts";
+import { at } from "./anEvent.ts";
 
 /** From one time of day to another. */
 export const from = (start: string, end: string): Window => ({ from: at(start), until: at(end) });

@@ -1,12 +1,8 @@
-import type { CoordinationEvent, ReportDescriptor } from "../../src/core/control/event.ts";
-import {
-  type PlanInput,
-  reportPlan,
-  type ReportPlan,
-  type ReportWindow,
-} from "../../src/core/reporting/plan.ts";
-import { REPORT_DEFAULTS, type ReportSettings } from "../../src/core/reporting/settings.ts";
-import { type Instant, iso, minutes } from "../../src/core/units.ts";
+import type { CoordinationEvent, ReportDescriptor } from "../../src/domain/event.ts";
+import type { ReportWindow } from "../../src/domain/report.ts";
+import { type Instant, iso, minutes } from "../../src/domain/units.ts";
+import { type PlanInput, reportPlan, type ReportPlan } from "../../src/reporting/plan.ts";
+import { REPORT_DEFAULTS, type ReportSettings } from "../../src/reporting/settings.ts";
 import { anEvent, at } from "./anEvent.ts";
 
 /** A report on the energy used, with no counts set. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { stringify } from "yaml";
 
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
 import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { Daemon } from "./aDaemon.ts";

@@ -1,6 +1,6 @@
 import pino from "pino";
 
-import { EmbeddedBroker, type EmbeddedBrokerOptions } from "../../src/chargers/embeddedBroker.ts";
+import { EmbeddedBroker, type EmbeddedBrokerOptions } from "../../src/chargers/broker/embedded.ts";
 
 /** How the daemon of the tests connects to it. */
 export const DAEMON = { clientId: "setpointd-depot", username: "setpointd", password: "inside" };

@@ -1,9 +1,17 @@
 import { hash } from "node:crypto";
 
-import type { CoordinationEvent } from "../../src/core/control/event.ts";
-import type { Dispatch } from "../../src/core/control/expand.ts";
-import type { Ending, KnownEvent } from "../../src/core/control/known.ts";
-import { amperes, eventId, type Instant, instant, millis, minutes, vehicleId } from "../../src/core/units.ts";
+import type { CoordinationEvent } from "../../src/domain/event.ts";
+import type { Dispatch } from "../../src/control/schedule/expand.ts";
+import type { Ending, KnownEvent } from "../../src/domain/event.ts";
+import {
+  amperes,
+  eventId,
+  type Instant,
+  instant,
+  millis,
+  minutes,
+  vehicleId,
+} from "../../src/domain/units.ts";
 
 /** A time of day of 2026-11-21, UTC, e.g. "05:00" or "05:02:17.500". */
 export const at = (time: string): Instant =>

@@ -1,10 +1,10 @@
 import { type Observable, startWith, Subject, tap } from "rxjs";
 
-import { BelievedClock, type ClockReading } from "../../src/core/clock.ts";
-import { attempted, freshHealth } from "../../src/core/partnerHealth.ts";
-import { between, type Instant, iso, type Millis, millis, minutes } from "../../src/core/units.ts";
-import { startsAllowed } from "../../src/flow/sources.ts";
-import type { Fetched } from "../../src/vtn/fetched.ts";
+import { BelievedClock, type ClockReading } from "../../src/platform/clock.ts";
+import { attempted, freshHealth } from "../../src/control/ingest/partnerHealth.ts";
+import { between, type Instant, iso, type Millis, millis, minutes } from "../../src/domain/units.ts";
+import { startsAllowed } from "../../src/control/pipeline.ts";
+import type { Fetched } from "../../src/vtn/client.ts";
 
 /** The partner is not shown as stale here. */
 const STALE_AFTER = minutes(10);

@@ -1,7 +1,7 @@
-import { type Command, commandId, type Sent } from "../../src/core/control/command.ts";
-import { inWords } from "../../src/core/control/setpoint.ts";
-import type { ChargerMessage } from "../../src/core/site/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, type Millis } from "../../src/core/units.ts";
+import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
+import { inWords } from "../../src/domain/setpoint.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import { type ChargerId, chargerId, type Instant, type Millis } from "../../src/domain/units.ts";
 import { virtualNow } from "./virtualTime.ts";
 
 /** How the broker treats what is published to one charger. */

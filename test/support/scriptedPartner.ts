@@ -1,10 +1,9 @@
-import type { Delivery } from "../../src/core/delivery.ts";
-import { atOnce } from "../../src/core/steps.ts";
-import type { PostAnswer } from "../../src/core/reporting/outbox.ts";
-import { type EventId, eventId, iso, millis } from "../../src/core/units.ts";
-import type { Answered } from "../../src/vtn/exchange.ts";
-import { failed } from "../../src/vtn/failed.ts";
-import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/fetched.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import type { PostAnswer } from "../../src/domain/report.ts";
+import { type EventId, eventId, iso, millis } from "../../src/domain/units.ts";
+import { atOnce } from "../../src/platform/cooperative.ts";
+import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
+import { type Answered, failed } from "../../src/vtn/http.ts";
 import { virtualNow } from "./virtualTime.ts";
 import type { WireEvent } from "./wireEvent.ts";
 

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { expect } from "vitest";
 
-import type { AuditKind } from "../../src/core/audit.ts";
-import { type Command, commandId, type CommandRecord } from "../../src/core/control/command.ts";
-import type { Loan } from "../../src/core/control/loan.ts";
-import type { Committed } from "../../src/core/ledger.ts";
-import type { ChargerMessage, Telemetry } from "../../src/core/site/telemetry.ts";
-import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/core/units.ts";
-import { lend, returned } from "../../src/flow/lend.ts";
-import { standDown } from "../../src/flow/stop.ts";
+import type { AuditKind } from "../../src/domain/audit.ts";
+import { type Command, commandId, type CommandRecord } from "../../src/domain/command.ts";
+import type { Loan } from "../../src/control/decide/commissioningLock.ts";
+import type { Committed } from "../../src/domain/changes.ts";
+import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
+import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
+import { lend, returned } from "../../src/control/decide/commissioningAccess.ts";
+import { standDown } from "../../src/control/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
 import type { ScriptedPartner } from "./scriptedPartner.ts";

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 
-import { type Instant, instant } from "../../src/core/units.ts";
+import { type Instant, instant } from "../../src/domain/units.ts";
 
 /** What one timer causes takes this many turns of the event loop at most: gathered, committed, published. */
 const TURNS = 6;

@@ -1,20 +1,20 @@
 import { type Observable, Subject } from "rxjs";
 
-import { siteCalendar } from "../../src/calendar.ts";
-import type { ReportConfig } from "../../src/config/report.ts";
-import type { Depot } from "../../src/core/depot.ts";
-import type { Remembered } from "../../src/core/ledger.ts";
-import { reportDesk, reportedOn, restoreDesk } from "../../src/core/reporting/desk.ts";
-import type { PostAnswer, ReportRecord } from "../../src/core/reporting/outbox.ts";
-import type { ControlPorts } from "../../src/flow/ports.ts";
-import type { ReportPorts } from "../../src/flow/reportPorts.ts";
-import { type ReportSources, reporting } from "../../src/flow/reporting.ts";
-import { reportsView } from "../../src/operator/reportView.ts";
-import type { Store } from "../../src/store/store.ts";
-import { writeReport } from "../../src/vtn/wire/report.ts";
-import { wallClock } from "../../src/wallClock.ts";
+import type { ReportConfig } from "../../src/config/sections/report.ts";
+import type { ControlPorts } from "../../src/control/ports.ts";
+import type { Depot } from "../../src/control/state.ts";
+import type { Remembered } from "../../src/domain/changes.ts";
+import type { PostAnswer, ReportRecord } from "../../src/domain/report.ts";
+import { reportsView } from "../../src/operator/listViews.ts";
+import { siteCalendar, wallClock } from "../../src/platform/localTime.ts";
+import { reportDesk } from "../../src/reporting/obligations.ts";
+import { type ReportSources, reporting } from "../../src/reporting/pipeline.ts";
+import type { ReportPorts } from "../../src/reporting/ports.ts";
+import { reportedOn, restoreDesk } from "../../src/reporting/reportSchedule.ts";
+import type { Store } from "../../src/store/sqlite/store.ts";
+import { writeReport } from "../../src/vtn/dialects/partner/report.ts";
 
-/** Reporting as src/partnerReports.ts wires it, but for the partner. */
+/** Reporting as src/daemon/partnerReports.ts wires it, but for the partner. */
 export function wiredReports(
   rules: ReportConfig,
   { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { stringify } from "yaml";
 
-import { amperes, chargerId, instant } from "../../src/core/units.ts";
+import { amperes, chargerId, instant } from "../../src/domain/units.ts";
 import { SimulatedChargers } from "../../src/sim/chargers.ts";
 import type { SimulatedPartner } from "../../src/sim/partner.ts";
-import { openState } from "../../src/store/open.ts";
+import { openState } from "../../src/store/sqlite/open.ts";
 import { ask, signature } from "../support/aDaemon.ts";
 import type { Floor } from "../support/aFloor.ts";
 import type { Site } from "../simulate/oracle.ts";

@@ -1,4 +1,4 @@
-import { factOf, type Json } from "../../src/core/audit.ts";
+import { factOf, type Json } from "../../src/domain/audit.ts";
 import {
   fractionOf,
   type Share,

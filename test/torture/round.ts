@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { wireEvent } from "../../src/sim/events.ts";
 import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { chance } from "../fuzz/chance.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { Json } from "../../src/core/audit.ts";
-import { chargerId, eventId, instant, vehicleId } from "../../src/core/units.ts";
-import type { AuditRow } from "../../src/store/rows.ts";
+import type { Json } from "../../src/domain/audit.ts";
+import { chargerId, eventId, instant, vehicleId } from "../../src/domain/units.ts";
+import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
 import { fractionOf } from "../simulate/oracle.ts";
 import type { SetPayload } from "../support/aFloor.ts";
 import { violations } from "./rules.ts";

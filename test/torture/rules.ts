@@ -1,4 +1,4 @@
-import type { AuditRow } from "../../src/store/rows.ts";
+import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
 import { allowed, isSame, standingInWords, type Standing, type TrueEvent } from "../simulate/oracle.ts";
 import { Expected, momentIn, standingOf } from "./expected.ts";
 import { lostIn } from "./delays.ts";

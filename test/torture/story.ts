@@ -1,4 +1,4 @@
-import type { AuditRow } from "../../src/store/rows.ts";
+import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
 import type { Heard, SetPayload } from "../support/aFloor.ts";
 import type { Site, TrueEvent } from "../simulate/oracle.ts";
 import type { Delay } from "./delays.ts";

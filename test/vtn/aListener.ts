@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import type { Delivery } from "../../src/core/delivery.ts";
-import { type EventId, instant } from "../../src/core/units.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import { type EventId, instant } from "../../src/domain/units.ts";
 import type { TakeAnswer } from "../../src/vtn/reception.ts";
 import type { Scheme } from "../../src/vtn/signature.ts";
 import type { RefusalReason } from "../../src/vtn/refusals.ts";

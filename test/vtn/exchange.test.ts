@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { instant, millis } from "../../src/core/units.ts";
-import { agentFor, exchange } from "../../src/vtn/exchange.ts";
+import { instant, millis } from "../../src/domain/units.ts";
+import { agentFor, exchange } from "../../src/vtn/http.ts";
 import { Authority } from "../support/certificates.ts";
 import { aServer, drip, json } from "./aServer.ts";
 

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { instant, minutes } from "../../src/core/units.ts";
-import { headerFault, signatureDiffers } from "../../src/vtn/headerFault.ts";
+import { instant, minutes } from "../../src/domain/units.ts";
+import { headerFault, signatureDiffers } from "../../src/vtn/refusals.ts";
 import { type Scheme, verify } from "../../src/vtn/signature.ts";
 
 const now = instant(Date.UTC(2026, 10, 21, 12));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
-import { headerText, isPlain, readsAsJson, retryAfterOf, skewOf } from "../../src/vtn/headers.ts";
+import { instant } from "../../src/domain/units.ts";
+import { headerText, isPlain, readsAsJson, retryAfterOf, skewOf } from "../../src/vtn/http.ts";
 
 const at = instant(Date.UTC(2026, 10, 21, 12, 0, 0));
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import { Refusals } from "../../src/vtn/refusals.ts";
 import { aLog } from "./aServer.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { instant, millis } from "../../src/core/units.ts";
+import { instant, millis } from "../../src/domain/units.ts";
 import { ReportClient } from "../../src/vtn/reports.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { type AServer, aLog, aServer, drip, json } from "./aServer.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 
-import { type BodyRead, RequestBodies } from "../../src/vtn/requestBodies.ts";
+import { type BodyRead, RequestBodies } from "../../src/vtn/webhookServer.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const KIB = 1024;

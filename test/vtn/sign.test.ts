@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { instant, minutes } from "../../src/core/units.ts";
-import { sign } from "../../src/vtn/sign.ts";
-import { type Scheme, verify } from "../../src/vtn/signature.ts";
+
+import { instant, minutes } from "../../src/domain/units.ts";
+import { sign, type Scheme, verify } from "../../src/vtn/signature.ts";
 
 const now = instant(Date.UTC(2026, 10, 21, 12));
 const body = Buffer.from('{"ID":"EV-1","name":"Größe"}');

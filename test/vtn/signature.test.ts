@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { instant, minutes } from "../../src/core/units.ts";
+import { instant, minutes } from "../../src/domain/units.ts";
 import { type Scheme, verify } from "../../src/vtn/signature.ts";
 
 const now = instant(Date.UTC(2026, 10, 21, 12));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { instant, minutes, seconds } from "../../src/core/units.ts";
-import { ageInWords, isFresh, readSignedAt } from "../../src/vtn/signedTimestamp.ts";
+import { instant, minutes, seconds } from "../../src/domain/units.ts";
+import { ageInWords, isFresh, readSignedAt } from "../../src/vtn/signature.ts";
 
 const now = instant(Date.UTC(2026, 10, 21, 12));
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
-import { type Instant, instant, minutes, seconds } from "../../src/core/units.ts";
+import { type Instant, instant, minutes, seconds } from "../../src/domain/units.ts";
 import { verify } from "../../src/vtn/signature.ts";
 import { aListener, wireEvent } from "./aListener.ts";
 

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, test, vi } from "vitest";
-import { instant } from "../../src/core/units.ts";
+import { instant } from "../../src/domain/units.ts";
 import type { TakeAnswer } from "../../src/vtn/reception.ts";
 import { WebhookListener } from "../../src/vtn/webhook.ts";
 import { aListener, SECRET, signature, signed, wireEvent } from "./aListener.ts";

@@ -1,9 +1,8 @@
-import { expected as expectedOf, readParameter } from "./bind.ts";
+import { expected as expectedOf, readParameter } from "./instance.ts";
 import { readingsOf, topicsOf } from "./readings.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Profile } from "./schema.ts";
-import { telemetryMistakes } from "./telemetryConsistency.ts";
-import { type Inconsistency, topicFaults, unknownNames } from "./topicConsistency.ts";
+import { telemetryMistakes, type Inconsistency, topicFaults, unknownNames } from "./telemetryConsistency.ts";
 
 const MOMENT = ["now.unix", "now.ms", "now.iso"];
 /** What the engine puts in beside the parameters, by action. */

@@ -1,6 +1,9 @@
-import type { Bound } from "./bind.ts";
+import { type Desired, switchedIn } from "../../domain/setpoint.ts";
+import type { Bound } from "./instance.ts";
+import type { Pause } from "./orders.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
+import type { Means } from "./signals.ts";
 
 /** What a charger shows live of what it was told, so that nothing is written to it that it has already. */
 export class Echoes {
@@ -39,3 +42,40 @@ export class Echoes {
     this.#told.clear();
   }
 }
+
+/** The pause before a command. `known`: null, when this process has sent nothing yet. */
+export function pauseBefore(known: Pause | null, before: Desired | null, standing: Means): Pause {
+  if (known !== null) return known;
+  if (before?.kind === "pause") return "told";
+  // What ended a pause may have got lost with the last run of ours; nobody is paused where nobody is.
+  return standing.paused === true && standing.plugged !== false ? "ending" : "none";
+}
+
+/** Phases before a command, as far as they count for it. `known`: undefined, when this process has sent nothing yet. */
+export function phasesBefore(
+  known: number | null | undefined,
+  desired: Desired,
+  before: Desired | null,
+  standing: Means,
+): number | null {
+  const stored = before === null ? null : (switchedIn(before)?.count ?? null);
+  const ours = known === undefined ? stored : known;
+  if (desired.kind === "release") return ours ?? stored;
+  const wanted = switchedIn(desired)?.count;
+  // It was away, and says by itself that it still has them.
+  return ours ?? (standing.phases === wanted ? (wanted ?? null) : null);
+}
+
+/** Nobody of ours held the charger, as far as is known: what it reports is its owner's. `last`: the command before. */
+export function isOwners(
+  desired: Desired,
+  before: Desired | null,
+  last: { readonly desired: Desired; readonly answered: boolean } | null,
+): boolean {
+  if (desired.kind === "release" || (before !== null && before.kind !== "release")) return false;
+  return last === null || (last.desired.kind === "release" && last.answered);
+}
+
+/** Under a level, a charger that is switched off was not switched off by us. */
+export const isLevel = (last: { readonly desired: Desired; readonly arrived: boolean } | null): boolean =>
+  last !== null && last.arrived && (last.desired.kind === "current" || last.desired.kind === "power");

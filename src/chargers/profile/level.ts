@@ -1,4 +1,4 @@
-import type { Bound } from "./bind.ts";
+import type { Bound } from "./instance.ts";
 
 /**
  * From what is asked to what this charger may be told, always in the same order: capped, paused below the minimum,

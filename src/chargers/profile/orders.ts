@@ -1,6 +1,6 @@
-import { type Desired, switchedIn } from "../../core/control/setpoint.ts";
-import type { Instant } from "../../core/units.ts";
-import type { Bound } from "./bind.ts";
+import { type Desired, switchedIn } from "../../domain/setpoint.ts";
+import type { Instant } from "../../domain/units.ts";
+import type { Bound } from "./instance.ts";
 import type { Profile } from "./schema.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";

@@ -1,8 +1,8 @@
-import { type Instant, iso } from "../../core/units.ts";
-import { topicFault } from "../topic.ts";
-import type { Bound } from "./bind.ts";
+import { type Instant, iso } from "../../domain/units.ts";
+import { topicFault } from "./topicNames.ts";
+import type { Bound } from "./instance.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
-import type { ActionName, PublishTemplate } from "./publishSchema.ts";
+import type { ActionName, PublishTemplate } from "./sections.ts";
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 
 /** What a charger is to do, in the words of DESIGN 6.5. */

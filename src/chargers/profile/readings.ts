@@ -1,4 +1,4 @@
-import type { Composed, Reading, SignalName, telemetry } from "./readingSchema.ts";
+import type { Composed, Reading, SignalName, telemetry } from "./sections.ts";
 import type * as z from "zod";
 
 type Telemetry = z.output<typeof telemetry>;

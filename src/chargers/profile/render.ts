@@ -1,4 +1,4 @@
-import type { Json } from "../../core/audit.ts";
+import type { Json } from "../../domain/audit.ts";
 
 const PLACEHOLDER = /\{([A-Za-z][A-Za-z0-9.]*)\}/g;
 const WHOLE = /^\{([A-Za-z][A-Za-z0-9.]*)\}$/;

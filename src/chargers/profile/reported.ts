@@ -1,4 +1,4 @@
-import type { Bound } from "./bind.ts";
+import type { Bound } from "./instance.ts";
 import { renderText } from "./render.ts";
 
 interface Source {

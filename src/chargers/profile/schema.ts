@@ -1,9 +1,7 @@
 import * as z from "zod";
-import { actions, keepalive, recurring, span } from "./publishSchema.ts";
-import { derivedName, parameter } from "./parameterSchema.ts";
-import { mistakesIn } from "./consistency.ts";
-import { telemetry } from "./readingSchema.ts";
+
 import { report, shownCommand } from "./reportSchema.ts";
+import { actions, keepalive, recurring, span, derivedName, parameter, telemetry } from "./sections.ts";
 
 const sentences = z.array(z.string().min(1));
 const positive = z.number().positive();
@@ -39,7 +37,7 @@ const powerLimits = z.strictObject({
   step: positive.prefault(1).describe("Powers are rounded down to a multiple of this, W. Default 1."),
 });
 
-const fields = z.strictObject({
+export const fields = z.strictObject({
   profile: z
     .string({ error: "a name as the file has it: lower case letters, digits, - and ." })
     .regex(/^[a-z0-9][a-z0-9.-]{0,63}$/)
@@ -235,12 +233,6 @@ const fields = z.strictObject({
   setup: sentences.prefault([]).describe("What has to be set on the charger before, for people. Default []."),
   ifWeDie: z.string().min(1).describe("What happens when the gateway dies, for people. Required."),
   uncertain: sentences.prefault([]).describe("What no source confirms yet, for people. Default []."),
-});
-
-/** A charger make as data: `config/profiles/NAME.yaml`. The engine, not the file, owns safety. */
-export const profileFile = fields.superRefine((profile, context) => {
-  for (const { path, message } of mistakesIn(profile))
-    context.addIssue({ code: "custom", path: [...path], message });
 });
 
 export type Profile = z.output<typeof fields>;

@@ -1,4 +1,5 @@
-import { type Profile, profileFile } from "../../../src/chargers/profile/schema.ts";
+import { profileFile } from "../../../src/chargers/profile/profileFile.ts";
+import type { Profile } from "../../../src/chargers/profile/schema.ts";
 
 /** The least that is a profile, with other members put in or taken out (undefined). */
 export const leastProfile = (members: object = {}): object => ({

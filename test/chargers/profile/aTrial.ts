@@ -1,8 +1,8 @@
-import { bind, type Bound, type Params } from "../../../src/chargers/profile/bind.ts";
+import { bind, type Bound, type Params } from "../../../src/chargers/profile/instance.ts";
 import type { Profile } from "../../../src/chargers/profile/schema.ts";
-import { trial } from "../../../src/chargers/profile/trial.ts";
-import { instant } from "../../../src/core/units.ts";
-import { loadProfiles } from "../../../src/loadProfiles.ts";
+import { trial } from "../../../src/chargers/profile/tryProfile.ts";
+import { instant } from "../../../src/domain/units.ts";
+import { loadProfiles } from "../../../src/daemon/loadProfiles.ts";
 
 export const NOON = instant(Date.UTC(2026, 10, 21, 12));
 

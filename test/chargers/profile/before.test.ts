@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { isLevel, isOwners, pauseBefore, phasesBefore } from "../../../src/chargers/profile/before.ts";
-import type { Desired } from "../../../src/core/control/setpoint.ts";
-import { amperes, instant } from "../../../src/core/units.ts";
+import { isLevel, isOwners, pauseBefore, phasesBefore } from "../../../src/chargers/profile/echoes.ts";
+import type { Desired } from "../../../src/domain/setpoint.ts";
+import { amperes, instant } from "../../../src/domain/units.ts";
 
 const A_8: Desired = { kind: "current", amperes: amperes(8) };
 const PAUSE: Desired = { kind: "pause" };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { telemetryOf } from "../../../src/chargers/profile/chargerTelemetry.ts";
-import type { Means } from "../../../src/chargers/profile/means.ts";
-import { folded, NOTHING_STANDS } from "../../../src/chargers/profile/standing.ts";
+
+import { telemetryOf, folded, NOTHING_STANDS } from "../../../src/chargers/profile/lastKnownSignals.ts";
+import type { Means } from "../../../src/chargers/profile/signals.ts";
 import { NOON } from "./aTrial.ts";
 
 const told = (means: Means, ...before: readonly Means[]) =>

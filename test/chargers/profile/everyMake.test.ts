@@ -1,15 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Params } from "../../../src/chargers/profile/bind.ts";
-import { telemetryOf } from "../../../src/chargers/profile/chargerTelemetry.ts";
-import { earOf } from "../../../src/chargers/profile/ear.ts";
-import { hear } from "../../../src/chargers/profile/hear.ts";
+import { type Params } from "../../../src/chargers/profile/instance.ts";
+import { telemetryOf } from "../../../src/chargers/profile/lastKnownSignals.ts";
+import { earOf } from "../../../src/chargers/profile/telemetryMap.ts";
+import { hear } from "../../../src/chargers/profile/decodeMessage.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "../../../src/chargers/profile/level.ts";
 import { ordersFor } from "../../../src/chargers/profile/orders.ts";
 import { type Action, publishesFor } from "../../../src/chargers/profile/publishes.ts";
-import { NOTHING_STANDS } from "../../../src/chargers/profile/standing.ts";
-import { topicFault } from "../../../src/chargers/topic.ts";
-import { amperes } from "../../../src/core/units.ts";
+import { NOTHING_STANDS } from "../../../src/chargers/profile/lastKnownSignals.ts";
+import { topicFault } from "../../../src/chargers/profile/topicNames.ts";
+import { amperes } from "../../../src/domain/units.ts";
 import { boundTo, brokenBuiltIn, builtIn, NOON, profileNamed } from "./aTrial.ts";
 
 /** DESIGN 6.5, to the letter. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { type Ear, earOf } from "../../../src/chargers/profile/ear.ts";
-import { hear, identified } from "../../../src/chargers/profile/hear.ts";
-import { type Memory } from "../../../src/chargers/profile/signal.ts";
+import { type Ear, earOf } from "../../../src/chargers/profile/telemetryMap.ts";
+import { hear, identified } from "../../../src/chargers/profile/decodeMessage.ts";
+import { type Memory } from "../../../src/chargers/profile/decodeMessage.ts";
 import { boundTo } from "./aTrial.ts";
 
 /** Who is there after each of the messages, as far as the last one tells. */

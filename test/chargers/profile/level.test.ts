@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { bind, type Bound } from "../../../src/chargers/profile/bind.ts";
+import { bind, type Bound } from "../../../src/chargers/profile/instance.ts";
 import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "../../../src/chargers/profile/level.ts";
 import { aProfile } from "./aProfile.ts";
 

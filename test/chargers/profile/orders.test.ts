@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ordersFor, type Standing } from "../../../src/chargers/profile/orders.ts";
-import type { Params } from "../../../src/chargers/profile/bind.ts";
-import type { Desired } from "../../../src/core/control/setpoint.ts";
-import { amperes, watts } from "../../../src/core/units.ts";
+import type { Params } from "../../../src/chargers/profile/instance.ts";
+import type { Desired } from "../../../src/domain/setpoint.ts";
+import { amperes, watts } from "../../../src/domain/units.ts";
 import { aTrial, boundTo, NOON } from "./aTrial.ts";
 
 const AT_13: Desired = { kind: "current", amperes: amperes(13.7) };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { profileFrom } from "../../../src/loadProfiles.ts";
+import { profileFrom } from "../../../src/daemon/loadProfiles.ts";
 import { leastProfile } from "./aProfile.ts";
 
 /** What is wrong, as `path: found, expected`. */

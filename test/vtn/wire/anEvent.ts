@@ -1,5 +1,5 @@
-import type { CoordinationEvent } from "../../../src/core/control/event.ts";
-import type { Notice, Rejected } from "../../../src/core/delivery.ts";
+import type { CoordinationEvent } from "../../../src/domain/event.ts";
+import type { Notice, Rejected } from "../../../src/domain/delivery.ts";
 
 /** An event as the partner writes it, with some fields replaced; undefined leaves one out. */
 export const anEvent = (changes: Readonly<Record<string, unknown>> = {}) => ({

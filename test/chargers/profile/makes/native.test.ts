@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSet } from "../../../../src/chargers/native.ts";
+import { readSet } from "../../../../src/chargers/native/messages.ts";
 import { aTrial } from "../aTrial.ts";
 
 const native = aTrial("native");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { earOf } from "../../../../src/chargers/profile/ear.ts";
+import { earOf } from "../../../../src/chargers/profile/telemetryMap.ts";
 import { aTrial, boundTo } from "../aTrial.ts";
 
 const BASE = "emon/openevse-a7d4";

@@ -1,0 +1,126 @@
+import type { Charger } from "../../domain/charger.ts";
+import { gatewayOnlineTopic, nativeFilters, siteTopic } from "../native/messages.ts";
+import { boundTo } from "../profile/profileLimits.ts";
+import type { Profile } from "../profile/schema.ts";
+import { topicsFor } from "../profile/topics.ts";
+
+/** Topics that a charger publishes on (DESIGN 6.2). All others below the site's root are the daemon's. */
+const REPORTED = ["ack", "telemetry", "online"];
+
+/**
+ * Which client speaks for which charger at a broker with one user name for all: the first that publishes on a charger's
+ * topics, until it disconnects. Another charger cannot pass for it meanwhile.
+ */
+export class TopicOwners {
+  readonly #root: string;
+  readonly #owners = new Map<string, string>();
+
+  /** `<prefix>/<site>`. */
+  constructor(root: string) {
+    this.#root = `${root}/`;
+  }
+
+  /** Why this client may not publish on a topic; null: it may. Topics outside of the site's root are free. */
+  refusal(client: string, topic: string): string | null {
+    if (!topic.startsWith(this.#root)) return null;
+    const [chargers, charger = "", leaf = "", ...rest] = topic.slice(this.#root.length).split("/");
+    if (chargers !== "chargers" || !REPORTED.includes(leaf) || rest.length > 0)
+      return "only setpointd publishes there";
+    const owner = this.#owners.get(charger) ?? client;
+    if (owner !== client) return `${charger} is connected as another client`;
+    this.#owners.set(charger, client);
+    return null;
+  }
+
+  left(client: string): void {
+    for (const [charger, owner] of this.#owners) if (owner === client) this.#owners.delete(charger);
+  }
+}
+
+/** Topics that one user of a broker may publish on and read. They may hold wildcards. */
+interface Rights {
+  readonly write: readonly string[];
+  readonly read: readonly string[];
+}
+
+/** The rights that a site needs at one of its brokers. */
+export interface BrokerAccess {
+  readonly daemon: Rights;
+  /** Native chargers have their rights by pattern: the user is named like the charger. */
+  readonly hasNative: boolean;
+  /** Chargers of other makes: the same topics as seen from their side. */
+  readonly chargers: ReadonlyMap<string, Rights>;
+}
+
+export interface BrokerAccessOptions {
+  readonly site: string;
+  readonly prefix: string;
+  /** Those that are reached over this broker. */
+  readonly chargers: readonly Charger[];
+  readonly profiles: ReadonlyMap<string, Profile>;
+  /** The site's own broker: state and prices of the whole site are published there. */
+  readonly isHome: boolean;
+}
+
+/** Works out who has to publish and read what at a broker. A charger that cannot be bound has no rights. */
+export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
+  const { site, prefix, chargers, profiles, isHome } = options;
+  const others = new Map<string, Rights>();
+  for (const charger of chargers) {
+    const profile = profiles.get(charger.profile);
+    if (profile === undefined || profile.nativePayloads) continue;
+    const binding = boundTo(charger, profile);
+    if (!binding.ok) continue;
+    const { published, subscribed } = topicsFor(binding.bound);
+    others.set(charger.id, { write: subscribed, read: published });
+  }
+  const hasNative = chargers.some(({ profile }) => profile === "native");
+  const rights = [...others.values()];
+  const write = [
+    ...(hasNative ? [siteTopic(prefix, site, "chargers/+/set")] : []),
+    ...(hasNative || isHome ? [siteTopic(prefix, site, "chargers/+/state")] : []),
+    ...(isHome ? [siteTopic(prefix, site, "prices/+")] : []),
+    gatewayOnlineTopic(prefix, site),
+    siteTopic(prefix, site, "gateway/commissioning"),
+    ...rights.flatMap(({ read }) => read),
+  ];
+  const read = [...(hasNative ? nativeFilters(prefix, site) : []), ...rights.flatMap(({ write }) => write)];
+  return { daemon: { write: [...new Set(write)], read: [...new Set(read)] }, hasNative, chargers: others };
+}
+
+/** The file for mosquitto's `acl_file`, with the lines of mosquitto.conf that go with it. `user`: the daemon's. */
+export function mosquittoAcl(
+  { daemon, hasNative, chargers }: BrokerAccess,
+  { user, site, prefix }: { readonly user: string; readonly site: string; readonly prefix: string },
+): readonly string[] {
+  const pattern = (access: string, leaf: string): string =>
+    `pattern ${access} ${siteTopic(prefix, site, `chargers/%u/${leaf}`)}`;
+  return [
+    "# In mosquitto.conf:",
+    "#   allow_anonymous false",
+    "#   password_file /etc/mosquitto/passwords",
+    "#   acl_file /etc/mosquitto/setpointd.acl",
+    "#   use_username_as_clientid true",
+    "# With the last line no client can throw another off by taking its client id.",
+    "",
+    `user ${user}`,
+    ...daemon.write.map((topic) => `topic write ${topic}`),
+    ...daemon.read.map((topic) => `topic read ${topic}`),
+    ...[...chargers].flatMap(([charger, { write, read }]) => [
+      "",
+      `user ${charger}`,
+      ...read.map((topic) => `topic read ${topic}`),
+      ...write.map((topic) => `topic write ${topic}`),
+    ]),
+    ...(hasNative
+      ? [
+          "",
+          "# Native chargers: one user each, named like the charger.",
+          pattern("read", "set"),
+          pattern("write", "ack"),
+          pattern("write", "telemetry"),
+          pattern("write", "online"),
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,242 @@
+import { ErrorWithSubackPacket, type IConnackPacket, type MqttClient, type Packet } from "mqtt";
+
+import type { Sent } from "../../domain/command.ts";
+import type { BrokerTiming } from "./createClient.ts";
+import {
+  endOfClose,
+  endOfDisconnect,
+  endOfError,
+  sentOf,
+  type Ended,
+  inFlightWindow,
+  type InFlight,
+} from "./inFlight.ts";
+
+const FILTERS_PER_PACKET = 500;
+/** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
+const REFUSAL = 0x80;
+
+/** The filters that a SUBACK refused. Against its type, the error has no packet where the connection ended before one. */
+function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
+  const packet: ErrorWithSubackPacket["packet"] | undefined =
+    error instanceof ErrorWithSubackPacket ? error.packet : undefined;
+  const granted = packet?.granted ?? [];
+  return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
+}
+
+/** Names the filters that were refused; an error without one in its own words. */
+const refusalOf = (error: Error, refused: readonly string[]): string =>
+  refused.length === 0 ? error.message : `refused by the broker: ${refused.join(", ")}`;
+
+export interface PublishOptions {
+  readonly retain: boolean;
+  /**
+   * Whole seconds that the message is good for, asked when it really goes out: it may have waited for a slot.
+   * Nothing left (zero or less): it is not sent. Told to the broker on MQTT 5 only.
+   */
+  readonly expirySeconds?: () => number;
+}
+
+export interface ConnectionSettings {
+  readonly version: 4 | 5;
+  readonly filters: readonly string[];
+  readonly presenceTopic: string;
+  /** At most so many publishes without a PUBACK; the broker may ask for fewer. */
+  readonly window: number;
+  readonly timing: BrokerTiming;
+  readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
+  /** The broker took it, and nobody subscribes to it (PUBACK 0x10). */
+  readonly onUnheard: (topic: string) => void;
+  /** Refused subscriptions and a refused presence: worth a line, not an end. */
+  readonly onComplaint: (reason: string) => void;
+}
+
+const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
+
+/** One MQTT connection from CONNECT to its end; never used again after that. */
+export class Connection {
+  readonly #client: MqttClient;
+  readonly #settings: ConnectionSettings;
+  readonly #opened = Promise.withResolvers<boolean>();
+  readonly #over = Promise.withResolvers<Ended>();
+  readonly #pending = new Set<(sent: Sent) => void>();
+  readonly #topics = new Map<number, string>();
+  #acknowledged: (() => void)[] = [];
+  readonly #refusedFilters: string[] = [];
+  /** None before CONNACK: only then is its size known. */
+  #window: InFlight | undefined;
+  #greeted = false;
+  #leaving = false;
+  #end: Ended | undefined;
+
+  constructor(client: MqttClient, settings: ConnectionSettings) {
+    this.#client = client;
+    this.#settings = settings;
+    client.on("error", (error) => this.#finish(endOfError(error, this.#greeted)));
+    // Some errors (a websocket refused with a status) reach only the stream; "close" follows without a reason.
+    client.stream.on("error", (error: Error) => this.#finish(endOfError(error, this.#greeted)));
+    client.on("disconnect", (packet) => this.#finish(endOfDisconnect(packet.reasonCode ?? 0)));
+    client.on("close", () => this.#finish(endOfClose(this.#greeted)));
+    client.on("connect", (packet) => void this.#open(packet));
+    client.on("packetreceive", (packet) => this.#look(packet));
+    client.on("message", (topic, payload, packet) => {
+      if (this.#end === undefined) settings.onMessage(topic, payload, packet.retain);
+    });
+  }
+
+  /** True once everything is subscribed and the broker has taken our `true`; false: it ended before. */
+  get opened(): Promise<boolean> {
+    return this.#opened.promise;
+  }
+
+  /** Filters whose subscription the broker refused. */
+  get refusedFilters(): readonly string[] {
+    return this.#refusedFilters;
+  }
+
+  get ended(): Promise<Ended> {
+    return this.#over.promise;
+  }
+
+  /** QoS 1. Settles with the PUBACK, with its absence, or with the connection's end, whichever is first. */
+  async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
+    const window = this.#window;
+    if (window === undefined || !(await window.enter())) return this.#gone();
+    try {
+      return await this.#exchange(topic, payload, options);
+    } finally {
+      window.leave();
+    }
+  }
+
+  /** Says `false` and goodbye; cut short where that takes too long, and then the last will says it. */
+  async close(): Promise<void> {
+    if (this.#end !== undefined) return;
+    this.#leaving = true;
+    const bell = setTimeout(() => this.#finish(STOPPED), this.#settings.timing.stopWithin);
+    this.#window?.close();
+    if (this.#greeted) {
+      await this.#exchange(this.#settings.presenceTopic, "false", { retain: true });
+      this.#client.end(false);
+    } else this.#finish(STOPPED);
+    await this.ended;
+    clearTimeout(bell);
+  }
+
+  async #open(connack: IConnackPacket): Promise<void> {
+    const { filters, presenceTopic, window } = this.#settings;
+    this.#greeted = true;
+    this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
+    const refused = await this.#subscribe(filters);
+    if (refused !== null) this.#complain(`subscription: ${refused}`);
+    // What the broker had retained for us comes before this PUBACK: who is up has seen how things stand.
+    const announced = await this.publish(presenceTopic, "true", { retain: true });
+    if (!announced.ok) this.#complain(`${presenceTopic}: ${announced.reason}`);
+    this.#opened.resolve(this.#isStaying);
+  }
+
+  get #isStaying(): boolean {
+    return this.#end === undefined && !this.#leaving;
+  }
+
+  /** What fails because we leave is not the broker's doing. */
+  #complain(reason: string): void {
+    if (this.#isStaying) this.#settings.onComplaint(reason);
+  }
+
+  /** In packets that any broker takes; answers with the first complaint. */
+  async #subscribe(filters: readonly string[]): Promise<string | null> {
+    let complaint: string | null = null;
+    for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
+      const sent = await this.#beforeDeadline("SUBACK", (settle) => {
+        const some = filters.slice(at, at + FILTERS_PER_PACKET);
+        this.#client.subscribe(some, { qos: 1 }, (error) => {
+          const refused = error === null ? [] : refusedIn(error, some);
+          this.#refusedFilters.push(...refused);
+          settle(
+            error === null ? { ok: true } : { ok: false, retry: false, reason: refusalOf(error, refused) },
+          );
+        });
+      });
+      if (!sent.ok) complaint ??= sent.reason;
+    }
+    return complaint;
+  }
+
+  #exchange(topic: string, payload: string, { retain, expirySeconds }: PublishOptions): Promise<Sent> {
+    const expiry = expirySeconds?.();
+    if (expiry !== undefined && expiry <= 0) {
+      return Promise.resolve({ ok: false, retry: false, reason: "its time passed while it waited" });
+    }
+    const properties =
+      this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
+    return this.#beforeDeadline("PUBACK", (settle) => {
+      // None yet where the library calls back at once, which it does while it says goodbye.
+      let id = Number.NaN;
+      this.#client.publish(
+        topic,
+        payload,
+        { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
+        (error) => {
+          this.#topics.delete(id);
+          this.#together(() => settle(sentOf(error, topic)));
+        },
+      );
+      id = this.#client.getLastMessageId();
+      this.#topics.set(id, topic);
+    });
+  }
+
+  /** What the acknowledgements of one read make room for leaves in one write: thousands of small ones cost more than all else. */
+  #together(settle: () => void): void {
+    this.#acknowledged.push(settle);
+    if (this.#acknowledged.length === 1) setImmediate(() => this.#settle());
+  }
+
+  #settle(): void {
+    const acknowledged = this.#acknowledged;
+    this.#acknowledged = [];
+    for (const settle of acknowledged) settle();
+  }
+
+  /** The library waits for an acknowledgement for ever, and forgets its callbacks when the broker hangs up. */
+  #beforeDeadline(awaited: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
+    if (this.#end !== undefined) return Promise.resolve(this.#gone());
+    const { ackDeadline } = this.#settings.timing;
+    const { promise, resolve } = Promise.withResolvers<Sent>();
+    const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
+    const deadline = setTimeout(() => this.#finish(missed), ackDeadline);
+    const settle = (sent: Sent): void => {
+      clearTimeout(deadline);
+      this.#pending.delete(settle);
+      resolve(sent);
+    };
+    this.#pending.add(settle);
+    send(settle);
+    return promise;
+  }
+
+  /** The publish callback does not tell "nobody subscribes" from "all is well" (F87); the packet does. */
+  #look(packet: Packet): void {
+    if (packet.cmd !== "puback" || packet.reasonCode !== 0x10) return;
+    const topic = this.#topics.get(packet.messageId ?? 0);
+    if (topic !== undefined) this.#settings.onUnheard(topic);
+  }
+
+  #gone(): Sent {
+    return { ok: false, retry: true, reason: (this.#end ?? STOPPED).reason };
+  }
+
+  #finish(end: Ended): void {
+    if (this.#end !== undefined) return;
+    this.#end = this.#leaving ? STOPPED : end;
+    this.#window?.close();
+    this.#settle();
+    for (const settle of this.#pending) settle(this.#gone());
+    // A client that is already saying goodbye ignores a second, forced end: its socket does not.
+    this.#client.end(true);
+    this.#client.stream.destroy();
+    this.#opened.resolve(false);
+    this.#over.resolve(this.#end);
+  }
+}

@@ -1,0 +1,152 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { Aedes } from "aedes";
+import type { Logger } from "pino";
+
+import { packetGuard } from "./packetGuard.ts";
+import { TopicOwners } from "./access.ts";
+
+interface Credentials {
+  readonly username: string;
+  readonly password: () => string;
+}
+
+export interface EmbeddedBrokerOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Whoever connects has to know these; null: anyone may. */
+  readonly credentials: Credentials | null;
+  /** Credentials and client id of the daemon. Only this client may command chargers. */
+  readonly daemon: { readonly clientId: string; readonly username: string; readonly password: string };
+  /** `<prefix>/<site>`: the topics below it belong to the daemon, but for what a charger reports. */
+  readonly root: string;
+  /** Connections at a time, the daemon's included. */
+  readonly mostConnections: number;
+  /** Monotonic ms. */
+  readonly monotonic: () => number;
+  readonly log: Logger;
+}
+
+/** The daemon's own name at its embedded broker. Its password is drawn anew at each start and never leaves the process. */
+export const daemonAt = (clientId: string, randomBytes: (count: number) => Buffer) => ({
+  clientId,
+  username: "setpointd",
+  password: randomBytes(32).toString("hex"),
+});
+
+/** Every charger reconnects while its old connection is still counted, and a few programs look on. */
+export const connectionsFor = (chargers: number): number => 2 * chargers + 32;
+
+/** A connection that has not sent its CONNECT by then is closed, in ms. */
+const CONNECT_WITHIN_MS = 5_000;
+const LONGEST_CLIENT_ID = 64;
+
+/**
+ * A broker inside this process, for trying things out and for small sites: MQTT 3.1.1 only, one user name for all
+ * chargers, nothing kept over a restart. Only the daemon may command chargers; of one charger's topics a client that
+ * uses them keeps the rest out. Configuration keeps it on loopback unless told otherwise.
+ */
+export class EmbeddedBroker implements AsyncDisposable {
+  readonly #aedes: Aedes;
+  readonly #server: Server;
+  readonly #sockets: ReadonlySet<Socket>;
+  readonly port: number;
+
+  private constructor(aedes: Aedes, server: Server, sockets: ReadonlySet<Socket>, port: number) {
+    this.#aedes = aedes;
+    this.#server = server;
+    this.#sockets = sockets;
+    this.port = port;
+  }
+
+  /** Listening once it resolves; rejects where the address is taken, for then the program cannot start. */
+  static async listen(options: EmbeddedBrokerOptions): Promise<EmbeddedBroker> {
+    const { host, port, mostConnections, monotonic, log } = options;
+    const aedes = await Aedes.createBroker({
+      connectTimeout: CONNECT_WITHIN_MS,
+      maxClientsIdLength: LONGEST_CLIENT_ID,
+    });
+    control(aedes, options);
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      guard(socket, monotonic, (reason) =>
+        log.warn({ peer: socket.remoteAddress, reason }, "embedded broker: connection closed"),
+      );
+      aedes.handle(socket);
+    });
+    server.maxConnections = mostConnections;
+    server.on("drop", () => log.warn({ mostConnections }, "embedded broker: connection refused, too many"));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+    try {
+      await promise;
+    } catch (error) {
+      aedes.close();
+      throw error;
+    }
+    server.off("error", reject);
+    server.on("error", (error) => log.error({ reason: error.message }, "embedded broker: listener trouble"));
+    const bound = (server.address() as AddressInfo).port;
+    log.info({ host, port: bound }, "embedded broker is listening");
+    return new EmbeddedBroker(aedes, server, sockets, bound);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#server.close(() => resolve());
+    this.#aedes.close();
+    // Who connected and never said CONNECT is unknown to aedes, and would hold the listener open.
+    for (const socket of this.#sockets) socket.destroy();
+    await promise;
+  }
+}
+
+/** Installs the checks on connecting and on publishing. */
+function control(aedes: Aedes, { credentials, daemon, root, log }: EmbeddedBrokerOptions): void {
+  const owners = new TopicOwners(root);
+  const daemons = new WeakSet<object>();
+  aedes.authenticate = (client, username, password, done) => {
+    const isDaemon = username === daemon.username && isSame(password, daemon.password);
+    if (isDaemon) daemons.add(client);
+    const isKnown =
+      credentials === null || (username === credentials.username && isSame(password, credentials.password()));
+    // A client with the daemon's id would throw the daemon out.
+    done(null, isDaemon || (isKnown && client.id !== daemon.clientId));
+  };
+  aedes.authorizePublish = (client, { topic }, done) => {
+    const fault = client === null || daemons.has(client) ? null : owners.refusal(client.id, topic);
+    if (fault === null) return done(null);
+    log.warn({ client: client?.id, topic, reason: fault }, "embedded broker: publish refused");
+    done(new Error(fault));
+  };
+  aedes.on("clientDisconnect", (client) => owners.left(client.id));
+  const complain = (client: { readonly id: string | null } | null, error: Error) =>
+    log.debug({ client: client?.id ?? null, reason: error.message }, "embedded broker: client trouble");
+  aedes.on("clientError", complain);
+  aedes.on("connectionError", complain);
+}
+
+/** Ends a connection whose packets are too large or too many, before the broker buffers them. */
+function guard(socket: Socket, monotonic: () => number, refuse: (reason: string) => void): void {
+  const fault = packetGuard(monotonic);
+  const read = socket.read.bind(socket);
+  // The broker pulls with read(): a stream in between would cost every message a copy.
+  socket.read = (size?: number): unknown => {
+    const chunk: unknown = read(size);
+    const reason = chunk instanceof Uint8Array ? fault(chunk) : null;
+    if (reason === null) return chunk;
+    refuse(reason);
+    socket.destroy();
+    return null;
+  };
+}
+
+/** Takes the same time whatever the difference. */
+const isSame = (given: Buffer | undefined, expected: string): boolean =>
+  timingSafeEqual(digest(given ?? ""), digest(expected));
+
+const digest = (text: Buffer | string): Buffer => createHash("sha256").update(text).digest();

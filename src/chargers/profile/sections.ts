@@ -1,0 +1,266 @@
+import * as z from "zod";
+
+import { parseDuration } from "../../domain/units.ts";
+
+const PATTERN = "a regular expression for the whole value, e.g. [0-9]{6,8}";
+
+const pattern = z.string({ error: PATTERN }).refine(
+  (source) => {
+    try {
+      return new RegExp(source, "u") instanceof RegExp;
+    } catch {
+      return false;
+    }
+  },
+  { error: PATTERN },
+);
+
+/** Where a parameter is found in another one. */
+const found = z.strictObject({
+  in: z.string().min(1).describe("The parameter that holds it. Required."),
+  match: pattern.describe("A regular expression whose first group is it. Required."),
+});
+
+/** What a profile has to know of one charger. Without a default it is required, unless it is optional. */
+export const parameter = z.strictObject({
+  about: z.string().min(1).describe("What it is and where it is found, for people. Required."),
+  default: z
+    .union([z.string(), z.number()])
+    .optional()
+    .describe("Its value where the charger's params say nothing. Left out: required."),
+  optional: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "It may be left out: topics with it are not read then, and a JSON value that is nothing else is null. Default false.",
+    ),
+  found: found.optional().describe("Its value where the params leave it out. Left out: see default."),
+  type: z
+    .enum(["text", "integer"])
+    .prefault("text")
+    .describe("An integer stays a number where it is a whole JSON value. Default text."),
+  values: z.array(z.string()).min(1).optional().describe("The only values it may have. Left out: any."),
+  pattern: pattern
+    .optional()
+    .describe("What the whole value has to match, as a regular expression. Left out: any."),
+  form: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What pattern asks for, in words, e.g. 6 or 8 digits. Left out: the pattern is shown."),
+  levels: z
+    .enum(["one", "many"])
+    .prefault("one")
+    .describe(
+      "Whether it may hold several topic levels with / between them, as prefixes do. Default one. Wildcards and control characters are refused always.",
+    ),
+});
+
+export type Parameter = z.output<typeof parameter>;
+
+/** A name that topics and payloads may use, chosen by the value of a parameter. */
+export const derivedName = z.strictObject({
+  of: z.string().min(1).describe("The parameter whose value chooses. Required."),
+  is: z
+    .record(z.string(), z.union([z.string(), z.number()]))
+    .describe("For each of its values, what to put in. Required."),
+});
+
+const SPAN = "a duration: a whole number with its unit, e.g. 500ms, 30s or 10m";
+
+/** A duration as the configuration spells it; milliseconds inside. */
+export const span = z.string({ error: SPAN }).transform((text, context) => {
+  const ms = parseDuration(text);
+  if (ms !== null) return ms;
+  context.addIssue({ code: "custom", message: SPAN });
+  return z.NEVER;
+});
+
+const RECURRING = "a duration from 1s to 1d, e.g. 30s or 10m";
+
+/** How often, or how soon: much less is a flood, and a timer for much longer fires at once. */
+export const recurring = span.refine((ms) => ms >= 1000 && ms <= 86_400_000, { error: RECURRING });
+
+const PLACEHOLDERS = "{name} puts in a parameter or one of the values of the action";
+
+const topic = z.string().min(1).describe(`Topic; ${PLACEHOLDERS}. Required.`);
+const text = z.string().optional().describe(`Payload as text; ${PLACEHOLDERS}. Either text or json.`);
+const json = z
+  .json()
+  .optional()
+  .describe(`Payload as JSON; ${PLACEHOLDERS}, and a value that is one placeholder keeps its type.`);
+
+const onePayload = ({ text: asText, json: asJson }: { text?: unknown; json?: unknown }): boolean =>
+  (asText === undefined) !== (asJson === undefined);
+const ONE_PAYLOAD = { error: "either text or json, one of them" };
+
+/** One message to a charger. There is no retain: a charger that reboots must not find an old setpoint waiting. */
+const publishTemplate = z
+  .strictObject({
+    topic,
+    text,
+    json,
+    needs: z
+      .string()
+      .optional()
+      .describe(
+        "An optional parameter: where it is left out, this is not sent. An action of which nothing is left cannot be done. Left out: sent always.",
+      ),
+    unless: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe(
+        "Names of reports with a value each: where one has it, this is not sent. Left out: sent always.",
+      ),
+  })
+  .refine(onePayload, ONE_PAYLOAD);
+
+/** A message that is repeated as long as the gateway lives. */
+export const keepalive = z
+  .strictObject({
+    every: recurring.describe("How often. Required."),
+    topic,
+    text,
+    json,
+    first: z
+      .string()
+      .optional()
+      .describe("Payload as text of the first one after a connection. Left out: as the others."),
+    asksOnly: z
+      .boolean()
+      .prefault(false)
+      .describe(
+        "Whether it only asks for telemetry, and keeps nobody obeying: such are sent in mode observe too. Default false.",
+      ),
+  })
+  .refine(onePayload, ONE_PAYLOAD);
+
+export type PublishTemplate = z.output<typeof publishTemplate>;
+
+const publishes = z.array(publishTemplate);
+
+/** What is published for each action, in order. An action that is left out needs nothing, or cannot be done. */
+export const actions = z.strictObject({
+  acquire: publishes
+    .prefault([])
+    .describe("Taking control, once before the first setpoint. Default []: nothing has to be said."),
+  setCurrent: publishes
+    .min(1)
+    .describe("A limit; {current} is it in A per phase, times limits.current.scale. Required."),
+  setPower: publishes
+    .optional()
+    .describe(
+      "A limit in W for chargers that take watts: {power} is it with its sign, {import} and {export} its two sides. Left out: W become A.",
+    ),
+  pause: publishes.prefault([]).describe("No charging. Default []: see cannot."),
+  resume: publishes
+    .prefault([])
+    .describe("Charging again after a pause, at {current}. Default []: nothing has to be said."),
+  release: publishes
+    .prefault([])
+    .describe("Control given back; {maxCurrent} is the charger's own maximum. Default []: see cannot."),
+  setPhases: publishes
+    .optional()
+    .describe("How many phases; {phases} is what the map phases says. Left out: it cannot switch phases."),
+});
+
+export type ActionName = keyof z.output<typeof actions>;
+
+const PATH = "a path such as $, $.power_W.total, $[11] or $[#].name";
+
+/** A JSON path of members and indexes only; `[#]` is the place that `index` found. */
+const path = z.string({ error: PATH }).regex(/^\$(\.[A-Za-z_][\w-]*|\[(\d+|#)\])*$/, { error: PATH });
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+/** One value out of the payloads of one topic. The id names it in the JSON Schema, which would be huge otherwise. */
+const reading = z
+  .strictObject({
+    topic: z.string().min(1).describe("The topic; {name} puts in a parameter. Required."),
+    path: path
+      .optional()
+      .describe("Where it stands in the JSON payload. Left out: the payload is the value, as plain text."),
+    index: z
+      .strictObject({
+        topic: z.string().min(1).describe("The topic that tells the place. Required."),
+        path: path.prefault("$").describe("Where in its JSON payload. Default $."),
+        find: scalar.optional().describe("The place is where this stands in a list of ids."),
+        add: z.int().prefault(0).describe("The place is the number there plus this. Default 0."),
+      })
+      .optional()
+      .describe("The place that [#] in path stands for, told by another topic. Left out: path has no [#]."),
+    map: z
+      .record(z.string(), scalar)
+      .optional()
+      .describe(
+        "What each spelling on the wire means; null means unknown, an ending * any rest. Of what is not listed numbers stay numbers, the rest tells nothing.",
+      ),
+    otherwise: scalar
+      .optional()
+      .describe(
+        "What spellings mean that map does not list, but for null, nil, none, nan and -, which mean unknown. Left out: see map.",
+      ),
+    scale: z
+      .union([z.number(), z.string()])
+      .prefault(1)
+      .describe("What numbers are multiplied with, e.g. 0.001 for mA; or {name}. Default 1."),
+    rescale: z
+      .strictObject({
+        from: z.number().describe("The first number in the other unit. Required."),
+        by: z.number().describe("What such numbers are multiplied with. Required."),
+      })
+      .optional()
+      .describe("For charger generations that send large numbers in another unit. Left out: there are none."),
+    kind: z
+      .enum(["rfid", "mac", "evccid", "vin", "name", "rfid or mac"])
+      .optional()
+      .describe("For vehicleId: what kind of identity it is; rfid or mac is told by its looks."),
+    nullIsNobody: z
+      .boolean()
+      .prefault(false)
+      .describe(
+        "For vehicleId: null here is nobody, whatever the ways after it still say. Default false: they are asked.",
+      ),
+  })
+  .meta({ id: "reading" });
+
+const composed = z.union([
+  reading,
+  z.strictObject({
+    each: z.array(reading).min(1).max(3).describe("One reading for each phase, L1 first. Required."),
+  }),
+  z.strictObject({
+    minus: z.array(reading).length(2).describe("The first reading less the second. Required."),
+  }),
+]);
+
+/** One way to learn a signal, or several in order of preference: firmware generations tell it differently. */
+const signal = z.union([composed, z.array(composed).min(1)]).meta({ id: "signal" });
+
+export type Reading = z.output<typeof reading>;
+export type Composed = z.output<typeof composed>;
+
+/** What a charger tells, by the words of DESIGN 6.5. */
+export const telemetry = z.strictObject({
+  powerW: signal.optional().describe("Power drawn, W."),
+  energyWh: signal.optional().describe("Meter reading, Wh."),
+  sessionEnergyWh: signal.optional().describe("Energy of this session, Wh."),
+  currentA: signal.optional().describe("Current drawn where one number is all there is, A."),
+  currentsA: signal.optional().describe("Currents drawn by phase, A."),
+  voltagesV: signal.optional().describe("Voltages by phase, V."),
+  limitA: signal.optional().describe("The limit in force by the charger's own word, A per phase."),
+  requestedA: signal
+    .optional()
+    .describe("The limit that was asked for, as the charger repeats it, A per phase."),
+  plugged: signal.optional().describe("Whether a vehicle is plugged in."),
+  charging: signal.optional().describe("Whether it charges."),
+  paused: signal.optional().describe("Whether it was told not to charge."),
+  error: signal.optional().describe("Whether the charger has a fault."),
+  state: signal.optional().describe("Its state in the words of the native profile."),
+  vehicleId: signal.optional().describe("What names the vehicle or the session's user."),
+  socPct: signal.optional().describe("State of charge of the vehicle, %."),
+  phases: signal.optional().describe("Phases in use."),
+  online: signal.optional().describe("Whether the charger is connected, from its last will."),
+});
+
+export type SignalName = keyof z.output<typeof telemetry>;

@@ -1,0 +1,155 @@
+import * as z from "zod";
+
+import type { Instant } from "../../domain/units.ts";
+import { hear, type Memory } from "./decodeMessage.ts";
+import { bind, type Bound, type Params } from "./instance.ts";
+import { type Action, publishesFor } from "./publishes.ts";
+import type { Profile } from "./schema.ts";
+import { whole } from "./signals.ts";
+import { type Ear, earOf } from "./telemetryMap.ts";
+
+/** Profiles by name. */
+export type Profiles = ReadonlyMap<string, Profile>;
+
+const PARAMS = "params: names with texts, numbers, or true or false";
+
+/** Null says what absence says. */
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: PARAMS });
+
+const NOT_JSON =
+  'not a line to try: one JSON object a line, e.g. {"profile":"go-e-v2","params":{"serial":"000001"},"action":"pause"}';
+
+const line = z.object(
+  {
+    profile: z.string({ error: "profile: the name of a profile" }),
+    params: z
+      .record(z.string(), scalar, { error: PARAMS })
+      .nullish()
+      .transform((params): Params =>
+        Object.fromEntries(
+          Object.entries(params ?? {}).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+        ),
+      ),
+    action: z.string({ error: "action: a text" }).nullish(),
+    input: z
+      .record(z.string(), z.unknown(), { error: "input: an object" })
+      .nullish()
+      .transform((input) => input ?? {}),
+    topic: z.string({ error: "topic: a text" }).nullish(),
+    payload: z.unknown().optional(),
+  },
+  { error: NOT_JSON },
+);
+
+type Line = z.output<typeof line>;
+
+const ACTIONS = "acquire, setCurrent, setPower, pause, resume, release, setPhases";
+
+const wrong = (reason: string): string => JSON.stringify({ error: reason });
+
+/** One charger of the trial: a profile with its parameters, and what was heard of it. */
+type Tried =
+  | { readonly ok: true; readonly bound: Bound; readonly ear: Ear; readonly memory: Memory }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * Answers recorded or imagined traffic, one JSON line for one JSON line (DESIGN 6.5). Earlier lines of the same
+ * charger are remembered, because some values are spread over several messages. Never throws for what is in a line.
+ */
+export function trial(profiles: Profiles, now: () => Instant): (text: string) => string {
+  const chargers = new Map<string, Tried>();
+  return (text) => {
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      return wrong(NOT_JSON);
+    }
+    const read = line.safeParse(json);
+    if (!read.success) return wrong(read.error.issues[0]?.message ?? NOT_JSON);
+    const { profile: name, action, topic, payload, input } = read.data;
+    const profile = profiles.get(name);
+    if (profile === undefined)
+      return wrong(`unknown profile ${JSON.stringify(name)}; there are ${[...profiles.keys()].join(", ")}`);
+    const tried = triedOf(chargers, profile, read.data);
+    if (!tried.ok) return wrong(tried.reason);
+    if (action != null && topic == null) return act(tried.bound, action, input, now());
+    if (topic != null && action == null) return listen(tried.ear, tried.memory, topic, payload);
+    return wrong("either an action or a topic with its payload");
+  };
+}
+
+function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Line): Tried {
+  const key = JSON.stringify([profile.profile, Object.entries(params).toSorted(byName)]);
+  const known = chargers.get(key);
+  if (known !== undefined) return known;
+  const binding = bind(profile, params);
+  const fresh: Tried = binding.ok ? { ...binding, ear: earOf(binding.bound), memory: new Map() } : binding;
+  chargers.set(key, fresh);
+  return fresh;
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
+
+function act(bound: Bound, action: string, input: Line["input"], now: Instant): string {
+  const asked = readAction(action, input);
+  if (typeof asked === "string") return wrong(asked);
+  const answer = publishesFor(asked, bound, now);
+  if (!answer.ok) return wrong(answer.reason);
+  const { publishes, note } = answer;
+  return JSON.stringify(note === null ? { publishes } : { publishes, note });
+}
+
+function listen(ear: Ear, memory: Memory, topic: string, payload: Line["payload"]): string {
+  if (payload === undefined) return wrong("a topic comes with its payload, as a text");
+  if (!isWritable(payload)) return wrong("a payload whose numbers JSON can hold, or its text in quotes");
+  // Whoever leaves out the quotes around a JSON payload means its text.
+  const text = typeof payload === "string" ? payload : JSON.stringify(payload);
+  const { means, answer } = hear(ear, memory, topic, text);
+  const told = { means: whole(means) };
+  return JSON.stringify(answer === null ? told : { ...told, answer });
+}
+
+/** What JSON reads as a number beyond all others it cannot write down again. However deep, so without recursion. */
+function isWritable(payload: unknown): boolean {
+  const left = [payload];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === "number" && !Number.isFinite(one)) return false;
+    if (typeof one === "object" && one !== null) left.push(...Object.values(one));
+  }
+  return true;
+}
+
+/** The action with its input; a text says what is missing. */
+function readAction(kind: string, input: Line["input"]): Action | string {
+  const number = (name: string): number | null => {
+    const value = Object.hasOwn(input, name) ? input[name] : undefined;
+    return typeof value === "number" && Number.isFinite(value) ? value : null;
+  };
+  const missing = (name: string): string => `${kind} needs input.${name}, a number`;
+  const lastCurrentA = number("lastCurrentA");
+  if (lastCurrentA === null && (input["lastCurrentA"] ?? null) !== null) return missing("lastCurrentA");
+  switch (kind) {
+    case "acquire":
+    case "pause":
+    case "release":
+      return { kind };
+    case "setCurrent": {
+      const currentA = number("currentA");
+      return currentA === null ? missing("currentA") : { kind, currentA };
+    }
+    case "setPower": {
+      const powerW = number("powerW");
+      return powerW === null ? missing("powerW") : { kind, powerW };
+    }
+    case "resume":
+      return { kind, lastCurrentA };
+    case "setPhases": {
+      const phases = number("phases");
+      return phases === null ? missing("phases") : { kind, phases, lastCurrentA };
+    }
+    default:
+      return `unknown action ${JSON.stringify(kind)}; there are ${ACTIONS}`;
+  }
+}

@@ -1,0 +1,163 @@
+import type { Config } from "../../config/schema.ts";
+import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
+import { type Instant, instant, iso } from "../../domain/units.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { configuration } from "../configuration.ts";
+import { MOMENT, readMoment, complain, type ExitCode, say, sayLine } from "../output.ts";
+import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
+
+export interface AuditOptions {
+  readonly config: string | undefined;
+  readonly json: boolean;
+  readonly event: string | undefined;
+  readonly charger: string | undefined;
+  /** Moments as typed; only rows from then on, and before then. */
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  /** Only rows that the log shows as a warning or worse. */
+  readonly problems: boolean;
+}
+
+interface Row {
+  readonly seq: number;
+  /** ISO. */
+  readonly at: string;
+  readonly kind: AuditKind;
+  readonly words: string;
+  readonly facts: Json;
+}
+
+/** Rows after a `seq`, at most `limit`, the newest first where asked. A text says why they cannot be read. */
+type Page = (after: number, limit: number, newest?: boolean) => Promise<readonly Row[] | string>;
+
+/** Rows asked for at a time; the record may be much longer. */
+const PAGE = 5000;
+const DAY_MS = 86_400_000;
+
+/** `audit`: the record, oldest first. */
+export async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
+  const { json, event, charger, problems } = options;
+  const config = configuration(options.config);
+  if (config === null) return 2;
+  const span = spanOf(options, config.site.timezone, now());
+  if (typeof span === "string") {
+    complain(span);
+    return 2;
+  }
+  const clock = wallClock(config.site.timezone, now);
+  const id = event?.normalize("NFC").toWellFormed();
+  const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
+  const page: Page = (after, limit, newest = false) => {
+    const window = { after: String(after), limit: String(limit), newest: String(newest) };
+    const parameters = new URLSearchParams({ ...query, ...window });
+    return askOrRead(config, `/audit?${parameters.toString()}`, ({ store }) =>
+      store.audit({ ...query, after, limit, newest }).map((row) => ({ ...row, at: iso(row.at) })),
+    );
+  };
+  const start = span.since === null ? 0 : await seqBefore(span.since, page);
+  if (typeof start === "string") {
+    complain(start);
+    return 1;
+  }
+  let shown = 0;
+  for (let after = start; ;) {
+    const rows = await page(after, PAGE);
+    if (typeof rows === "string") {
+      complain(rows);
+      return 1;
+    }
+    for (const row of rows) {
+      const at = Date.parse(row.at);
+      const isOutside = at < (span.since ?? -Infinity) || at >= (span.until ?? Infinity);
+      if (isOutside || (problems && severityOf(row) === "info")) continue;
+      if (!json && shown === 0) say(`times in ${config.site.timezone}`);
+      shown += 1;
+      sayLine(json ? JSON.stringify(row) : `${clock(instant(at))}  ${row.words}`);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) break;
+    after = last.seq;
+  }
+  if (shown === 0) complain(nothingOf(options, id, config));
+  return 0;
+}
+
+/** A text says what is wrong with the moments. */
+function spanOf(
+  options: AuditOptions,
+  zone: string,
+  now: Instant,
+): { readonly since: Instant | null; readonly until: Instant | null } | string {
+  const read = (text: string | undefined): Instant | null | undefined =>
+    text === undefined ? null : (readMoment(text, zone, now) ?? undefined);
+  const [since, until] = [read(options.since), read(options.until)];
+  if (since === undefined) return `--since ${options.since}: a moment is ${MOMENT}`;
+  if (until === undefined) return `--until ${options.until}: a moment is ${MOMENT}`;
+  return { since, until };
+}
+
+/**
+ * The `seq` after which the rows of this moment begin, by halving: a long record is not read from its start. Rows are in
+ * order of time but where the clock was set back, so it looks from a day before.
+ */
+async function seqBefore(since: Instant, page: Page): Promise<number | string> {
+  const from = since - DAY_MS;
+  const last = await page(0, 1, true);
+  if (typeof last === "string") return last;
+  let [low, high] = [0, last[0]?.seq ?? 0];
+  while (low < high) {
+    const middle = low + Math.floor((high - low) / 2);
+    const rows = await page(middle, 1);
+    if (typeof rows === "string") return rows;
+    const [row] = rows;
+    if (row === undefined || Date.parse(row.at) >= from) high = middle;
+    else low = Math.max(row.seq, middle + 1);
+  }
+  return low;
+}
+
+/** Who mistypes a name must not take it for a quiet night; a charger that left the configuration may still have rows. */
+function nothingOf(
+  { charger, since, until, problems }: AuditOptions,
+  event: string | undefined,
+  { chargers }: Config,
+): string {
+  if (charger !== undefined && !chargers.some(({ id }) => id === charger))
+    return `there is no charger ${charger}; the configuration has ${chargers.map(({ id }) => id).join(", ")}`;
+  const of = [event === undefined ? [] : `event ${event}`, charger ?? []].flat().join(" at ");
+  if (since !== undefined || until !== undefined || problems)
+    return `the record has ${problems ? "no problem" : "nothing"}${of === "" ? "" : ` of ${of}`}${since === undefined && until === undefined ? "" : " in that time"}`;
+  return of === "" ? "the record is empty" : `the record has nothing of ${of}`;
+}
+
+/** `audit verify`: follows the hash chain from the first row to the authenticated head. */
+export async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const verified = await askOrRead(
+    config,
+    "/audit/verify",
+    ({ store }) => store.verify(),
+    LONG_PATIENCE_MS,
+    (broken) => broken,
+  );
+  if (typeof verified === "string") {
+    complain(verified);
+    return 1;
+  }
+  if (json) {
+    say(JSON.stringify(verified));
+    return verified.ok ? 0 : 1;
+  }
+  if (!verified.ok) {
+    const where =
+      verified.seq === null ? "what is stored was changed" : `the record is broken at row ${verified.seq}`;
+    complain(`${where}: ${verified.reason}`);
+    return 1;
+  }
+  say(`the record is whole: ${verified.rows} rows, head ${verified.head}`);
+  const { readings = 0, unsigned = 0 } = verified;
+  say(`events, holds and reports are as they were stored, and so are ${readings} messages with readings`);
+  if (unsigned > 0) say(`not checked: ${unsigned} messages of an earlier version, which signed no readings`);
+  return 0;
+}

@@ -1,0 +1,116 @@
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+
+import type { Instant } from "../../domain/units.ts";
+import { copyFiles, placeCopy, settleCopy } from "../../store/sqlite/backup.ts";
+import { fileFault, type Fault, refused } from "../../store/sqlite/fault.ts";
+import { readOwn, replaceFile } from "../../store/sqlite/files.ts";
+import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
+import { MAX_PAGES } from "../../store/sqlite/open.ts";
+import { isFault } from "../../store/sqlite/openDatabase.ts";
+import { siteConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+import { refuseLinks, type StateOfSite, withState } from "../storedState.ts";
+
+/** `backup`: one file with everything stored, and the site key beside it; a running daemon goes on meanwhile. */
+export async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
+  // Goes on as root, which may write where the owner of the state may not.
+  const config = siteConfiguration(named)?.config ?? null;
+  if (config === null) return 2;
+  const refusal = refuseLinks(config.state);
+  if (refusal !== null) {
+    complain(`no backup was made: ${refusal}`);
+    return 1;
+  }
+  const path = resolve(file);
+  let draft: string | null = null;
+  const tidy = (): void => {
+    if (draft !== null) rmSync(draft, { recursive: true, force: true });
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+  process.once("exit", tidy);
+  try {
+    const key = storedSiteKey(config.state, config.keys.site);
+    if (!key.ok) {
+      complain(`no backup was made: ${key.reason}`);
+      return 1;
+    }
+    const { siteKey, origin } = key;
+    const folder = realpathSync(dirname(path));
+    if (`${folder}${sep}`.startsWith(`${realpathSync(config.state)}${sep}`)) {
+      complain(`no backup was made: ${path} is in the folder of the state itself`);
+      return 1;
+    }
+    for (const taken of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each))) {
+      complain(`no backup was made: ${taken} is there already: name another file, or move it away`);
+      return 1;
+    }
+    draft = mkdtempSync(`${path}.`);
+    const fault = await copyStored(config, draft);
+    const copied = fault ?? settleCopy({ directory: draft, siteKey, origin, maxPages: MAX_PAGES }, now());
+    if (isFault(copied)) {
+      complain(`no backup was made: ${copied.reason}`);
+      return 1;
+    }
+    placeCopy(draft, path);
+    const keys = [keepSiteKey(path, key), keepProofKey(path, config)];
+    say(`${path}: ${copied.rows} rows of the record, ${copied.events} events`);
+    for (const line of keys) if (line !== null) say(line);
+    return 0;
+  } catch (error) {
+    complain(`no backup was made: ${fileFault(error).reason}`);
+    return 1;
+  } finally {
+    tidy();
+  }
+}
+
+/** A credential is not written out in clear text: the copy would undo what the credential is for. */
+function keepSiteKey(path: string, { siteKey, origin }: SiteKey & { readonly ok: true }): string {
+  if (origin.isCredential)
+    return `site.key is not in this backup: it is the credential ${origin.path}. Keep a copy of that key elsewhere: both are needed to restore`;
+  replaceFile(`${path}.key`, siteKey);
+  return `${path}.key: the site key, a secret; both are needed to restore`;
+}
+
+/** As `keepSiteKey`. Null: there is no such key yet. */
+function keepProofKey(path: string, { state, keys }: StateOfSite): string | null {
+  if (keys.proof !== null) return `proof.key is not in this backup: it is the credential ${keys.proof.path}`;
+  const proofKey = join(state, PROOF_KEY);
+  if (!existsSync(proofKey)) return null;
+  replaceFile(`${path}.proof-key`, readOwn(proofKey));
+  return `${path}.proof-key: signs proofs, a secret too`;
+}
+
+/** Null: the files were copied, and nothing but commits happened to them meanwhile. */
+async function copyStored(site: StateOfSite, draft: string): Promise<Fault | null> {
+  const { state } = site;
+  const begun = await askDaemon(state, "POST", "/backup/begin");
+  if (begun.kind === "absent") {
+    const done = withState(site, () => copyFiles(state, draft));
+    return typeof done === "string" ? refused(done) : null;
+  }
+  if (begun.kind === "failed") return refused(begun.reason);
+  if (!isOk(begun.body))
+    return refused("another backup is being made, or was cut short within the last 10 min");
+  const copied = attempt(() => copyFiles(state, draft));
+  const ended = await askDaemon(state, "POST", "/backup/end");
+  if (copied !== null) return copied;
+  if (ended.kind === "failed") return refused(ended.reason);
+  const stayed = ended.kind === "answered" && isOk(ended.body);
+  return stayed ? null : refused("the state was moved while it was copied: try again");
+}
+
+/** Null: done. */
+function attempt(copy: () => void): Fault | null {
+  try {
+    copy();
+    return null;
+  } catch (error) {
+    return fileFault(error);
+  }
+}
+
+const isOk = (body: unknown): boolean =>
+  typeof body === "object" && body !== null && "ok" in body && body.ok === true;

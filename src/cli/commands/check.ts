@@ -1,0 +1,149 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { explain, pathText } from "../../config/explain.ts";
+import type { Address } from "../../config/fields/address.ts";
+import type { Config } from "../../config/schema.ts";
+import { expiryWarnings } from "../../daemon/certificates.ts";
+import { loadSite } from "../../daemon/chargerModels.ts";
+import { isToBeFreed, reallySent } from "../../domain/command.ts";
+import { inWords } from "../../domain/setpoint.ts";
+import type { Instant } from "../../domain/units.ts";
+import { retentionForecast } from "../../retention/caps.ts";
+import { stateTrouble } from "../../store/sqlite/files.ts";
+import { REPORT_REQUESTS_PER_HOUR } from "../../vtn/reports.ts";
+import { configFile, environmentOf } from "../configuration.ts";
+import { checkLive } from "../live/checkLive.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
+
+/** `check`: every mistake with its path, what was found and what would be right. `live`: then all of it is tried. */
+export async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
+  const file = configFile(named);
+  if (file === undefined) {
+    complain("which configuration? Name it with -c FILE");
+    return 2;
+  }
+  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
+  if (!loaded.ok) {
+    complain(explain(loaded.mistakes, file));
+    complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
+    return 2;
+  }
+  enterPrivateFolder(loaded.config.state);
+  if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
+  const { site, chargers, vehicles, control, state } = loaded.config;
+  const bound = vehicles.filter(({ charger }) => charger !== null).length;
+  say(
+    `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
+  );
+  say(`mode ${control.mode}, state in ${state}, deliveries ${deliveriesInWords(loaded.config)}`);
+  for (const line of keyLines(loaded.config)) say(line);
+  for (const line of retentionLines(loaded.config)) say(line);
+  for (const words of expiryWarnings(loaded.config, now)) complain(words);
+  const denied = becomeOwner(state) ?? stateTrouble(state);
+  if (denied !== null) complain(denied);
+  for (const { charger, told } of await leftBehind(loaded.config)) {
+    complain(
+      `${charger} is not in this configuration, but was told ${told}: put it back, release it, then take it out`,
+    );
+  }
+  return live ? checkLive(loaded.config, profiles) : 0;
+}
+
+/** Where each key comes from. */
+const keyLines = ({ state, keys }: Config): readonly string[] =>
+  [["site.key", keys.site] as const, ["proof.key", keys.proof] as const].map(([name, credential]) =>
+    credential === null
+      ? `${name}: the file ${join(state, name)}${existsSync(join(state, name)) ? "" : ", made at the first start"}`
+      : `${name}: the credential ${credential.path}`,
+  );
+
+const retentionLines = ({ retention, report, chargers }: Config): readonly string[] =>
+  retentionForecast(retention, {
+    chargers: chargers.length,
+    keepReadings: report.keepReadings,
+    reportsPerHour: REPORT_REQUESTS_PER_HOUR,
+  });
+
+function deliveriesInWords({ webhook }: Config): string {
+  if (webhook === null) return "by polling only";
+  const { kind } = webhook.auth;
+  return kind === "none" ? "as hints only: not signed, they make the list be fetched" : `signed by ${kind}`;
+}
+
+/** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
+async function leftBehind(config: Config): Promise<readonly Limited[]> {
+  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ remembered }) =>
+    remembered.commands
+      .map(reallySent)
+      .filter((sent) => sent !== null)
+      .filter(isToBeFreed)
+      .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+  );
+  // A state that cannot be read is not what a check of the configuration is about.
+  if (typeof limited === "string") return [];
+  return limited.filter(({ charger }) => !config.chargers.some(({ id }) => id === charger));
+}
+
+interface Limited {
+  readonly charger: string;
+  readonly told: string;
+}
+
+/** Ports below this are for whoever has the right to them, as Unix has it. */
+const FIRST_FREE_PORT = 1024;
+
+interface Listener {
+  /** Where it stands in the configuration. */
+  readonly key: string;
+  readonly listen: Address;
+}
+
+/** Why a listener cannot have its address, under its key and with what to do about it. */
+export function cannotListen(error: Error & Whereabouts, config: Config): string {
+  const { code, address, port, hostname } = error;
+  const all = listenersOf(config);
+  const found =
+    all.find(({ listen }) => listen.port === port && listen.host === address) ??
+    all.find(({ listen }) => listen.port === port || listen.host === hostname);
+  if (found === undefined) return `cannot listen: ${error.message}`;
+  const { key, listen } = found;
+  const host = listen.host.includes(":") ? `[${listen.host}]` : listen.host;
+  const where = `${host}:${listen.port}`;
+  return `${key}: ${where} ${trouble(code, listen) ?? `cannot be listened on (${error.message})`}`;
+}
+
+/** What Node tells of an address that it could not have, or of a name that it could not look up. */
+interface Whereabouts {
+  readonly code?: unknown;
+  readonly address?: unknown;
+  readonly port?: unknown;
+  readonly hostname?: unknown;
+}
+
+function listenersOf({ webhook, operator, mqtt, brokers }: Config): readonly Listener[] {
+  const all: Listener[] = [{ key: "operator.listen", listen: operator.listen }];
+  if (webhook !== null) all.push({ key: "webhook.listen", listen: webhook.listen });
+  const named = [...brokers].map(([name, broker]) => [pathText(["brokers", name]), broker] as const);
+  for (const [key, { reach }] of [["mqtt", mqtt] as const, ...named])
+    if (reach.kind === "embedded") all.push({ key: `${key}.embedded.listen`, listen: reach.listen });
+  return all;
+}
+
+function trouble(code: unknown, { port }: Address): string | null {
+  switch (code) {
+    case "EADDRINUSE":
+      return "is in use by another program: stop that, or choose another port";
+    case "EADDRNOTAVAIL":
+      return "is no address of this machine: name one that it has, or 0.0.0.0 for all of them";
+    case "ENOTFOUND":
+      return "is a name that this machine does not know: name an address that it has";
+    case "EACCES":
+      return port < FIRST_FREE_PORT
+        ? `needs a right, as every port under ${FIRST_FREE_PORT} does: choose a higher port, or give setpointd CAP_NET_BIND_SERVICE`
+        : null;
+    default:
+      return null;
+  }
+}

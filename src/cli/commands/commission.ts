@@ -1,0 +1,200 @@
+import { addressOf, credentialsOf, type FleetBroker } from "../../chargers/broker/address.ts";
+import { connectionsFor, daemonAt, EmbeddedBroker } from "../../chargers/broker/embedded.ts";
+import { siteRoot } from "../../chargers/native/messages.ts";
+import type { Profile } from "../../chargers/profile/schema.ts";
+import { borrow, type Commissioned, commissioned, reasonNotTo } from "../../commissioning/commission.ts";
+import type { Config } from "../../config/schema.ts";
+import type { BrokerConfig } from "../../config/sections/mqtt.ts";
+import { Depot } from "../../control/state.ts";
+import { MqttBench } from "../../daemon/commissioningBench.ts";
+import { type Surroundings, surroundings } from "../../daemon/daemon.ts";
+import type { Charger } from "../../domain/charger.ts";
+import { seconds } from "../../domain/units.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { type Opened, openState } from "../../store/sqlite/open.ts";
+import type { Store } from "../../store/sqlite/store.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
+import { logger } from "../logger.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+import { stopSignal } from "../stopSignal.ts";
+
+export interface CommissionOptions {
+  readonly config: string | undefined;
+  readonly silence: boolean;
+  readonly force: boolean;
+}
+
+/** How long the broker may take to be there. */
+const BROKER_PATIENCE = seconds(10);
+/** How long a broker that is inside this verb passes on what it has. */
+const LAST_WORDS = seconds(1);
+
+/**
+ * `commission`: tries one charger with real setpoints, tells what it did, and writes that down. A running daemon does
+ * it, lending the charger to itself; without one this verb does, and holds the state meanwhile, so that none can start.
+ */
+export async function commission(
+  id: string,
+  { config: named, silence, force }: CommissionOptions,
+): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const { config, profiles } = site;
+  const charger = config.chargers.find((candidate) => candidate.id === id);
+  const profile = charger === undefined ? undefined : profiles.get(charger.profile);
+  if (charger === undefined || profile === undefined) {
+    complain(
+      `there is no charger ${id}; the configuration has ${config.chargers.map((one) => one.id).join(", ")}`,
+    );
+    return 2;
+  }
+  const stop = new AbortController();
+  void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
+  const progress = (words: string): void => complain(`${id}: ${words}`);
+  const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
+  if (byDaemon !== "absent") return told(byDaemon);
+  const world = surroundings(logger(2, "error"));
+  const opened = openState(config.state, {
+    ...world,
+    random: world.randomBytes,
+    keys: config.keys,
+    damaged: "refuse",
+  });
+  if (!opened.ok) {
+    complain(`nothing was tried: ${opened.reason}`);
+    return 1;
+  }
+  using store = opened.store;
+  const depot = depotOf(config, opened, world);
+  const why = force ? null : reasonNotTo(depot, charger, world.now());
+  if (why !== null) {
+    complain(`${why}; --force commissions it all the same`);
+    return 1;
+  }
+  // Awaited here: the state is held as long as this runs.
+  const setting = { config, charger, profile, silence, progress, depot, store, world };
+  return told(await withBench(setting, stop.signal));
+}
+
+function told({ good, words, complaint }: Commissioned): ExitCode {
+  if (words !== null) say(words);
+  if (complaint !== null) complain(complaint);
+  return good ? 0 : 1;
+}
+
+/** Ctrl-C is passed on, and what the daemon then says is still waited for. */
+async function throughDaemon(
+  { state }: Config,
+  request: { readonly charger: string; readonly silence: boolean; readonly force: boolean },
+  progress: (words: string) => void,
+  stop: AbortSignal,
+): Promise<Commissioned | "absent"> {
+  let done: Commissioned = {
+    good: false,
+    words: null,
+    complaint:
+      "setpointd went away in the middle: it leaves the charger as it was when it stops, or frees it when it starts",
+  };
+  stop.addEventListener("abort", () => {
+    void askDaemon(state, "POST", "/commission/stop", { charger: request.charger });
+  });
+  const came = await askDaemonAtLength(state, "/commission", request, (line) => {
+    const said = line as { readonly progress?: string; readonly done?: Commissioned };
+    if (said.progress !== undefined) progress(said.progress);
+    if (said.done !== undefined) done = said.done;
+  });
+  if (came === "absent") return came;
+  return typeof came === "string" ? done : { good: false, words: null, complaint: came.reason };
+}
+
+interface Setting {
+  readonly config: Config;
+  readonly charger: Charger;
+  readonly profile: Profile;
+  readonly silence: boolean;
+  readonly progress: (words: string) => void;
+  readonly depot: Depot;
+  readonly store: Store;
+  readonly world: Surroundings;
+}
+
+async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissioned> {
+  const { config, charger, depot, store, world } = setting;
+  await using stack = new AsyncDisposableStack();
+  const named = config.brokers.get(charger.broker) ?? config.mqtt;
+  const broker = await reached(named, config, world, stack);
+  const lent = borrow(depot, charger, world.now());
+  const bench = MqttBench.open({
+    ...world,
+    ...setting,
+    site: config.site.id,
+    broker,
+    before: lent.standing,
+    stop,
+    nextId: () => depot.nextId(),
+  });
+  if (typeof bench === "string") return { good: false, words: null, complaint: bench };
+  stack.use(bench);
+  const { talk } = bench;
+  if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
+    return { good: false, words: null, complaint: `${bench.trouble}; nothing was tried` };
+  const result = await commissioned(
+    {
+      ...setting,
+      lent,
+      settings: config.control.verdict,
+      shows: () => bench.shows(),
+      write: (changes) => store.write(changes),
+      durable: () => store.durable(),
+    },
+    talk,
+  );
+  // A broker of our own goes with us: the charger hears the last of it first.
+  if (named.reach.kind === "embedded") await talk.rest(LAST_WORDS);
+  return result;
+}
+
+function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }: Surroundings): Depot {
+  const depot = new Depot({
+    chargers: config.chargers,
+    vehicles: config.vehicles,
+    settings: config.control,
+    siteKey: opened.siteKey,
+    epoch: opened.epoch,
+    archive: opened.store.events,
+    wallClock: wallClock(config.site.timezone, now),
+    unsure: false,
+  });
+  depot.restore(opened.remembered, now());
+  return depot;
+}
+
+/** A broker that is inside the daemon is inside this verb meanwhile. */
+export async function reached(
+  broker: BrokerConfig,
+  { site, chargers }: Config,
+  { log, monotonic, randomBytes }: Surroundings,
+  stack: AsyncDisposableStack,
+): Promise<FleetBroker> {
+  const { reach, prefix } = broker;
+  const daemon = daemonAt(`setpointd-${site.id}`, randomBytes);
+  const embedded =
+    reach.kind === "embedded"
+      ? stack.use(
+          await EmbeddedBroker.listen({
+            ...reach.listen,
+            credentials: credentialsOf(broker),
+            daemon,
+            root: siteRoot(prefix, site.id),
+            mostConnections: connectionsFor(chargers.length),
+            monotonic,
+            log,
+          }),
+        )
+      : null;
+  return {
+    prefix,
+    address: addressOf(broker, embedded === null ? null : { ...daemon, port: embedded.port }),
+  };
+}

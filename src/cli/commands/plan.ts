@@ -1,0 +1,136 @@
+import { readFileSync } from "node:fs";
+
+import type { Config } from "../../config/schema.ts";
+import { nameOf, oddities, reachOf } from "../../control/decide/describe.ts";
+import { intake } from "../../control/ingest/intake.ts";
+import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
+import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
+import { targeting } from "../../control/schedule/targeting.ts";
+import { lastWords, type Notice } from "../../domain/delivery.ts";
+import type { KnownEvent } from "../../domain/event.ts";
+import { valueOf } from "../../domain/setpoint.ts";
+import { type Instant, iso } from "../../domain/units.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
+import { readListBody } from "../../vtn/dialects/partner/envelope.ts";
+import { siteConfiguration } from "../configuration.ts";
+import { MOMENT, readMoment, complain, complainLine, type ExitCode, say, sayLine } from "../output.ts";
+import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
+
+export interface PlanOptions {
+  readonly config: string | undefined;
+  readonly events: string;
+  readonly at: string | undefined;
+  readonly json: boolean;
+  readonly dispatches: boolean;
+}
+
+/** `plan`: what each charger would do for a list of events, without doing it (DESIGN 6.4). */
+export function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
+  const config = siteConfiguration(options.config, "unused")?.config ?? null;
+  if (config === null) return 2;
+  enterPrivateFolder(config.state);
+  const at = options.at === undefined ? now : readMoment(options.at, config.site.timezone, now);
+  if (at === null) {
+    complain(`--at ${options.at}: a moment is ${MOMENT}`);
+    return 2;
+  }
+  // Before root gives up its rights: the list may be in a folder of root's.
+  const events = readEvents(options.events, at);
+  const refused = becomeOwner(config.state);
+  if (refused !== null) {
+    complain(refused);
+    return 1;
+  }
+  const key = readOrMakeSiteKey(config.state, config.keys.site, randomBytes);
+  if (!key.ok) {
+    complain(key.reason);
+    return 1;
+  }
+  if (typeof events === "string") {
+    complain(events);
+    return 1;
+  }
+  const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+  const context = { siteKey: key.siteKey, vehicles, settings: config.control };
+  for (const known of events) tellOddities(known, config, context, at);
+  const dispatches = dispatchesOf(events, context);
+  if (options.dispatches) {
+    say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
+    return 0;
+  }
+  // A line for people has its moments as DESIGN 6.4 has them: one in another zone beside them would be misread.
+  const clock = options.json ? wallClock(config.site.timezone, () => at) : iso;
+  const byVehicle = Map.groupBy(dispatches, ({ vehicle }) => vehicle);
+  const stretches = config.chargers.flatMap((charger) => {
+    const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);
+    if (vehicle === undefined || second !== undefined) return [];
+    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock);
+  });
+  const ahead = stretches.filter(({ until }) => until > at);
+  if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
+  else tell(ahead);
+  return 0;
+}
+
+/** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
+function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
+  const name = file === "-" ? "standard input" : file;
+  let body: Buffer;
+  try {
+    body = file === "-" ? readFileSync(0) : readFileSync(file);
+  } catch (error) {
+    return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  const list = readListBody(body);
+  if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;
+  const events = lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
+  const isRubbish = events.length === 0 && list.notices.length > 0;
+  return isRubbish ? `${name} holds no event that can be read` : events;
+}
+
+/** What the daemon would put on record about it: vehicles that are not ours, units that look wrong, and so on. */
+function tellOddities(known: KnownEvent, config: Config, context: ExpandContext, at: Instant): void {
+  if (known.kind !== "live") return;
+  const { revision } = known;
+  const aim = targeting(revision.event, context);
+  const odd = oddities(revision, aim, context, reachOf(config.chargers), at);
+  if (odd.length > 0) complainLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
+}
+
+function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
+  if (notice.kind === "rejected") {
+    complainLine(`left out: ${notice.path}: ${notice.reason}`);
+    return [];
+  }
+  const { known } = intake(undefined, notice, { source: "fetch", at, askedAt: at });
+  return known === undefined ? [] : [known];
+}
+
+const stretchRow = ({ charger, vehicle, from, until, desired, winner, reason }: Stretch) => ({
+  charger,
+  vehicle,
+  from: iso(from),
+  until: iso(until),
+  kind: desired.kind,
+  ...valueOf(desired),
+  event: winner.event.id,
+  offsetMs: winner.offset,
+  reason,
+});
+
+const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch) => ({
+  event: event.id,
+  vehicle,
+  from: iso(from),
+  until: iso(until),
+  kind: setpoint.kind,
+  ...valueOf(setpoint),
+  priority: event.priority,
+  offsetMs: offset,
+});
+
+function tell(stretches: readonly Stretch[]): void {
+  if (stretches.length === 0) say("no charger would be told anything");
+  for (const { from, until, reason } of stretches) sayLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
+}

@@ -1,0 +1,21 @@
+import { configuration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, complainLine, type ExitCode, sayLine } from "../output.ts";
+
+/** `poll`: the running daemon asks the partner for the list now, also while it waits after an outage. */
+export async function poll(named: string | undefined): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const answer = await askDaemon(config.state, "POST", "/poll");
+  if (answer.kind !== "answered") {
+    complain(
+      answer.kind === "failed"
+        ? answer.reason
+        : "no daemon runs on this state, and only a running one asks the partner: setpointd run",
+    );
+    return 1;
+  }
+  const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
+  (ok ? sayLine : complainLine)(words);
+  return ok ? 0 : 1;
+}

@@ -1,0 +1,48 @@
+import { seriesName } from "../../domain/prices.ts";
+import { type Instant, instant } from "../../domain/units.ts";
+import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
+import { configuredPrices } from "../../daemon/spotPrices.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { configuration } from "../configuration.ts";
+import { complain, type ExitCode, say, sayLine } from "../output.ts";
+import { askOrRead } from "../storedState.ts";
+
+/** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
+export async function prices(
+  named: string | undefined,
+  json: boolean,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", ({ store }) =>
+    pricesView(configuredPrices(config, store)),
+  );
+  if (typeof known === "string") {
+    complain(known);
+    return 1;
+  }
+  if (json) {
+    say(JSON.stringify(known));
+    return 0;
+  }
+  if (known.length === 0) say("no prices are fetched: vtn.prices.regions names no region");
+  const clock = wallClock(config.site.timezone, now);
+  const moment = (iso: string): string => clock(instant(Date.parse(iso)));
+  for (const series of known) {
+    sayLine(heading(series, moment));
+    for (const { start, end, value, currency, perUnit } of series.prices) {
+      if (Date.parse(end) > now())
+        sayLine(`  ${moment(start)} to ${moment(end)}  ${value} ${currency ?? "?"}/${perUnit ?? "?"}`);
+    }
+  }
+  return 0;
+}
+
+function heading(
+  { region, kind, fetchedAt, reason }: PriceSeriesView,
+  moment: (iso: string) => string,
+): string {
+  const age = fetchedAt === null ? "none yet" : `as of ${moment(fetchedAt)}`;
+  return `${seriesName({ region, kind })}, ${age}${reason === null ? "" : ` (${reason})`}`;
+}

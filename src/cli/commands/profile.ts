@@ -1,0 +1,138 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Command } from "commander";
+
+import { reachOf } from "../../chargers/profile/acceptance.ts";
+import { profileInWords } from "../../chargers/profile/describe.ts";
+import { trial } from "../../chargers/profile/tryProfile.ts";
+import { explain, nearest } from "../../config/explain.ts";
+import { type LoadedProfiles, loadProfiles } from "../../daemon/loadProfiles.ts";
+import type { Instant } from "../../domain/units.ts";
+import { configFile } from "../configuration.ts";
+import { TRY_HELP } from "../help.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+
+/** Where a site's own profiles are. */
+interface ProfilePlaces {
+  /** The folder that was named. */
+  readonly folder: string | undefined;
+  /** The configuration that was named: its profiles are in the folder `profiles` beside it. */
+  readonly config: string | undefined;
+}
+
+/** `profile try`: answers each JSON line of standard input with one, as it comes (DESIGN 6.5). */
+async function profileTry(places: ProfilePlaces, now: () => Instant): Promise<ExitCode> {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const answer = trial(profiles, now);
+  for await (const line of linesOf(process.stdin.setEncoding("utf8"))) {
+    // A byte order mark is trimmed off too.
+    const text = line.trim();
+    if (text !== "") say(answer(text));
+  }
+  return 0;
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** At line feeds only: other separators of lines may stand in a JSON text. */
+async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let begun = "";
+  for await (const text of texts) {
+    const [first = "", ...more] = text.split("\n");
+    begun += first;
+    for (const next of more) {
+      yield begun;
+      begun = next;
+    }
+  }
+  yield begun;
+}
+
+/** `profile list`: one line each. */
+function profileList(places: ProfilePlaces): ExitCode {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const longest = Math.max(...[...profiles.keys()].map((name) => name.length));
+  for (const profile of profiles.values()) {
+    const title = `${profile.title}${profile.experimental ? " (experimental)" : ""}`;
+    say(`${profile.profile.padEnd(longest)}  ${reachOf(profile).padEnd("measured".length)}  ${title}`);
+  }
+  return 0;
+}
+
+/** `profile show`: what an integrator has to know before the first vehicle. */
+function profileShow(places: ProfilePlaces, name: string): ExitCode {
+  const profiles = profilesFrom(places);
+  if (profiles === null) return 2;
+  const profile = profiles.get(name);
+  if (profile === undefined) {
+    const meant = nearest(name, [...profiles.keys()]);
+    complain(
+      `there is no profile ${name}; ${meant === null ? "" : `did you mean ${meant}? `}profile list names them`,
+    );
+    return 2;
+  }
+  say(profileInWords(profile));
+  return 0;
+}
+
+/** What is wrong with a site's own profiles is explained, and the others work; null: there is no such folder. */
+function profilesFrom({ folder, config }: ProfilePlaces): LoadedProfiles["profiles"] | null {
+  if (folder !== undefined && !isFolder(folder)) {
+    const isThere = existsSync(folder);
+    complain(
+      `--profiles ${folder}: ${isThere ? "this is no folder; name the one it is in" : "there is no such folder"}`,
+    );
+    return null;
+  }
+  const file = configFile(config);
+  const { profiles, broken } = loadProfiles(
+    folder ?? (file === undefined ? null : join(dirname(file), "profiles")),
+  );
+  for (const { file: broke, mistakes } of broken) complain(explain(mistakes, broke));
+  return profiles;
+}
+
+/** `profile list`, `show` and `try`. `configName`: what `-c` named. */
+export function profileCommands(
+  program: Command,
+  configName: () => string | undefined,
+  now: () => Instant,
+  done: (code: ExitCode) => void,
+): void {
+  const profile = program
+    .command("profile")
+    .description("charger makes: how each speaks MQTT, what it needs, and what it can be held against")
+    .option(
+      "--profiles <folder>",
+      "profiles of your own, one NAME.yaml each; default the folder profiles beside the configuration",
+    );
+  const own = (): ProfilePlaces => ({
+    folder: profile.opts<{ profiles?: string }>().profiles,
+    config: configName(),
+  });
+  profile
+    .command("list")
+    .description("every profile: its name, how far verdicts go (measured, reported, sent), its title")
+    .action(() => {
+      done(profileList(own()));
+    });
+  profile
+    .command("show")
+    .description(
+      "parameters, set-up on the charger, limits, pace, what happens when the gateway dies, what is uncertain",
+    )
+    .argument("<name>", "which one")
+    .action((name: string) => {
+      done(profileShow(own(), name));
+    });
+  profile
+    .command("try")
+    .description("hold a profile against traffic, without a broker: a JSON line in, a JSON line out")
+    .requiredOption("--stdin", "read the lines from standard input")
+    .addHelpText("after", TRY_HELP)
+    .action(async () => {
+      done(await profileTry(own(), now));
+    });
+}

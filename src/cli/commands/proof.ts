@@ -1,0 +1,208 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import type { Config } from "../../config/schema.ts";
+import { proofNow, type Proven } from "../../daemon/proof.ts";
+import { eventId, type Instant } from "../../domain/units.ts";
+import type { Format } from "../../proof/file.ts";
+import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
+import { readOrMakeProofKey, readSiteKey, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
+import { configuration, configFile, siteConfiguration } from "../configuration.ts";
+import { askDaemon, type Failed } from "../daemonClient.ts";
+import { complain, type ExitCode, saySealed, say } from "../output.ts";
+import {
+  askOrRead,
+  LONG_PATIENCE_MS,
+  becomeOwner,
+  enterPrivateFolder,
+  type StateOfSite,
+  withState,
+} from "../storedState.ts";
+
+/** `proof EVENT`: all that is known of one event, sealed; from the running daemon, or the stored state. */
+export async function proof(
+  named: string | undefined,
+  id: string,
+  format: Format,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const event = id.normalize("NFC").toWellFormed();
+  const query = new URLSearchParams({ event, format });
+  const proven = await askOrRead<Proven>(
+    config,
+    `/proof?${query.toString()}`,
+    ({ store, siteKey }) =>
+      proofNow(event, format, {
+        config,
+        store,
+        siteKey,
+        now,
+        known: store.events.event(eventId(event)),
+      }),
+    LONG_PATIENCE_MS,
+  );
+  const reason = typeof proven === "string" ? proven : proven.ok ? null : proven.reason;
+  if (reason !== null) complain(reason);
+  else if (typeof proven === "object" && proven.ok) saySealed(proven.text.trimEnd());
+  return reason === null ? 0 : 1;
+}
+
+/** `proof key`: the public key that a partner checks our proofs with, as PEM. The private one is made where missing. */
+export function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const key = readOrMakeProofKey(config.state, config.keys.proof, random);
+  if (!key.ok) {
+    complain(key.reason);
+    return 1;
+  }
+  say(createPublicKey(key.proofKey).export({ format: "pem", type: "spki" }).trimEnd());
+  return 0;
+}
+
+/** A public key as `proof key` prints it; a text says why it is none. */
+function readPublicKey(path: string): KeyObject | string {
+  try {
+    const pem = readFileSync(path);
+    // Node would make a public key of a private one, which nobody should have sent.
+    if (pem.includes("PRIVATE KEY"))
+      return `${path} is a private key: give it to nobody, and verify with the public one`;
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyType === "ed25519"
+      ? key
+      : `${path} is not an Ed25519 key, as setpointd proof key prints it`;
+  } catch (error) {
+    const why =
+      error instanceof Error && "syscall" in error
+        ? error.message
+        : "it is not PEM, as setpointd proof key prints it";
+    return `${path} cannot be used as a public key: ${why}`;
+  }
+}
+
+/** Broken lines that are named; the rest is counted. */
+const MOST_NAMED = 20;
+/** Rows asked for at a time. */
+const PAGE = 10_000;
+
+/** `proof verify FILE`: as far as key and state are at hand, and it says how far that was. */
+export async function proofVerify(
+  file: string,
+  named: string | undefined,
+  keyFile: string | undefined,
+  publicKeyFile: string | undefined,
+): Promise<ExitCode> {
+  if (named !== undefined && keyFile !== undefined) {
+    complain("-c FILE or --key FILE: the configuration names a key of its own");
+    return 2;
+  }
+  const isConfigured = keyFile === undefined && configFile(named) !== undefined;
+  const config = isConfigured ? (siteConfiguration(named)?.config ?? null) : undefined;
+  if (config === null) return 2;
+  if (config !== undefined) enterPrivateFolder(config.state);
+  const publicKey = publicKeyFile === undefined ? null : readPublicKey(publicKeyFile);
+  if (typeof publicKey === "string") {
+    complain(publicKey);
+    return 1;
+  }
+  const text = textOf(file);
+  if (text === null) return 1;
+  // The proof and the public key were read before: they may be in a folder of root's.
+  const refused = config === undefined ? null : becomeOwner(config.state);
+  if (refused !== null) {
+    complain(refused);
+    return 2;
+  }
+  const key = keyOf(keyFile, config);
+  if (key?.ok === false) {
+    complain(key.reason);
+    return 1;
+  }
+  const siteKey = key?.siteKey ?? null;
+  const { broken, lines, rows, isSigned } = verifyProof(text, { siteKey, publicKey });
+  const compared = config === undefined ? null : await compare(rows, config);
+  const wrong = [...broken, ...(compared === "failed" ? [] : (compared?.strange ?? []))];
+  if (wrong.length > 0) {
+    for (const { line, reason } of wrong.slice(0, MOST_NAMED)) complain(`${file}, line ${line}: ${reason}`);
+    if (wrong.length > MOST_NAMED) complain(`and ${wrong.length - MOST_NAMED} more lines`);
+    return 1;
+  }
+  if (compared === "failed") return 1;
+  const isAuthentic = siteKey !== null || publicKey !== null;
+  say(
+    `${file} is ${isAuthentic ? "whole" : "consistent, not authenticated"}: ${lines} lines, ${rows.length} rows of the record, each with its own hash`,
+  );
+  if (publicKey !== null) say("it was signed with the private key of this public key");
+  if (siteKey !== null) say("its seal, and that of the record's head, were made with this site's key");
+  if (!isAuthentic)
+    complain(
+      `not checked: who made it. Whoever changed the file could have computed all hashes anew: name ${isSigned ? "the site's public key (--public-key FILE), or " : ""}the site's key (-c FILE or --key FILE)`,
+    );
+  if (compared === null)
+    complain("not checked: whether its rows are those of the record, as no state is at hand (-c FILE)");
+  else say(compared.words);
+  return 0;
+}
+
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
+}
+
+/** Null: neither a key nor a configuration was named. */
+function keyOf(file: string | undefined, config: Config | undefined): SiteKey | null {
+  if (file !== undefined) return readSiteKey(file);
+  return config === undefined ? null : storedSiteKey(config.state, config.keys.site);
+}
+
+interface Compared {
+  readonly strange: readonly Broken[];
+  readonly words: string;
+}
+
+/** With the record itself. Null: it cannot be read, "failed": the daemon that has it cannot be asked; which is told. */
+async function compare(rows: readonly ShownRow[], site: StateOfSite): Promise<Compared | "failed" | null> {
+  const strange: Broken[] = [];
+  let kept = 0;
+  for (let from = 0; from < rows.length; from += PAGE) {
+    const page = rows.slice(from, from + PAGE);
+    const hashes = await hashesOf(
+      page.map(({ seq }) => seq),
+      site,
+    );
+    if (typeof hashes === "string") {
+      complain(hashes);
+      return null;
+    }
+    if ("kind" in hashes) {
+      complain(hashes.reason);
+      return "failed";
+    }
+    for (const { line, seq, hash } of page) {
+      const known = hashes.get(seq);
+      if (known !== undefined) kept += 1;
+      if (known !== undefined && known !== hash)
+        strange.push({ line, reason: `row ${seq} is not the one of the record` });
+    }
+  }
+  const rest = rows.length - kept;
+  const words = `${kept} of its rows are those of the record${rest === 0 ? "" : `; the other ${rest} are not kept there`}`;
+  return { strange, words };
+}
+
+async function hashesOf(
+  seqs: readonly number[],
+  site: StateOfSite,
+): Promise<ReadonlyMap<number, string> | string | Failed> {
+  const answer = await askDaemon(site.state, "POST", "/audit/hashes", { seqs });
+  if (answer.kind === "failed") return answer;
+  return answer.kind === "answered"
+    ? new Map(answer.body as readonly (readonly [number, string])[])
+    : withState(site, ({ store }) => store.hashes(seqs));
+}

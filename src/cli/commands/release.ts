@@ -1,0 +1,49 @@
+import type { Config } from "../../config/schema.ts";
+import { nearest } from "../../config/explain.ts";
+import { releaseOffline } from "../../daemon/offline.ts";
+import { surroundings } from "../../daemon/daemon.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { logger } from "../logger.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+
+/** `release`: frees one charger (by its id, or by VTN id or name of the vehicle on it), or all, by hand; the running daemon does it, or without one this verb itself. */
+export async function release(
+  named: string | undefined,
+  target: string | undefined,
+  all: boolean,
+): Promise<ExitCode> {
+  if ((target === undefined) === !all) {
+    complain("release which charger? Name one, or say --all");
+    return 2;
+  }
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const { config } = site;
+  const unknown = target === undefined ? null : unknownTarget(target, config);
+  if (unknown !== null) {
+    complain(unknown);
+    return 2;
+  }
+  const answer = await askDaemon(config.state, "POST", "/release", { charger: target ?? null });
+  if (answer.kind === "failed") {
+    complain(answer.reason);
+    return 1;
+  }
+  const done =
+    answer.kind === "answered"
+      ? (answer.body as { readonly ok: boolean; readonly words: string })
+      : await releaseOffline(site, target ?? null, surroundings(logger(2, "error")));
+  (done.ok ? say : complain)(done.words);
+  return done.ok ? 0 : 1;
+}
+
+/** Null: a charger or a vehicle of the configuration. */
+function unknownTarget(target: string, { chargers, vehicles }: Config): string | null {
+  const wanted = target.trim().toLowerCase();
+  const isVehicle = vehicles.some(({ id, name }) => id === target || name.toLowerCase() === wanted);
+  if (isVehicle || chargers.some(({ id }) => id === target)) return null;
+  const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
+  const meant = nearest(target, known);
+  return `there is no charger and no vehicle ${target}${meant === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${meant}?`}`;
+}

@@ -1,0 +1,112 @@
+import { type Instant, instant } from "../../domain/units.ts";
+import { bodiless, type ReportRow } from "../../operator/listViews.ts";
+import { plannedDesk, shownReport, shownReports } from "../../daemon/partnerReports.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { configuration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, type ExitCode, say, sayLine } from "../output.ts";
+import { askOrRead } from "../storedState.ts";
+
+/** A moment of the API as people on site read it. */
+type Moment = (iso: string) => string;
+
+/** `reports`: what the partner is owed and has got, as the running daemon knows it, or as it is stored. */
+export async function reports(
+  named: string | undefined,
+  json: boolean,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const known = await askOrRead<readonly ReportRow[]>(config, "/reports", ({ store, remembered }) =>
+    shownReports(plannedDesk(config, remembered, store), store),
+  );
+  if (typeof known === "string") {
+    complain(known);
+    return 1;
+  }
+  if (json) {
+    say(JSON.stringify(known));
+    return 0;
+  }
+  if (known.length === 0) say("no event has asked for a report yet");
+  const clock = wallClock(config.site.timezone, now);
+  const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
+  const [names, types] = [known.map(({ name }) => name), known.map(({ payloadType }) => payloadType ?? "")];
+  const [width, second] = [widest(names), widest(types)];
+  for (const row of known) {
+    const type = (row.payloadType ?? "").padEnd(second);
+    sayLine(`${row.state.padEnd(7)}  ${row.name.padEnd(width)}  ${type}  ${inWords(row, moment)}`.trimEnd());
+  }
+  return 0;
+}
+
+/** `reports show`: one report with everything that was sent. */
+export async function reportsShow(
+  named: string | undefined,
+  name: string,
+  json: boolean,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const path = `/report?${new URLSearchParams({ name }).toString()}`;
+  const known = await askOrRead(config, path, ({ store, remembered }) => ({
+    found: shownReport(plannedDesk(config, remembered, store), store, name),
+  }));
+  if (typeof known === "string" || known.found === null) {
+    complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
+    return 1;
+  }
+  const { report, body } = known.found;
+  if (json) {
+    say(JSON.stringify({ ...report, body: body === null ? null : JSON.parse(body) }));
+    return 0;
+  }
+  const clock = wallClock(config.site.timezone, now);
+  const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
+  if (report.composedAt === null) {
+    sayLine(bodiless(report, moment));
+    return 0;
+  }
+  sayLine(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${inWords(report, moment)}`);
+  for (const flag of report.flags) sayLine(`  ${flag}`);
+  if (report.receipt !== null) sayLine(`  receipt: ${report.receipt}`);
+  if (body === null) sayLine(bodiless(report, moment));
+  else say(JSON.stringify(JSON.parse(body), null, 2));
+  return 0;
+}
+
+/** `reports resend`: the very body once more, now. Only a running daemon sends. */
+export async function reportsResend(named: string | undefined, name: string): Promise<ExitCode> {
+  const config = configuration(named);
+  if (config === null) return 2;
+  const answer = await askDaemon(config.state, "POST", "/report/resend", { name });
+  if (answer.kind !== "answered") {
+    complain(
+      answer.kind === "failed"
+        ? answer.reason
+        : "no daemon runs on this state, and only a running one sends: setpointd run",
+    );
+    return 1;
+  }
+  const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
+  (ok ? say : complain)(words);
+  return ok ? 0 : 1;
+}
+
+function inWords(row: ReportRow, moment: Moment): string {
+  const { from, until, due, summary, sentAt, nextTry, attempts, reason } = row;
+  const parts = [
+    summary,
+    from === null || until === null ? null : `${moment(from)} to ${moment(until)}`,
+    due === null ? null : `due ${moment(due)}`,
+    sentAt === null ? null : `sent ${moment(sentAt)}`,
+    reason,
+    nextTry === null || attempts === 0 ? null : `next try ${moment(nextTry)}`,
+  ];
+  return parts.filter((part) => part !== null).join(", ");
+}
+
+const widest = (texts: readonly string[]): number =>
+  texts.reduce((most, text) => Math.max(most, text.length), 0);

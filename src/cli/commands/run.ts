@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { startApp, surroundings } from "../../daemon/daemon.ts";
+import { shipped } from "../../platform/packageRoot.ts";
+import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
+import { siteConfiguration, logLevel, setting } from "../configuration.ts";
+import { logger } from "../logger.ts";
+import { complain, type ExitCode } from "../output.ts";
+import { lastWords, reloadSignal, stopSignal } from "../stopSignal.ts";
+import { cannotListen } from "./check.ts";
+
+/** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
+const STOP_PATIENCE_MS = 4_000;
+
+/** The demo is part of a checkout only: an installed package holds no simulated partner and chargers. */
+async function tryOut(level: string): Promise<ExitCode> {
+  if (existsSync(shipped("config/demo.yaml"))) return (await import("./demo.ts")).demo(level);
+  complain(
+    `which configuration? Name it: setpointd run -c FILE; ${shipped("config/example.yaml")} is one to start from. The service setpointd runs /etc/setpointd/config.yaml. A demo comes with the source (npm start)`,
+  );
+  return 2;
+}
+
+/** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo, where it is. */
+export async function run(named: string | undefined): Promise<ExitCode> {
+  const level = logLevel();
+  if (level === null) return 2;
+  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return tryOut(level);
+  const site = siteConfiguration(named);
+  if (site === null) return 2;
+  const log = logger(1, level);
+  lastWords(log);
+  for (const { path, found, expected } of site.warnings)
+    log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
+  const { env } = process;
+  const stopped = stopSignal("SIGTERM", "SIGINT");
+  const onReload = reloadSignal();
+  let started: Awaited<ReturnType<typeof startApp>>;
+  try {
+    started = await startApp(site.config, surroundings(log), site.profiles);
+  } catch (error) {
+    // A listener that cannot have its address: nothing else throws here but bugs.
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    started = { ok: false, reason: cannotListen(error, site.config) };
+  }
+  if (!started.ok) {
+    complain(started.reason);
+    return 1;
+  }
+  const { app } = started;
+  onReload(app.reload);
+  const watchdog = Watchdog.start({
+    notify: systemdNotify(env, log),
+    env,
+    healthy: app.health,
+    monotonic: () => performance.now(),
+    log,
+  });
+  const signal = await stopped;
+  log.info({ signal }, "stopping");
+  const stopping = Promise.all([watchdog?.[Symbol.asyncDispose](), app[Symbol.asyncDispose]()]);
+  const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
+  if (!inTime) {
+    log.error("stopping took too long and was cut short: a restart picks up what is recorded");
+    return 1;
+  }
+  log.info("stopped");
+  return 0;
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+import { readYaml } from "../../config/document.ts";
+import type { Environment } from "../../config/fields/secret.ts";
+import { statePath, statusSocketPath } from "../../config/sections/state.ts";
+import { instant, type Instant } from "../../domain/units.ts";
+import type { Problem } from "../../operator/problems.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { configFile, environmentOf } from "../configuration.ts";
+import { type Answer, askSocket } from "../daemonClient.ts";
+import { complain, type ExitCode, say, sayLine } from "../output.ts";
+
+/** Socket of the installed daemon (RuntimeDirectory= of its unit). */
+const INSTALLED_SOCKET = "/run/setpointd/status.sock";
+
+/** The part of `/api/v1/status` that the verb prints. */
+interface Status {
+  readonly site: string;
+  readonly timezone: string;
+  readonly mode: string;
+  readonly now: string;
+  readonly startedAt: string;
+  readonly next: string | null;
+  readonly partner: { readonly ok: boolean; readonly answeredAt: string | null };
+  readonly broker: { readonly connected: boolean };
+  readonly chargers: Readonly<Record<"total" | "online" | "unreachable" | "limited" | "notSent", number>> &
+    Readonly<Record<"followed" | "notFollowed" | "refused", number>>;
+  readonly events: { readonly known: number };
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * `status`: one screen on how the site is doing. Needs neither root nor secrets: the daemon's group may ask, and of the
+ * configuration only `state` is read.
+ */
+export async function status(
+  named: string | undefined,
+  json: boolean,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const answer = await askStatus(named);
+  if (answer.kind === "answered") {
+    if (json) say(JSON.stringify(answer.body));
+    else for (const line of linesOf(answer.body as Status, now)) sayLine(line);
+    return 0;
+  }
+  complain(
+    answer.kind === "failed"
+      ? answer.reason
+      : `setpointd does not answer at ${socketsOf(named, process.env).join(" or ")}: it is not running, or this user is not in its group`,
+  );
+  return 1;
+}
+
+/** `/api/v1/status` of the running daemon, over the first socket that answers. */
+export async function askStatus(named: string | undefined): Promise<Answer> {
+  for (const socket of socketsOf(named, process.env)) {
+    const answer = await askSocket(socket, "GET", "/status");
+    if (answer.kind !== "absent") return answer;
+  }
+  return { kind: "absent" };
+}
+
+/** Paths to try, in order. A configuration that was named decides alone. */
+function socketsOf(named: string | undefined, env: Environment): readonly string[] {
+  const file = configFile(named);
+  const own = file === undefined ? [] : [socketOf(file, env)];
+  return named === undefined ? [...new Set([INSTALLED_SOCKET, ...own])] : own;
+}
+
+/** From the configuration's `state` alone. The default where the file cannot be read: its user may be another. */
+function socketOf(file: string, env: Environment): string {
+  const environment = environmentOf(file, env);
+  const place = { env: environment, directory: dirname(resolve(file)) };
+  return statusSocketPath(statePath(stateIn(file), place), place);
+}
+
+function stateIn(file: string): string {
+  const fallback = "./state";
+  try {
+    const read = readYaml(readFileSync(file, "utf8"));
+    const value: unknown = read.ok ? read.source.value : null;
+    const state: unknown =
+      typeof value === "object" && value !== null && "state" in value ? value.state : fallback;
+    return typeof state === "string" ? state : fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+function linesOf(status: Status, now: () => Instant): readonly string[] {
+  const clock = wallClock(status.timezone, now);
+  const time = (at: string | null, none: string): string =>
+    at === null ? none : clock(instant(Date.parse(at)));
+  const { chargers, partner, broker, problems } = status;
+  return [
+    `${status.site}, mode ${status.mode}, up since ${time(status.startedAt, "")}; times in ${status.timezone}`,
+    `chargers: ${chargers.total}, ${chargers.online} online, ${chargers.unreachable} unreachable`,
+    `commands: ${chargers.limited} limited, ${chargers.followed} followed, ${chargers.notFollowed} not followed, ${chargers.refused} refused, ${chargers.notSent} not sent`,
+    `events: ${status.events.known} known, next change ${time(status.next, "none")}`,
+    `partner: ${partner.ok ? "answers" : "does not answer"}, last answer ${time(partner.answeredAt, "never")}`,
+    `broker: ${broker.connected ? "connected" : "not connected"}`,
+    problems.length === 0 ? "problems: none" : `problems: ${problems.length}`,
+    ...problems.flatMap(({ since, kind, message, action }) => [
+      `  ${kind}, since ${time(since, "unknown")}: ${message}`,
+      `    ${action}`,
+    ]),
+  ];
+}

@@ -1,0 +1,212 @@
+import { readFileSync } from "node:fs";
+
+import type { Config } from "../../config/schema.ts";
+import type { WebhookConfig } from "../../config/sections/webhook.ts";
+import type { AuditKind } from "../../domain/audit.ts";
+import type { Notice } from "../../domain/delivery.ts";
+import { type Instant, instant, iso, minutes } from "../../domain/units.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { readWebhookBody } from "../../vtn/dialects/partner/envelope.ts";
+import type { Answered } from "../../vtn/http.ts";
+import { ownListener } from "../../vtn/ownListener.ts";
+import { sign } from "../../vtn/signature.ts";
+import { siteConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, complainLine, type ExitCode, say, sayLine } from "../output.ts";
+import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
+import { askStatus } from "./status.ts";
+
+/** The posted body, and the reading that is expected of the daemon. */
+interface TestDelivery {
+  readonly body: Buffer;
+  readonly intent: string;
+}
+
+/**
+ * `webhook test`: posts one signed event to this machine's own listener, as the partner would, and tells what the daemon
+ * made of it.
+ */
+export async function webhookTest(
+  named: string | undefined,
+  eventFile: string | undefined,
+  now: () => Instant,
+  randomBytes: (count: number) => Buffer,
+): Promise<ExitCode> {
+  const config = siteConfiguration(named)?.config ?? null;
+  if (config === null) return 2;
+  enterPrivateFolder(config.state);
+  const { webhook } = config;
+  const fault =
+    webhook === null ? "there is no section webhook: events come by polling only" : portFault(webhook);
+  if (webhook === null || fault !== null) {
+    complain(`nothing to test: ${fault}`);
+    return 2;
+  }
+  const id = `SETPOINTD-TEST-${randomBytes(4).toString("hex")}`;
+  // Before root gives up its rights: the file may be in a folder of root's.
+  const delivery = eventFile === undefined ? harmless(id, now()) : fromFile(eventFile);
+  const refused = typeof delivery === "string" ? delivery : becomeOwner(config.state);
+  if (typeof delivery === "string" || refused !== null) {
+    complain(refused ?? "");
+    return 1;
+  }
+  const { body, intent } = delivery;
+  await using listener = ownListener(webhook, now);
+  say(`POST ${listener.url}, ${proofInWords(webhook)}`);
+  sayLine(intent);
+  const sentAt = now();
+  const answer = await listener.post(sign(webhook.auth, body, id, sentAt), body);
+  if (answer.kind === "silent") {
+    complainLine(`no answer: ${answer.reason}; ${silenceHint(webhook)}`);
+    return 1;
+  }
+  sayLine(`${answer.status} ${answer.body.toString("utf8").trim()}`);
+  if (answer.status !== 202) {
+    complainLine(await refusalInWords(answer, named, sentAt));
+    return 1;
+  }
+  if (webhook.auth.kind === "none") {
+    say("without webhook.auth a body is not acted on: the daemon fetches the list of events instead");
+    return 0;
+  }
+  return tellOutcome(config, body, sentAt, now);
+}
+
+const portFault = ({ listen }: WebhookConfig): string | null =>
+  listen.port === 0 ? "webhook.listen has port 0, any free one: give it a port" : null;
+
+/** Its window is over, and its vehicle is nobody's. */
+function harmless(id: string, now: Instant): TestDelivery {
+  const event = {
+    createdDateTime: iso(now),
+    ID: id,
+    modificationDateTime: iso(now),
+    name: "a test of the webhook",
+    priority: 9,
+    programID: "setpointd-webhook-test",
+    targets: [{ targetType: "vehicle", values: [`nobody-${id}`] }],
+    intervalPeriod: { start: iso(instant(now - minutes(60))), duration: "00:01:00" },
+    payload: { payloadType: "CurrentLevel", targetCurrent: 16 },
+  };
+  return {
+    body: Buffer.from(JSON.stringify(event)),
+    intent: `event ${id}: over since 59 minutes, and for no vehicle of this site, so no charger is told anything`,
+  };
+}
+
+/** A text says why it cannot be read. */
+function fromFile(file: string): TestDelivery | string {
+  const name = file === "-" ? "standard input" : file;
+  try {
+    const body = file === "-" ? readFileSync(0) : readFileSync(file);
+    return {
+      body,
+      intent: `${name}, byte for byte: what it asks for is acted on like any delivery of the partner`,
+    };
+  } catch (error) {
+    return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function proofInWords({ auth }: WebhookConfig): string {
+  switch (auth.kind) {
+    case "none":
+      return "not signed: a hint";
+    case "hmac":
+      return `signed with hmac (${auth.header}, ${auth.algorithm}, ${auth.encoding})`;
+    case "standardWebhooks":
+      return "signed with standardWebhooks (webhook-id, webhook-timestamp, webhook-signature)";
+    case "bearer":
+      return "with the bearer token";
+  }
+}
+
+function silenceHint({ clientCa, tls }: WebhookConfig): string {
+  if (clientCa !== null)
+    return "the listener asks for a client certificate of webhook.tls.clientCa, which this verb has not";
+  return tls === null
+    ? "is setpointd running? It listens only while it does"
+    : "is setpointd running, and with the certificate that webhook.tls.cert names now (systemctl reload setpointd)?";
+}
+
+/** The sender reads nothing but a status: the reason is in the daemon's own status. */
+async function refusalInWords(
+  { status }: Answered,
+  named: string | undefined,
+  sentAt: Instant,
+): Promise<string> {
+  if (status === 404 || status === 405)
+    return "another program listens there, or the daemon runs with another webhook.path: restart it after a change";
+  const local = await askStatus(named);
+  if (local.kind !== "answered") return "the reason is in the daemon's log, and in setpointd status";
+  const { webhook } = local.body as { readonly webhook: { readonly refused: Refused } | null };
+  const newest = Object.values(webhook?.refused ?? {})
+    .filter(({ lastAt }) => Date.parse(lastAt) >= sentAt)
+    .toSorted((a, b) => a.lastAt.localeCompare(b.lastAt))
+    .at(-1);
+  if (newest === undefined) return "the daemon's status has no reason for it: see its log";
+  return status === 401
+    ? `the daemon says: ${newest.explanation}; was it restarted since webhook.auth or its secret was changed?`
+    : `the daemon says: ${newest.explanation}`;
+}
+
+/** By reason. */
+type Refused = Readonly<Record<string, { readonly lastAt: string; readonly explanation: string }>>;
+
+/** Prints rejections with their reasons, and the rows that the delivery has left in the record. */
+async function tellOutcome(
+  { state, site }: Config,
+  body: Buffer,
+  sentAt: Instant,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const read = readWebhookBody(body);
+  const notices = read.kind === "read" ? read.notices : [];
+  const rejected = notices.filter((notice) => notice.kind === "rejected");
+  // The others have a row in the record.
+  for (const { id, path, reason } of rejected)
+    if (id === null) complainLine(`no event that can be read: ${path}: ${reason}`);
+  if (notices.length === 0) say("there is no event in it: the daemon asks the partner instead");
+  const clock = wallClock(site.timezone, now);
+  for (const id of new Set(notices.map(idOf).filter((one) => one !== null))) {
+    const rows = await rowsOf(state, id, sentAt);
+    if (typeof rows === "string") {
+      complainLine(rows);
+      return 1;
+    }
+    if (rows.length === 0) say(`${id}: nothing new, it was known like this already`);
+    for (const { at, words } of rows.slice(0, MOST_SHOWN))
+      sayLine(`${clock(instant(Date.parse(at)))}  ${words}`);
+    const more = rows.length - MOST_SHOWN;
+    if (more > 0) sayLine(`and ${more} more: setpointd audit --event ${id}`);
+  }
+  return rejected.length > 0 ? 1 : 0;
+}
+
+const idOf = (notice: Notice): string | null => (notice.kind === "event" ? notice.event.id : notice.id);
+
+interface Row {
+  /** ISO. */
+  readonly at: string;
+  readonly kind: AuditKind;
+  readonly words: string;
+}
+
+/** More would fill the screen. */
+const MOST_SHOWN = 20;
+/** Of an event for a fleet, each charger has a few. */
+const MOST_READ = 5000;
+/** What became of a delivery; what chargers make of it later is for the audit. */
+const SHOWN: readonly AuditKind[] = ["event", "rejected", "decision", "missed"];
+
+/** Rows of the event since then, the oldest first; a text says why they cannot be had. */
+async function rowsOf(state: string, event: string, since: Instant): Promise<readonly Row[] | string> {
+  const query = new URLSearchParams({ event, newest: "true", limit: String(MOST_READ) });
+  const answer = await askDaemon(state, "GET", `/audit?${query.toString()}`);
+  if (answer.kind === "answered" && answer.status === 200)
+    return (answer.body as readonly Row[])
+      .filter(({ at, kind }) => Date.parse(at) >= since && SHOWN.includes(kind))
+      .toReversed();
+  const why = answer.kind === "failed" ? answer.reason : "no daemon holds the state of this configuration";
+  return `${why}: what answered may be another one`;
+}

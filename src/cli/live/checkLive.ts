@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Profile } from "../../chargers/profile/schema.ts";
+import type { Config } from "../../config/schema.ts";
+import { surroundings } from "../../daemon/daemon.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { logger } from "../logger.ts";
+import { type ExitCode, say } from "../output.ts";
+import { daemonFloor, type LiveFloor, ownFloor, type Sign, tellTrials } from "./floor.ts";
+import { LiveLines, tryPartner, tryWebhook } from "./partner.ts";
+
+/** How long chargers may take to say something, and how often it is told meanwhile who is waited for. */
+const CHARGERS_WITHIN_MS = 30_000;
+const PROGRESS_EVERY_MS = 10_000;
+const POLL_MS = 500;
+/** Named in a line of progress. */
+const MOST_NAMED = 8;
+
+/** `check --live`: tries all that a site needs, as it is now, and commands nobody. */
+export async function checkLive(config: Config, profiles: ReadonlyMap<string, Profile>): Promise<ExitCode> {
+  const world = surroundings(logger(2, "silent"));
+  const lines = new LiveLines();
+  const daemon = await askDaemon(config.state, "GET", "/heard");
+  const isRunning = daemon.kind !== "absent";
+  say(
+    isRunning
+      ? "setpointd is running: brokers and chargers are tried through it"
+      : "setpointd is not running",
+  );
+  await tryPartner(config, world, lines);
+  await tryWebhook(config.webhook, isRunning, world, lines);
+  try {
+    await using floor = isRunning
+      ? daemonFloor(config.state, world)
+      : await ownFloor(config, profiles, world);
+    await tryFloor(floor, config, lines);
+  } catch (error) {
+    // The embedded broker has no address to listen on.
+    lines.failed(
+      "mqtt",
+      error instanceof Error ? error.message : String(error),
+      "an address of this machine that no other program has (mqtt.embedded.listen)",
+    );
+  }
+  const { failures } = lines;
+  say(
+    failures === 0
+      ? "all that was tried works"
+      : `${failures} of the above ${failures === 1 ? "has" : "have"} failed`,
+  );
+  return failures === 0 ? 0 : 1;
+}
+
+async function tryFloor(floor: LiveFloor, config: Config, lines: LiveLines): Promise<void> {
+  const trials = await floor.trials();
+  if (typeof trials === "string") {
+    lines.failed("brokers", trials, "a daemon of this version, asked by its own user or root");
+    return;
+  }
+  tellTrials(trials, config, lines);
+  const away = new Set(trials.filter(({ connected }) => !connected).map(({ name }) => name));
+  const reachable = config.chargers.filter(({ broker }) => !away.has(broker));
+  for (const { id, broker } of config.chargers)
+    if (away.has(broker)) lines.untried(id, "its broker is not there");
+  await waitForChargers(
+    floor,
+    reachable.map(({ id }) => id),
+    lines,
+  );
+}
+
+/** Each charger is told as soon as it is heard, those that were not at the end. */
+async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: LiveLines): Promise<void> {
+  const open = new Set(ids);
+  let signs: ReadonlyMap<string, Sign> = new Map();
+  const waitedFrom = performance.now();
+  let toldAt = waitedFrom;
+  while (open.size > 0) {
+    signs = await floor.signs();
+    for (const id of open) {
+      const sign = signs.get(id);
+      if (sign?.kind !== "live") continue;
+      open.delete(id);
+      lines.ok(id, sign.words);
+    }
+    const now = performance.now();
+    if (open.size === 0 || now - waitedFrom >= CHARGERS_WITHIN_MS) break;
+    if (now - toldAt >= PROGRESS_EVERY_MS || toldAt === waitedFrom) {
+      toldAt = now;
+      lines.waiting(`waiting for ${open.size} of ${ids.length} chargers: ${namesOf([...open])}`);
+    }
+    await sleep(POLL_MS);
+  }
+  for (const id of open) {
+    const sign = signs.get(id);
+    const found = sign === undefined || sign.kind === "nothing" ? "never heard" : sign.words;
+    lines.failed(
+      id,
+      `not heard within ${CHARGERS_WITHIN_MS / 1000} s: ${found}`,
+      sign?.kind === "unreadable"
+        ? "messages of the make that profile names: setpointd profile show tells its topics and payloads"
+        : "switched on, connected to this broker, with these params, and allowed by its access list (setpointd acl)",
+    );
+  }
+}
+
+const namesOf = (ids: readonly string[]): string =>
+  ids.length <= MOST_NAMED ? ids.join(", ") : `${ids.slice(0, MOST_NAMED).join(", ")} ...`;

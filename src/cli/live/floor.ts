@@ -1,0 +1,169 @@
+import { sectionOf, type FleetBroker } from "../../chargers/broker/address.ts";
+import type { BrokerTrial } from "../../chargers/broker/tryBroker.ts";
+import { Fleet } from "../../chargers/connections.ts";
+import type { Profile } from "../../chargers/profile/schema.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Surroundings } from "../../daemon/daemon.ts";
+import type { ChargerMessage } from "../../domain/telemetry.ts";
+import { seconds } from "../../domain/units.ts";
+import { reached } from "../commands/commission.ts";
+import { askDaemon } from "../daemonClient.ts";
+import type { LiveLines } from "./partner.ts";
+
+/** The kind of sign that one charger gave. */
+export interface Sign {
+  /** `kept`: only what the broker had retained, nobody knows since when. `unreadable`: only what makes no sense. */
+  readonly kind: "live" | "kept" | "unreadable" | "nothing";
+  readonly words: string;
+}
+
+/** The brokers and chargers of a site, as this verb or the running daemon sees them. */
+export interface LiveFloor extends AsyncDisposable {
+  readonly by: string;
+  /** A text says why they cannot be tried. */
+  readonly trials: () => Promise<readonly BrokerTrial[] | string>;
+  /** By charger; one that is not here was not heard. */
+  readonly signs: () => Promise<ReadonlyMap<string, Sign>>;
+}
+
+interface Heard {
+  readonly charger: string;
+  /** ISO. */
+  readonly heardAt: string | null;
+  readonly isSilent: boolean;
+}
+
+/** A charger that the daemon has heard this long ago is as good as heard now. */
+const RECENT_MS = 30_000;
+
+/** The daemon tries it over its own connections: a second login with its user could take its place at the broker. */
+export function daemonFloor(state: string, { now }: Surroundings): LiveFloor {
+  return {
+    by: "the running daemon",
+    trials: async () => {
+      const answer = await askDaemon(state, "POST", "/try/brokers");
+      if (answer.kind === "answered" && answer.status === 200) return answer.body as readonly BrokerTrial[];
+      return answer.kind === "failed" ? answer.reason : "the running daemon does not know this question";
+    },
+    signs: async () => {
+      const answer = await askDaemon(state, "GET", "/heard");
+      const all =
+        answer.kind === "answered" && answer.status === 200 ? (answer.body as readonly Heard[]) : [];
+      return new Map(all.map((heard) => [heard.charger, signOf(heard, now())]));
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+function signOf({ heardAt, isSilent }: Heard, now: number): Sign {
+  if (heardAt === null) return { kind: "nothing", words: "" };
+  const age = now - Date.parse(heardAt);
+  const words = `heard ${Math.max(0, Math.round(age / 1000))} s ago`;
+  return { kind: isSilent || age > RECENT_MS ? "kept" : "live", words };
+}
+
+/** Without a daemon this verb connects by itself, with the daemon's credentials and a client id of its own. */
+export async function ownFloor(
+  config: Config,
+  profiles: ReadonlyMap<string, Profile>,
+  world: Surroundings,
+): Promise<LiveFloor> {
+  await using stack = new AsyncDisposableStack();
+  const brokers = new Map<string, FleetBroker>();
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers])
+    brokers.set(name, await reached(broker, config, world, stack));
+  const signs = new Map<string, Sign>();
+  const fleet = stack.use(
+    new Fleet({
+      ...world,
+      site: config.site.id,
+      // Not to be guessed, and never the daemon's.
+      clientId: `setpointd-${config.site.id}-check-${world.randomBytes(4).toString("hex")}`,
+      presencePath: "gateway/commissioning",
+      chargers: config.chargers,
+      profiles,
+      brokers,
+      // Nobody is commanded, not even by what keeps a charger obeying.
+      observes: true,
+      onMessage: (message) => {
+        const sign = signIn(message);
+        const before = signs.get(message.charger);
+        if (sign !== null && before?.kind !== "live") signs.set(message.charger, sign);
+      },
+      onDiscard: () => {},
+      onBroker: () => {},
+    }),
+  );
+  const open = stack.move();
+  const started = world.monotonic();
+  return {
+    by: "a connection of its own",
+    trials: async () => {
+      while (!fleet.connected && world.monotonic() - started < BROKER_PATIENCE) await pause(POLL_MS);
+      return fleet.tryBrokers();
+    },
+    signs: async () => signs,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+const BROKER_PATIENCE = seconds(10);
+const POLL_MS = 100;
+const pause = (ms: number): Promise<void> => new Promise((over) => setTimeout(over, ms));
+
+/** Null: not a sign of the charger. */
+function signIn(message: ChargerMessage): Sign | null {
+  switch (message.kind) {
+    case "telemetry":
+      return message.snapshot === true ? KEPT : LIVE;
+    case "online":
+      return message.snapshot || !message.online ? KEPT : LIVE;
+    case "rubbish":
+      return { kind: "unreadable", words: message.reason };
+    case "ack":
+    case "forgot":
+      return LIVE;
+    case "unconfirmed":
+      return null;
+  }
+}
+
+const LIVE: Sign = { kind: "live", words: "heard" };
+const KEPT: Sign = { kind: "kept", words: "only what the broker kept of it (retained)" };
+
+/** Login, subscriptions, and publishes that command nobody. */
+export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: LiveLines): void {
+  for (const trial of trials) {
+    const section = sectionOf(trial.name);
+    if (!trial.connected) {
+      lines.failed(
+        section,
+        trial.trouble,
+        `a broker that lets us in: check ${section}.url, username and password`,
+      );
+      continue;
+    }
+    lines.ok(section, `logged in, MQTT ${trial.tellsRefusals ? "5" : "3.1.1"}`);
+    for (const filter of trial.refusedFilters)
+      lines.failed(`subscribe ${filter}`, "the broker refuses it", ALLOW);
+    if (trial.refusedFilters.length === 0)
+      lines.ok(`${section} subscribe`, "every topic that setpointd reads");
+    tellPublishes(trial, lines);
+    const others = chargers.filter(({ broker, profile }) => broker === trial.name && profile !== "native");
+    for (const { id, profile } of others)
+      lines.untried(`publish to ${id}`, `would command a ${profile}: setpointd commission ${id} tries it`);
+  }
+}
+
+const ALLOW = "let the broker's access list allow it: setpointd acl prints the whole list";
+
+function tellPublishes({ publishes, tellsRefusals }: BrokerTrial, lines: LiveLines): void {
+  for (const { topic, refusal, isHeard } of publishes) {
+    const item = `publish ${topic}`;
+    if (refusal !== null) lines.failed(item, refusal, ALLOW);
+    else if (!isHeard)
+      lines.failed(item, "nobody subscribes to it", "the charger has to subscribe, and must be allowed to");
+    else if (tellsRefusals) lines.ok(item, "the broker takes it");
+    else lines.ok(item, "sent; a broker of MQTT 3.1.1 does not tell whether it may be");
+  }
+}

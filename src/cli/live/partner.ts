@@ -1,0 +1,135 @@
+import { createServer } from "node:net";
+
+import type { Config } from "../../config/schema.ts";
+import type { WebhookConfig } from "../../config/sections/webhook.ts";
+import type { Surroundings } from "../../daemon/daemon.ts";
+import type { Millis } from "../../domain/units.ts";
+import { VtnClient, type Fetched } from "../../vtn/client.ts";
+import { ownListener } from "../../vtn/ownListener.ts";
+import { TokenSource } from "../../vtn/token.ts";
+import { sayLine } from "../output.ts";
+
+/** A line for each thing that is tried, as soon as it is known. */
+export class LiveLines {
+  #failures = 0;
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  ok(item: string, words: string): void {
+    sayLine(`ok      ${item}: ${words}`);
+  }
+
+  /** `expected`: what would be right. */
+  failed(item: string, found: string, expected: string): void {
+    this.#failures += 1;
+    sayLine(`FAILED  ${item}: ${found}`);
+    sayLine(`        ${expected}`);
+  }
+
+  untried(item: string, why: string): void {
+    sayLine(`-       ${item}: ${why}`);
+  }
+
+  /** What is waited for meanwhile. */
+  waiting(words: string): void {
+    sayLine(`...     ${words}`);
+  }
+}
+
+/** Asks the partner for a token and for the list of events, and compares its clock with ours. */
+export async function tryPartner(
+  { vtn, clock }: Config,
+  world: Surroundings,
+  lines: LiveLines,
+): Promise<void> {
+  await using tokens = new TokenSource({ ...vtn, ...world });
+  const token = await tokens.get();
+  if (token.kind === "failed") {
+    const isRefused = token.status !== null && [400, 401, 403].includes(token.status);
+    lines.failed(
+      "token",
+      token.reason,
+      isRefused
+        ? "the partner does not know these credentials: check vtn.clientId, vtn.clientSecret and vtn.scope"
+        : "an access token from vtn.tokenUrl: check its address and the network",
+    );
+    for (const item of ["events", "clock"]) lines.untried(item, "without a token the partner is not asked");
+    return;
+  }
+  lines.ok("token", `issued by ${new URL(vtn.tokenUrl).host} to ${vtn.clientId}`);
+  await using client = new VtnClient({ ...vtn, ...world, tokens });
+  const fetched = await client.list();
+  if (fetched.kind === "failed") {
+    lines.failed("events", fetched.reason, "a list of events from vtn.baseUrl with vtn.family");
+    lines.untried("clock", "there is no answer to compare with");
+    return;
+  }
+  lines.ok("events", eventsInWords(fetched));
+  tellSkew(fetched.skew, clock.maxSkew, lines);
+}
+
+function eventsInWords(fetched: Exclude<Fetched, { kind: "failed" }>): string {
+  const notices = fetched.kind === "read" ? fetched.delivery.notices : [];
+  const [first, ...others] = notices.filter((notice) => notice.kind === "rejected");
+  const count = `${notices.length} in the partner's list`;
+  return first === undefined
+    ? count
+    : `${count}, of which ${others.length + 1} cannot be read (${first.path}: ${first.reason})`;
+}
+
+function tellSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void {
+  if (skew === null) return lines.untried("clock", "the partner's answers have no Date to compare with");
+  const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew < 0 ? "behind" : "ahead of"} the partner's`;
+  if (Math.abs(skew) <= maxSkew) lines.ok("clock", words);
+  else
+    lines.failed(
+      "clock",
+      words,
+      `at most ${maxSkew / 1000} s (clock.maxSkew): set the time of this machine, by NTP for one`,
+    );
+}
+
+/** The address of the webhook: asked for an echo where the daemon runs, else bound to see that it is free. */
+export async function tryWebhook(
+  webhook: WebhookConfig | null,
+  isRunning: boolean,
+  { now, randomBytes }: Surroundings,
+  lines: LiveLines,
+): Promise<void> {
+  if (webhook === null) return lines.untried("webhook", "none is configured: events come by polling only");
+  const { host, port } = webhook.listen;
+  if (port === 0) return lines.untried("webhook", "webhook.listen has port 0, any free one");
+  if (!isRunning) return tryAddress(host, port, webhook.path, lines);
+  await using listener = ownListener(webhook, now);
+  const word = randomBytes(8).toString("hex");
+  const answer = await listener.get(`?echo=${word}`);
+  const echoed = answer.kind === "answered" && answer.body.toString("utf8") === word;
+  if (echoed) lines.ok("webhook", `the running daemon answers an echo at ${listener.url}`);
+  else if (answer.kind === "silent" && webhook.clientCa !== null)
+    lines.untried("webhook", "the listener asks for a client certificate, which this verb has not");
+  else
+    lines.failed(
+      "webhook",
+      `${listener.url} ${answer.kind === "silent" ? `does not answer (${answer.reason})` : `answers ${answer.status}, without the echo`}`,
+      "the listener of the running daemon: restart it after a change of webhook.listen, webhook.path or webhook.tls",
+    );
+}
+
+async function tryAddress(host: string, port: number, path: string, lines: LiveLines): Promise<void> {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  server.once("error", (error) => resolve(error.message));
+  server.listen(port, host, () => resolve(null));
+  const fault = await promise;
+  if (fault === null) {
+    await new Promise((closed) => server.close(closed));
+    lines.ok("webhook", `${host}:${port} is free, and setpointd will listen there (path ${path})`);
+  } else
+    lines.failed(
+      "webhook",
+      `${host}:${port} cannot be listened on: ${fault}`,
+      "an address of this machine that no other program has (webhook.listen)",
+    );
+}

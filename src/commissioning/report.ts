@@ -1,0 +1,119 @@
+import type { Json } from "../domain/audit.ts";
+import { inWords } from "../domain/setpoint.ts";
+import type { Millis } from "../domain/units.ts";
+import type { Effect } from "./judgement.ts";
+import type { Result, Silence, Step } from "./trial.ts";
+
+const HEADINGS = ["asked", "confirmed", "measured", "followed"];
+
+/** The table and the sentences under it, for people. */
+export function resultInWords(result: Result): string {
+  const rows = [HEADINGS, ...result.steps.map(rowOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return [...lines, ...sentences(result)].join("\n");
+}
+
+/** Whether all that could be seen was as it should be, something was seen, and it was left as it should be. */
+export const isGood = ({ steps, silence, cut, leftFailure }: Result): boolean =>
+  !cut &&
+  leftFailure === null &&
+  steps.length > 0 &&
+  steps.every(
+    ({ failure, refusal, effect }) => failure === null && refusal === null && effect.kind !== "notFollowed",
+  ) &&
+  steps.some(({ confirmedAfter, effect }) => confirmedAfter !== null || effect.kind === "followed") &&
+  (silence === null || silence.seen === "unmeasured" || silence.seen === silence.promised.effect);
+
+/** One line for the record. */
+export function summary(result: Result): string {
+  const steps = result.steps.map((step) => `${inWords(step.level)} ${effectInWords(step.effect)}`);
+  const tried = steps.length === 0 ? "nothing was tried" : steps.join(", ");
+  return [tried, ...sentences(result)].join("; ");
+}
+
+/** The result as a value, for the record. */
+export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }: Result): Json => ({
+  steps: steps.map(({ level, failure, confirmedAfter, heard, refusal, drawn, effect }) => ({
+    asked: inWords(level),
+    failure,
+    confirmedAfterMs: confirmedAfter,
+    heard,
+    refusal,
+    drawnA: drawn,
+    effect: effect.kind,
+  })),
+  silence:
+    silence === null
+      ? null
+      : {
+          promised: silence.promised.effect,
+          afterMs: silence.promised.after,
+          seen: silence.seen,
+          seenAfterMs: silence.seenAfter,
+        },
+  cut,
+  takenFor,
+  left: takenFor === null ? inWords(left) : null,
+  leftFailure,
+});
+
+function rowOf({ level, failure, confirmedAfter, heard, refusal, drawn, effect }: Step): readonly string[] {
+  const confirmed =
+    failure !== null
+      ? `not sent: ${failure}`
+      : refusal !== null
+        ? `refused: ${refusal}`
+        : confirmedAfter === null
+          ? heard
+            ? "said nothing"
+            : "never heard"
+          : `after ${inSeconds(confirmedAfter)}`;
+  return [inWords(level), confirmed, drawn === null ? "-" : `${drawn.toFixed(1)} A`, effectInWords(effect)];
+}
+
+function effectInWords(effect: Effect): string {
+  switch (effect.kind) {
+    case "followed":
+      return "yes";
+    case "notFollowed":
+      return "NO";
+    case "unmeasured":
+      return `cannot be measured: ${effect.why}`;
+  }
+}
+
+function sentences({ steps, silence, cut, takenFor, left, leftFailure }: Result): readonly string[] {
+  const reached = steps.filter(({ failure }) => failure === null);
+  const tried = [
+    ...(reached.length > 0 && reached.every(({ heard }) => !heard) ? [NEVER_HEARD] : []),
+    ...(silence === null ? [] : [silenceInWords(silence)]),
+  ];
+  if (takenFor !== null) return [...tried, `cut short: ${takenFor}, so it was left to control`];
+  return [
+    ...tried,
+    ...(cut ? ["cut short"] : []),
+    leftFailure === null
+      ? `left with: ${inWords(left)}`
+      : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
+  ];
+}
+
+const NEVER_HEARD =
+  "nothing was ever heard of it, which is no refusal: compare its topics with setpointd profile show, and the broker's access list";
+
+function silenceInWords({ promised, level, seen, seenAfter }: Silence): string {
+  const after = `after ${inSeconds(promised.after)} of silence`;
+  const expected = `${promised.effect} ${after}`;
+  if (seen === "unmeasured") return `silence: cannot be measured; it should be: ${expected}`;
+  const when = seenAfter === null ? `at ${inWords(level)} to the end` : `after ${inSeconds(seenAfter)}`;
+  const verdict = seen === promised.effect ? "as expected" : `NOT as expected: ${expected}`;
+  return `silence: ${seen} ${when}, ${verdict}`;
+}
+
+const inSeconds = (span: Millis): string => `${(span / 1000).toFixed(span < 10_000 ? 1 : 0)} s`;

@@ -1,0 +1,270 @@
+import type { Charger } from "../domain/charger.ts";
+import { identityKey } from "../domain/vehicle.ts";
+import { type Finding, nearest, type Path, pathText } from "./explain.ts";
+import { type Address, isLoopback } from "./fields/address.ts";
+import type { ConfigFile } from "./schema.ts";
+import type { BrokerSection } from "./sections/mqtt.ts";
+
+/** What is known of charger makes, as far as a configuration is held against it. */
+export interface Makes {
+  /** What cannot be done with these makes. */
+  readonly mistakes: (file: ConfigFile) => readonly Finding[];
+  /** What works, but was perhaps not meant. */
+  readonly warnings: (file: ConfigFile) => readonly Finding[];
+  /** A charger with what its make brings along. */
+  readonly equip: (charger: Charger) => Charger;
+}
+
+/** Chargers whose profile is none of these. */
+export const unknownProfiles = (
+  { chargers }: ConfigFile,
+  known: readonly string[],
+  broken: ReadonlyMap<string, string> = new Map(),
+): readonly Finding[] =>
+  chargers.flatMap(({ profile }, index): readonly Finding[] => {
+    if (known.includes(profile)) return [];
+    const path = ["chargers", index, "profile"];
+    const why = broken.get(profile);
+    if (why !== undefined) return [{ path, found: `${profile}, whose file cannot be used`, expected: why }];
+    const meant = nearest(profile, known);
+    const names = `one of: ${known.join(", ")}`;
+    return [
+      {
+        path,
+        found: `${JSON.stringify(profile)}, which is no profile`,
+        expected: meant === null ? names : `did you mean ${meant}? ${names}`,
+      },
+    ];
+  });
+
+/** Without profiles: chargers that speak the native topics only. */
+export const NATIVE_ONLY: Makes = {
+  mistakes: (file) => unknownProfiles(file, ["native"]),
+  warnings: () => [],
+  equip: (charger) => charger,
+};
+
+function oneOf(section: object, keys: readonly string[], path: Path, what: string): readonly Finding[] {
+  const given = keys.filter((key) => Reflect.get(section, key) !== undefined);
+  if (given.length === 1) return [];
+  const found = given.length === 0 ? `none of ${keys.join(", ")}` : given.join(" and ");
+  return [{ path: given[1] === undefined ? path : [...path, given[1]], found, expected: what }];
+}
+
+function brokerChecks(section: BrokerSection, path: Path): readonly Finding[] {
+  const { url, tls, username, password } = section;
+  const all = [...oneOf(section, ["url", "embedded"], path, "exactly one of url and embedded")];
+  if (password !== undefined && username === undefined)
+    all.push({
+      path: [...path, "password"],
+      found: "a password without a username",
+      expected: "username beside it",
+    });
+  if (section.embedded !== undefined && username !== undefined && password === undefined)
+    all.push({
+      path: [...path, "username"],
+      found: "a username without a password, which lets in whoever knows the name",
+      expected: "password beside it",
+    });
+  if (tls !== undefined && !(url?.startsWith("mqtts:") || url?.startsWith("wss:")))
+    all.push({
+      path: [...path, "tls"],
+      found: `tls with ${url ?? "an embedded broker"}, which is not encrypted`,
+      expected: "a url that starts with mqtts:// or wss://, or no tls",
+    });
+  if (tls !== undefined && (tls.cert === undefined) !== (tls.key === undefined))
+    all.push({
+      path: [...path, "tls"],
+      found: "only one of cert and key",
+      expected: "both of them, or neither",
+    });
+  return all;
+}
+
+interface Listener {
+  readonly path: Path;
+  readonly listen: Address;
+}
+
+function* listeners(file: ConfigFile): Generator<Listener> {
+  if (file.webhook !== undefined) yield { path: ["webhook", "listen"], listen: file.webhook.listen };
+  yield { path: ["operator", "listen"], listen: file.operator.listen };
+  for (const [path, section] of brokerSections(file))
+    if (section.embedded !== undefined)
+      yield { path: [...path, "embedded", "listen"], listen: section.embedded.listen };
+}
+
+/** All brokers, the site's own first, each with where it stands. */
+export const brokerSections = (file: ConfigFile): readonly (readonly [Path, BrokerSection])[] => [
+  [["mqtt"], file.mqtt],
+  ...Object.entries(file.brokers).map(([name, section]) => [["brokers", name], section] as const),
+];
+
+function portChecks(file: ConfigFile): readonly Finding[] {
+  const taken = new Map<number, Path>();
+  const all: Finding[] = [];
+  for (const { path, listen } of listeners(file)) {
+    const other = listen.port === 0 ? undefined : taken.get(listen.port);
+    if (other !== undefined)
+      all.push({
+        path,
+        found: `port ${listen.port}, which ${pathText(other)} has too`,
+        expected: "a port of its own",
+      });
+    taken.set(listen.port, other ?? path);
+  }
+  return all;
+}
+
+function chargerBrokers(file: ConfigFile): readonly Finding[] {
+  const known = Object.keys(file.brokers);
+  return file.chargers.flatMap(({ broker }, index): readonly Finding[] => {
+    if (broker === undefined || known.includes(broker)) return [];
+    const names = known.length === 0 ? "brokers has none" : `brokers has ${known.join(", ")}`;
+    const meant = nearest(broker, known);
+    return [
+      {
+        path: ["chargers", index, "broker"],
+        found: `${JSON.stringify(broker)}, which is not among the brokers`,
+        expected: `${meant === null ? "the name of a broker" : `did you mean ${meant}?`} (${names}), or no broker: then mqtt's`,
+      },
+    ];
+  });
+}
+
+/** Whoever reads a token on its way can send deliveries. */
+function openBearer({ webhook }: ConfigFile): readonly Finding[] {
+  if (typeof webhook?.auth !== "object" || webhook.auth.bearer === undefined) return [];
+  if (webhook.tls !== undefined || webhook.trustProxy !== false || isLoopback(webhook.listen.host)) return [];
+  return [
+    {
+      path: ["webhook", "auth", "bearer"],
+      found: `a token in the clear at ${webhook.listen.host}`,
+      expected: "webhook.tls, or trustProxy with the reverse proxy that ends TLS, or hmac",
+    },
+  ];
+}
+
+/** What no single key can tell: all mistakes that span several. */
+export const crossChecks = (file: ConfigFile): readonly Finding[] => [
+  ...(typeof file.webhook?.auth === "object"
+    ? oneOf(
+        file.webhook.auth,
+        ["hmac", "standardWebhooks", "bearer"],
+        ["webhook", "auth"],
+        "exactly one of hmac, standardWebhooks and bearer; or auth: none",
+      )
+    : []),
+  ...brokerSections(file).flatMap(([path, section]) => brokerChecks(section, path)),
+  ...portChecks(file),
+  ...chargerBrokers(file),
+  ...openBearer(file),
+  ...fleetChecks(file),
+];
+
+interface Named {
+  readonly path: Path;
+  readonly name: string;
+}
+
+/** Every use of a name after its first. */
+function repeated(all: readonly Named[], expected: string): readonly Finding[] {
+  const first = new Map<string, Path>();
+  return all.flatMap(({ path, name }): readonly Finding[] => {
+    const earlier = first.get(name);
+    if (earlier === undefined) {
+      first.set(name, path);
+      return [];
+    }
+    return [{ path, found: `${JSON.stringify(name)}, which ${pathText(earlier)} has too`, expected }];
+  });
+}
+
+function limitChecks(file: ConfigFile): readonly Finding[] {
+  return file.chargers.flatMap((charger, index) => {
+    const path = ["chargers", index];
+    const all: Finding[] = [];
+    if (charger.current === undefined && charger.power === undefined)
+      all.push({
+        path,
+        found: `${charger.id} without current and power`,
+        expected: "at least one of them, e.g. current: { min: 6, max: 32 }",
+      });
+    for (const key of ["current", "power"] as const) {
+      const limits = charger[key];
+      if (limits === undefined || limits.min <= limits.max) continue;
+      const [min, max, unit] =
+        key === "current" ? [limits.min, limits.max, "A"] : [limits.min / 1000, limits.max / 1000, "kW"];
+      all.push({
+        path: [...path, key],
+        found: `min ${min} ${unit}, max ${max} ${unit}`,
+        expected: "a min that is not above max",
+      });
+    }
+    return all;
+  });
+}
+
+function bindingChecks(file: ConfigFile): readonly Finding[] {
+  const known = file.chargers.map(({ id }) => id);
+  const bound = new Map<string, number[]>(known.map((id) => [id, []]));
+  const unknown = file.vehicles.flatMap(({ charger }, index): readonly Finding[] => {
+    if (charger === undefined) return [];
+    const there = bound.get(charger);
+    if (there !== undefined) {
+      there.push(index);
+      return [];
+    }
+    const meant = nearest(charger, known);
+    const expected = meant === null ? "the id of a charger in chargers" : `did you mean ${meant}?`;
+    return [
+      {
+        path: ["vehicles", index, "charger"],
+        found: `${JSON.stringify(charger)}, which is no charger`,
+        expected,
+      },
+    ];
+  });
+  const ambiguous = [...bound].flatMap(([charger, there]): readonly Finding[] => {
+    const [first, second] = there;
+    const nameless = there.findLast((index) => file.vehicles[index]?.identities.length === 0);
+    if (first === undefined || second === undefined || nameless === undefined) return [];
+    const others = there.filter((index) => index !== nameless).map((index) => file.vehicles[index]?.id);
+    return [
+      {
+        path: ["vehicles", nameless, "charger"],
+        found: `${JSON.stringify(charger)}, which ${others.slice(0, 3).join(", ")} has too`,
+        expected:
+          "one vehicle for each charger; or identities for all of them, so that the charger can say which it is",
+      },
+    ];
+  });
+  return [...unknown, ...ambiguous];
+}
+
+/** Mistakes that span several chargers or vehicles (DESIGN 5.5). */
+const fleetChecks = (file: ConfigFile): readonly Finding[] => [
+  ...repeated(
+    file.chargers.map(({ id }, index) => ({ path: ["chargers", index, "id"], name: id })),
+    "an id of its own",
+  ),
+  ...repeated(
+    file.vehicles.map(({ id }, index) => ({ path: ["vehicles", index, "id"], name: id })),
+    "an id of its own",
+  ),
+  ...repeated(
+    file.vehicles.flatMap(({ identities }, index) => {
+      const own = new Set<string>();
+      return identities.flatMap(({ kind, value }, at): readonly Named[] => {
+        const name = identityKey(kind, value);
+        // One vehicle may be known by its MAC and by its EVCC id, which are the same.
+        if (own.has(name) && kind === "evccid") return [];
+        own.add(name);
+        return [{ path: ["vehicles", index, "identities", at], name }];
+      });
+    }),
+    "an identity that names one vehicle only",
+  ),
+  ...limitChecks(file),
+  ...bindingChecks(file),
+];

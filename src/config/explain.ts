@@ -1,0 +1,184 @@
+import * as z from "zod";
+
+/** Keys and indexes from the top of the file, e.g. `["chargers", 2, "current", "max"]`. */
+export type Path = readonly PropertyKey[];
+
+/** Something that is not as it should be, before its line is known. */
+export interface Finding {
+  readonly path: Path;
+  /** What stands there, never a secret. */
+  readonly found: string;
+  /** What would be right. */
+  readonly expected: string;
+}
+
+/** A finding as people get it. Also the shape of a warning. */
+export interface Mistake {
+  /** `chargers[2].current.max`; "": the file as a whole. */
+  readonly path: string;
+  /** From 1; null: no line of the file. */
+  readonly line: number | null;
+  /** From 1; null where the line is enough. */
+  readonly column: number | null;
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** `chargers[2].current.max`; keys that are no plain words are quoted. */
+export const pathText = (path: Path): string =>
+  path
+    .map((key, depth) => {
+      if (typeof key === "number") return `[${key}]`;
+      const name = String(key);
+      if (!/^[\w-]+$/.test(name)) return `[${JSON.stringify(name)}]`;
+      return depth === 0 ? name : `.${name}`;
+    })
+    .join("");
+
+const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", "key"]);
+/** Sections with a secret in them: a text in their place may well be that secret. */
+const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
+
+const isSecret = (path: Path): boolean =>
+  path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
+
+/** A password may hold any letter, an @ and a slash too. */
+const withoutUser = (text: string): string =>
+  /[:/].*@/s.test(text) ? text.replace(/^([a-z][a-z\d+.-]*:\/\/)?.*@/is, "$1***@") : text;
+
+/** A value of the file in a few words; texts where a secret belongs, or that look like one, are not shown. */
+export function foundInWords(value: unknown, path: Path): string {
+  if (value === undefined || value === null) return "nothing";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (typeof value === "string") {
+    if (value.includes("-----BEGIN") || isSecret(path)) return "a text (not shown)";
+    const shown = withoutUser(value);
+    return `${JSON.stringify(shown.length > 80 ? `${shown.slice(0, 80)}...` : shown)} (text)`;
+  }
+  if (typeof value === "number") return `${value} (number)`;
+  if (typeof value === "boolean") return `${value} (true or false)`;
+  return "a section";
+}
+
+/** For people, one block each: where, what was found, what would be right. */
+export const explain = (mistakes: readonly Mistake[], file: string): string =>
+  mistakes
+    .map(({ path, line, column, found, expected }) => {
+      const where = [file, line, column].filter((part) => part !== null).join(":");
+      return `${path === "" ? where : `${where}  ${path}`}\n  found     ${found}\n  expected  ${expected}\n`;
+    })
+    .join("\n");
+
+/** Edits (insert, remove, replace, swap of neighbours) that turn `a` into `b`. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  const at = (i: number, j: number): number => rows[i]?.[j] ?? 0;
+  for (let i = 1; i <= a.length; i++) {
+    rows[i] = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const cost = Math.min(
+        at(i - 1, j) + 1,
+        at(i, j - 1) + 1,
+        replaced,
+        swapped ? at(i - 2, j - 2) + 1 : Infinity,
+      );
+      rows[i]?.push(cost);
+    }
+  }
+  return at(a.length, b.length);
+}
+
+const fold = (text: string): string => text.slice(0, 64).toLowerCase().replaceAll(/[-_ ]/g, "");
+
+/** The known word that was probably meant, whatever its case, "-" or "_"; null: none is near. */
+export function nearest(word: string, known: readonly string[]): string | null {
+  const near = known
+    .map((candidate) => ({ candidate, edits: distance(fold(word), fold(candidate)) }))
+    .toSorted((a, b) => a.edits - b.edits)[0];
+  return near !== undefined && near.edits <= Math.max(1, word.length / 3) ? near.candidate : null;
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "a text (a text that looks like a number needs quotes)",
+  number: "a number",
+  boolean: "true or false",
+  object: "a section: keys with values, indented below this one (or leave the key out where it is optional)",
+  record: "a section: names with values, indented below this one",
+  array: "a list: lines that start with a dash",
+};
+
+/** What would be right, where the schema itself has no sentence for it. For unknown keys: the known ones. */
+export const sentence: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === "invalid_type") return TYPE_WORDS[issue.expected];
+  if (issue.code === "invalid_value") return `one of: ${issue.values.join(", ")}`;
+  if (issue.code === "invalid_key") return issue.issues[0]?.message;
+  if (issue.code === "too_small") {
+    const { minimum, inclusive = true, origin } = issue;
+    return `${inclusive ? "at least" : "above"} ${minimum} ${countable(origin, minimum)}`.trim();
+  }
+  if (issue.code === "too_big") {
+    const { maximum, inclusive = true, origin } = issue;
+    return `${inclusive ? "at most" : "below"} ${maximum} ${countable(origin, maximum)}`.trim();
+  }
+  if (issue.code === "unrecognized_keys" && issue.inst instanceof z.ZodObject)
+    return Object.keys(issue.inst.shape).join(", ");
+  if (issue.code === "unrecognized_keys" && issue.inst instanceof z.ZodRecord) {
+    const { keyType } = issue.inst;
+    if (keyType instanceof z.ZodEnum) return keyType.options.join(", ");
+  }
+  return undefined;
+};
+
+function countable(origin: string, count: number | bigint): string {
+  if (origin === "string") return count === 1 ? "character" : "characters";
+  if (origin === "array") return count === 1 ? "entry" : "entries";
+  return "";
+}
+
+/** Of a union, the branch whose shape was meant; the union's own sentence where that is not clear. */
+function innermost(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const meant = issue.errors.filter((branch) =>
+    branch.every((inner) => inner.path.length > 0 || inner.code === "unrecognized_keys"),
+  );
+  const [only] = meant;
+  if (only === undefined || meant.length > 1) return [issue];
+  return only.flatMap((inner) => innermost({ ...inner, path: [...issue.path, ...inner.path] }));
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let at = value;
+  for (const key of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
+    at = Reflect.get(at, key);
+  }
+  return at;
+}
+
+/** All that the schema did not accept in `value`. */
+export const findings = (error: z.core.$ZodError, value: unknown): readonly Finding[] =>
+  error.issues.flatMap(innermost).flatMap((issue): readonly Finding[] => {
+    if (issue.code !== "unrecognized_keys")
+      return [
+        {
+          path: issue.path,
+          found:
+            issue.code === "invalid_key"
+              ? "a name that cannot be used"
+              : foundInWords(valueAt(value, issue.path), issue.path),
+          expected: issue.message,
+        },
+      ];
+    const known = issue.message.split(", ");
+    return issue.keys.map((key) => {
+      const meant = nearest(key, known);
+      const all = `the keys here are ${issue.message}`;
+      return {
+        path: [...issue.path, key],
+        found: "an unknown key",
+        expected: meant === null ? all : `did you mean ${meant}? ${all}`,
+      };
+    });
+  });

@@ -1,0 +1,59 @@
+import { parse, validate } from "node-cron";
+import * as z from "zod";
+import { reads } from "../fields/quantities.ts";
+
+const region = z.string({ error: 'a region code in quotes, e.g. "NO1"' }).regex(/^[A-Za-z0-9_-]{1,32}$/, {
+  error: 'a region code of 1 to 32 letters, digits, "-" or "_", e.g. NO1',
+});
+
+const cron = reads(
+  (text) => (validate(text) ? text.trim() : null),
+  'a cron expression in quotes: minute, hour, day of month, month, day of week, e.g. "2 * * * *"',
+);
+
+/** Where a series is, after `vtn.baseUrl`. */
+const path = reads(
+  (text) => (/^\/[\x21\x22\x24-\x7e]{0,510}$/.test(text) && text.includes("{region}") ? text : null),
+  "a path that starts with / and has {region} in it, e.g. /smart/v1/prices/forecast/{region}?segmentSize=6",
+);
+
+export const pricesSection = z.strictObject({
+  regions: z
+    .array(region)
+    .max(16)
+    .refine((all) => new Set(all).size === all.length, { error: "each region once" })
+    .prefault([])
+    .describe(
+      "Regions whose spot prices are fetched, in the partner's codes, e.g. [NO1]. Default []. Prices are stored, published and shown; no charger is told anything because of them.",
+    ),
+  cron: cron
+    .prefault("2 * * * *")
+    .describe(
+      "When prices are fetched, as cron in the site's time zone, within 30 s; at every start too. Default 2 * * * *. At most 60 requests an hour are made.",
+    ),
+  forecastPath: path
+    .nullable()
+    .prefault(null)
+    .describe(
+      "Where price forecasts are, after baseUrl, e.g. /smart/v1/prices/forecast/{region}?segmentSize=6. Default null: none is fetched. The partner tells it.",
+    ),
+});
+
+/** Which prices are fetched, and when. */
+export interface PricesConfig {
+  readonly regions: readonly string[];
+  /** Valid for node-cron; in the site's zone. */
+  readonly cron: string;
+  /** With {region} in it; null: no forecast. */
+  readonly forecastPath: string | null;
+}
+
+/** What the budget of the price client allows (vtn/prices.ts). */
+const MOST_REQUESTS = 60;
+
+/** Requests in an hour in which the schedule applies, where they are more than will be made; null: they are not. */
+export function tooManyRequests({ regions, cron, forecastPath }: PricesConfig): number | null {
+  const { second, minute } = parse(cron);
+  const asked = regions.length * (forecastPath === null ? 1 : 2) * second.length * minute.length;
+  return asked > MOST_REQUESTS ? asked : null;
+}

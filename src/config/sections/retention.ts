@@ -1,0 +1,61 @@
+import * as z from "zod";
+
+import type { Retention } from "../../domain/retention.ts";
+import { duration, count, reads } from "../fields/quantities.ts";
+
+/** Whole bytes; decimal units, as disks are sold. */
+const bytes = reads((text) => {
+  const [, digits, unit] = /^(\d{1,6})(MB|GB|TB)$/.exec(text) ?? [];
+  const size = Number(digits) * (unit === "MB" ? 1e6 : unit === "GB" ? 1e9 : 1e12);
+  return size >= 100e6 && size <= 1e12 ? size : null;
+}, "a size from 100MB to 1TB: a whole number with its unit, e.g. 500MB, 8GB or 1TB");
+
+/** The least is longer than a sender retries a delivery, or a report waits to be sent (failures.md 3.4, F43). */
+export const retentionSection = z.strictObject({
+  events: duration("8d", "3650d")
+    .prefault("90d")
+    .describe(
+      "How long an event is kept after its last window has ended, 8d to 3650d. Default 90d. Ages count only while the partner's clock agrees with ours.",
+    ),
+  maxEvents: count(100, 1_000_000)
+    .prefault(20_000)
+    .describe(
+      "Ended events beyond this number go before their time, the oldest first, unless the partner still lists them. Default 20000.",
+    ),
+  withdrawn: duration("8d", "3650d")
+    .prefault("400d")
+    .describe(
+      "How long it is remembered that an event was withdrawn, so that a late delivery cannot revive it. Default 400d.",
+    ),
+  reports: duration("8d", "3650d")
+    .prefault("400d")
+    .describe(
+      "How long reports are kept, 8d to 3650d. Default 400d. One that is still to be sent always stays.",
+    ),
+  audit: duration("8d", "3650d")
+    .prefault("400d")
+    .describe(
+      "How long rows of the record are kept, 8d to 3650d. Default 400d. Export them before that with audit --json where you must keep them longer.",
+    ),
+  maxAuditRows: count(10_000, 100_000_000)
+    .prefault(100_000_000)
+    .describe(
+      "Rows of the record beyond this number go before their time; a thousand rows take about 1 MB. Default 100000000, so that bytes decides.",
+    ),
+  bytes: bytes
+    .nullable()
+    .prefault(null)
+    .describe(
+      "Disk space for what is kept, 100MB to 1TB: 60 % for readings, 30 % for the record, 10 % for ended events. Beyond it the oldest go before their time; there is a warning from 80 % on. Default null: 4 GB and 10 MB for each charger. setpointd check says how long that lasts.",
+    ),
+});
+
+const MOST_BYTES = 1e12;
+const LEAST_BYTES = 4e9;
+const BYTES_OF_CHARGER = 10e6;
+
+/** The default grows with the site: readings and record do. */
+export const retentionOf = (section: z.infer<typeof retentionSection>, chargers: number): Retention => ({
+  ...section,
+  bytes: section.bytes ?? Math.min(LEAST_BYTES + BYTES_OF_CHARGER * chargers, MOST_BYTES),
+});

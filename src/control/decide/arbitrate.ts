@@ -1,0 +1,41 @@
+import { MOST_OVERRULED } from "../../domain/reason.ts";
+import type { EventId } from "../../domain/units.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import type { Holding } from "../schedule/inForce.ts";
+
+export interface Ranking {
+  readonly winner: Dispatch | null;
+  /** The best of the dispatches that hold now but lost, best first: never more than five. */
+  readonly overruled: readonly Dispatch[];
+  /** How many lost, those that are not named included. */
+  readonly overruledCount: number;
+  /** Some dispatch was set aside by the hold. */
+  readonly isHeldBack: boolean;
+}
+
+/**
+ * Which of the dispatches that hold now wins the one actuator: by priority, then by the tie rule (DESIGN 5.4).
+ * Current and power compete; `wattsPerAmpere` makes them comparable where the most restrictive wins. `held`: events
+ * that an operator set aside; null: none. Without them the cost does not depend on how many lose.
+ */
+export function arbitrate(
+  holding: Holding,
+  held: ReadonlySet<EventId> | null,
+  wattsPerAmpere: number,
+): Ranking {
+  const best: Dispatch[] = [];
+  let heldBack = 0;
+  for (const dispatch of holding.ranked(wattsPerAmpere)) {
+    if (held?.has(dispatch.event.id) === true) heldBack += 1;
+    else if (best.length <= MOST_OVERRULED) best.push(dispatch);
+    else if (held === null) break;
+  }
+  const [winner = null, ...overruled] = best;
+  const applicable = holding.count - heldBack;
+  return {
+    winner,
+    overruled,
+    overruledCount: Math.max(0, applicable - 1),
+    isHeldBack: heldBack > 0,
+  };
+}

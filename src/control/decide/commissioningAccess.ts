@@ -1,0 +1,178 @@
+import {
+  commandId,
+  type CommandRecord,
+  isLimiting,
+  isToBeFreed,
+  reallySent,
+  toldBy,
+} from "../../domain/command.ts";
+import { type Loan, loanOf, takenFor } from "./commissioningLock.ts";
+import { type Desired, inWords } from "../../domain/setpoint.ts";
+import type { Depot } from "../state.ts";
+import type { Change } from "../../domain/changes.ts";
+import type { Charger } from "../../domain/charger.ts";
+import type { ChargerId, Instant } from "../../domain/units.ts";
+
+/** What commissioning gets with a charger. */
+export interface Lent {
+  readonly loan: Loan;
+  /** The limit of ours that it is under; null: none. */
+  readonly standing: Desired | null;
+  /** To be stored before anything is said to it. */
+  readonly pledge: readonly Change[];
+}
+
+/** What was only observed is not said to it again, whatever it stands under. */
+const isLimit = (record: CommandRecord): boolean => record.progress !== "observed" && isLimiting(record);
+
+/**
+ * Lends a charger to commissioning, which is stored: after a power cut nobody else would know that it was tried. One
+ * that stands under no limit of ours is remembered as to be released as long as that lasts.
+ */
+export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
+  const last = depot.commands.get(charger.id);
+  const loan = loanOf(depot.verdictOn(charger, now), last ?? null);
+  depot.loans.set(charger.id, loan);
+  if (last !== undefined && isLimit(last)) {
+    const { desired } = last.command;
+    const words = `${charger.id} is lent to commissioning: ${inWords(desired)} again if that is cut off`;
+    return { loan, standing: desired, pledge: kept(depot, { ...last, isLent: true }, now, words) };
+  }
+  const told = last === undefined ? null : reallySent(last);
+  const command = {
+    ...depot.nextId(),
+    charger: charger.id,
+    desired: { kind: "release" },
+    until: null,
+    vehicle: last?.command.vehicle ?? null,
+    event: last?.command.event ?? null,
+    cause: "operator",
+    decidedAt: now,
+  } as const;
+  const record: CommandRecord = {
+    command,
+    progress: "planned",
+    // Nobody here knows what it is being tried with. A release ends any of it, as it would end a pause.
+    replaces: { kind: "pause" },
+    sentAt: null,
+    sends: 0,
+    judgeAt: null,
+    resends: 0,
+    failures: 0,
+    isLent: true,
+    ...(told !== null && isToBeFreed(told) ? { standing: told } : {}),
+  };
+  return {
+    loan,
+    standing: null,
+    pledge: kept(depot, record, now, `${charger.id} is lent to commissioning: released if that is cut off`),
+  };
+}
+
+/** Commissioning is over; `isLeft`: the charger was left as it was. */
+export function returned(depot: Depot, id: ChargerId, isLeft: boolean, now: Instant): readonly Change[] {
+  const loan = depot.loans.get(id);
+  if (loan !== undefined) loan.isOver = true;
+  const last = depot.commands.get(id);
+  // Not one that an operator asked for meanwhile: that is still to be said.
+  const isPledged = last?.isLent === true && last.command.desired.kind === "release";
+  if (loan?.takenFor !== null || !isPledged || !isLeft) return [];
+  const words = `${id} is back from commissioning as it was`;
+  if (last.standing === undefined) return asBefore(depot, loan.before, last, now, words);
+  // It was to be freed before: who only observes leaves that to the one who drives again.
+  return depot.settings.mode === "observe"
+    ? kept(depot, { ...last, progress: "observed", isLent: false }, now, words)
+    : [];
+}
+
+/**
+ * Whether a charger is away at commissioning. It comes back when that is over, or when something else is wanted of it,
+ * or with the next start; then what holds is said to it anew, with a number above those that it was tried with.
+ */
+export function lookedFor(
+  depot: Depot,
+  charger: Charger,
+  now: Instant,
+): { readonly away: boolean; readonly changes: readonly Change[] } {
+  const { id } = charger;
+  const loan = depot.loans.get(id);
+  if (loan !== undefined) {
+    // Who only observes never takes anything over.
+    if (!loan.isOver && depot.settings.mode === "drive")
+      loan.takenFor ??= takenFor(loan, depot.verdictOn(charger, now));
+    if (loan.isTelling || (!loan.isOver && loan.takenFor === null)) return { away: true, changes: [] };
+    depot.loans.delete(id);
+  }
+  const last = depot.commands.get(id);
+  const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
+  // Who only observes leaves what was cut off to the one who drives again.
+  const wasCutOff = last?.isLent === true && depot.settings.mode === "drive";
+  const isBack = wasCutOff || (loan !== undefined && (holds || last?.isLent === true));
+  return { away: false, changes: isBack ? saidAnew(depot, last, now) : [] };
+}
+
+function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Change[] {
+  const command = { ...last.command, ...depot.nextId() };
+  const { charger, desired } = command;
+  const { standing: _, outAt: __, ...record } = last;
+  const replaces = toldBy(last, depot.inFlight.has(command.charger));
+  depot.undurable.add(charger);
+  const what = desired.kind === "release" ? "to be released" : `${inWords(desired)} again`;
+  const anew = {
+    ...record,
+    replaces,
+    command,
+    progress: "planned",
+    sentAt: null,
+    sends: 0,
+    judgeAt: null,
+  } as const;
+  return kept(depot, { ...anew, isLent: false }, now, `${charger} is back from commissioning: ${what}`);
+}
+
+/** The trial tells nothing of whether the charger follows. Its numbers are above those of the command of before. */
+function asBefore(
+  depot: Depot,
+  before: CommandRecord | null,
+  { command: { charger, epoch, seq, vehicle, event } }: CommandRecord,
+  now: Instant,
+  words: string,
+): readonly Change[] {
+  if (before !== null)
+    return kept(depot, { ...before, command: { ...before.command, epoch, seq }, isLent: false }, now, words);
+  depot.commands.delete(charger);
+  depot.why.delete(charger);
+  depot.dirty.add(charger);
+  const entry = {
+    at: now,
+    kind: "operator",
+    charger,
+    vehicle,
+    event,
+    command: null,
+    words,
+    facts: null,
+  } as const;
+  return [
+    { kind: "audit", entry },
+    { kind: "commandForgotten", charger },
+  ];
+}
+
+function kept(depot: Depot, record: CommandRecord, at: Instant, words: string): readonly Change[] {
+  const { charger, vehicle, event, ...numbers } = record.command;
+  depot.commands.set(charger, record);
+  const entry = {
+    at,
+    kind: "operator",
+    charger,
+    vehicle,
+    event,
+    command: commandId(numbers),
+    words,
+  } as const;
+  return [
+    { kind: "audit", entry: { ...entry, facts: null } },
+    { kind: "command", record },
+  ];
+}

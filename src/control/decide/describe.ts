@@ -1,0 +1,131 @@
+import type { Charger } from "../../domain/charger.ts";
+import { type Ask, type CoordinationEvent, PAYLOAD_TYPES, type Revision } from "../../domain/event.ts";
+import { after, type Instant } from "../../domain/units.ts";
+import type { WallClock } from "../../platform/localTime.ts";
+import { legible } from "../../platform/sanitize.ts";
+import type { ExpandContext } from "../schedule/expand.ts";
+import { type Targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
+import type { ControlSettings } from "./settings.ts";
+
+/** What an event asks, of whom and when: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s, priority 1`. */
+export function askInWords(
+  revision: Revision,
+  aim: Targeting,
+  settings: ControlSettings,
+  clock: WallClock,
+): string {
+  const { event } = revision;
+  const count = aim.vehicles.size === 1 ? "1 vehicle" : `${aim.vehicles.size} vehicles`;
+  const spread = event.randomizeStart > 0 ? `, spread ${event.randomizeStart / 1000} s` : "";
+  const priority = event.priority === null ? "no priority" : `priority ${event.priority}`;
+  return `${level(event.ask, settings)} for ${count}, ${span(revision, clock)}${spread}, ${priority}`;
+}
+
+/** What a person would ask about first when an event changed: `until 06:30:00 -> 06:00:00, 16 A -> 10 A`. */
+export function changeInWords(
+  before: Revision,
+  now: Revision,
+  settings: ControlSettings,
+  clock: WallClock,
+): string {
+  const changes = [
+    difference("from", clock(before.start), clock(now.start)),
+    difference("until", clock(endOf(before)), clock(endOf(now))),
+    difference("asks", level(before.event.ask, settings), level(now.event.ask, settings)),
+    difference("spread", `${before.event.randomizeStart / 1000} s`, `${now.event.randomizeStart / 1000} s`),
+    difference("priority", String(before.event.priority), String(now.event.priority)),
+    JSON.stringify(before.event.targets) === JSON.stringify(now.event.targets) ? null : "other targets",
+    JSON.stringify(before.event.reports) === JSON.stringify(now.event.reports) ? null : "other reports",
+  ].filter((change) => change !== null);
+  return changes.length === 0 ? "nothing that is acted on" : changes.join(", ");
+}
+
+/** What is odd about an event, each in a few words; none of it is an error (DESIGN 5.2, 5.3). */
+export function oddities(
+  revision: Revision,
+  aim: Targeting,
+  { settings, vehicles }: Pick<ExpandContext, "settings" | "vehicles">,
+  reach: Reach,
+  now: Instant,
+): readonly string[] {
+  const { event } = revision;
+  const odd: string[] = [];
+  if (event.ask.kind === "unknown")
+    odd.push(
+      `payload type ${legible(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
+    );
+  if (event.duration <= 0) odd.push("its duration is zero: never acted on");
+  else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
+  if (aim.untargeted)
+    odd.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
+  const unknown = unknownVehiclesMessage(aim, vehicles);
+  if (unknown !== null) odd.push(unknown);
+  if (aim.foreignTypes.length > 0)
+    odd.push(
+      `target types ${legible(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,
+    );
+  if (unitsLookWrong(event.ask, settings, reach)) {
+    odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
+  }
+  return odd;
+}
+
+/** The largest maximum and the smallest minimum of all chargers, in A and in W; null where none declares one. */
+export interface Reach {
+  readonly current: { readonly least: number | null; readonly most: number | null };
+  readonly power: { readonly least: number | null; readonly most: number | null };
+}
+
+/** Worked out once: a burst of events must not walk through all chargers each time. */
+export function reachOf(chargers: readonly Charger[]): Reach {
+  const over = (limits: (charger: Charger) => readonly [number | null, number | null]) => {
+    const all = chargers.map(limits);
+    const minima = all.flatMap(([least]) => least ?? []);
+    const maxima = all.flatMap(([, most]) => most ?? []);
+    return {
+      least: minima.length === 0 ? null : minima.reduce((a, b) => Math.min(a, b)),
+      most: maxima.length === 0 ? null : maxima.reduce((a, b) => Math.max(a, b)),
+    };
+  };
+  return {
+    current: over(({ minCurrent, maxCurrent, minPower, maxPower, phases, voltage }) => {
+      const ratio = 1 / (phases * voltage);
+      return [minCurrent ?? times(minPower, ratio), maxCurrent ?? times(maxPower, ratio)];
+    }),
+    power: over(({ minCurrent, maxCurrent, minPower, maxPower, phases, voltage }) => {
+      const ratio = phases * voltage;
+      return [minPower ?? times(minCurrent, ratio), maxPower ?? times(maxCurrent, ratio)];
+    }),
+  };
+}
+
+/** An ask over 20 times the largest charger maximum, or under 1/20 of the smallest minimum, smells of A for W or W for kW. */
+function unitsLookWrong(ask: Ask, settings: ControlSettings, reach: Reach): boolean {
+  if (ask.kind === "unknown" || ask.level === 0) return false;
+  const asked = Math.abs(ask.level) * (ask.kind === "power" && settings.powerUnit === "kW" ? 1000 : 1);
+  const { least, most } = reach[ask.kind];
+  return (most !== null && asked > 20 * most) || (least !== null && asked < least / 20);
+}
+
+const times = (limit: number | null, ratio: number): number | null => (limit === null ? null : limit * ratio);
+
+function level(ask: Ask, { powerUnit }: ControlSettings): string {
+  switch (ask.kind) {
+    case "current":
+      return `${ask.level} A`;
+    case "power":
+      return `${ask.level} ${powerUnit}`;
+    case "unknown":
+      return legible(ask.payloadType);
+  }
+}
+
+const endOf = ({ event, start }: Revision): Instant => after(start, event.duration);
+const span = (revision: Revision, clock: WallClock): string =>
+  `${clock(revision.start)} to ${clock(endOf(revision))}`;
+const difference = (what: string, before: string, now: string): string | null =>
+  before === now ? null : `${what} ${before} -> ${now}`;
+
+/** `event EV-7731 "Evening peak"`. */
+export const nameOf = ({ id, name }: Pick<CoordinationEvent, "id" | "name">): string =>
+  name === "" ? `event ${id}` : `event ${id} "${legible(name)}"`;

@@ -1,0 +1,259 @@
+import type { AuditEntry, Json } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
+import type { Charger } from "../../domain/charger.ts";
+import {
+  type Command,
+  commandId,
+  type CommandRecord,
+  reallySent,
+  toldBy,
+  type Hold,
+  type Decision,
+} from "../../domain/command.ts";
+import { openUntil } from "../../domain/eventSummary.ts";
+import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
+import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
+import { dropKeptLimit } from "../observe/keepLimits.ts";
+import type { Touch } from "../ports.ts";
+import { weigh } from "../schedule/advance.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import { strandedRelease } from "../send/stranded.ts";
+import type { Depot } from "../state.ts";
+import { lookedFor } from "./commissioningAccess.ts";
+import { type Ended, howEnded, reasonOf } from "./explain.ts";
+import { noteHeld, paceOf, stepAside } from "./holdBack.ts";
+import { phased } from "./phases.ts";
+import { reconcile, type Step } from "./reconcile.ts";
+import { unclaimed, type Verdict } from "./verdict.ts";
+
+export interface Looked {
+  readonly changes: readonly Change[];
+  /** Chargers that have something to be sent, once the changes are committed. */
+  readonly send: readonly ChargerId[];
+}
+
+/** Arbitration and reconciliation of these chargers, each once: what should hold now, minus what was told last. */
+export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Looked {
+  const changes: Change[] = [];
+  const send: ChargerId[] = [];
+  for (const { charger: id, reassert } of touches) {
+    const charger = depot.chargers.get(id);
+    if (charger === undefined) continue;
+    depot.dirty.add(id);
+    dropKeptLimit(depot, id, now);
+    changes.push(...expireHold(depot, id, now));
+    weigh(depot, id, now);
+    const lent = lookedFor(depot, charger, now);
+    changes.push(...lent.changes);
+    if (lent.away) {
+      stepAside(depot, id, now);
+      continue;
+    }
+    const stranded = strandedRelease(depot, id);
+    if (stranded !== null) {
+      const { standing, release } = stranded;
+      if (release !== null) {
+        depot.commands.set(id, standing);
+        changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
+      }
+      if (depot.presenceOf(id).online !== false && !depot.inFlight.has(id)) send.push(id);
+      continue;
+    }
+    const { verdict, step } = stepOf(depot, charger, reassert, now);
+    noteHeld(depot, verdict, step, now);
+    switch (step.kind) {
+      case "decide":
+        changes.push(...decide(depot, verdict, step.decision, now));
+        if (listens(depot, id)) send.push(id);
+        break;
+      case "again":
+        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        // What is on its way is what holds, unless it left before the charger came back.
+        if (listens(depot, id) && (reassert || !depot.inFlight.has(id))) send.push(id);
+        break;
+      case "wait":
+      case "nothing":
+        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        break;
+    }
+  }
+  return { changes, send };
+}
+
+/** What to do about one charger, now; asks for a look at the moment at which that may change. */
+export function stepOf(
+  depot: Depot,
+  charger: Charger,
+  reassert: boolean,
+  now: Instant,
+): { readonly verdict: Verdict; readonly step: Step } {
+  const { id } = charger;
+  const last = depot.commands.get(id);
+  const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
+  if (lookAt !== null) depot.wake(id, lookAt);
+  const step = reconcile(verdict, {
+    now,
+    last,
+    reassert,
+    unsure: depot.unsure.has(id),
+    lastHolds: !depot.startsAllowed && stillHolds(depot, verdict, last, now),
+    startsAllowed: depot.startsAllowed,
+    ...paceOf(depot, charger, now),
+  });
+  return { verdict, step };
+}
+
+/** A new command, numbered and remembered; the row that says why is committed before it is published. */
+export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
+  const { id } = verdict.charger;
+  const last = depot.commands.get(id);
+  const number = depot.nextId();
+  // What an earlier run did not see arrive may have arrived all the same.
+  const mayHaveLeft = depot.inFlight.has(id) || last?.command.epoch !== number.epoch;
+  const replaces = last === undefined ? null : toldBy(last, mayHaveLeft);
+  const desired = onSamePhases(decision.desired, replaces);
+  const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
+  const observing = depot.settings.mode === "observe" && decision.cause !== "observe";
+  const planned: CommandRecord = {
+    command,
+    progress: "planned",
+    sentAt: null,
+    sends: 0,
+    failures: 0,
+    replaces,
+    judgeAt: null,
+    resends: 0,
+  };
+  const record = observing ? observed(planned, last) : planned;
+  depot.commands.set(id, record);
+  depot.undurable.add(id);
+  depot.unsure.delete(id);
+  const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
+  depot.why.set(id, reason);
+  const entry: AuditEntry = {
+    at: now,
+    kind: "decision",
+    charger: id,
+    vehicle: command.vehicle,
+    event: command.event,
+    command: commandId(command),
+    words: observing ? `observing, not sent: ${reason.words}` : reason.words,
+    facts: { ...reason, told: toldOf(desired) },
+  };
+  return [
+    { kind: "audit", entry },
+    { kind: "command", record },
+  ];
+}
+
+function endedOf(depot: Depot, { event, vehicle, cause }: Decision, now: Instant): Ended {
+  if (cause !== "ended" || event === null || vehicle === null) return "in its time";
+  return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
+}
+
+/** It takes the place of what was decided before, but not of what the charger was really told. */
+function observed(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
+  const standing = last === undefined ? null : reallySent(last);
+  return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
+}
+
+/** What it is told, as the record has it; `phases` only where they were switched. */
+function toldOf(desired: Desired): Json {
+  const phases = switchedIn(desired)?.count;
+  return { kind: desired.kind, ...valueOf(desired), ...(phases === undefined ? {} : { phases }) };
+}
+
+/** Frees chargers by hand: from the events that hold them now until those end; later events still apply. */
+export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
+  const changes: Change[] = [];
+  for (const id of chargers) {
+    const charger = depot.chargers.get(id);
+    if (charger === undefined) continue;
+    const loan = depot.loans.get(id);
+    if (loan !== undefined) loan.isRecalled = true;
+    const verdict = depot.verdictOn(charger, now);
+    const before = depot.holds.get(id);
+    const claims =
+      verdict.vehicle === null ? [] : notHeld(depot.agenda.holding(verdict.vehicle.id, now), before);
+    const last = depot.commands.get(id);
+    if (claims.length > 0) {
+      // Whoever frees it a second time means all of it: from what it was freed of before, too.
+      const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
+      const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
+      const hold = { charger: id, events, since: now, until };
+      depot.holds.set(id, hold);
+      depot.wake(id, until);
+      changes.push(
+        { kind: "hold", hold },
+        byHand(id, now, `${id} freed by an operator until ${depot.wallClock(until)}`),
+      );
+    } else if (last !== undefined && last.command.desired.kind !== "release") {
+      const { vehicle, event, desired } = last.command;
+      const decision = {
+        desired: { kind: "release" },
+        until: null,
+        vehicle,
+        event,
+        cause: "operator",
+      } as const;
+      changes.push(byHand(id, now, `${id} freed by an operator from ${inWords(desired)}`));
+      changes.push(...decide(depot, verdict, decision, now));
+    }
+  }
+  return changes;
+}
+
+function notHeld(dispatches: readonly Dispatch[], hold: Hold | undefined): readonly Dispatch[] {
+  const held = new Set(hold?.events);
+  return dispatches.filter(({ event }) => !held.has(event.id));
+}
+
+/** Whether the event of the last command holds for the vehicle that is there, and was not set aside by hand. */
+const stillHolds = (
+  depot: Depot,
+  { vehicle, hold }: Verdict,
+  last: CommandRecord | undefined,
+  now: Instant,
+): boolean =>
+  vehicle !== null &&
+  notHeld(depot.agenda.holding(vehicle.id, now), hold ?? undefined).some(
+    ({ event }) => event.id === last?.command.event,
+  );
+
+const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
+  kind: "audit",
+  entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
+});
+
+/** Nothing goes out while observing, or to a charger that said it is offline: it gets what holds when it is back. */
+export const listens = (depot: Depot, charger: ChargerId): boolean =>
+  depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
+
+/** A hold lasts as long as its events hold: one that was made longer is held longer. */
+function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
+  const hold = depot.holds.get(charger);
+  if (hold === undefined) return [];
+  const open = hold.events
+    .map((event) => openUntil(depot.known.get(event), now, hold.since))
+    .filter((at) => at !== null);
+  if (open.length === 0) {
+    depot.holds.delete(charger);
+    return [{ kind: "holdEnded", charger }];
+  }
+  depot.wake(charger, open.reduce(later));
+  if (now < hold.until) return [];
+  const occupant = depot.plugs.at(charger);
+  const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
+  const held = new Set(hold.events);
+  const until = Math.max(
+    ...holding.filter(({ event }) => held.has(event.id)).map((dispatch) => dispatch.until),
+  );
+  if (until > now) {
+    const longer = { ...hold, until: instant(until) };
+    depot.holds.set(charger, longer);
+    depot.wake(charger, longer.until);
+    return [{ kind: "hold", hold: longer }];
+  }
+  depot.holds.delete(charger);
+  return [{ kind: "holdEnded", charger }];
+}

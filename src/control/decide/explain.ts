@@ -1,0 +1,200 @@
+import type { Json } from "../../domain/audit.ts";
+import type { Charger } from "../../domain/charger.ts";
+import type { Hold, Decision } from "../../domain/command.ts";
+import type { TrackedEvent } from "../../domain/event.ts";
+import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
+import { inWords as levelInWords } from "../../domain/setpoint.ts";
+import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
+import type { WallClock } from "../../platform/localTime.ts";
+import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
+import type { Limit } from "./limits.ts";
+import { type Held, heldInWords } from "./pace.ts";
+import type { Verdict } from "./verdict.ts";
+
+/**
+ * One sentence for people, e.g. "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of
+ * 600 s; overrules EV-7702".
+ */
+function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
+  const { charger, vehicle, winner } = verdict;
+  const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  const ends = decision.cause === "held" ? decision.until : (winner?.until ?? null);
+  const until = ends === null ? "" : ` until ${wallClock(ends)}`;
+  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, ended)}`;
+}
+
+/** In words and as a value: winner, overruled, every limit that bit, until when. */
+export function reasonOf(
+  verdict: Verdict,
+  decision: Decision,
+  wallClock: WallClock,
+  ended: Ended = "in its time",
+): Reason {
+  const { winner, overruled, overruledCount, limits, hold, occupant } = verdict;
+  return {
+    words: sentence(verdict, decision, wallClock, ended),
+    cause: decision.cause,
+    until: winner === null ? null : iso(winner.until),
+    held: null,
+    winner: winner === null ? null : claim(winner),
+    overruled: overruled.map(claim),
+    overruledCount,
+    limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
+    occupant: { ...occupant },
+    hold: hold === null ? null : holdFacts(hold),
+  };
+}
+
+/** Who frees a charger sets aside all that hold there: as many are named as of the overruled. */
+const holdFacts = ({ since, until, events }: Hold): Json => ({
+  since: iso(since),
+  until: iso(until),
+  events: events.slice(0, MOST_OVERRULED),
+  eventCount: events.length,
+});
+
+function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {
+  return {
+    event: event.id,
+    priority: event.priority,
+    asked: levelInWords(setpoint),
+    from: iso(from),
+    until: iso(until),
+    offsetMs: offset,
+    spreadMs: event.randomizeStart,
+    cutAt: cutAt === null ? null : iso(cutAt),
+  };
+}
+
+/** A reason while an increase is held back: the same, and why what is to come has to wait. */
+export const whileHeld = (reason: Reason, held: Held, charger: Charger, wallClock: WallClock): Reason => ({
+  ...reason,
+  words: `${reason.words}; held back until ${wallClock(held.until)}: ${heldInWords(held, charger.writesPerHour)}`,
+  held: { by: held.by, until: iso(held.until) },
+});
+
+function action({ desired, cause }: Decision): string {
+  switch (desired.kind) {
+    case "current":
+    case "power":
+      return `${cause === "held" ? "stays at" : "to"} ${levelInWords(desired)}`;
+    case "pause":
+      return "paused";
+    case "release":
+      return "released";
+  }
+}
+
+function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
+  const { winner, overruled, overruledCount, limits } = verdict;
+  if (decision.cause === "held") return "what is to come has to wait";
+  if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
+  const { event, offset } = winner;
+  const spread = event.randomizeStart;
+  const shift = spread > 0 ? `, offset ${inSeconds(offset)} of ${inSeconds(spread)}` : "";
+  const parts = [`event ${event.id} ${priority(winner)}${shift}`];
+  if (winner.cutAt !== null)
+    parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
+  for (const bit of limits) parts.push(limitInWords(bit));
+  if (overruled.length > 0)
+    parts.push(
+      `overrules ${listed(
+        overruled.map(({ event: { id } }) => id),
+        overruledCount,
+      )}`,
+    );
+  return parts.join("; ");
+}
+
+function whyReleased(
+  { occupant, hold, vehicle }: Verdict,
+  { event, vehicle: before, cause }: Decision,
+  wallClock: WallClock,
+  ended: Ended,
+): string {
+  if (cause === "operator" && hold !== null)
+    return `by an operator, from ${listed(hold.events, hold.events.length)} until ${wallClock(hold.until)}`;
+  if (cause === "operator") return "by an operator";
+  if (cause === "stop") return "setpointd stops";
+  if (cause === "observe") return "setpointd only observes from now on";
+  if (event === null) return "the state was lost, so what it was told before is not known";
+  if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
+  if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
+  return `event ${event} ${endInWords(ended, vehicle)}`;
+}
+
+function endInWords(ended: Ended, { name }: Vehicle): string {
+  switch (ended) {
+    case "in its time":
+      return "has ended";
+    case "withdrawn":
+      return "was withdrawn";
+    case "no longer asked":
+      return `was changed and no longer asks for ${name}`;
+    case "cut short":
+      return "was changed and has ended";
+    case "put off":
+      return `was changed and does not ask for ${name} yet`;
+  }
+}
+
+function limitInWords({ by, asked, allowed }: Limit): string {
+  switch (by) {
+    case "charger maximum":
+      return `${asked} asked, the charger allows ${allowed}`;
+    case "vehicle maximum":
+      return `${asked} asked, the vehicle allows ${allowed}`;
+    case "discharge maximum":
+      return `${asked} asked, it can feed back ${allowed}`;
+    case "charger minimum":
+      return `${asked} asked, less than the charger can: ${allowed}`;
+    case "held at minimum":
+      return `${asked} asked, less than the charger can: held at ${allowed}`;
+    case "zero":
+      return `${asked} asked: ${allowed}`;
+    case "takes amperes":
+      return `${asked} asked, at this charger ${allowed}`;
+    case "one phase":
+      return `${asked} asked, less than three phases can: on ${allowed}`;
+    case "phase switch":
+      return `paused to be switched to ${asked}`;
+    case "phase interval":
+      return `${asked} would do it, but phases are not switched that often: ${allowed}`;
+    case "cannot discharge":
+      return `${asked} asked, it cannot feed back: ${allowed}`;
+  }
+}
+
+const priority = ({ event }: Dispatch): string =>
+  event.priority === null ? "without priority" : `priority ${event.priority}`;
+
+/** `EV-1, EV-2 and 3 more` */
+function listed(names: readonly string[], count: number): string {
+  const named = names.slice(0, MOST_OVERRULED);
+  const more = count - named.length;
+  return more === 0 ? named.join(", ") : `${named.join(", ")} and ${more} more`;
+}
+
+/** Whole seconds where they are whole, else tenths: "137 s", "2.4 s". */
+const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;
+
+/** Why an event holds no more for a vehicle that acted on it. */
+export type Ended = "in its time" | "withdrawn" | "no longer asked" | "cut short" | "put off";
+
+/** What became of the event: undefined where it is known no more, and it is forgotten only after its time. */
+export function howEnded(
+  known: TrackedEvent | undefined,
+  vehicle: VehicleId,
+  context: ExpandContext,
+  now: Instant,
+): Ended {
+  if (known?.kind === "withdrawn") return "withdrawn";
+  if (known?.kind === "over") return known.was === "withdrawn" ? "withdrawn" : "in its time";
+  // The usual end, where a fleet is released within moments: nobody's target is searched for.
+  if (known === undefined || known.endings.length === 0) return "in its time";
+  const asked = askedOf(known, vehicle, context);
+  if (asked === null) return "no longer asked";
+  if (asked.from > now) return "put off";
+  return asked.until <= known.receivedAt ? "cut short" : "in its time";
+}

@@ -1,0 +1,74 @@
+import { type Held, type Pace, siteRise } from "./pace.ts";
+import type { Step } from "./reconcile.ts";
+import type { Verdict } from "./verdict.ts";
+import type { Depot } from "../state.ts";
+import type { Charger } from "../../domain/charger.ts";
+import { HOUR } from "../send/sendQueue.ts";
+import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
+
+/** When an increase of a charger may go out, by what it was written to and by who waits before it. */
+export const paceOf = ({ writes, ramp }: Depot, { id, writesPerHour }: Charger, now: Instant): Pace => ({
+  writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
+  rampAt: ramp?.turnOf(id, now) ?? now,
+});
+
+/** At a start: a restart must not give a charger that wears the writes of its last hour once more. */
+export function recallWrites(
+  { chargers, writes }: Depot,
+  recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
+  now: Instant,
+): void {
+  const since = instant(now - HOUR);
+  for (const { id, writesPerHour } of chargers.values())
+    if (writesPerHour !== null) writes.recall(id, recorded(id, since));
+}
+
+/** Keeps who is held back, and the line before the site's ramp. Before the decision takes the place of the last. */
+export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instant): void {
+  const { id } = verdict.charger;
+  const held = step.kind === "nothing" ? null : step.held;
+  if (held === null) depot.held.delete(id);
+  else hold(depot, id, held);
+  const { ramp } = depot;
+  if (ramp === null) return;
+  const before = depot.commands.get(id)?.command.desired;
+  const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
+  if (held?.by === "release ramp") {
+    ramp.wait(id, rise);
+    return;
+  }
+  if (step.kind === "decide" && before !== undefined)
+    ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
+  leaveLine(depot, id, now);
+}
+
+/** Nothing of this charger has to wait: who is behind it in line goes on. */
+export function stepAside(depot: Depot, id: ChargerId, now: Instant): void {
+  depot.held.delete(id);
+  leaveLine(depot, id, now);
+}
+
+function leaveLine(depot: Depot, id: ChargerId, now: Instant): void {
+  const { ramp } = depot;
+  const next = ramp?.leave(id) ?? null;
+  if (ramp !== null && next !== null) depot.wake(next, later(ramp.turnOf(next, now), now));
+}
+
+function hold(depot: Depot, id: ChargerId, held: Held): void {
+  depot.held.set(id, held);
+  depot.wake(id, held.until);
+}
+
+/** Who is held back goes first, the longest waiting at the head: after a restart nobody else knows the line. */
+export function inTurn(
+  depot: Depot,
+  touched: ReadonlyMap<ChargerId, boolean>,
+  now: Instant,
+): Iterable<readonly [ChargerId, boolean]> {
+  if (depot.ramp === null) return touched;
+  const since = (id: ChargerId): number => {
+    const command = depot.commands.get(id)?.command;
+    return command?.cause === "held" ? command.decidedAt : now;
+  };
+  return [...touched].toSorted(([a], [b]) => since(a) - since(b));
+}

@@ -1,0 +1,47 @@
+import type { EventSummary, TrackedEvent } from "../../domain/event.ts";
+import { summaryOf, overSince } from "../../domain/eventSummary.ts";
+import { after, type EventId, type Instant, later, minutes } from "../../domain/units.ts";
+import type { Depot } from "../state.ts";
+import type { EventNotice } from "./intake.ts";
+
+/** Whether a summary tells all that a notice has to be compared with. Null: the whole event is needed. */
+export function outcomeFor(summary: EventSummary, notice: EventNotice): "repeat" | "stale" | null {
+  if (notice.kind !== "event" || summary.was !== "live") return null;
+  if (notice.event.hash === summary.hash) return "repeat";
+  return notice.event.revision < summary.revision ? "stale" : null;
+}
+
+/** Whether both are the same state of one event. */
+export function isSameState(a: TrackedEvent, b: EventSummary): boolean {
+  const { was, hash, receivedAt, revision } = a.kind === "over" ? a : summaryOf(a, b.size);
+  return was === b.was && hash === b.hash && receivedAt === b.receivedAt && revision === b.revision;
+}
+
+/** An event that is over and cannot be condensed yet is tried again after this. */
+const RETRY = minutes(1);
+
+/**
+ * Keeps only a summary in memory of each event that is over. Not while a charger still follows it or is held because of
+ * it, nor before it is stored as it is in memory.
+ */
+export function condense(depot: Depot, now: Instant): void {
+  const due = depot.over.due(now);
+  if (due.size === 0) return;
+  const inUse = eventsInUse(depot);
+  for (const id of due) {
+    const known = depot.known.get(id);
+    if (known === undefined || known.kind === "over") continue;
+    const until = overSince(known);
+    const summary = until > now || inUse.has(id) ? null : depot.known.stored(id);
+    if (summary !== null && isSameState(known, summary)) depot.known.set(id, summary);
+    else depot.over.push(later(until, after(now, RETRY)), id);
+  }
+}
+
+function eventsInUse(depot: Depot): ReadonlySet<EventId | null> {
+  const inUse = new Set<EventId | null>();
+  for (const { command } of depot.commands.values())
+    if (command.desired.kind !== "release") inUse.add(command.event);
+  for (const { events } of depot.holds.values()) for (const id of events) inUse.add(id);
+  return inUse;
+}

@@ -1,0 +1,167 @@
+import { type EventId, holdsAt, type Instant, instant, later, type VehicleId } from "../../domain/units.ts";
+import { DueQueue } from "../../platform/dueQueue.ts";
+import type { RankSettings } from "../decide/rank.ts";
+import type { Dispatch } from "./expand.ts";
+import { type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
+import { type Mark, VehiclePlan } from "./vehiclePlan.ts";
+
+/** The dispatches of one event, those that have ended included until the last of them has. */
+class Share {
+  readonly dispatches: readonly Dispatch[];
+  #open: number;
+
+  constructor(dispatches: readonly Dispatch[]) {
+    this.dispatches = dispatches;
+    this.#open = dispatches.length;
+  }
+
+  /** One of them has ended; answers how many have not. */
+  drop(): number {
+    this.#open -= 1;
+    return this.#open;
+  }
+}
+
+export interface AgendaStep {
+  readonly touched: ReadonlySet<VehicleId>;
+  /** What has begun since the last step. */
+  readonly started: readonly Dispatch[];
+  /** What has ended since then. It is dropped. */
+  readonly ended: readonly Dispatch[];
+}
+
+/**
+ * All dispatches of all events, indexed by vehicle and by event, with every boundary in one queue, so that cost follows
+ * change: a look touches the vehicles whose boundary is due, not everything stored (DESIGN section 3).
+ */
+export class Agenda {
+  readonly #settings: RankSettings;
+  readonly #byVehicle = new Map<VehicleId, VehiclePlan>();
+  readonly #byEvent = new Map<EventId, Share>();
+  #boundaries = new DueQueue<VehicleId>();
+  #count = 0;
+  /** What had ended by then is not kept any more. */
+  #advancedTo = instant(-Infinity);
+
+  constructor(settings: RankSettings) {
+    this.#settings = settings;
+  }
+
+  /** How many dispatches are kept: those whose end has not been looked at yet. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Everything planned for a vehicle that has not ended, in no particular order. */
+  of(vehicle: VehicleId): readonly Dispatch[] {
+    return this.#byVehicle.get(vehicle)?.all() ?? [];
+  }
+
+  /** Everything planned for an event that has not ended. */
+  ofEvent(event: EventId): readonly Dispatch[] {
+    const dispatches = this.#byEvent.get(event)?.dispatches ?? [];
+    return dispatches.filter(({ until }) => until > this.#advancedTo);
+  }
+
+  /** All that holds for a vehicle: the cost grows with what is overruled. */
+  holding(vehicle: VehicleId, now: Instant): readonly Dispatch[] {
+    return this.#byVehicle.get(vehicle)?.holding(now) ?? [];
+  }
+
+  /** The same by rank, read only as far as needed. */
+  inForce(vehicle: VehicleId, now: Instant): Holding {
+    return this.#byVehicle.get(vehicle)?.ranked(now) ?? NOTHING_IN_FORCE;
+  }
+
+  /** Offers each dispatch that holds for a vehicle to `mark`, until that answers true. */
+  mark(kind: Mark, vehicle: VehicleId, now: Instant, mark: (dispatch: Dispatch) => boolean): void {
+    this.#byVehicle.get(vehicle)?.mark(kind, now, mark);
+  }
+
+  /** From now on all that holds for a vehicle is offered to `mark` again. */
+  unmark(kind: Mark, vehicle: VehicleId): void {
+    this.#byVehicle.get(vehicle)?.unmark(kind);
+  }
+
+  /** The next moment at which something starts or ends for anyone. */
+  next(): Instant | undefined {
+    return this.#boundaries.next();
+  }
+
+  /** The next moment after this one at which something starts or ends for a vehicle; Infinity: never. */
+  nextOf(vehicle: VehicleId, at: Instant): number {
+    return this.#byVehicle.get(vehicle)?.next(at) ?? Infinity;
+  }
+
+  /** Replaces all dispatches of an event; answers the vehicles for whom something holds, or held, right now. */
+  replace(event: EventId, dispatches: readonly Dispatch[], now: Instant): Set<VehicleId> {
+    const touched = this.#remove(event, now);
+    const past = later(now, this.#advancedTo);
+    const open = dispatches.filter(({ until }) => until > past);
+    for (const dispatch of open) {
+      this.#add(dispatch, now);
+      if (holdsAt(dispatch, now)) touched.add(dispatch.vehicle);
+    }
+    if (open.length > 0) this.#byEvent.set(event, new Share(open));
+    this.#tidy();
+    return touched;
+  }
+
+  /** The vehicles with a boundary at or before now. What has ended is dropped, and returned as it ended. */
+  advance(now: Instant): AgendaStep {
+    const touched = this.#boundaries.due(now);
+    const started: Dispatch[] = [];
+    const ended: Dispatch[] = [];
+    for (const vehicle of touched) {
+      const plan = this.#byVehicle.get(vehicle);
+      if (plan === undefined) continue;
+      for (const dispatch of plan.takeStarted(now)) started.push(dispatch);
+      for (const dispatch of plan.dropEnded(now)) ended.push(dispatch);
+      if (plan.size === 0) this.#byVehicle.delete(vehicle);
+    }
+    this.#count -= ended.length;
+    for (const { event } of ended) this.#ended(event.id);
+    this.#advancedTo = later(this.#advancedTo, now);
+    return { touched, started, ended };
+  }
+
+  #ended(event: EventId): void {
+    if (this.#byEvent.get(event)?.drop() === 0) this.#byEvent.delete(event);
+  }
+
+  #add(dispatch: Dispatch, now: Instant): void {
+    const { vehicle, from, until } = dispatch;
+    const plan = this.#byVehicle.get(vehicle) ?? new VehiclePlan(this.#settings);
+    this.#byVehicle.set(vehicle, plan);
+    plan.add(dispatch, now);
+    // What holds already is looked at because it is new, not because its start has come.
+    if (from > now) this.#boundaries.push(from, vehicle);
+    this.#boundaries.push(until, vehicle);
+    this.#count += 1;
+  }
+
+  #remove(event: EventId, now: Instant): Set<VehicleId> {
+    const touched = new Set<VehicleId>();
+    for (const dispatch of this.ofEvent(event)) {
+      const { vehicle } = dispatch;
+      const plan = this.#byVehicle.get(vehicle);
+      this.#count -= Number(plan?.remove(dispatch) === true);
+      if (plan?.size === 0) this.#byVehicle.delete(vehicle);
+      if (holdsAt(dispatch, now)) touched.add(vehicle);
+    }
+    this.#byEvent.delete(event);
+    return touched;
+  }
+
+  /** Edits leave boundaries behind that mean nothing any more; past as many again as are needed, they are swept. */
+  #tidy(): void {
+    if (this.#boundaries.size <= 4 * this.#count + 1024) return;
+    this.#boundaries = new DueQueue<VehicleId>();
+    for (const plan of this.#byVehicle.values()) {
+      for (const { from, until, vehicle } of plan.all()) {
+        this.#boundaries.push(from, vehicle);
+        this.#boundaries.push(until, vehicle);
+      }
+    }
+  }
+}

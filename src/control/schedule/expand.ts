@@ -1,0 +1,260 @@
+import { createHmac } from "node:crypto";
+
+import type { CoordinationEvent, Ending, KnownEvent, Revision } from "../../domain/event.ts";
+import { LONGEST_TAIL } from "../../domain/eventSummary.ts";
+import type { Setpoint } from "../../domain/setpoint.ts";
+import {
+  after,
+  amperes,
+  earlier,
+  holdsAt,
+  type Instant,
+  instant,
+  later,
+  type Millis,
+  millis,
+  type VehicleId,
+  type Window,
+  watts,
+  type Watts,
+} from "../../domain/units.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
+import type { ControlSettings } from "../decide/settings.ts";
+import { aimsAt, targeting } from "./targeting.ts";
+
+/** One vehicle's share of an event. Derived whenever it is needed, never stored. */
+export interface Dispatch extends Window {
+  readonly event: CoordinationEvent;
+  readonly vehicle: VehicleId;
+  readonly offset: Millis;
+  readonly setpoint: Setpoint;
+  /** The event was withdrawn or changed at this moment; `until` is when this vehicle's turn to be released comes. */
+  readonly cutAt: Instant | null;
+}
+
+export interface ExpandContext {
+  /** 32 raw random bytes (`site.key`). */
+  readonly siteKey: Uint8Array;
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly settings: ControlSettings;
+}
+
+/** The dispatches of one event, and what those of its next revision are worked out from. */
+export interface Expansion {
+  readonly known: KnownEvent;
+  readonly dispatches: readonly Dispatch[];
+  readonly live: ByVehicle;
+  /** What is left of earlier revisions, if no later one took over. */
+  readonly tails: ByVehicle;
+  readonly draws: Draws;
+}
+
+/** Every vehicle's fraction of a spread, by start and spread. */
+type Draws = ReadonlyMap<string, Map<VehicleId, number>>;
+
+/**
+ * Every dispatch that an event gives rise to: one per distinct vehicle of ours, and for vehicles that an edit or a
+ * withdrawal took out in the middle, what is left until their release. Disjoint per vehicle. Unknown payload types
+ * and zero durations give none (DESIGN 5.2, 5.3).
+ */
+export const expand = (known: KnownEvent, context: ExpandContext): readonly Dispatch[] =>
+  expandAfter(null, known, context).dispatches;
+
+/** The same, where the dispatches of the revision before are known: the cost of an edit does not grow with those before it. */
+export function expandAfter(before: Expansion | null, known: KnownEvent, context: ExpandContext): Expansion {
+  const draws = new Map<string, Map<VehicleId, number>>();
+  const drawing: Drawing = { ...context, fractionOf: drawnOnce(context, draws, before?.draws) };
+  const live = known.kind === "live" ? dispatchesOf(known.revision, drawing) : NONE;
+  const tails = tailsOf(known.endings, before, drawing);
+  return { known, dispatches: besides(tails, live, known.receivedAt), live, tails, draws };
+}
+
+/** What an expansion needs, with a source of each vehicle's fraction of the spread. */
+interface Drawing extends ExpandContext {
+  readonly fractionOf: (event: CoordinationEvent, vehicle: VehicleId) => number;
+}
+
+/** Revisions that share start and spread draw alike: an event of many edits computes each vehicle's hash once. */
+const drawnOnce =
+  (
+    { siteKey }: ExpandContext,
+    draws: Map<string, Map<VehicleId, number>>,
+    before: Draws = new Map(),
+  ): Drawing["fractionOf"] =>
+  (event, vehicle) => {
+    if (event.randomizeStart === 0) return 0;
+    const spread = `${event.wireStart} ${event.randomizeStart}`;
+    const drawn = draws.get(spread) ?? before.get(spread) ?? new Map<VehicleId, number>();
+    draws.set(spread, drawn);
+    const fraction = drawn.get(vehicle) ?? fractionOf(siteKey, event, vehicle);
+    drawn.set(vehicle, fraction);
+    return fraction;
+  };
+
+type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
+const NONE: ByVehicle = new Map();
+
+function dispatchesOf(revision: Revision, context: Drawing): ByVehicle {
+  const setpoint = setpointOf(revision.event, context.settings);
+  if (setpoint === null) return NONE;
+  const dispatches = new Map<VehicleId, Dispatch>();
+  for (const vehicle of targeting(revision.event, context).vehicles) {
+    const dispatch = dispatchOf(revision, vehicle, setpoint, context);
+    if (dispatch !== null) dispatches.set(vehicle, dispatch);
+  }
+  return dispatches;
+}
+
+function dispatchOf(
+  { event, start }: Revision,
+  vehicle: VehicleId,
+  setpoint: Setpoint,
+  context: Drawing,
+): Dispatch | null {
+  const fraction = context.fractionOf(event, vehicle);
+  const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
+  return from < until ? { event, vehicle, offset, from, until, setpoint, cutAt: null } : null;
+}
+
+/** What the revision that counts now asks of one vehicle, whenever that is or was; null: nothing. */
+export function askedOf(
+  { revision }: KnownEvent & { kind: "live" },
+  vehicle: VehicleId,
+  context: ExpandContext,
+): Dispatch | null {
+  const setpoint = setpointOf(revision.event, context.settings);
+  if (setpoint === null || !aimsAt(revision.event, vehicle, context)) return null;
+  const drawing: Drawing = {
+    ...context,
+    fractionOf: (event, drawn) => fractionOf(context.siteKey, event, drawn),
+  };
+  return dispatchOf(revision, vehicle, setpoint, drawing);
+}
+
+/** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
+function dispatchWindow(
+  { duration, randomizeStart }: CoordinationEvent,
+  start: Instant,
+  fraction: number,
+  { randomizedEnd }: ControlSettings,
+): Window & { offset: Millis } {
+  if (randomizedEnd === "shift") {
+    const offset = startOffset(fraction, randomizeStart);
+    const from = after(start, offset);
+    return { offset, from, until: after(from, duration) };
+  }
+  const offset = startOffset(fraction, millis(Math.min(randomizeStart, duration)));
+  return { offset, from: after(start, offset), until: after(start, duration) };
+}
+
+/** Null: nothing that is acted on. */
+function setpointOf({ ask, duration }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
+  if (duration <= 0) return null;
+  switch (ask.kind) {
+    case "current":
+      return { kind: "current", amperes: amperes(ask.level) };
+    case "power":
+      return { kind: "power", watts: powerUnit === "kW" ? fromKilowatts(ask.level) : watts(ask.level) };
+    case "unknown":
+      return null;
+  }
+}
+
+/** 16.08 kW are 16080 W, and not 16079.999999999998; and no number of kilowatts is infinite. */
+function fromKilowatts(level: number): Watts {
+  const most = Number.MAX_VALUE;
+  return watts(Math.min(most, Math.max(-most, Number((level * 1000).toPrecision(12)))));
+}
+
+/**
+ * What is left of revisions that were replaced or withdrawn while a vehicle acted on them: it is released at
+ * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
+ * oldest: a later revision takes over from what was left, unless it was over for that vehicle before it came.
+ */
+function tailsOf(endings: readonly Ending[], before: Expansion | null, context: Drawing): ByVehicle {
+  const [earlier, last] = [endings.slice(0, -1), endings.at(-1)];
+  if (last === undefined) return NONE;
+  if (before !== null && isEndOf(endings, before.known.endings)) return keptTails(before.tails, endings);
+  // The usual edit: the revision that ended is the one that counted before.
+  const isNext =
+    before?.known.kind === "live" &&
+    before.known.revision === last.revision &&
+    isEndOf(earlier, before.known.endings);
+  if (isNext) {
+    const kept = keptTails(before.tails, earlier);
+    return overtaken(kept, before.live, earlier.at(-1)?.at ?? LONG_AGO, last.at, context);
+  }
+  let tails: ByVehicle = NONE;
+  let since = LONG_AGO;
+  for (const { revision, at } of endings) {
+    tails = overtaken(tails, dispatchesOf(revision, context), since, at, context);
+    since = at;
+  }
+  return tails;
+}
+
+const LONG_AGO = instant(0);
+
+/** The very same endings as the newest of these. */
+const isEndOf = (endings: readonly Ending[], all: readonly Ending[]): boolean =>
+  endings.every((ending, index) => ending === all[all.length - endings.length + index]);
+
+/** Without those of endings that count no more. */
+function keptTails(tails: ByVehicle, endings: readonly Ending[]): ByVehicle {
+  const events = new Set(endings.map(({ revision }) => revision.event));
+  return new Map([...tails].filter(([, { event }]) => events.has(event)));
+}
+
+/** A revision came at `since` and ended at `at`. It took over from these tails, and leaves its own. */
+function overtaken(
+  before: ByVehicle,
+  dispatches: ByVehicle,
+  since: Instant,
+  at: Instant,
+  context: Drawing,
+): ByVehicle {
+  const tails = new Map(before);
+  for (const [vehicle, dispatch] of dispatches) {
+    if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
+    if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
+  }
+  return tails;
+}
+
+/** What counts now, and of each tail the time that does not belong to it, if it could act at all since it came. */
+function besides(tails: ByVehicle, live: ByVehicle, since: Instant): readonly Dispatch[] {
+  const dispatches = [...live.values()];
+  for (const tail of tails.values()) {
+    const next = live.get(tail.vehicle);
+    const left = next === undefined ? tail : beside(tail, next, since);
+    if (left.from < left.until) dispatches.push(left);
+  }
+  return dispatches;
+}
+
+const beside = (tail: Dispatch, next: Dispatch, since: Instant): Dispatch =>
+  since < next.until
+    ? { ...tail, until: earlier(tail.until, next.from) }
+    : { ...tail, from: later(tail.from, next.until) };
+
+function cut(dispatch: Dispatch, at: Instant, context: Drawing): Dispatch {
+  const { event, vehicle, until } = dispatch;
+  const spread = Math.min(event.randomizeStart, LONGEST_TAIL);
+  const release = after(at, millis(Math.floor(context.fractionOf(event, vehicle) * spread)));
+  return { ...dispatch, until: earlier(until, release), cutAt: at };
+}
+
+/**
+ * A vehicle's own fraction of an event's spread, in [0, 1): keyed, so that others cannot predict it, and derived,
+ * so that it is the same after a restart, a redelivery, or on a second gateway with the same key (DESIGN 5.3).
+ */
+export function fractionOf(siteKey: Uint8Array, event: CoordinationEvent, vehicle: VehicleId): number {
+  // Nothing to draw: a hash for each of thousands of vehicles that all start at once would only keep them waiting.
+  if (event.randomizeStart === 0) return 0;
+  const seed = JSON.stringify([event.id, vehicle, event.wireStart, event.randomizeStart]);
+  return createHmac("sha256", siteKey).update(seed).digest().readUIntBE(0, 6) / 2 ** 48;
+}
+
+/** Whole milliseconds in [0, spread], both ends included (partner-interface 2.4). */
+export const startOffset = (fraction: number, spread: Millis): Millis =>
+  millis(Math.floor(fraction * (spread + 1)));

@@ -1,0 +1,56 @@
+import { insert, remove } from "../../platform/dueQueue.ts";
+import { orderOf, type RankSettings } from "../decide/rank.ts";
+import type { Dispatch } from "./expand.ts";
+
+/** What holds for one vehicle now. Reading the best few costs nothing for the rest. */
+export interface Holding {
+  readonly count: number;
+  /** Best first. */
+  readonly ranked: (wattsPerAmpere: number) => Iterable<Dispatch>;
+}
+
+/**
+ * Dispatches of one vehicle, best first. Current and power are kept apart: how they compare depends on the charger and
+ * on what it measures, so the two lists are merged only as far as somebody reads.
+ */
+export class InForce implements Holding {
+  readonly #settings: RankSettings;
+  readonly #current: Dispatch[] = [];
+  readonly #power: Dispatch[] = [];
+
+  constructor(settings: RankSettings) {
+    this.#settings = settings;
+  }
+
+  get count(): number {
+    return this.#current.length + this.#power.length;
+  }
+
+  add(dispatch: Dispatch): void {
+    insert(this.#listOf(dispatch), dispatch, orderOf(this.#settings, 1));
+  }
+
+  delete(dispatch: Dispatch): boolean {
+    return remove(this.#listOf(dispatch), dispatch, orderOf(this.#settings, 1));
+  }
+
+  *ranked(wattsPerAmpere: number): Generator<Dispatch> {
+    const order = orderOf(this.#settings, wattsPerAmpere);
+    let [currents, powers] = [0, 0];
+    for (;;) {
+      const [current, power] = [this.#current[currents], this.#power[powers]];
+      const isCurrent = current !== undefined && (power === undefined || order(current, power) < 0);
+      const best = isCurrent ? current : power;
+      if (best === undefined) return;
+      if (isCurrent) currents += 1;
+      else powers += 1;
+      yield best;
+    }
+  }
+
+  #listOf({ setpoint }: Dispatch): Dispatch[] {
+    return setpoint.kind === "current" ? this.#current : this.#power;
+  }
+}
+
+export const NOTHING_IN_FORCE: Holding = { count: 0, ranked: () => [] };

@@ -1,0 +1,118 @@
+import type { Json } from "../../domain/audit.ts";
+import { backoff } from "../../platform/backoff.ts";
+import {
+  type Command,
+  commandId,
+  type CommandRecord,
+  isRetried,
+  nextJudgement,
+  type Sent,
+} from "../../domain/command.ts";
+import type { Depot } from "../state.ts";
+import type { Change } from "../../domain/changes.ts";
+import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
+
+const FIRST_RETRY = seconds(1);
+const LONGEST_RETRY = seconds(60);
+
+/**
+ * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
+ * a refresh that went well adds no row. An acknowledgement is stored as a row of the record only, and a start reads from
+ * there how far a command came: writing the command again as well would double what a fan-out costs. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
+ * the retries.
+ */
+export function outcome(
+  depot: Depot,
+  command: Command,
+  sent: Sent,
+  tried: Window,
+  fraction: number,
+): readonly Change[] {
+  const now = tried.until;
+  const sentAt = iso(tried.from);
+  const record = depot.commands.get(command.charger);
+  // A newer decision took its place while it was on its way: that one will have its own outcome.
+  if (record === undefined || commandId(record.command) !== commandId(command)) {
+    return [outcomeRow(command, now, spoken(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) })];
+  }
+  depot.dirty.add(command.charger);
+  return sent.ok ? arrived(depot, record, sentAt, now) : failed(depot, record, sent.reason, now, fraction);
+}
+
+function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Instant): readonly Change[] {
+  depot.publishFailures.delete(record.command.charger);
+  const first = record.progress === "planned" || record.sentAt === null;
+  const isNews = record.progress === "planned";
+  const { charger } = record.command;
+  const configured = depot.chargers.get(charger);
+  const isRetry = !first && isRetried(record, configured?.refresh);
+  const resends = record.resends + (isRetry ? 1 : 0);
+  const { ramp } = depot.settings.verdict;
+  const next: CommandRecord = {
+    ...record,
+    resends,
+    progress: isNews ? "acknowledged" : record.progress,
+    sentAt: now,
+    outAt: record.outAt ?? record.sentAt ?? now,
+    sends: record.sends + 1,
+    failures: 0,
+    judgeAt: first || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,
+  };
+  depot.commands.set(charger, next);
+  const { refresh = null, writesPerHour = null } = configured ?? {};
+  const lookAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
+  if (lookAt !== null) depot.wake(charger, lookAt);
+  // What is only said again, or made longer, must not put off what is to come: only new levels count.
+  if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.wrote(charger, now);
+  if (!first) return [];
+  const took = now - record.command.decidedAt;
+  const row = outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
+    progress: "acknowledged",
+    ms: took,
+    sentAt,
+  });
+  // The charger was quicker to answer than the broker.
+  return isNews ? [row] : [row, { kind: "command", record: next }];
+}
+
+function failed(
+  depot: Depot,
+  record: CommandRecord,
+  reason: string,
+  now: Instant,
+  fraction: number,
+): readonly Change[] {
+  const { command } = record;
+  const since = depot.publishFailures.get(command.charger)?.since ?? now;
+  depot.publishFailures.set(command.charger, { since, reason });
+  const next = { ...record, failures: record.failures + 1 };
+  depot.commands.set(command.charger, next);
+  depot.wake(
+    command.charger,
+    after(now, backoff(next.failures, 0.5 + fraction / 2, FIRST_RETRY, LONGEST_RETRY)),
+  );
+  if (record.failures > 0) return [];
+  return [outcomeRow(command, now, `not sent: ${reason}`, { progress: "failed", reason })];
+}
+
+const spoken = (sent: Sent): string =>
+  sent.ok ? "acknowledged by the broker, already replaced" : `not sent: ${sent.reason}`;
+
+export const outcomeRow = (
+  { charger, vehicle, event, ...command }: Command,
+  at: Instant,
+  words: string,
+  facts: Json,
+): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "outcome",
+    charger,
+    vehicle,
+    event,
+    command: commandId(command),
+    words: `${charger} ${commandId(command)} ${words}`,
+    facts,
+  },
+});

@@ -1,0 +1,165 @@
+import type { Committed, FailedCommit } from "../../domain/changes.ts";
+import type { CommandRecord } from "../../domain/command.ts";
+import { inWords } from "../../domain/setpoint.ts";
+import type { ChargerId, VehicleId } from "../../domain/units.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
+import { heldInWords } from "../decide/pace.ts";
+import type { Freeing } from "../ports.ts";
+import type { Depot } from "../state.ts";
+import { limited } from "./stranded.ts";
+
+/** What came of a release by hand, for who asked for it. */
+export interface Released {
+  readonly ok: boolean;
+  readonly words: string;
+}
+
+/** The charger that a person means: by its id, or by VTN id or name of the vehicle on it. */
+export const chargerIn = ({ chargers, vehicles, plugs }: Depot, target: string): FoundCharger =>
+  findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => plugs.where(vehicle));
+
+/** While observing. `standing`: what would have been freed. */
+export function notReleased(standing: readonly CommandRecord[]): Released {
+  const words = "observing: no command is published, a release neither";
+  if (standing.length === 0) return { ok: true, words };
+  const named = standing.map(({ command }) => command.charger).join(", ");
+  return {
+    ok: false,
+    words: `${words}; still as told before: ${named}. A start with control.onObserve: release frees them, once`,
+  };
+}
+
+/** After the look that a release by hand asks for, and its commit: who is freed now, and who only later, and why. */
+export function released(
+  depot: Depot,
+  standing: readonly CommandRecord[],
+  isLinked: (charger: ChargerId) => boolean,
+  committed: Committed,
+): Released {
+  const record = committed.ok ? "" : notRecorded(committed.reason);
+  if (standing.length === 0) return { ok: true, words: `nothing was limited${record}` };
+  const freed = standing.map((stood) => {
+    const wait = waitOf(depot, stood.command.charger, isLinked);
+    return wait === null ? freedFrom(depot, stood) : `${freedFrom(depot, stood)} (${wait})`;
+  });
+  return { ok: true, words: `freed ${freed.join("; ")}; ${limitedAgain(freed.length)}${record}` };
+}
+
+/** "bay-01 (Bus 214) from 16 A until 14:00:00, event EV-1". `stood`: its command before the release. */
+export function freedFrom(depot: Depot, { command }: CommandRecord): string {
+  const { charger, vehicle, desired, until, event } = command;
+  const name = vehicle === null ? null : (depot.vehicles.get(vehicle)?.name ?? vehicle);
+  return [
+    name === null ? charger : `${charger} (${name})`,
+    desired.kind === "release" ? " from the level before its release" : ` from ${inWords(desired)}`,
+    until === null ? "" : ` until ${depot.wallClock(until)}`,
+    event === null ? "" : `, event ${event}`,
+  ].join("");
+}
+
+export const limitedAgain = (count: number): string =>
+  `a new event limits ${count === 1 ? "it" : "them"} again`;
+
+/** A release by hand goes out although the disk refuses. */
+const notRecorded = (reason: string): string =>
+  `; not on record yet, and undone by a restart before it is: ${reason}`;
+
+/** Who is limited and not in the configuration any more cannot be told: whoever frees all of them has to hear of it. */
+export function exceptThoseWhoLeft(depot: Depot, released: Released): Released {
+  const left = limited(depot).filter(({ command }) => !depot.chargers.has(command.charger));
+  if (!released.ok || left.length === 0) return released;
+  const named = left.map(({ command }) => command.charger).join(", ");
+  return {
+    ok: false,
+    words: `${released.words}, except what is not in this configuration: ${named} (put it back, release it, then take it out)`,
+  };
+}
+
+function waitOf(depot: Depot, id: ChargerId, isLinked: (charger: ChargerId) => boolean): string | null {
+  if (!isLinked(id)) return "not told yet, its broker is away: when that is back";
+  if (depot.presenceOf(id).online === false) return "not told yet, it is offline: when it is back";
+  const held = depot.held.get(id);
+  if (held === undefined) return null;
+  const why = heldInWords(held, depot.chargers.get(id)?.writesPerHour ?? null);
+  return `not told yet, but by ${depot.wallClock(held.until)}: ${why}`;
+}
+
+/** The charger that a person means, or why none is. */
+export type FoundCharger =
+  | { readonly ok: true; readonly charger: ChargerId }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * Finds a charger by its own id, or by the vehicle on it: VTN id first, then the name, in any case. A name that several
+ * vehicles bear is refused with their ids.
+ */
+export function findCharger(
+  target: string,
+  chargers: Iterable<ChargerId>,
+  vehicles: Iterable<Vehicle>,
+  chargerOf: (vehicle: VehicleId) => ChargerId | null,
+): FoundCharger {
+  for (const charger of chargers) if (charger === target) return { ok: true, charger };
+  const all = [...vehicles];
+  const wanted = target.trim().toLowerCase();
+  const byId = all.filter(({ id }) => id === target);
+  const found = byId.length > 0 ? byId : all.filter(({ name }) => name.toLowerCase() === wanted);
+  const [vehicle, second] = found;
+  if (vehicle === undefined) return { ok: false, reason: `there is no charger and no vehicle ${target}` };
+  if (second !== undefined)
+    return {
+      ok: false,
+      reason: `several vehicles are called ${target}: name one of ${found.map(({ id }) => id).join(", ")}`,
+    };
+  const charger = chargerOf(vehicle.id);
+  return charger === null
+    ? { ok: false, reason: `${vehicle.name} (${vehicle.id}) is at no charger` }
+    : { ok: true, charger };
+}
+
+interface OpenFreeing {
+  readonly freeing: Freeing;
+  readonly waiting: Set<ChargerId>;
+  uncommitted: number;
+  failed: FailedCommit | null;
+}
+
+/** The part of a freeing that is done together with one slice of evaluations. */
+export interface FreeingPart {
+  readonly chargers: readonly ChargerId[];
+  /** Its commit has ended. */
+  readonly settle: (committed: Committed) => void;
+}
+
+/** Freeings of many chargers are done in slices. Each is settled after the commit of its last one. */
+export class Freeings {
+  #open: readonly OpenFreeing[] = [];
+
+  add(freeing: Freeing): void {
+    const waiting = new Set(freeing.chargers);
+    this.#open = [...this.#open, { freeing, waiting, uncommitted: waiting.size, failed: null }];
+  }
+
+  /** What of all freeings is to be done with the evaluation of these chargers. */
+  take(chargers: readonly ChargerId[]): readonly FreeingPart[] {
+    if (this.#open.length === 0) return NONE;
+    const parts = this.#open.map((open) => partOf(open, chargers));
+    this.#open = this.#open.filter(({ waiting }) => waiting.size > 0);
+    return parts;
+  }
+}
+
+const NONE: readonly FreeingPart[] = [];
+
+function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart {
+  const part = chargers.filter((charger) => open.waiting.delete(charger));
+  return {
+    chargers: part,
+    settle: (committed) => {
+      open.uncommitted -= part.length;
+      if (!committed.ok) open.failed ??= committed;
+      const isDone = open.uncommitted === 0 && (part.length > 0 || open.freeing.chargers.length === 0);
+      if (isDone) open.freeing.settle(open.failed ?? committed);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { type CommandRecord, isToBeFreed, leaseOf, reallySent, type Decision } from "../../domain/command.ts";
+import { inWords } from "../../domain/setpoint.ts";
+import { after, type ChargerId, earlier, type Instant } from "../../domain/units.ts";
+import type { Depot } from "../state.ts";
+
+/** The chargers that stand under a command of ours other than a release, or whose release never went out. */
+export const limited = (depot: Depot): readonly CommandRecord[] =>
+  [...depot.commands.values()].flatMap((record) => {
+    const sent = reallySent(record);
+    return sent !== null && isToBeFreed(sent) ? [sent] : [];
+  });
+
+/**
+ * A charger that an earlier run in drive left limited, in a run that only observes: the command it stands under, and
+ * what releases it. A release that is decided already is null: it is still to be sent. Null: the charger is not stranded.
+ */
+export function strandedRelease(
+  depot: Depot,
+  charger: ChargerId,
+): { readonly standing: CommandRecord; readonly release: Decision | null } | null {
+  const { mode, onObserve } = depot.settings;
+  const last = depot.commands.get(charger);
+  if (mode === "drive" || onObserve === "keep" || last === undefined) return null;
+  const standing = reallySent(last);
+  if (standing === null || !isToBeFreed(standing)) return null;
+  const { command, progress } = last;
+  if (progress !== "observed" && command.cause === "observe") return { standing, release: null };
+  const { vehicle, event } = standing.command;
+  return {
+    standing,
+    release: { desired: { kind: "release" }, until: null, vehicle, event, cause: "observe" },
+  };
+}
+
+/**
+ * Once nothing more comes from us: that a charger stays limited, until when, and what frees it. Null: by itself, it has
+ * let go by now.
+ */
+export function staysInWords(
+  { chargers, settings, wallClock }: Depot,
+  { command, sentAt, replaces }: CommandRecord,
+  now: Instant,
+): string | null {
+  const id = command.charger;
+  const level =
+    command.desired.kind !== "release"
+      ? inWords(command.desired)
+      : replaces === null
+        ? "what it was told before its release"
+        : `${inWords(replaces)}, as its release did not go out,`;
+  const stays = `${id} stays at ${level}`;
+  const whenSilent = chargers.get(id)?.whenSilent ?? { kind: "holds" };
+  switch (whenSilent.kind) {
+    case "lease": {
+      const leased = after(sentAt ?? command.decidedAt, leaseOf(settings.refresh));
+      const end = command.until === null ? leased : earlier(leased, command.until);
+      return end <= now
+        ? null
+        : `${stays} until ${wallClock(end)}, then it goes back to its own limits by itself`;
+    }
+    case "timeout": {
+      const end = wallClock(after(now, whenSilent.after));
+      return whenSilent.effect === "pause"
+        ? `${stays} until ${end}, then it pauses by itself until it is freed`
+        : `${stays} until ${end}, then it goes back to its own limits by itself`;
+    }
+    case "holds":
+      return `${stays} until it is freed: it holds its last level without end`;
+  }
+}
+
+/** At a start that only observes: each charger that is limited, and what frees it. */
+export function strandedInWords(depot: Depot, now: Instant): readonly string[] {
+  const { mode, onObserve } = depot.settings;
+  if (mode === "drive") return [];
+  return limited(depot).flatMap((record) => {
+    const stays = staysInWords(depot, record, now);
+    if (stays === null) return [];
+    const isReleased = onObserve === "release" && depot.chargers.has(record.command.charger);
+    return [
+      isReleased
+        ? `${record.command.charger} was left at ${inWords(record.command.desired)} by an earlier run: it is released now, once, as control.mode is observe`
+        : `${stays}. To free it, start once with control.onObserve: release or control.mode: drive`,
+    ];
+  });
+}

@@ -1,0 +1,263 @@
+import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
+import { commandId, isDoubted, leaseOf, toldBefore } from "../domain/command.ts";
+import type { ChargerMessage } from "../domain/telemetry.ts";
+import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
+import { type ClockReading, jumpBetween } from "../platform/clock.ts";
+import { free, look } from "./decide/evaluate.ts";
+import { EvaluationQueue } from "./decide/evaluationQueue.ts";
+import { take } from "./ingest/ingest.ts";
+import { condense } from "./ingest/summary.ts";
+import { hear } from "./observe/chargerMessages.ts";
+import { fallSilent, heardAgain } from "./observe/recordSilence.ts";
+import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
+import { scopeOf, setBack, type LastSent, retryLater, startOver } from "./recovery.ts";
+import { advance as advanced, nowhere } from "./schedule/advance.ts";
+import { outcome } from "./send/outcome.ts";
+import { type FreeingPart, Freeings } from "./send/release.ts";
+import { strandedInWords } from "./send/stranded.ts";
+import { UnrecordedReleases } from "./send/unrecorded.ts";
+import type { Depot } from "./state.ts";
+
+const jumped = (jump: Millis, at: Instant): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "daemon",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words: `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
+    facts: {
+      jumpMs: jump,
+      outage: "clock",
+      since: iso(instant(Math.min(at, at - jump))),
+      over: true,
+    },
+  },
+});
+
+const chargersOf = (touches: readonly Touch[]): readonly ChargerId[] => touches.map(({ charger }) => charger);
+
+const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
+  [...chargers].map((charger) => ({ charger, reassert }));
+
+/** A look whose changes are on their way to the disk. */
+export interface Pending {
+  readonly number: number;
+  readonly looked: readonly Touch[];
+  readonly freed: readonly FreeingPart[];
+  /** Those of them that have something to be sent once it is there. */
+  readonly send: readonly ChargerId[];
+  /** Its commit was asked for, monotonic clock. */
+  readonly since: Millis;
+  readonly committed: Promise<Committed>;
+}
+
+/** Chargers that were put in line at one broker. */
+interface Waiting {
+  readonly broker: string;
+  readonly count: number;
+}
+
+/** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
+export function stagesOf(depot: Depot, ports: ControlPorts) {
+  let looks = 0;
+  let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
+  const sent = new Map<ChargerId, LastSent>();
+  // A charger that only a stored command says has a vehicle is expected to speak: one that is dead keeps no claim.
+  for (const charger of depot.plugs.recalled()) depot.silence.heard(charger, clock.monotonic);
+  /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
+  let lacking: readonly Change[] = [];
+  const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
+  const queue = new EvaluationQueue(depot);
+  const freeings = new Freeings();
+  /** Affected by the parts of a list that came so far. */
+  const waiting = new Set<ChargerId>();
+  /** The commit that memory was rolled back for last. An intake and the evaluation after it share a commit. */
+  let rolledBack: FailedCommit | null = null;
+  const rollBack = (failed: FailedCommit): void => {
+    if (failed === rolledBack) return;
+    rolledBack = failed;
+    const scope = scopeOf(failed.dropped);
+    const stored = unrecorded.over(scope, ports.stored(scope));
+    lacking = [...lacking, ...startOver(depot, scope, stored, sent, ports.now())];
+  };
+
+  const maySend = (charger: ChargerId): boolean =>
+    !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
+
+  const send = async (charger: ChargerId): Promise<void> => {
+    const known = depot.commands.get(charger);
+    if (known === undefined) return;
+    const { command } = known;
+    const before = toldBefore(known, depot.epoch);
+    const lease = leaseOf(depot.settings.refresh);
+    const from = ports.now();
+    const came = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
+    const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
+    ports.write(rows);
+    const record = depot.commands.get(charger);
+    if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
+    const last = sent.get(charger);
+    const isAgain = last !== undefined && commandId(last.record.command) === commandId(command);
+    // Its record, where that goes with the row, may be newer by the time that the row can be written.
+    const said = isAgain ? last.said : rows.filter(({ kind }) => kind === "audit");
+    sent.set(charger, { record, said });
+  };
+
+  /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
+  const advance = (): readonly Touch[] => {
+    const before = clock;
+    clock = { wall: ports.now(), monotonic: ports.monotonic() };
+    const jump = jumpBetween(before, clock);
+    const { lookedAt } = depot;
+    const changed = jump < 0 ? depot.replan(clock.wall) : [];
+    if (jump < 0) setBack(depot, clock.wall);
+    ports.write(changed.map((known) => ({ kind: "event", known })));
+    const { touched, changes, late } = advanced(depot, clock.wall);
+    condense(depot, clock.wall);
+    ports.write(changes);
+    // What had begun by then is on record: whoever starts next has not missed it.
+    if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
+    const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
+    ports.write(fallen.changes);
+    for (const words of fallen.warnings) ports.warn(words);
+    if (jump !== 0) {
+      ports.write([jumped(jump, clock.wall)]);
+      return touchesOf(depot.chargers.keys());
+    }
+    for (const lateBy of late) ports.started(lateBy);
+    return touchesOf([...touched, ...fallen.touched]);
+  };
+
+  const evaluateNext = (touches: readonly Touch[]): Pending => {
+    ports.write(lacking);
+    lacking = [];
+    const now = ports.now();
+    const freed = freeings.take(chargersOf(touches));
+    for (const { chargers } of freed) ports.write(free(depot, chargers, now));
+    const { changes, send } = look(depot, touches, now);
+    ports.write(changes);
+    looks += 1;
+    const since = ports.monotonic();
+    return { number: looks, looked: touches, freed, send, since, committed: ports.durable() };
+  };
+
+  return {
+    /** Intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as well. */
+    take(arrivals: readonly Arrival[]): readonly Touch[] {
+      const { changes, touched, ask, taken } = take(
+        depot,
+        arrivals.map(({ delivery }) => delivery),
+      );
+      ports.write(changes);
+      if (ask.length > 0) ports.ask(ask);
+      void ports.durable().then((committed) => {
+        if (!committed.ok) rollBack(committed);
+        arrivals.forEach(({ settle }, index) => {
+          const counts = taken[index];
+          if (!committed.ok) settle(committed);
+          else if (counts !== undefined) settle({ ok: true, taken: counts });
+        });
+      });
+      for (const charger of touched) waiting.add(charger);
+      if (arrivals.every(({ isPart = false }) => isPart)) return [];
+      const touches = touchesOf(waiting);
+      waiting.clear();
+      return touches;
+    },
+
+    advance,
+
+    hear(message: ChargerMessage): readonly Touch[] {
+      const { changes, touched, warning } = hear(depot, message, ports.now());
+      const again = heardAgain(depot, message, ports.monotonic(), ports.now());
+      ports.write([...again.changes, ...changes]);
+      if (warning !== null) ports.warn(warning);
+      return again.touched.length === 0 ? touched : [...touched, ...again.touched];
+    },
+
+    everyone(): readonly Touch[] {
+      for (const words of strandedInWords(depot, ports.now())) ports.warn(words);
+      return touchesOf(depot.chargers.keys());
+    },
+
+    /** The broker is there again. What is on its way by now went to it, not to the one before. */
+    brokerReturned(broker: string): readonly Touch[] {
+      const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
+      for (const { id } of back) {
+        depot.silence.pardon(id, ports.monotonic());
+        depot.mayReturn.add(id);
+      }
+      return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
+    },
+
+    allowStarts(): readonly Touch[] {
+      depot.startsAllowed = true;
+      // A clock that is believed again may be back by hours, and right again before anything else looks at the time.
+      advance();
+      ports.write(nowhere(depot, depot.vehicles.keys(), ports.now()));
+      return touchesOf(depot.chargers.keys());
+    },
+
+    /** Each charger is freed with its evaluation. Settled after the commit of the last one. */
+    free(freeing: Freeing): readonly Touch[] {
+      freeings.add(freeing);
+      return touchesOf(freeing.chargers, true);
+    },
+
+    handedBack(charger: ChargerId): readonly Touch[] {
+      return touchesOf([charger], true);
+    },
+
+    /** Evaluates these chargers now where they are few, else the first slice of all that wait. */
+    look: (touches: readonly Touch[]): Pending => evaluateNext(queue.take(touches, ports.now())),
+
+    /** Evaluates the next slice of those that wait. */
+    lookOn: (): Pending => evaluateNext(queue.next()),
+
+    /** Chargers still wait for their evaluation. */
+    isBehind: (): boolean => !queue.isEmpty,
+
+    /** Puts chargers in line, once what was decided for them is on disk; answers how many wait at which broker. */
+    async committed({ number, looked, freed, send, since, committed }: Pending): Promise<readonly Waiting[]> {
+      const outcome = await committed;
+      queue.took(millis(ports.monotonic() - since));
+      const now = ports.now();
+      let line = send;
+      if (outcome.ok) {
+        depot.undurable.clear();
+        depot.unsaid.clear();
+      } else {
+        rollBack(outcome);
+        retryLater(depot, chargersOf(looked), now);
+        for (const { chargers } of freed) unrecorded.free(depot, chargers, now);
+        line = unrecorded.sendable(depot, looked, now);
+      }
+      for (const { settle } of freed) settle(outcome);
+      const added = new Map<string, number>();
+      for (const charger of line) {
+        // What left after this look is what it wanted sent: two looks may share a commit.
+        if ((depot.inFlight.get(charger) ?? 0) >= number) continue;
+        const broker = depot.chargers.get(charger)?.broker ?? "";
+        depot.toSend.add(broker, charger);
+        added.set(broker, (added.get(broker) ?? 0) + 1);
+      }
+      return [...added].map(([broker, count]) => ({ broker, count }));
+    },
+
+    /**
+     * Sends to one charger after another of a broker whatever holds when its turn comes, until nobody waits. At most
+     * one in flight per charger: one that is being sent to keeps its place and waits.
+     */
+    async sendWaiting(broker: string): Promise<void> {
+      const next = (): ChargerId | undefined => depot.toSend.take(broker, maySend);
+      for (let charger = next(); charger !== undefined; charger = next()) {
+        depot.inFlight.set(charger, looks);
+        await send(charger);
+        depot.inFlight.delete(charger);
+      }
+    },
+  };
+}

@@ -1,0 +1,295 @@
+import type { Remembered } from "../domain/changes.ts";
+import type { Charger } from "../domain/charger.ts";
+import { commandId, type CommandRecord, reallySent, type Hold } from "../domain/command.ts";
+import { broughtBack, type EventArchive, type KnownEvent } from "../domain/event.ts";
+import { overSince } from "../domain/eventSummary.ts";
+import type { Reason } from "../domain/reason.ts";
+import {
+  type ChargerId,
+  after,
+  earlier,
+  type EventId,
+  type Instant,
+  later,
+  minutes,
+  type VehicleId,
+} from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import { DueQueue } from "../platform/dueQueue.ts";
+import type { WallClock } from "../platform/localTime.ts";
+import type { Loan } from "./decide/commissioningLock.ts";
+import { type Reach, reachOf } from "./decide/describe.ts";
+import { whileHeld } from "./decide/explain.ts";
+import { chargingPhases } from "./decide/limits.ts";
+import type { Held } from "./decide/pace.ts";
+import { Ramp } from "./decide/ramp.ts";
+import type { ControlSettings } from "./decide/settings.ts";
+import { type Verdict, verdict } from "./decide/verdict.ts";
+import { Absences, DeleteClaims } from "./ingest/absence.ts";
+import { KnownEvents, Rejections } from "./ingest/knownEvents.ts";
+import { Plugs } from "./observe/occupancy.ts";
+import { ABSENT, type Presence, Silence } from "./observe/presence.ts";
+import { Agenda } from "./schedule/agenda.ts";
+import { carryOver, Revised, Expansions } from "./schedule/carryOver.ts";
+import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
+import { NOTHING_IN_FORCE } from "./schedule/inForce.ts";
+import { SendQueue, Writes } from "./send/sendQueue.ts";
+
+export interface DepotSetup {
+  readonly chargers: readonly Charger[];
+  readonly vehicles: readonly Vehicle[];
+  readonly settings: ControlSettings;
+  readonly siteKey: Uint8Array;
+  /** Greater at each start: a command of an older run can never pass for a newer one. */
+  readonly epoch: number;
+  readonly archive: EventArchive;
+  readonly wallClock: WallClock;
+  /** The state was lost: every charger is asserted once, release included. */
+  readonly unsure: boolean;
+}
+
+export interface PublishFailure {
+  readonly since: Instant;
+  readonly reason: string;
+}
+
+/** Measured currents older than this are not used. */
+const FRESH_CURRENTS = minutes(1);
+/** The same for volts. Shorter than a slow meter's interval, it would alternate between measured and declared volts. */
+const FRESH_VOLTS = minutes(3);
+
+/**
+ * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
+ * the flow change it and write the same to the ledger; after a failed commit it is restored from what is stored.
+ */
+export class Depot {
+  readonly chargers: ReadonlyMap<ChargerId, Charger>;
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly settings: ControlSettings;
+  readonly wallClock: WallClock;
+  readonly reach: Reach;
+  readonly plugs: Plugs;
+  readonly known: KnownEvents;
+  /** When each event that is whole in memory is over. */
+  readonly over = new DueQueue<EventId>();
+  readonly absences = new Absences();
+  readonly rejections = new Rejections();
+  readonly deleteClaims = new DeleteClaims();
+  readonly commands = new Map<ChargerId, CommandRecord>();
+  readonly holds = new Map<ChargerId, Hold>();
+  readonly presence = new Map<ChargerId, Presence>();
+  readonly silence = new Silence();
+  /** Chargers whose broker was away and came back: their next live "online" is a return. */
+  readonly mayReturn = new Set<ChargerId>();
+  /** Why each charger was last told what it was told. */
+  readonly why = new Map<ChargerId, Reason>();
+  /** Chargers whose increase has to wait, and for what. */
+  readonly held = new Map<ChargerId, Held>();
+  readonly writes = new Writes();
+  /** Chargers that commissioning has. */
+  readonly loans = new Map<ChargerId, Loan>();
+  /** Null: the site may rise at once. */
+  readonly ramp: Ramp | null;
+  /** Dispatches whose vehicle was found to be at no charger: said once. */
+  readonly nowhere = new WeakSet<Dispatch>();
+  /** Vehicles of whom that is not on disk yet. */
+  readonly unsaid = new Set<VehicleId>();
+  /** Dispatches that a look has weighed, won or lost: they are not missed. */
+  readonly seen = new WeakSet<Dispatch>();
+  /** Chargers that were told nothing yet since the state was lost. */
+  readonly unsure: Set<ChargerId>;
+  /** Chargers that wait for their turn to be sent what holds then. */
+  readonly toSend = new SendQueue();
+  /** Chargers with a publish on its way, and the number of the look after which it left. */
+  readonly inFlight = new Map<ChargerId, number>();
+  /** Chargers whose newest decision is not committed yet: it must not go out. */
+  readonly undurable = new Set<ChargerId>();
+  /** Chargers whose last publish failed: since when, and why. */
+  readonly publishFailures = new Map<ChargerId, PublishFailure>();
+  /** Chargers whose published state is no longer what it should be. */
+  readonly dirty = new Set<ChargerId>();
+  agenda: Agenda;
+  /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
+  startsAllowed = false;
+  lookedAt: Instant | null = null;
+  readonly #revised = new Revised(this.seen);
+  readonly #expansions = new Expansions();
+  readonly epoch: number;
+  readonly #setup: DepotSetup;
+  readonly #wakes = new DueQueue<ChargerId>();
+  readonly #wakeOf = new Map<ChargerId, Instant>();
+  #seq = 0;
+
+  constructor(setup: DepotSetup) {
+    this.#setup = setup;
+    this.epoch = setup.epoch;
+    this.known = new KnownEvents(setup.archive);
+    this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
+    this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
+    this.settings = setup.settings;
+    this.agenda = new Agenda(setup.settings);
+    this.wallClock = setup.wallClock;
+    this.reach = reachOf(setup.chargers);
+    this.plugs = new Plugs(setup.vehicles);
+    const { releaseRamp } = setup.settings;
+    this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
+    this.unsure = new Set(setup.unsure ? this.chargers.keys() : []);
+  }
+
+  /** Starts over from what is stored; windows that passed since the last row will be found by the first look. */
+  restore(remembered: Remembered, now: Instant): void {
+    this.known.clear();
+    this.commands.clear();
+    this.why.clear();
+    this.holds.clear();
+    this.undurable.clear();
+    this.rejections.clear();
+    const before = this.agenda;
+    for (const vehicle of this.unsaid)
+      for (const dispatch of before.of(vehicle)) this.nowhere.delete(dispatch);
+    this.agenda = new Agenda(this.settings);
+    // A clock that was set back since: what it has still ahead of it was not looked at.
+    this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
+    for (const known of remembered.events) {
+      if (known.kind === "over") this.known.set(known.id, known);
+      else this.remember(broughtBack(known, now), this.lookedAt);
+    }
+    this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
+    this.putCommands(remembered);
+    for (const { command } of this.commands.values()) {
+      const { charger, vehicle, desired, decidedAt } = command;
+      if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
+    }
+    for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
+    this.assertAgain(this.chargers.keys());
+    this.ramp?.recall(this.commands.values(), this.chargers);
+  }
+
+  /** Takes in stored commands, and why they were decided. */
+  putCommands({ commands, reasons }: Pick<Remembered, "commands" | "reasons">): void {
+    for (const stored of commands) {
+      const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
+      if (record === null) continue;
+      const { sentAt } = record;
+      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
+      this.commands.set(record.command.charger, { ...record, judgeAt });
+      const why = reasons.get(commandId(record.command));
+      if (why !== undefined) this.why.set(record.command.charger, why);
+    }
+  }
+
+  /** After a failed commit: a charger without a command was not asserted yet since the state was lost. */
+  assertAgain(chargers: Iterable<ChargerId>): void {
+    if (!this.#setup.unsure) return;
+    for (const charger of chargers)
+      if (this.chargers.has(charger) && !this.commands.has(charger)) this.unsure.add(charger);
+  }
+
+  get expansion(): ExpandContext {
+    return { siteKey: this.#setup.siteKey, vehicles: this.vehicles, settings: this.settings };
+  }
+
+  /** Takes in what is known of an event; answers the vehicles for whom something holds, or held, now. */
+  remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
+    this.known.set(known.id, known);
+    const dispatches = this.#expansions.expand(known, this.expansion);
+    this.#revised.mark(known.id, this.agenda.ofEvent(known.id), dispatches, now);
+    this.over.push(overSince(known), known.id);
+    return this.agenda.replace(known.id, dispatches, now);
+  }
+
+  /** Plans everything anew after the clock was set back: what had ended by it may be open again. Answers what changed. */
+  replan(now: Instant): readonly KnownEvent[] {
+    const { agenda, lookedAt } = this;
+    this.agenda = new Agenda(this.settings);
+    this.lookedAt = now;
+    const changed: KnownEvent[] = [];
+    for (const tracked of this.known.values()) {
+      const known = this.known.openAt(tracked, now);
+      if (known === null) continue;
+      const planned = broughtBack(known, now);
+      this.remember(planned, now);
+      if (planned !== known) changed.push(planned);
+    }
+    this.#carryOver(agenda, lookedAt ?? now);
+    return changed;
+  }
+
+  #carryOver(before: Agenda, lookedAt: Instant): void {
+    carryOver({ before, after: this.agenda, vehicles: this.vehicles.keys(), lookedAt }, this);
+  }
+
+  /** Number of the next command. */
+  nextId(): { readonly epoch: number; readonly seq: number } {
+    this.#seq += 1;
+    return { epoch: this.epoch, seq: this.#seq };
+  }
+
+  verdictOn(charger: Charger, now: Instant): Verdict {
+    const occupant = this.plugs.at(charger.id);
+    const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
+    return verdict({
+      charger,
+      occupant,
+      vehicle: vehicle ?? null,
+      holding: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
+      hold: this.holds.get(charger.id) ?? null,
+      measuredVoltage: this.#measuredVoltage(charger.id, now),
+      measuredPhases: this.#measuredPhases(charger.id, now),
+    });
+  }
+
+  /** Why a charger was told what it was told last, and what holds back what is to come; null: not known. */
+  whyOf(charger: Charger): Reason | null {
+    const [why, held] = [this.why.get(charger.id) ?? null, this.held.get(charger.id)];
+    return why === null || held === undefined ? why : whileHeld(why, held, charger, this.wallClock);
+  }
+
+  presenceOf(charger: ChargerId): Presence {
+    return this.presence.get(charger) ?? ABSENT;
+  }
+
+  /** Asks for a look at a charger at a moment; an earlier one that is already asked for will do. */
+  wake(charger: ChargerId, at: Instant): void {
+    const asked = this.#wakeOf.get(charger);
+    if (asked !== undefined && asked <= at) return;
+    this.#wakeOf.set(charger, at);
+    this.#wakes.push(at, charger);
+  }
+
+  /** The chargers that asked to be looked at by now. */
+  woken(now: Instant): ReadonlySet<ChargerId> {
+    const due = this.#wakes.due(now);
+    for (const charger of due) {
+      // One that an earlier one took the place of is still queued: each look asks for more, and they would multiply.
+      if ((this.#wakeOf.get(charger) ?? Infinity) > now) due.delete(charger);
+      else this.#wakeOf.delete(charger);
+    }
+    return due;
+  }
+
+  /** The next moment at which anything has to be looked at. */
+  next(): Instant | undefined {
+    const [boundary, wake] = [this.agenda.next(), this.#wakes.next()];
+    if (boundary === undefined || wake === undefined) return boundary ?? wake;
+    return boundary < wake ? boundary : wake;
+  }
+
+  /** It is over, and will not be asked for any more. Returns the vehicles for which something held. */
+  forget(id: EventId, now: Instant): ReadonlySet<VehicleId> {
+    this.known.delete(id);
+    this.#revised.forget(id);
+    return this.agenda.replace(id, [], now);
+  }
+
+  #measuredPhases(charger: ChargerId, now: Instant): number | null {
+    const { telemetry, currentsAt } = this.presenceOf(charger);
+    if (currentsAt === null || now - currentsAt > FRESH_CURRENTS) return null;
+    return chargingPhases(telemetry?.currentsA);
+  }
+
+  #measuredVoltage(charger: ChargerId, now: Instant): number | null {
+    const { voltage, voltagesAt } = this.presenceOf(charger);
+    return voltagesAt === null || now - voltagesAt > FRESH_VOLTS ? null : voltage;
+  }
+}

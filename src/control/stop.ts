@@ -1,0 +1,89 @@
+import { elapsed, until } from "../platform/scheduling.ts";
+import { type CommandRecord, leaseOf, type Decision } from "../domain/command.ts";
+import type { ChargerId, Instant } from "../domain/units.ts";
+import { decide, listens } from "./decide/evaluate.ts";
+import { unclaimed } from "./decide/verdict.ts";
+import type { ControlPorts } from "./ports.ts";
+import { outcome } from "./send/outcome.ts";
+import { limited, staysInWords } from "./send/stranded.ts";
+import type { Depot } from "./state.ts";
+
+/** Interval between checks whether the last publishes are over, ms. */
+const CHECK_EVERY = 10;
+/** A broker that hangs may take no longer than this: the service manager is about to end the process, ms. */
+const PATIENCE = 2_500;
+
+interface StopLog {
+  readonly info: (words: string) => void;
+  readonly warn: (words: string) => void;
+}
+
+/** What an orderly stop does with chargers that are limited (DESIGN 5.7): keeps, releases or pauses them, and names them. */
+export async function standDown(
+  depot: Depot,
+  ports: ControlPorts,
+  onStop: "keep" | "release" | "pause",
+  log: StopLog,
+): Promise<void> {
+  const standing = limited(depot);
+  if (onStop === "keep" || depot.settings.mode === "observe") {
+    for (const record of standing) stays(depot, record, ports.now(), log);
+    return;
+  }
+  const kind = onStop;
+  const now = ports.now();
+  for (const { command } of standing) {
+    const charger = depot.chargers.get(command.charger);
+    if (charger === undefined || command.desired.kind === kind) continue;
+    const decision: Decision = {
+      desired: { kind },
+      until: null,
+      vehicle: command.vehicle,
+      event: command.event,
+      cause: "stop",
+    };
+    ports.write(decide(depot, unclaimed(depot.verdictOn(charger, now)), decision, now));
+  }
+  const committed = await ports.durable();
+  if (!committed.ok) {
+    log.warn(`the stop could not be recorded: ${committed.reason}`);
+    for (const record of standing) stays(depot, record, ports.now(), log);
+    return;
+  }
+  const told = new Set<ChargerId>();
+  let isLate = false;
+  const everyone = Promise.all(
+    limitedBy(depot, standing).map(async ({ command, replaces }) => {
+      if (!listens(depot, command.charger)) return;
+      // What is still on its way to it must not overtake what is said now; every publish has its deadline.
+      const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
+      await until(isQuiet, CHECK_EVERY);
+      if (isLate) return;
+      const from = ports.now();
+      const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
+      if (isLate) return;
+      ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
+      if (sent.ok) told.add(command.charger);
+    }),
+  );
+  await Promise.race([everyone, elapsed(PATIENCE)]);
+  isLate = true;
+  await ports.durable();
+  log.info(`${told.size} chargers were told to ${onStop}`);
+  for (const record of standing) {
+    const { charger, desired } = record.command;
+    const isDone = told.has(charger) || (desired.kind === kind && record.sentAt !== null);
+    if (!isDone) stays(depot, record, ports.now(), log);
+  }
+}
+
+function stays(depot: Depot, record: CommandRecord, now: Instant, log: StopLog): void {
+  const words = staysInWords(depot, record, now);
+  if (words !== null) log.warn(words);
+}
+
+const limitedBy = (depot: Depot, before: readonly CommandRecord[]): readonly CommandRecord[] =>
+  before.flatMap(({ command }) => {
+    const now = depot.commands.get(command.charger);
+    return now === undefined || now.command === command ? [] : [now];
+  });

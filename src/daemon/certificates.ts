@@ -1,0 +1,213 @@
+import type { Logger } from "pino";
+
+import { firstToEnd, type KeyPair, type PemSource } from "../config/fields/pem.ts";
+import type { Config } from "../config/schema.ts";
+import type { Json } from "../domain/audit.ts";
+import { between, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+
+/** One certificate that the program uses. */
+export interface Certificate {
+  /** Its key in the configuration, e.g. `webhook.tls.cert`. */
+  readonly name: string;
+  /** E.g. `CN=gateway`; of several in one file that of the first to end. */
+  readonly subject: string;
+  readonly notAfter: Instant;
+}
+
+const HOUR = millis(3_600_000);
+const DAY = millis(24 * HOUR);
+
+/** So many days before the end people are told; 0 is the end itself (reference/failures.md F72). */
+const STAGES = [0, 3, 14, 30] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** The smallest stage that is reached; null: the end is further away than all of them. */
+export const stageOf = (notAfter: Instant, now: Instant): Stage | null =>
+  STAGES.find((days) => between(now, notAfter) <= days * DAY) ?? null;
+
+/** A matter of days: an error, no warning any more. */
+export const isUrgent = (stage: Stage): boolean => stage <= 3;
+
+export const stageInWords = (stage: Stage): string => (stage === 0 ? "expired" : `within ${stage} days`);
+
+/** E.g. `certificate webhook.tls.cert (CN=gateway) expires in 12 days, on 2026-12-03T08:00:00.000Z`. */
+export function expiryInWords({ name, subject, notAfter }: Certificate, now: Instant): string {
+  const left = between(now, notAfter);
+  const when = left > 0 ? `expires in ${inWords(left)}` : `expired ${inWords(between(notAfter, now))} ago`;
+  return `certificate ${name} (${subject}) ${when}, on ${iso(notAfter)}`;
+}
+
+const inWords = (span: Millis): string =>
+  span >= 2 * DAY ? `${Math.floor(span / DAY)} days` : `${Math.floor(span / HOUR)} h`;
+
+/** The stage that was last told, by name and end: a renewed certificate starts over. */
+export type Told = ReadonlyMap<string, Stage>;
+
+export interface Expiring {
+  readonly certificate: Certificate;
+  readonly stage: Stage;
+}
+
+/** The certificates that have come to a stage which was not told of them yet. */
+export function newlyExpiring(
+  told: Told,
+  certificates: readonly Certificate[],
+  now: Instant,
+): { readonly told: Told; readonly tell: readonly Expiring[] } {
+  const next = new Map<string, Stage>();
+  const tell: Expiring[] = [];
+  for (const certificate of certificates) {
+    const stage = stageOf(certificate.notAfter, now);
+    if (stage === null) continue;
+    const key = `${certificate.name} ${certificate.notAfter}`;
+    const before = told.get(key);
+    // A clock that is set back tells nothing anew.
+    const isNews = before === undefined || stage < before;
+    if (isNews) tell.push({ certificate, stage });
+    next.set(key, isNews ? stage : before);
+  }
+  return { told: next, tell };
+}
+
+/** The certificates of one PEM file of the configuration. */
+interface Source {
+  /** Its key there. */
+  readonly name: string;
+  /** As the file has them now; where that cannot be used, as it last had them. */
+  readonly text: () => string;
+  /** Why the file cannot be used as it is now. */
+  readonly fault: () => string | null;
+}
+
+const WEBHOOK = "webhook.tls.cert";
+
+const CLIENT_CA = "webhook.tls.clientCa";
+
+const sourcesOf = ({ webhook, mqtt, brokers }: Config): readonly Source[] => [
+  ...ownOf(WEBHOOK, webhook?.tls ?? null),
+  ...authorityOf(CLIENT_CA, webhook?.clientCa ?? null),
+  ...ofBroker("mqtt", mqtt),
+  ...[...brokers].flatMap(([name, broker]) => ofBroker(`brokers.${name}`, broker)),
+];
+
+const ownOf = (name: string, pair: PemSource<KeyPair> | null): readonly Source[] =>
+  pair === null ? [] : [{ name, text: () => pair.current().cert, fault: pair.fault }];
+
+const authorityOf = (name: string, ca: PemSource<string> | null): readonly Source[] =>
+  ca === null ? [] : [{ name, text: ca.current, fault: ca.fault }];
+
+const ofBroker = (name: string, { tls }: Config["mqtt"]): readonly Source[] => [
+  ...ownOf(`${name}.tls.cert`, tls?.own ?? null),
+  ...authorityOf(`${name}.tls.ca`, tls?.ca ?? null),
+];
+
+const certificateIn = (name: string, pem: string): readonly Certificate[] => {
+  const ending = firstToEnd(pem);
+  return ending === null ? [] : [{ name, ...ending }];
+};
+
+/** For `check`: a sentence for each certificate of the configuration that has expired, or does so within 30 days. */
+export const expiryWarnings = (config: Config, now: Instant): readonly string[] =>
+  sourcesOf(config)
+    .flatMap(({ name, text }) => certificateIn(name, text()))
+    .filter(({ notAfter }) => stageOf(notAfter, now) !== null)
+    .map((certificate) => expiryInWords(certificate, now));
+
+const NOTHING_TO_READ =
+  "SIGHUP: no certificate is configured, nothing to read again; anything else needs a restart";
+
+/** Requests that the webhook listener serves. */
+interface ServedTls extends KeyPair {
+  /** Null: no client certificate is asked for. */
+  readonly clientCa: string | null;
+}
+
+export interface CertificatePorts {
+  readonly now: () => Instant;
+  /** Has the webhook listener use another pair for new connections; a text says why it cannot. */
+  readonly renew: (tls: ServedTls) => string | null;
+  /** Into the record, and from there into the log. */
+  readonly note: (words: string, facts: Json) => void;
+  readonly log: Logger;
+}
+
+/** The certificates that the daemon uses: their ends are watched, and their files are read again on demand (F72). */
+export function certificatesInUse(config: Config, { now, renew, note, log }: CertificatePorts) {
+  const tls = config.webhook?.tls ?? null;
+  const sources = sourcesOf(config);
+  const readTls = (pair: PemSource<KeyPair>): ServedTls => ({
+    ...pair.current(),
+    clientCa: config.webhook?.clientCa?.current() ?? null,
+  });
+  let served = tls === null ? null : readTls(tls);
+  let told: Told = new Map();
+
+  // The listener keeps what it was given; brokers are met with what the files have at each connection.
+  const inUse = (): readonly Certificate[] =>
+    sources.flatMap(({ name, text }) =>
+      certificateIn(name, name === WEBHOOK && served !== null ? served.cert : text()),
+    );
+
+  /** Alarms at 30, 14 and 3 days before an end, and at the end: each is raised once. */
+  const check = (): void => {
+    const expiring = newlyExpiring(told, inUse(), now());
+    told = expiring.told;
+    for (const { certificate, stage } of expiring.tell) {
+      const { name, notAfter } = certificate;
+      const level = isUrgent(stage) ? { alarm: true } : { warning: stageInWords(stage) };
+      note(expiryInWords(certificate, now()), { certificate: name, notAfter: iso(notAfter), ...level });
+    }
+  };
+
+  const renewWebhook = (): string | null => {
+    if (tls === null) return null;
+    const pair = readTls(tls);
+    const fault = renew(pair);
+    if (fault === null) served = pair;
+    return fault;
+  };
+
+  const reread = ({ name, text, fault }: Source): void => {
+    const isWebhook = name === WEBHOOK || name === CLIENT_CA;
+    const reason = fault() ?? (isWebhook ? renewWebhook() : null);
+    if (reason !== null) {
+      const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
+      return note(words, { certificate: name, alarm: true, reason });
+    }
+    const from = isWebhook ? "new connections use it" : "the next connection to the broker uses it";
+    for (const { subject, notAfter } of certificateIn(name, text()))
+      note(`certificate ${name} (${subject}) was read again: ${from}`, {
+        certificate: name,
+        notAfter: iso(notAfter),
+      });
+  };
+
+  return {
+    /** What the webhook listener starts with; null: no TLS. */
+    served,
+    check,
+
+    /** Reads the files again. A broken one changes nothing, and that is an alarm. */
+    reload(): void {
+      if (sources.length === 0) log.info(NOTHING_TO_READ);
+      sources.forEach(reread);
+      check();
+    },
+
+    /** For the status page. */
+    view: (): Json =>
+      inUse().map(({ name, subject, notAfter }) => {
+        const stage = stageOf(notAfter, now());
+        return {
+          certificate: name,
+          subject,
+          notAfter: iso(notAfter),
+          alarm: stage === null ? null : stageInWords(stage),
+        };
+      }),
+
+    /** By name, in seconds since the epoch. */
+    ends: (): Readonly<Record<string, number>> =>
+      Object.fromEntries(inUse().map(({ name, notAfter }) => [name, notAfter / 1000])),
+  };
+}

@@ -1,0 +1,235 @@
+import { dirname, join } from "node:path";
+
+import type { Bound } from "../chargers/profile/instance.ts";
+import { boundTo, equipped } from "../chargers/profile/profileLimits.ts";
+import { publishesFor } from "../chargers/profile/publishes.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import { type Makes, unknownProfiles } from "../config/checks.ts";
+import { type Finding, type Path, pathText } from "../config/explain.ts";
+import type { Environment } from "../config/fields/secret.ts";
+import { loadConfig, type Loaded, type SecretsNeed } from "../config/load.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { chargerOf } from "../config/sections/site.ts";
+import type { Charger } from "../domain/charger.ts";
+import { instant } from "../domain/units.ts";
+import { type LoadedProfiles, loadProfiles } from "./loadProfiles.ts";
+
+/** One configured charger with its make. */
+interface Made {
+  readonly index: number;
+  readonly entry: ConfigFile["chargers"][number];
+  readonly charger: Charger;
+  readonly profile: Profile;
+}
+
+/** What the profiles say of a configuration (DESIGN 6.1): every mistake with its path and what would be right. */
+export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
+  const causes = new Map(
+    broken.map(({ file, mistakes: [first] }) => [
+      nameIn(file),
+      `${file}${first?.line == null ? "" : `:${first.line}`}: ${first?.path} ${first?.expected ?? "a profile"}`,
+    ]),
+  );
+  return {
+    mistakes: (file) => [
+      ...unknownProfiles(file, [...profiles.keys()], causes),
+      ...madeIn(file, profiles).flatMap((made) => [...parameterMistakes(made), ...limitMistakes(made)]),
+      ...phaseMistakes(file, profiles),
+      ...collisions(madeIn(file, profiles)),
+    ],
+    warnings: (file) => [
+      ...uncertainties(madeIn(file, profiles)),
+      ...cappedMaxima(madeIn(file, profiles)),
+      ...idleParameters(file, profiles),
+      ...[...causes].map(([name, why]) => ({
+        path: [],
+        found: `the profile ${name} cannot be used`,
+        expected: why,
+      })),
+    ],
+    equip: (charger) => {
+      const profile = profiles.get(charger.profile);
+      return profile === undefined ? charger : equipped(charger, profile);
+    },
+  };
+}
+
+const nameIn = (file: string): string => file.replace(/^.*[/\\]/, "").replace(/\.ya?ml$/i, "");
+
+const madeIn = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Made[] =>
+  file.chargers.flatMap((entry, index) => {
+    const profile = profiles.get(entry.profile);
+    return profile === undefined || profile.nativePayloads
+      ? []
+      : [{ index, entry, profile, charger: chargerOf(entry, file.control) }];
+  });
+
+function parameterMistakes({ index, entry, profile, charger }: Made): readonly Finding[] {
+  const binding = boundTo(charger, profile);
+  if (binding.ok) return [];
+  const { parameter, reason } = binding;
+  const isMissing = !Object.hasOwn(entry.params, parameter);
+  // What it has to be told at most is the charger's own, unless its params say otherwise.
+  if (isMissing && parameter === "maxCurrentA" && entry.current !== undefined)
+    return [
+      { path: ["chargers", index, "current", "max"], found: `${entry.current.max} A`, expected: reason },
+    ];
+  return [
+    {
+      path: ["chargers", index, "params", ...(isMissing ? [] : [parameter])],
+      found: isMissing ? `no ${parameter}` : JSON.stringify(entry.params[parameter]).slice(0, 80),
+      expected: reason,
+    },
+  ];
+}
+
+/** A native charger is found by its id: what a make would be found by was perhaps meant for one. */
+const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
+  file.chargers.flatMap(({ profile, params }, index): readonly Finding[] =>
+    profiles.get(profile)?.nativePayloads !== true || Object.keys(params).length === 0
+      ? []
+      : [
+          {
+            path: ["chargers", index, "params"],
+            found: `${Object.keys(params).slice(0, 3).join(", ")} with ${profile}, which has no parameters`,
+            expected: "no params, or the profile that they are for",
+          },
+        ],
+  );
+
+/** What the configuration says that a make cannot do, and would be silently refused or cut. */
+function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
+  const { current, power } = profile.limits;
+  const at = (...path: Path): Path => ["chargers", index, ...path];
+  const all: Finding[] = [];
+  const ceiling = ceilingOf(profile);
+  // A relay draws all that it can, however much of it is told.
+  if (entry.current !== undefined && current.allOrNothing && entry.current.max > ceiling)
+    all.push(tooMuch(at("current", "max"), entry.current.max, profile));
+  else if (entry.current !== undefined && entry.current.min > ceiling)
+    all.push(tooMuch(at("current", "min"), entry.current.min, profile));
+  if (entry.current !== undefined && entry.current.min < current.min)
+    all.push({
+      path: at("current", "min"),
+      found: `${entry.current.min} A`,
+      expected: `at least ${current.min} A: ${profile.profile} charges with no less`,
+    });
+  if (entry.discharge !== undefined && power?.discharge === undefined)
+    all.push({
+      path: at("discharge"),
+      found: `discharge with ${profile.profile}, which cannot feed back`,
+      expected: "no discharge, or a profile that can, such as everest-api-v1",
+    });
+  return [...all, ...timeoutMistakes(profile, at("profile"))];
+}
+
+const ceilingOf = ({ limits: { current } }: Profile): number => current.ceiling ?? current.max;
+
+const tooMuch = (path: Path, found: number, profile: Profile): Finding => ({
+  path,
+  found: `${found} A`,
+  expected: `at most ${ceilingOf(profile)} A: ${profile.profile} is never told more`,
+});
+
+/** A maximum beyond what the make can be told: the lesser of the two is what holds, for control too. */
+const cappedMaxima = (all: readonly Made[]): readonly Finding[] =>
+  all.flatMap(({ index, entry: { current }, profile }): readonly Finding[] =>
+    current === undefined || profile.limits.current.allOrNothing || current.max <= ceilingOf(profile)
+      ? []
+      : [tooMuch(["chargers", index, "current", "max"], current.max, profile)],
+  );
+
+/** Phases that are to be switched, by a make that cannot, or of which there are not three. */
+const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
+  file.chargers.flatMap(({ profile: name, phases, phaseSwitching }, index): readonly Finding[] => {
+    const profile = profiles.get(name);
+    if (phaseSwitching === undefined || profile === undefined) return [];
+    const path = ["chargers", index, "phaseSwitching"];
+    if (profile.actions.setPhases === undefined) {
+      const why = profile.cannot.setPhases;
+      const found = `phaseSwitching with ${name}, which cannot${why === undefined ? "" : `: ${why}`}`;
+      return [{ path, found, expected: "no phaseSwitching, or a profile that can, such as warp" }];
+    }
+    return phases === 3
+      ? []
+      : [
+          {
+            path,
+            found: `phaseSwitching with phases: ${phases}`,
+            expected: "phases: 3, or no phaseSwitching",
+          },
+        ];
+  });
+
+/** A make that falls back by itself has to be spoken to three times before it does. */
+function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
+  const { deviceTimeout, keepalive, refresh, rate } = profile;
+  if (deviceTimeout === undefined) return [];
+  const heard = [...(rate.wear === "none" ? [refresh.every] : []), ...keepalive.map(({ every }) => every)];
+  if (heard.some((every) => every * 3 <= deviceTimeout.after)) return [];
+  return [
+    {
+      path,
+      found: `${profile.profile}, which falls back after ${deviceTimeout.after / 1000} s without us`,
+      expected: "a profile with a keepalive, or a refresh, of at most a third of that",
+    },
+  ];
+}
+
+/** Two chargers that would be told the same thing at the same place. */
+function collisions(all: readonly Made[]): readonly Finding[] {
+  const first = new Map<string, number>();
+  return all.flatMap(({ index, profile, charger }): readonly Finding[] => {
+    const binding = boundTo(charger, profile);
+    const target = binding.ok ? targetOf(binding.bound, charger) : null;
+    if (target === null) return [];
+    const earlier = first.get(target);
+    if (earlier === undefined) {
+      first.set(target, index);
+      return [];
+    }
+    return [
+      {
+        path: ["chargers", index, "params"],
+        found: `the same topics as ${pathText(["chargers", earlier])}`,
+        expected: "params of its own: both would be told the same",
+      },
+    ];
+  });
+}
+
+/** Where one and the same level goes: the same only for the same charger. */
+function targetOf(bound: Bound, { broker }: Charger): string | null {
+  const electrics = { maxCurrentA: null, phases: 3, nominalV: 230 };
+  const level = { kind: "setCurrent", currentA: bound.profile.limits.current.max } as const;
+  const said = publishesFor(level, { ...bound, electrics }, instant(0));
+  return said.ok ? JSON.stringify([broker, said.publishes]) : null;
+}
+
+/** Once for each profile that is in use and that nobody has confirmed in all points. */
+function uncertainties(all: readonly Made[]): readonly Finding[] {
+  const said = new Set<string>();
+  return all.flatMap(({ index, profile }): readonly Finding[] => {
+    const { profile: name, experimental, uncertain } = profile;
+    if (said.has(name) || (!experimental && uncertain.length === 0)) return [];
+    said.add(name);
+    const doubts = uncertain.length === 0 ? "" : `; not confirmed: ${uncertain.join(" ")}`;
+    return [
+      {
+        path: ["chargers", index, "profile"],
+        found: `${name}${experimental ? ", which is experimental" : ""}${doubts}`,
+        expected: "one such charger tried and watched before the others",
+      },
+    ];
+  });
+}
+
+/** A configuration with the charger profiles that it is held against: the built-in ones, and those in `profiles` beside it. */
+export function loadSite(
+  file: string,
+  env: Environment,
+  secrets: SecretsNeed = "needed",
+): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
+  const known = loadProfiles(join(dirname(file), "profiles"));
+  return { loaded: loadConfig(file, env, makesOf(known), secrets), profiles: known.profiles };
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+
+import { sectionOf, type FleetBroker } from "../chargers/broker/address.ts";
+import { Heartbeats } from "../chargers/broker/heartbeats.ts";
+import { BrokerSession } from "../chargers/broker/session.ts";
+import type { Line } from "../chargers/driver.ts";
+import { nativeTopics, siteTopic, nativeLine } from "../chargers/native/messages.ts";
+import type { Bound } from "../chargers/profile/instance.ts";
+import { boundTo } from "../chargers/profile/profileLimits.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import { keepalivesOf } from "../chargers/profile/topics.ts";
+import { ProfileLine } from "../chargers/profileDriver.ts";
+import type { Bench, Taken } from "../commissioning/trial.ts";
+import type { Charger } from "../domain/charger.ts";
+import { type Command, commandId, type Sent } from "../domain/command.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import type { ChargerMessage, Telemetry } from "../domain/telemetry.ts";
+import type { ChargerId, Instant, Millis } from "../domain/units.ts";
+
+export interface TalkPorts {
+  readonly charger: ChargerId;
+  /** What it was told last; null: nothing by us. */
+  readonly before: Desired | null;
+  /** What is known of it already. */
+  readonly told: Telemetry | null;
+  /** Numbers of the next order: higher than all that the charger has had. */
+  readonly nextId: () => { readonly epoch: number; readonly seq: number };
+  readonly now: () => Instant;
+  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
+  readonly fallSilent: () => void;
+  readonly isStopped: () => boolean;
+  readonly takenFor: () => string | null;
+}
+
+/** A bench that hears what its charger says. */
+export interface Talk extends Bench {
+  readonly hear: (message: ChargerMessage) => void;
+}
+
+/** How often a condition is looked at. */
+const LOOK_MS = 50;
+
+/** Orders to one charger with numbers of their own, and what it says to them. */
+export function talk(ports: TalkPorts): Talk {
+  const { charger, now, fallSilent, isStopped, takenFor } = ports;
+  let { before, told } = ports;
+  let order: string | null = null;
+  let taken: Taken | null = null;
+  let heard = told !== null;
+  return {
+    now,
+    fallSilent,
+    isStopped,
+    takenFor,
+    taken: () => taken,
+    told: () => told,
+    heard: () => heard,
+    async order(desired, lease) {
+      const what = { charger, desired, until: null, vehicle: null, event: null } as const;
+      const command: Command = { ...what, ...ports.nextId(), cause: "operator", decidedAt: now() };
+      order = commandId(command);
+      taken = null;
+      const sent = await ports.send(command, lease, before);
+      if (sent.ok) before = desired;
+      return sent;
+    },
+    async until(condition, patience) {
+      const deadline = performance.now() + patience;
+      while (!condition()) {
+        if (isStopped() || performance.now() >= deadline) return false;
+        await sleep(LOOK_MS);
+      }
+      return true;
+    },
+    rest: async (span) => sleep(span),
+    hear(message) {
+      if (message.charger !== charger) return;
+      // A last will is said by the broker.
+      if (message.kind !== "unconfirmed" && !(message.kind === "online" && !message.online)) heard = true;
+      if (message.kind === "unconfirmed" && message.id === order && message.isHeard)
+        taken ??= { accepted: false, reason: message.reason, at: now() };
+      if (message.kind === "telemetry") told = { ...told, ...message.telemetry };
+      if (message.kind === "ack" && message.id === order)
+        taken ??= { accepted: message.accepted, reason: message.reason, at: now() };
+    },
+  };
+}
+
+export interface MqttBenchOptions {
+  readonly site: string;
+  readonly charger: Charger;
+  readonly profile: Profile;
+  readonly broker: FleetBroker;
+  /** What it was told last; null: nothing by us. */
+  readonly before: Desired | null;
+  /** Numbers of the next order: higher than all that the charger has had. */
+  readonly nextId: () => { readonly epoch: number; readonly seq: number };
+  readonly now: () => Instant;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly stop: AbortSignal;
+}
+
+/** One charger over its own broker, under a client id of our own: the daemon's stays free for the daemon. */
+export class MqttBench implements AsyncDisposable {
+  readonly talk: Talk;
+  readonly #line: Line;
+  readonly #session: BrokerSession;
+  readonly #heartbeats: Heartbeats;
+
+  private constructor(options: MqttBenchOptions, bound: Bound | null) {
+    const { site, charger, broker, now, random, log, stop } = options;
+    let isSilent = false;
+    const publish: BrokerSession["publish"] = (...message) => this.#session.publish(...message);
+    const ports = { now, publish, say: (message: ChargerMessage) => this.talk.hear(message) };
+    this.#line =
+      bound === null
+        ? nativeLine(topicsOf(options), [broker.prefix, site], ports)
+        : new ProfileLine(charger.id, bound, ports);
+    this.#heartbeats = new Heartbeats(
+      bound === null ? [] : keepalivesOf(bound),
+      ({ topic, payload }) => publish(topic, payload, { retain: false }),
+      now,
+    );
+    this.talk = talk({
+      ...options,
+      charger: charger.id,
+      told: null,
+      send: (...order) => this.#line.send(...order),
+      fallSilent: () => {
+        isSilent = true;
+        this.#heartbeats.stop();
+      },
+      isStopped: () => stop.aborted,
+      takenFor: () => null,
+    });
+    this.#session = new BrokerSession({
+      address: broker.address,
+      section: sectionOf(charger.broker),
+      // Not to be guessed: whoever connects with it ends the trial.
+      clientId: `setpointd-${site}-commission-${randomBytes(4).toString("hex")}`,
+      presenceTopic: siteTopic(broker.prefix, site, "gateway/commissioning"),
+      filters: this.#line.topics,
+      random,
+      log,
+      onUp: () => {
+        this.#line.brokerUp();
+        if (!isSilent) this.#heartbeats.start();
+      },
+      onDown: () => {
+        this.#heartbeats.stop();
+        this.#line.brokerDown();
+      },
+      onMessage: (topic, payload, retained) => this.#line.hear(topic, payload, retained),
+    });
+  }
+
+  /** Connects at once. A text: the profile's parameters are wrong. */
+  static open(options: MqttBenchOptions): MqttBench | string {
+    if (options.profile.nativePayloads) return new MqttBench(options, null);
+    const binding = boundTo(options.charger, options.profile);
+    return binding.ok ? new MqttBench(options, binding.bound) : binding.reason;
+  }
+
+  get connected(): boolean {
+    return this.#session.connected;
+  }
+
+  /** Why its broker is not there, as far as is known. */
+  get trouble(): string {
+    return this.#session.trouble;
+  }
+
+  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  shows(): Desired | null {
+    return this.#line.shows();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#heartbeats[Symbol.dispose]();
+    await this.#session[Symbol.asyncDispose]();
+    this.#line[Symbol.dispose]();
+  }
+}
+
+/** The configuration has refused ids that cannot be topics. */
+function topicsOf({ broker, site, charger }: MqttBenchOptions) {
+  const topics = nativeTopics(broker.prefix, site, charger.id);
+  if (topics === null) throw new Error(`${charger.id} cannot be a topic`);
+  return topics;
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Fleet } from "../chargers/connections.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import { type Talk, talk } from "./commissioningBench.ts";
+import { borrow, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
+import type { Command, Sent } from "../domain/command.ts";
+import type { JudgeSettings } from "../control/observe/compliance.ts";
+import type { Loan } from "../control/decide/commissioningLock.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import type { Depot } from "../control/state.ts";
+import type { Change, Committed } from "../domain/changes.ts";
+import type { Charger } from "../domain/charger.ts";
+import type { ChargerMessage } from "../domain/telemetry.ts";
+import { type ChargerId, chargerId, type Instant, type Millis } from "../domain/units.ts";
+import type { CommissionRequest } from "../operator/controlSocket.ts";
+
+export interface DaemonCommissionsPorts {
+  readonly depot: Depot;
+  readonly profiles: ReadonlyMap<string, Profile>;
+  readonly settings: JudgeSettings;
+  readonly fleet: Fleet;
+  readonly now: () => Instant;
+  readonly write: (changes: readonly Change[]) => void;
+  readonly durable: () => Promise<Committed>;
+  /** A charger is back: control says to it what holds. */
+  readonly handBack: (charger: ChargerId) => void;
+}
+
+interface Running {
+  readonly bench: Talk;
+  readonly loan: Loan;
+  readonly ended: Promise<unknown>;
+}
+
+/** How often it is looked at whether control has said its last word, ms. */
+const LOOK_MS = 20;
+
+const refused = (complaint: string): Commissioned => ({ good: false, words: null, complaint });
+
+/** Commissioning while the daemon runs: one charger at a time is borrowed from control, which wins whenever it wants it. */
+export class DaemonCommissions implements AsyncDisposable {
+  readonly #ports: DaemonCommissionsPorts;
+  readonly #running = new Map<ChargerId, Running>();
+
+  constructor(ports: DaemonCommissionsPorts) {
+    this.#ports = ports;
+  }
+
+  /** What a charger under trial says; of others nothing is kept. */
+  hear(message: ChargerMessage): void {
+    this.#running.get(message.charger)?.bench.hear(message);
+  }
+
+  /** It is left as it was, and handed back. */
+  stop(charger: string): void {
+    const running = this.#running.get(chargerId(charger));
+    if (running !== undefined) running.loan.isRecalled = true;
+  }
+
+  /** `gone`: nobody waits for this trial any more. */
+  async try(
+    request: CommissionRequest,
+    progress: (words: string) => void,
+    gone: AbortSignal,
+  ): Promise<Commissioned> {
+    const { depot, profiles, fleet, now } = this.#ports;
+    const charger = depot.chargers.get(chargerId(request.charger));
+    const profile = charger === undefined ? undefined : profiles.get(charger.profile);
+    if (charger === undefined || profile === undefined)
+      return refused(
+        `setpointd runs without a charger ${request.charger}: start it again with this configuration`,
+      );
+    const { id } = charger;
+    if (this.#running.has(id) || depot.loans.has(id)) return refused(`${id} is being commissioned already`);
+    const why = request.force ? null : reasonNotTo(depot, charger, now());
+    if (why !== null) return refused(`${why}; --force commissions it all the same`);
+    if (!fleet.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
+    const hushed = request.silence ? fleet.hush(id) : null;
+    if (typeof hushed === "string") return refused(`its silence cannot be tried: ${hushed}`);
+    hushed?.();
+    return this.#borrow(charger, profile, request.silence, progress, gone);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { loan } of this.#running.values()) loan.isRecalled = true;
+    await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  async #borrow(
+    charger: Charger,
+    profile: Profile,
+    silence: boolean,
+    progress: (words: string) => void,
+    gone: AbortSignal,
+  ): Promise<Commissioned> {
+    const { depot, settings, fleet, now, write, durable, handBack } = this.#ports;
+    const { id } = charger;
+    const lent = borrow(depot, charger, now());
+    const { loan, standing } = lent;
+    const hushed: (() => void)[] = [];
+    const rest = fleet.rouse(id);
+    const bench = talk({
+      charger: id,
+      before: standing,
+      told: depot.presenceOf(id).telemetry,
+      nextId: () => depot.nextId(),
+      now,
+      send: (...order) => this.#send(loan, ...order),
+      fallSilent: () => {
+        const speakAgain = fleet.hush(id);
+        if (typeof speakAgain !== "string") hushed.push(speakAgain);
+      },
+      isStopped: () => loan.isRecalled || gone.aborted || loan.takenFor !== null,
+      takenFor: () => loan.takenFor,
+    });
+    const shows = (): Desired | null => fleet.shows(id);
+    const ended = commissioned(
+      { charger, profile, silence, lent, depot, settings, shows, write, durable, progress },
+      bench,
+    );
+    this.#running.set(id, { bench, loan, ended });
+    try {
+      return await ended;
+    } finally {
+      for (const speakAgain of hushed) speakAgain();
+      rest();
+      this.#running.delete(id);
+      // Also where a bug has ended it: control would stay away from this charger for ever.
+      loan.isOver = true;
+      // Who took it has it already.
+      if (loan.takenFor === null) handBack(id);
+    }
+  }
+
+  /** Never together with what control says, so that neither overtakes the other. */
+  async #send(loan: Loan, command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+    const { depot, fleet, handBack } = this.#ports;
+    const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
+    // Each publish of control has its deadline.
+    while (depot.inFlight.has(command.charger)) await sleep(LOOK_MS);
+    if (loan.takenFor !== null) return { ok: false, retry: false, reason: loan.takenFor };
+    loan.isTelling = true;
+    let sent: Sent;
+    try {
+      sent = await fleet.send(command, lease, before);
+    } finally {
+      loan.isTelling = false;
+    }
+    if (sent.ok && wears) depot.writes.wrote(command.charger, command.decidedAt);
+    if (loan.takenFor !== null) handBack(command.charger);
+    return sent;
+  }
+}

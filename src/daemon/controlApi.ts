@@ -1,0 +1,107 @@
+import type { BrokerTrial } from "../chargers/broker/tryBroker.ts";
+import type { Config } from "../config/schema.ts";
+import { type PollResult, pollMessage } from "../control/ingest/pollRequest.ts";
+import type { ControlPorts, Freeing } from "../control/ports.ts";
+import { chargerIn, exceptThoseWhoLeft, notReleased, released } from "../control/send/release.ts";
+import { limited } from "../control/send/stranded.ts";
+import type { Depot } from "../control/state.ts";
+import type { Committed } from "../domain/changes.ts";
+import type { ReportRecord } from "../domain/report.ts";
+import { inWords } from "../domain/setpoint.ts";
+import { eventId, iso } from "../domain/units.ts";
+import type { ControlDoor } from "../operator/controlSocket.ts";
+import { pricesView } from "../operator/listViews.ts";
+import { gently } from "../platform/cooperative.ts";
+import type { PriceBoard } from "../prices/board.ts";
+import type { ReportDesk } from "../reporting/obligations.ts";
+import type { Store } from "../store/sqlite/store.ts";
+import type { DaemonCommissions } from "./commissions.ts";
+import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
+import { proofGently } from "./proof.ts";
+
+/** The parts of the daemon that its verbs reach through the control socket. */
+export interface ControlDoorParts {
+  readonly config: Config;
+  readonly store: Store;
+  readonly siteKey: Buffer;
+  readonly depot: Depot;
+  readonly board: PriceBoard;
+  readonly desk: ReportDesk;
+  readonly reports: Pick<ReturnType<typeof partnerReports>, "sendable">;
+  readonly commissions: DaemonCommissions;
+  readonly ports: Pick<ControlPorts, "now" | "isLinked">;
+  readonly monotonic: () => number;
+  /** The first look has been made. */
+  readonly isReady: () => boolean;
+  /** Has chargers freed by the flow. */
+  readonly free: (freeing: Freeing) => void;
+  /** Has the list fetched by the flow, now. */
+  readonly poll: () => Promise<PollResult>;
+  readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
+  /** Has a report sent again by the flow. */
+  readonly resend: (record: ReportRecord) => void;
+}
+
+/** What the verbs ask of the running daemon, answered from its own parts (DESIGN 6.4). */
+export function controlDoor(parts: ControlDoorParts): ControlDoor {
+  const { config, store, siteKey, depot, board, desk, reports, commissions, ports, monotonic } = parts;
+  return {
+    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
+    verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
+    hashes: (seqs) => [...store.hashes(seqs)],
+    proof: async (event, format) => {
+      const known = depot.known.whole(eventId(event)) ?? null;
+      const { now } = ports;
+      return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
+    },
+    prices: () => pricesView(board),
+    reports: () => shownReports(desk, store),
+    report: (name) => shownReport(desk, store, name),
+    resend: (name) => {
+      const record = reports.sendable(name);
+      if (typeof record === "string") return { ok: false, words: record };
+      parts.resend(record);
+      return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };
+    },
+    poll: async () => {
+      const result = await parts.poll();
+      return { ok: result.kind === "read" || result.kind === "unchanged", words: pollMessage(result) };
+    },
+    keepStill: () => store.keepStill(),
+    copied: () => store.copied(),
+    tryBrokers: async () => [...(await parts.tryBrokers())],
+    heard: () =>
+      [...depot.chargers.keys()].map((charger) => {
+        const { heardAt } = depot.presenceOf(charger);
+        return {
+          charger,
+          heardAt: heardAt === null ? null : iso(heardAt),
+          isSilent: depot.silence.has(charger),
+        };
+      }),
+    limited: () =>
+      limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+    commission: async (request, progress, gone) =>
+      parts.isReady()
+        ? { ...(await commissions.try(request, progress, gone)) }
+        : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
+    stopCommission: (charger) => commissions.stop(charger),
+    release: (charger) => release(parts, charger),
+  };
+}
+
+async function release(
+  { depot, config, ports, free }: ControlDoorParts,
+  target: string | null,
+): ReturnType<ControlDoor["release"]> {
+  const found = target === null ? null : chargerIn(depot, target);
+  if (found?.ok === false) return { ok: false, words: found.reason };
+  const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
+  const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
+  if (config.control.mode === "observe") return notReleased(held);
+  // The look that this asks for shares its commit, and knows what has to wait.
+  const { promise, resolve } = Promise.withResolvers<Committed>();
+  free({ chargers, settle: resolve });
+  const done = released(depot, held, ports.isLinked, await promise);
+  return target === null ? exceptThoseWhoLeft(depot, done) : done;
+}

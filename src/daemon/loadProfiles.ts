@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { profileFile } from "../chargers/profile/profileFile.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import { readYaml } from "../config/document.ts";
+import { findings, sentence, type Mistake, pathText } from "../config/explain.ts";
+import { shipped } from "../platform/packageRoot.ts";
+
+/** A profile file that cannot be used, and why. */
+interface BrokenProfile {
+  readonly file: string;
+  readonly mistakes: readonly Mistake[];
+}
+
+/** All that could be read; one broken file costs none of the others. */
+export interface LoadedProfiles {
+  /** By name, built-in ones first. */
+  readonly profiles: ReadonlyMap<string, Profile>;
+  readonly broken: readonly BrokenProfile[];
+}
+
+const EXAMPLE = "config/profiles/go-e-v2.yaml";
+
+/** A profile from its text. The mistakes say where, what was found and what would be right. */
+export function profileFrom(text: string): Profile | readonly Mistake[] {
+  const yaml = readYaml(text, { what: "a charger profile", example: EXAMPLE });
+  if (!yaml.ok) return yaml.mistakes;
+  const { value, lineOf } = yaml.source;
+  const parsed = profileFile.safeParse(value, { error: sentence });
+  if (parsed.success) return parsed.data;
+  return findings(parsed.error, value).map(({ path, found, expected }) => ({
+    path: pathText(path),
+    line: lineOf(path),
+    column: null,
+    found,
+    expected,
+  }));
+}
+
+/** The built-in profiles, and those of a site: the folder `profiles` beside its configuration, null or absent: none. */
+export function loadProfiles(siteFolder: string | null): LoadedProfiles {
+  const profiles = new Map<string, Profile>();
+  const broken: BrokenProfile[] = [];
+  for (const folder of [shipped("config/profiles"), ...(siteFolder === null ? [] : [siteFolder])]) {
+    for (const name of yamlIn(folder)) {
+      const file = join(folder, `${name}.yaml`);
+      const read = profileIn(file);
+      const mistakes = "profile" in read ? nameMistakes(read, name, profiles) : read;
+      if ("profile" in read && mistakes.length === 0) profiles.set(name, read);
+      else broken.push({ file, mistakes });
+    }
+    for (const [name, ending] of otherwiseYamlIn(folder))
+      broken.push({
+        file: join(folder, `${name}${ending}`),
+        mistakes: [
+          whole(`a file that ends in ${ending}`, `${name}.yaml: only files that end in .yaml are read`),
+        ],
+      });
+  }
+  return { profiles, broken };
+}
+
+const yamlIn = (folder: string): readonly string[] =>
+  filesIn(folder).flatMap((file) => (file.endsWith(".yaml") ? [file.slice(0, -5)] : []));
+
+/** Meant as profiles, as it seems: each with its ending. */
+const otherwiseYamlIn = (folder: string): readonly (readonly [name: string, ending: string])[] =>
+  filesIn(folder).flatMap((file) => {
+    const [, name = "", ending = ""] = /^(.+)(\.ya?ml)$/i.exec(file) ?? [];
+    return ending === "" || ending === ".yaml" ? [] : [[name, ending] as const];
+  });
+
+function filesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).toSorted();
+  } catch {
+    // Most sites have no profiles of their own.
+    return [];
+  }
+}
+
+function profileIn(file: string): Profile | readonly Mistake[] {
+  try {
+    return profileFrom(readFileSync(file, "utf8"));
+  } catch {
+    return [whole("a file that cannot be read", "a file that this user may read")];
+  }
+}
+
+function nameMistakes(
+  { profile }: Profile,
+  name: string,
+  taken: ReadonlyMap<string, Profile>,
+): readonly Mistake[] {
+  const found = JSON.stringify(profile);
+  if (profile !== name) return [{ ...whole(found, `${name}, as the file is called`), path: "profile" }];
+  // What a built-in profile does is tested; another of that name would be mistaken for it.
+  if (taken.has(name))
+    return [
+      { ...whole(`${found}, which a built-in profile is called`, "a name of its own"), path: "profile" },
+    ];
+  return [];
+}
+
+const whole = (found: string, expected: string): Mistake => ({
+  path: "",
+  line: null,
+  column: null,
+  found,
+  expected,
+});

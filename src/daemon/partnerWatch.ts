@@ -1,0 +1,140 @@
+import type { Logger } from "pino";
+
+import { attempted, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
+import type { Fetched } from "../control/ports.ts";
+import type { Change } from "../domain/changes.ts";
+import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
+import { aheadOf, type ClockReading } from "../platform/clock.ts";
+import type { WallClock } from "../platform/localTime.ts";
+import type { Fetched as Asked } from "../vtn/client.ts";
+
+/** What is not ours and may be away. */
+export type Neighbour = "partner" | "broker" | `broker ${string}`;
+
+/** Puts on record from when until when the partner, or a broker, was away: a proof shows it beside what was missed. */
+export function outages(
+  write: (changes: readonly Change[]) => void,
+  now: () => Instant,
+  wallClock: WallClock,
+) {
+  const gone = new Map<Neighbour, Instant>();
+  return {
+    /** `since`: the last sign of it. Said once. */
+    gone(who: Neighbour, since: Instant): void {
+      if (gone.has(who)) return;
+      gone.set(who, since);
+      write([row(who, now(), `the ${who} is away since ${wallClock(since)}`, since, false)]);
+    },
+
+    /** The last sign of whoever is away. Null: nothing is known to be away. */
+    awaySince: (who: Neighbour): Instant | null => gone.get(who) ?? null,
+
+    /** Nothing, where it was there all the time. */
+    back(who: Neighbour): void {
+      const since = gone.get(who);
+      if (since === undefined) return;
+      gone.delete(who);
+      const seconds = Math.round(between(since, now()) / 1000);
+      write([row(who, now(), `the ${who} is there again after ${seconds} s`, since, true)]);
+    },
+  };
+}
+
+const row = (who: Neighbour, at: Instant, words: string, since: Instant, over: boolean): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "silence",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words,
+    facts: { outage: who, since: iso(since), ...(over ? { over } : {}) },
+  },
+});
+
+export interface PartnerWatchOptions {
+  /** The time that we go by. */
+  readonly now: () => Instant;
+  /** What the clock of this machine says, believed or not. */
+  readonly wall: () => Instant;
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number;
+  readonly isClockDoubted: () => boolean;
+  readonly staleAfter: Millis;
+  /** Further apart than this, our clock and the partner's do not agree. */
+  readonly maxSkew: Millis;
+  /** The site's. */
+  readonly wallClock: WallClock;
+  readonly away: Pick<ReturnType<typeof outages>, "gone" | "back">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  /** The partner has just told about the time that the clock of this machine tells. */
+  readonly onClockAgrees: () => void;
+}
+
+/** What the partner's answers tell of the partner itself: whether it is there, since when not, and what time it has. */
+export class PartnerWatch {
+  readonly #options: PartnerWatchOptions;
+  #health: PartnerHealth;
+  /** The partner's clock at its last answer. */
+  #clock: ClockReading | null = null;
+
+  constructor(options: PartnerWatchOptions) {
+    this.#options = options;
+    this.#health = freshHealth(options.now());
+  }
+
+  get health(): PartnerHealth {
+    return this.#health;
+  }
+
+  get isUp(): boolean {
+    return this.#health.everAnswered && this.#health.failures === 0;
+  }
+
+  /** Its clock confirms ours; one that does not tell its time proves nothing. */
+  get clockAgrees(): boolean {
+    return !this.#options.isClockDoubted() && this.#health.failures === 0 && this.#isWithin();
+  }
+
+  /** How far our clock is known to be ahead of the partner's, where that is more than is tolerated. */
+  ahead(): Millis {
+    const { now, monotonic, maxSkew } = this.#options;
+    return aheadOf(this.#clock, { wall: now(), monotonic: millis(monotonic()) }, maxSkew);
+  }
+
+  /** To be called with every answer; the same answer, as the flow takes it. */
+  heard(answer: Asked): Fetched {
+    const { now, monotonic, staleAfter, maxSkew, wallClock, away, log, onClockAgrees } = this.#options;
+    const attempt =
+      answer.kind === "failed"
+        ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
+        : ({ ok: true, skew: this.#wallSkew(answer.skew) } as const);
+    const { health, say } = attempted(this.#health, attempt, now(), { staleAfter, maxSkew, wallClock });
+    this.#health = health;
+    if (answer.kind !== "failed" && answer.skew !== null)
+      this.#clock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
+    if (attempt.ok) away.back("partner");
+    // One request may always get lost.
+    else if (health.failures > 1) away.gone("partner", health.answeredAt);
+    for (const { level, words } of say) log[level](words);
+    if (attempt.ok && this.#isWithin()) onClockAgrees();
+    return asFetched(answer);
+  }
+
+  /** Of the clock that is to be believed or not, not of what we go by meanwhile. */
+  #wallSkew(skew: Millis | null): Millis | null {
+    const { wall, now } = this.#options;
+    return skew === null ? null : millis(skew - between(wall(), now()));
+  }
+
+  #isWithin(): boolean {
+    const { skew } = this.#health;
+    return skew !== null && Math.abs(skew) <= this.#options.maxSkew;
+  }
+}
+
+/** An event that is gone is a delivery like any other. */
+export const asFetched = (answer: Asked): Fetched =>
+  answer.kind === "gone" ? { ...answer, kind: "read" } : answer;

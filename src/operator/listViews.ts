@@ -1,0 +1,153 @@
+import type { Json } from "../domain/audit.ts";
+import { type PriceQuery, spelled, type SpelledPrice, type PriceStand } from "../domain/prices.ts";
+import { dutyKey, type ReportRecord } from "../domain/report.ts";
+import { type Instant, iso } from "../domain/units.ts";
+import type { PriceBoard } from "../prices/board.ts";
+import type { ReportDesk } from "../reporting/obligations.ts";
+import { reportName } from "../reporting/plan.ts";
+import { spanOf } from "../reporting/report.ts";
+
+/** One series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
+export interface PriceSeriesView extends PriceQuery {
+  /** ISO; null: never. */
+  readonly fetchedAt: string | null;
+  /** Of the last request since the start; null: none yet. */
+  readonly outcome: string | null;
+  readonly reason: string | null;
+  /** What was odd in the answer that the prices are from. */
+  readonly doubts: readonly string[];
+  readonly prices: readonly SpelledPrice[];
+  /** How that answer began. */
+  readonly raw: string | null;
+  readonly [member: string]: Json;
+}
+
+/** All series that are asked for, with how the last request went. */
+export const pricesView = (board: PriceBoard): readonly PriceSeriesView[] =>
+  [...board.stands.values()].map(({ region, kind, series, outcome, reason }: PriceStand) => ({
+    region,
+    kind,
+    fetchedAt: series === null ? null : iso(series.fetchedAt),
+    outcome,
+    reason,
+    doubts: series?.doubts ?? [],
+    prices: series === null ? [] : spelled(series.prices),
+    raw: series?.raw ?? null,
+  }));
+
+/** For each region, how many seconds ahead its spot prices are known. */
+export const priceHorizons = (board: PriceBoard, now: Instant): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    [...board.stands.values()].flatMap(({ region, kind, series }) => {
+      const last = kind === "actual" ? series?.prices.at(-1) : undefined;
+      return last === undefined ? [] : [[region, (last.end - now) / 1000]];
+    }),
+  );
+
+/** One report as `/api/v1/reports`, the control socket and `setpointd reports --json` show it; times are ISO. */
+export interface ReportRow {
+  /** `<eventID>/<descriptor#>/<k>`; without the last part where no report came of a descriptor. */
+  readonly name: string;
+  readonly event: string;
+  readonly descriptor: number;
+  /** What is asked for; null: not known any more. */
+  readonly payloadType: string | null;
+  /** `planned`: not due yet; `flagged`: not delivered, for `reason`. */
+  readonly state: "planned" | "waiting" | "sent" | "flagged";
+  readonly from: string | null;
+  readonly until: string | null;
+  /** When it is made; null: it is, or never will be. */
+  readonly due: string | null;
+  readonly summary: string | null;
+  readonly flags: readonly string[];
+  readonly composedAt: string | null;
+  readonly sentAt: string | null;
+  readonly nextTry: string | null;
+  readonly attempts: number;
+  readonly status: number | null;
+  readonly reason: string | null;
+  readonly receipt: string | null;
+  readonly [member: string]: Json;
+}
+
+const isoOrNull = (at: Instant | null): string | null => (at === null ? null : iso(at));
+
+const NOTHING_YET = {
+  from: null,
+  until: null,
+  due: null,
+  summary: null,
+  flags: [],
+  composedAt: null,
+  sentAt: null,
+  nextTry: null,
+  attempts: 0,
+  status: null,
+  reason: null,
+  receipt: null,
+} as const;
+
+/** Every descriptor in its state: the next report of each, those that end without one, then reports, newest first. */
+export const reportsView = (desk: ReportDesk, records: readonly ReportRecord[]): readonly ReportRow[] => [
+  ...plannedRows(desk),
+  ...flaggedRows(desk),
+  ...records.map(reportRow),
+];
+
+/** Why there is no body of it to show or to send, in one sentence; `moment` tells a time as people on site read it. */
+export function bodiless(
+  { name, state, due, reason, composedAt }: ReportRow,
+  moment: (iso: string) => string,
+): string {
+  if (composedAt !== null) return `the body of report ${name} is not kept any more`;
+  if (state === "planned" && due !== null)
+    return `report ${name} is planned: it is made at ${moment(due)}; there is no body yet`;
+  return `no report was made of ${name}: ${reason ?? "its reason is not known"}`;
+}
+
+/** One report that was composed. */
+export function reportRow(record: ReportRecord): ReportRow {
+  const { span, composedAt, sentAt, nextTry, k: _, since: __, ...rest } = record;
+  return {
+    ...rest,
+    from: iso(span.from),
+    until: iso(span.until),
+    due: null,
+    composedAt: iso(composedAt),
+    sentAt: isoOrNull(sentAt),
+    nextTry: isoOrNull(nextTry),
+  };
+}
+
+const plannedRows = ({ upcoming }: ReportDesk): readonly ReportRow[] =>
+  [...upcoming.values()]
+    .toSorted((a, b) => b.window.due - a.window.due)
+    .map(({ window }) => {
+      const { from, until } = spanOf(window.intervals);
+      return {
+        ...NOTHING_YET,
+        name: reportName(window),
+        event: window.event,
+        descriptor: window.descriptor,
+        state: "planned",
+        payloadType: window.wanted.payloadType,
+        from: iso(from),
+        until: iso(until),
+        due: iso(window.due),
+        flags: window.flags,
+      };
+    });
+
+const flaggedRows = ({ duties }: ReportDesk): readonly ReportRow[] =>
+  [...duties.values()]
+    .filter(({ state }) => state === "flagged")
+    .toSorted((a, b) => b.receivedAt - a.receivedAt)
+    .map((duty) => ({
+      ...NOTHING_YET,
+      name: dutyKey(duty),
+      event: duty.event,
+      descriptor: duty.descriptor,
+      state: "flagged",
+      payloadType: null,
+      reason: duty.reason,
+    }));

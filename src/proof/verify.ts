@@ -1,0 +1,165 @@
+import type { KeyObject } from "node:crypto";
+
+import { chainHash, headSeal } from "../domain/audit.ts";
+import { type Fact, type Printed, isSignedBy, printOf, sealOf, START, formatOf, SPELLINGS } from "./file.ts";
+
+/** A line of a proof file, from 1, that is not as it was written. */
+export interface Broken {
+  readonly line: number;
+  readonly reason: string;
+}
+
+/** A row of the record as a proof shows it. */
+export interface ShownRow {
+  readonly line: number;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface Verification {
+  readonly lines: number;
+  readonly broken: readonly Broken[];
+  /** For comparing them with the record itself. */
+  readonly rows: readonly ShownRow[];
+  /** There is a signature, whoever made it. */
+  readonly isSigned: boolean;
+}
+
+/** What a proof is checked with; null: not at hand. */
+export interface ProofKeys {
+  readonly siteKey: Uint8Array | null;
+  readonly publicKey: KeyObject | null;
+}
+
+/** A line that could be read, where it stands. */
+interface Line extends Printed {
+  readonly line: number;
+}
+
+/**
+ * Checks a proof by itself: each line's spelling and print, each row of the record by its own hash, with the site's key
+ * the seals, and with the public key the signature. Without either whoever changes a line can compute all prints anew.
+ */
+export function verifyProof(text: string, { siteKey, publicKey }: ProofKeys): Verification {
+  const broken: Broken[] = [];
+  const lines = read(text, broken);
+  const shown = lines.flatMap(({ line, fact }) => rowIn(fact, line));
+  const last = lines.at(-1);
+  const signature = last?.fact.what === "signature" ? last : null;
+  const signed = signature === null ? lines : lines.slice(0, -1);
+  broken.push(
+    ...unbound(lines),
+    ...unhashed(shown),
+    ...unsealed(signed, siteKey),
+    ...unsigned(signed, signature, publicKey),
+  );
+  const known = new Map(broken.toReversed().map((each) => [each.line, each]));
+  return {
+    lines: lines.length,
+    broken: [...known.values()].toSorted((a, b) => a.line - b.line),
+    rows: shown,
+    isSigned: signature !== null,
+  };
+}
+
+/** `lines`: all above the signature. */
+function unsigned(
+  lines: readonly Line[],
+  signature: Line | null,
+  publicKey: KeyObject | null,
+): readonly Broken[] {
+  if (publicKey === null) return [];
+  const above = lines.at(-1);
+  if (above === undefined || signature === null)
+    return [{ line: (above?.line ?? 0) + 1, reason: "is missing: this proof is not signed" }];
+  return isSignedBy(publicKey, above.print, signature.fact.hash ?? "")
+    ? []
+    : [
+        {
+          line: signature.line,
+          reason: "the signature was not made with the private key of this public key",
+        },
+      ];
+}
+
+/** Any other spelling of the same is a changed line too. */
+function read(text: string, broken: Broken[]): readonly Line[] {
+  const written = text.split("\n");
+  const { heading, spell, read } = SPELLINGS[formatOf(written)];
+  if (written.pop() !== "") broken.push({ line: written.length + 1, reason: "was cut off" });
+  const lines: Line[] = [];
+  written.forEach((raw, index) => {
+    const line = index + 1;
+    if (index < heading.length) {
+      if (raw !== heading[index])
+        broken.push({ line, reason: "was changed: it is not the heading of a proof" });
+      return;
+    }
+    const printed = read(raw);
+    const place = { isFirst: index === heading.length, isLast: line === written.length };
+    if (printed !== null) lines.push({ ...printed, line });
+    if (printed === null || spell(printed, place) !== raw)
+      broken.push({ line, reason: "was changed: it is not written as a proof is" });
+  });
+  return lines;
+}
+
+/** Goes on from what a line says and from what it should say, so that one edit is one broken line. */
+function unbound(lines: readonly Line[]): readonly Broken[] {
+  let [before, alternative] = [START, START];
+  return lines.flatMap(({ line, fact, print }): readonly Broken[] => {
+    const expected = printOf(before, fact);
+    const isBound = print === expected || print === printOf(alternative, fact);
+    [before, alternative] = [print, expected];
+    if (isBound) return [];
+    return [{ line, reason: `${nameOf(fact)} was changed, or a line before it was taken out or put in` }];
+  });
+}
+
+function unhashed(rows: readonly (ShownRow & Texted)[]): readonly Broken[] {
+  return rows.flatMap(({ line, seq, hash, previous, text }, index): readonly Broken[] => {
+    const before = rows[index - 1];
+    if (chainHash(previous, text) !== hash || !text.startsWith(`[${seq},`))
+      return [{ line, reason: `row ${seq} does not have its own hash` }];
+    const follows = before?.seq !== seq - 1 || before.hash === previous;
+    return follows ? [] : [{ line, reason: `row ${seq} does not follow row ${before.seq}` }];
+  });
+}
+
+function unsealed(lines: readonly Line[], siteKey: Uint8Array | null): readonly Broken[] {
+  const [above, end] = [lines.at(-2), lines.at(-1)];
+  if (above === undefined || end?.fact.section !== "seal")
+    return [{ line: (end?.line ?? 0) + 1, reason: "is missing: a proof ends with its seal" }];
+  if (siteKey === null) return [];
+  const isOurs = end.fact.hash === sealOf(siteKey, above.print);
+  const head = lines.find(({ fact }) => fact.what === "head")?.fact;
+  const headIsOurs = lines.some(
+    ({ fact }) =>
+      fact.what === "head seal" && fact.hash === headSeal(siteKey, head?.seq ?? 0, head?.hash ?? ""),
+  );
+  if (!isOurs) return [{ line: end.line, reason: "the seal was not made with this site's key" }];
+  return headIsOurs
+    ? []
+    : [{ line: end.line, reason: "the head of the record was not sealed with this key" }];
+}
+
+interface Texted {
+  readonly previous: string;
+  readonly text: string;
+}
+
+const rowIn = (
+  { what, section, seq, hash, previous, words }: Fact,
+  line: number,
+): readonly (ShownRow & Texted)[] =>
+  section === "record" &&
+  what === "row" &&
+  seq !== null &&
+  hash !== null &&
+  previous !== null &&
+  words !== null
+    ? [{ line, seq, hash, previous, text: words }]
+    : [];
+
+const nameOf = ({ section, what, vehicle, seq }: Fact): string =>
+  `"${what}" of ${vehicle ?? section}${seq === null ? "" : ` (row ${seq} of the record)`}`;

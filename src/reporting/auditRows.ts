@@ -1,0 +1,62 @@
+import type { Json } from "../domain/audit.ts";
+import type { Change } from "../domain/changes.ts";
+import { dutyKey, type ReportDuty, type ReportRecord } from "../domain/report.ts";
+import type { EventId, Instant } from "../domain/units.ts";
+import type { WallClock } from "../platform/localTime.ts";
+import { legible } from "../platform/sanitize.ts";
+
+/** Rows of the record on reports. `warning` is what makes a line of the log a warning. */
+const row = (at: Instant, event: EventId, words: string, facts: Json): Change => ({
+  kind: "audit",
+  entry: { at, kind: "report", charger: null, vehicle: null, event, command: null, words, facts },
+});
+
+/** Committed with the report, before it is sent. */
+export function composedRow(record: ReportRecord, at: Instant, wallClock: WallClock): Change {
+  const { name, event, payloadType, summary, span, flags } = record;
+  const odd = flags.length === 0 ? "" : `; ${flags.join("; ")}`;
+  const when = `${wallClock(span.from)} to ${wallClock(span.until)}`;
+  return row(at, event, `report ${name} composed: ${legible(payloadType)}, ${summary}, ${when}${odd}`, {
+    report: name,
+    progress: "composed",
+    flags,
+  });
+}
+
+/** What became of a try: delivered, set aside, given up; or that it failed for the first time, or for a new reason. */
+export function triedRow(before: ReportRecord, record: ReportRecord, at: Instant): readonly Change[] {
+  const { name, event, state, summary, status, reason, nextTry, attempts } = record;
+  const facts = { report: name, progress: state, status, attempts };
+  if (state === "sent") {
+    const late = attempts > 1 ? `, after ${attempts} tries` : "";
+    return [row(at, event, `report ${name} sent: ${summary} (HTTP ${status}${late})`, facts)];
+  }
+  const isNews = state !== before.state || nextTry === null || before.attempts === 0;
+  if (!isNews) return [];
+  const again = nextTry === null ? "it is not tried any more" : "it will be tried again";
+  const words = `report ${name} was not delivered: ${reason ?? "no reason"}; ${again}`;
+  return [row(at, event, words, { ...facts, warning: reason })];
+}
+
+/** A descriptor that ends without a report, or with less than it asked for. */
+export function dutyRows(duty: ReportDuty, at: Instant): readonly Change[] {
+  if (duty.state !== "flagged") return [];
+  const { event, descriptor, reason, issued } = duty;
+  const rest = issued === null ? "no report" : "no further report";
+  const words = `report descriptor ${descriptor} of event ${event}: ${rest}: ${reason ?? ""}`;
+  return [row(at, event, words, { descriptor: dutyKey(duty), progress: "flagged", warning: reason })];
+}
+
+export const resentRow = ({ name, event }: ReportRecord, at: Instant): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "operator",
+    charger: null,
+    vehicle: null,
+    event,
+    command: null,
+    words: `report ${name} is sent again by an operator`,
+    facts: { report: name },
+  },
+});

@@ -1,0 +1,124 @@
+import { type AuditEntry, factOf } from "../domain/audit.ts";
+import type { Reading } from "../domain/reading.ts";
+import { type Window, instant, type Millis, type VehicleId } from "../domain/units.ts";
+import { firstWhere } from "../platform/dueQueue.ts";
+import { gapsIn, stepsOf, within } from "./series.ts";
+
+/** Why a value is missing, or not what the event asked for: in words that a partner can read. */
+export type Cause =
+  | OutageCause
+  | "gap in the readings"
+  | "meter register cannot be believed"
+  | "implausible readings"
+  | "no readings"
+  | "no setpoint"
+  | "no comparable days"
+  | "not available here"
+  | "not meaningful as an aggregate";
+
+/** What keeps a targeted vehicle from doing what it was asked. */
+type OutageCause =
+  | "vehicle absent"
+  | "charger unreachable"
+  | "setpoint not followed"
+  | "opted out by the site"
+  | "vehicle not known here";
+
+export interface Outage extends Window {
+  readonly cause: OutageCause;
+}
+
+/** OpenADR's words; the worst comes first. */
+const QUALITIES = ["MISSING", "BAD", "ESTIMATED", "OK"] as const;
+export type DataQuality = (typeof QUALITIES)[number];
+
+/** The worst of several; OK of none. */
+export const worstOf = (qualities: readonly DataQuality[]): DataQuality =>
+  QUALITIES.find((quality) => qualities.includes(quality)) ?? "OK";
+
+/** What is known of one quantity in one window; null: nothing. */
+export interface Finding<Value = number | string> {
+  readonly value: Value | null;
+  readonly quality: DataQuality;
+  readonly causes: readonly Cause[];
+}
+
+/** Nothing, and why. */
+export const nothing = (...causes: readonly Cause[]): Finding<never> => ({
+  value: null,
+  quality: "MISSING",
+  causes,
+});
+
+/** A number that JSON cannot write is no value: sums of absurd readings end there. */
+export const finite = <Found extends Finding>(found: Found): Found =>
+  typeof found.value === "number" && !Number.isFinite(found.value)
+    ? { ...found, value: null, quality: "MISSING", causes: [...found.causes, "implausible readings"] }
+    : found;
+
+type RecordedCause = "setpoint not followed" | "opted out by the site";
+
+/** Vehicles that did not follow, or that a person let go, by the rows of the record on one event, oldest first. */
+export class RecordedOutages {
+  readonly #closed = new Map<VehicleId, Outage[]>();
+  readonly #open = new Map<VehicleId, { readonly cause: RecordedCause; readonly from: number }>();
+
+  take({ at, kind, vehicle, facts }: Pick<AuditEntry, "at" | "kind" | "vehicle" | "facts">): void {
+    if (vehicle === null) return;
+    const progress = factOf(facts, "progress");
+    if (kind === "decision") {
+      this.#close(vehicle, at);
+      if (factOf(facts, "cause") === "operator")
+        this.#open.set(vehicle, { cause: "opted out by the site", from: at });
+    } else if (kind === "outcome" && (progress === "notFollowed" || progress === "refused")) {
+      if (!this.#open.has(vehicle)) this.#open.set(vehicle, { cause: "setpoint not followed", from: at });
+    } else if (kind === "outcome" && progress === "followed") {
+      // A release that is followed does not bring a vehicle back that a person has taken out.
+      if (this.#open.get(vehicle)?.cause === "setpoint not followed") this.#close(vehicle, at);
+    }
+  }
+
+  /** Of one vehicle, the one that still goes on included. */
+  of(vehicle: VehicleId): readonly Outage[] {
+    const open = this.#open.get(vehicle);
+    const closed = this.#closed.get(vehicle) ?? [];
+    if (open === undefined) return closed;
+    return [...closed, { cause: open.cause, from: instant(open.from), until: instant(Infinity) }];
+  }
+
+  #close(vehicle: VehicleId, until: Outage["until"]): void {
+    const open = this.#open.get(vehicle);
+    if (open === undefined) return;
+    this.#open.delete(vehicle);
+    const outage = { cause: open.cause, from: instant(open.from), until };
+    const closed = this.#closed.get(vehicle);
+    if (closed === undefined) this.#closed.set(vehicle, [outage]);
+    else closed.push(outage);
+  }
+}
+
+/**
+ * When a vehicle was away, by what its chargers said: others were there, or it was unplugged. Where they said nothing
+ * for longer than `maxGap` they were unreachable; chargers that never say anything (`speaks` is false) are not.
+ */
+export function absences(
+  vehicle: VehicleId,
+  readings: readonly Reading[],
+  span: Window,
+  maxGap: Millis,
+  speaks: boolean,
+): readonly Outage[] {
+  const said = readings.filter(({ kind }) => kind !== "setpoint").toSorted((a, b) => a.at - b.at);
+  const present = said.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
+  const others = said.filter((reading) => reading.vehicle !== vehicle);
+  const gaps = gapsIn(present, span, maxGap).flatMap(({ from, until }): readonly Outage[] => {
+    const next = others[firstWhere(others, ({ at }) => at >= from)];
+    if (next !== undefined && next.at < until) return [{ cause: "vehicle absent", from, until }];
+    return speaks || said.length > 0 ? [{ cause: "charger unreachable", from, until }] : [];
+  });
+  const states = said.filter((reading) => reading.kind === "state");
+  const unplugged = within(stepsOf(states, vehicle, maxGap, maxGap), span)
+    .filter(({ value }) => value === "unplugged")
+    .map(({ from, until }): Outage => ({ cause: "vehicle absent", from, until }));
+  return [...gaps, ...unplugged];
+}

@@ -1,0 +1,115 @@
+import { stretchesOf } from "../control/schedule/plan.ts";
+import type { Depot } from "../control/state.ts";
+import type { EventId, Instant, VehicleId, Window } from "../domain/units.ts";
+import { breather } from "../platform/cooperative.ts";
+import { absences, RecordedOutages } from "./cause.ts";
+import type { Commanded, FillContext, Subject } from "./evidence.ts";
+import type { Upcoming } from "./obligations.ts";
+import type { ReportPorts } from "./ports.ts";
+import {
+  composeReport,
+  type FilledVehicle,
+  fillVehicle,
+  type Report,
+  spanOf,
+  evidenceWindows,
+  reportedVehicles,
+} from "./report.ts";
+import type { ReportSettings } from "./settings.ts";
+
+type Evident = Pick<ReportPorts, "monotonic" | "calendar" | "readings" | "seats" | "record" | "wallClock">;
+
+/** A filled report, and what it holds in words: `3 vehicles, 4.2 kWh`. */
+export interface Composed {
+  readonly report: Report;
+  readonly summary: string;
+}
+
+/** Fills one report from what is stored, a few vehicles at a time. */
+export async function compose(
+  depot: Depot,
+  { window, revision: { event } }: Upcoming,
+  settings: ReportSettings,
+  ports: Evident,
+): Promise<Composed> {
+  const pause = breather(ports.monotonic);
+  const { chargers, vehicles } = depot;
+  const context: FillContext = { settings, chargers, vehicles, calendar: ports.calendar };
+  const span = spanOf(window.intervals);
+  const times = evidenceWindows(window, ports.calendar, settings.maxGap);
+  const recorded = await recordedOutages(event.id, span.until, ports, pause);
+  const isAhead = window.basis === "forecast" || window.wanted.method === "forecast";
+  const filled: FilledVehicle[] = [];
+  for (const vehicle of reportedVehicles(event, depot)) {
+    const planned = isAhead ? plannedFor(depot, vehicle, ports) : [];
+    const subject = subjectOf(depot, vehicle, span, times, settings, ports, window.basis === "history");
+    const outages = [...subject.outages, ...recorded.of(vehicle)];
+    filled.push(fillVehicle(window, { ...subject, planned, outages }, context));
+    await pause();
+  }
+  const report = composeReport(window, event, filled);
+  return { report, summary: summaryOf(report, filled.length) };
+}
+
+function subjectOf(
+  depot: Depot,
+  vehicle: VehicleId,
+  span: Window,
+  times: readonly Window[],
+  { maxGap }: ReportSettings,
+  ports: Evident,
+  isPast: boolean,
+): Omit<Subject, "planned"> {
+  const known = depot.vehicles.get(vehicle);
+  if (known === undefined)
+    return { vehicle, readings: [], outages: [{ cause: "vehicle not known here", ...span }] };
+  const homes = [known.charger, depot.plugs.where(vehicle)].filter((charger) => charger !== null);
+  const readings = times.flatMap(({ from, until }) =>
+    ports.readings(new Set([...homes, ...ports.seats(vehicle, from, until)]), from, until),
+  );
+  const speaks = homes.some((charger) => depot.presenceOf(charger).telemetry !== null);
+  if (!isPast) return { vehicle, readings, outages: [] };
+  const away: Subject["outages"] =
+    homes.length === 0 && readings.length === 0
+      ? [{ cause: "vehicle absent", ...span }]
+      : absences(vehicle, readings, span, maxGap, speaks);
+  return { vehicle, readings, outages: away };
+}
+
+/** What a vehicle will be told where it is now, if nothing changes. */
+function plannedFor(depot: Depot, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
+  const known = depot.vehicles.get(vehicle);
+  const where = depot.plugs.where(vehicle) ?? known?.charger ?? null;
+  const charger = where === null ? undefined : depot.chargers.get(where);
+  if (known === undefined || charger === undefined) return [];
+  const dispatches = depot.agenda.of(vehicle);
+  return stretchesOf(charger, known, dispatches, depot.expansion, wallClock).map(
+    ({ from, until, desired }): Commanded => ({ from, until, value: desired, charger: charger.id }),
+  );
+}
+
+/** Reads the record on an event up to a moment, page by page. */
+async function recordedOutages(
+  event: EventId,
+  until: Instant,
+  ports: Evident,
+  pause: () => Promise<void>,
+): Promise<RecordedOutages> {
+  const outages = new RecordedOutages();
+  for (let after = 0; ;) {
+    const rows = ports.record(event, after);
+    for (const row of rows) if (row.at < until) outages.take(row);
+    const last = rows.at(-1);
+    if (last === undefined) return outages;
+    after = last.seq;
+    await pause();
+  }
+}
+
+function summaryOf({ resources }: Report, vehicles: number): string {
+  const energies = resources.flatMap(({ snapshot }) => snapshot.energy ?? []);
+  const energy = energies.length === 0 ? "" : `, ${rounded(energies.reduce((a, b) => a + b))} kWh`;
+  return `${vehicles} ${vehicles === 1 ? "vehicle" : "vehicles"}${energy}`;
+}
+
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;

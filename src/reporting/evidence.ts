@@ -1,0 +1,166 @@
+import type { Charger } from "../domain/charger.ts";
+import type { Measured, MeasuredKind, Reading, Stated, Told } from "../domain/reading.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import type { ChargerState } from "../domain/telemetry.ts";
+import {
+  after,
+  type ChargerId,
+  earlier,
+  type Instant,
+  type Millis,
+  millis,
+  type VehicleId,
+  type Window,
+} from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import type { Calendar } from "../platform/localTime.ts";
+import { type Outage, type Finding, nothing } from "./cause.ts";
+import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
+import { byCharger, inOrder, merged, type Step, stepsOf, within } from "./series.ts";
+import type { ReportSettings } from "./settings.ts";
+
+/** What a charger was told, or will be, for the vehicle on it. */
+export interface Commanded extends Step<Desired> {
+  readonly charger: ChargerId;
+}
+
+/** One targeted vehicle, with all that is known of it for a report. */
+export interface Subject {
+  readonly vehicle: VehicleId;
+  /**
+   * In any order: everything that the chargers it was on said, others' vehicles included, from `maxGap` before the
+   * report to `maxGap` after it; for a baseline also around the same windows of the comparable days.
+   */
+  readonly readings: readonly Reading[];
+  /** What it will be told, for forecasts. */
+  readonly planned: readonly Commanded[];
+  readonly outages: readonly Outage[];
+}
+
+export interface FillContext {
+  readonly settings: ReportSettings;
+  readonly chargers: ReadonlyMap<ChargerId, Charger>;
+  readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
+  readonly calendar: Calendar;
+}
+
+/** One quantity as it held over time; `bridged` is the same with each value held until the next, however late. */
+export interface Signal<Value> {
+  readonly steps: readonly Step<Value>[];
+  readonly bridged: readonly Step<Value>[];
+  readonly times: readonly Instant[];
+}
+
+/** A subject in the form in which windows are asked of it. */
+export interface Evidence {
+  readonly vehicle: VehicleId;
+  readonly energy: EnergyRecord;
+  /** Wh. */
+  readonly register: Signal<number>;
+  /** W. */
+  readonly power: Signal<number>;
+  /** A. */
+  readonly current: Signal<number>;
+  /** Percent. */
+  readonly soc: Signal<number>;
+  readonly state: Signal<ChargerState>;
+  readonly commanded: readonly Commanded[];
+  readonly outages: readonly Outage[];
+}
+
+/** Puts a vehicle's readings in their places. */
+export function evidenceOf(subject: Subject, { settings, chargers }: FillContext): Evidence {
+  const { vehicle, outages, planned } = subject;
+  const readings = inOrder(subject.readings.filter(({ quality }) => quality !== "implausible"));
+  const measured = (kind: MeasuredKind): readonly Measured[] =>
+    readings.filter((reading): reading is Measured => reading.kind === kind);
+  const signal = <R extends Reading>(those: readonly R[]): Signal<R["value"]> =>
+    signalOf(those, vehicle, settings.maxGap);
+  const most = (id: ChargerId): number => {
+    const charger = chargers.get(id);
+    return charger === undefined ? MOST_WATTS : mostWatts(charger);
+  };
+  const registers = measured("energy");
+  return {
+    vehicle,
+    outages,
+    energy: energyRecord(registers, vehicle, most, settings.maxGap),
+    register: signal(registers),
+    power: signal(measured("power")),
+    current: signal(measured("current")),
+    soc: signal(measured("soc")),
+    state: signal(readings.filter((reading): reading is Stated => reading.kind === "state")),
+    commanded: merged([...toldIn(readings, vehicle), ...planned]),
+  };
+}
+
+function signalOf<R extends Reading>(
+  readings: readonly R[],
+  vehicle: VehicleId,
+  maxGap: Millis,
+): Signal<R["value"]> {
+  const lines = [...byCharger(readings).values()];
+  return {
+    steps: merged(lines.flatMap((line) => stepsOf(line, vehicle, maxGap, maxGap))),
+    bridged: merged(lines.flatMap((line) => stepsOf(line, vehicle, FOR_EVER, maxGap))),
+    times: readings.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at),
+  };
+}
+const FOR_EVER = millis(Infinity);
+
+/** A command holds until the next one for its charger, and never past its own end. */
+const toldIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Commanded[] =>
+  [...byCharger(readings.filter((reading): reading is Told => reading.kind === "setpoint")).values()].flatMap(
+    (line) =>
+      line.flatMap(({ at, until, value, charger, vehicle: seen }, index): readonly Commanded[] => {
+        const next = line[index + 1]?.at ?? after(at, FOR_EVER);
+        const step = { from: at, until: earlier(next, until ?? next), value, charger };
+        return seen === vehicle ? [step] : [];
+      }),
+  );
+
+/** A mean over past days, and over how many. */
+export interface Baseline extends Finding<number> {
+  readonly days: number;
+}
+
+/** Days looked back for comparable ones. */
+const LOOK_BACK = 45;
+const DAY = 24 * 3_600_000;
+
+/** The same window on earlier days of the same class (working day or weekend), newest first; none overlaps with it. */
+export function comparableDays(window: Window, calendar: Calendar): readonly Window[] {
+  const length: Millis = millis(window.until - window.from);
+  const today = calendar(window.from, 0);
+  const days: Window[] = [];
+  for (let back = Math.ceil(length / DAY); back <= LOOK_BACK; back += 1) {
+    const day = calendar(window.from, back);
+    if (isWeekend(day.weekday) === isWeekend(today.weekday))
+      days.push({ from: day.at, until: after(day.at, length) });
+  }
+  return days;
+}
+
+const isWeekend = (weekday: number): boolean => weekday > 5;
+
+/**
+ * Wh that the vehicle used in the same window on its last comparable days. Days on which it was held back in that
+ * window, and days without complete readings, do not count: they say nothing of what it would have used.
+ */
+export function baselineOf(
+  evidence: Evidence,
+  window: Window,
+  calendar: Calendar,
+  { baselineDays, maxGap }: Pick<ReportSettings, "baselineDays" | "maxGap">,
+): Baseline {
+  const used: number[] = [];
+  for (const day of comparableDays(window, calendar)) {
+    if (used.length >= baselineDays) break;
+    if (within(evidence.commanded, day).some(({ value }) => value.kind !== "release")) continue;
+    const { value, quality } = measuredEnergy(evidence.energy, day, maxGap);
+    if (value !== null && quality === "OK") used.push(value);
+  }
+  if (used.length === 0) return { ...nothing("no comparable days"), days: 0 };
+  const value = used.reduce((sum, wattHours) => sum + wattHours) / used.length;
+  return { value, quality: "OK", causes: [], days: used.length };
+}

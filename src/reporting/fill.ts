@@ -1,0 +1,210 @@
+import type { Method, Wanted, Quantity } from "../domain/report.ts";
+import type { Millis, Window } from "../domain/units.ts";
+import { type Cause, type Finding, nothing, worstOf } from "./cause.ts";
+import { estimatedEnergy, measuredEnergy } from "./energy.ts";
+import { type Baseline, baselineOf, type Evidence, type FillContext, type Signal } from "./evidence.ts";
+import { forecastIn, levelsIn, setpointIn, operatingState } from "./payload.ts";
+import { gapsIn, last, mean, peak, type Step, within } from "./series.ts";
+
+/** A value as a report gives it: kWh, kW, A, percent, or a word. */
+export interface Filled extends Finding {
+  /** Days in the baseline; null: none is part of it. */
+  readonly days: number | null;
+}
+
+type Found = Finding & { readonly days?: number };
+const NOT_HERE: Finding<never> = nothing("not available here");
+
+/** What one vehicle's evidence says of one window, in the way a descriptor wants it (openadr3 1.2, 1.3). */
+export function fill(
+  wanted: Wanted,
+  window: Window,
+  evidence: Evidence,
+  context: FillContext,
+  basis: "history" | "forecast",
+): Filled {
+  const isAhead = basis === "forecast" || wanted.method === "forecast";
+  const found = (isAhead ? ahead : behind)(wanted, window, evidence, context);
+  return { days: null, ...found, causes: withOutages(found.causes, window, evidence) };
+}
+
+/** What can be said before it happens: from the levels that the vehicle will be held to. */
+function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
+  const { quantity, method, level } = wanted;
+  const levels = (unit: Wanted["level"]): readonly Step<number>[] =>
+    context.settings.forecastSource === "none" ? [] : levelsIn(evidence, window, unit, context);
+  switch (quantity) {
+    case "usage":
+    case "demand":
+      return forecastIn(levels("W"), quantity);
+    case "setpoint":
+      return setpointIn(levels(level), method, level);
+    case "baseline":
+      return baseline(window, evidence, context);
+    case "deltaUsage":
+      return difference(forecastIn(levels("W"), "usage"), baseline(window, evidence, context));
+    case "reading":
+    case "chargeLevel":
+    case "operatingState":
+    case "dataQuality":
+    case null:
+      return NOT_HERE;
+  }
+}
+
+/** What was measured, and what was commanded. */
+function behind(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
+  const { quantity, method, level } = wanted;
+  const { maxGap, percentScale } = context.settings;
+  switch (quantity) {
+    case "usage":
+      return usage(method, window, evidence, maxGap);
+    case "demand":
+      return demand(method, window, evidence, maxGap);
+    case "reading":
+      return scaled(lastOf(evidence.register, window), 1000);
+    case "setpoint":
+      return setpointIn(levelsIn(evidence, window, level, context), method, level);
+    case "operatingState":
+      return operatingState(evidence, window);
+    case "chargeLevel":
+      return scaled(chargeLevel(method, window, evidence, maxGap), 100 / percentScale);
+    case "baseline":
+      return baseline(window, evidence, context);
+    case "deltaUsage":
+      return difference(usage(method, window, evidence, maxGap), baseline(window, evidence, context));
+    case "dataQuality":
+      return judged(usage(method, window, evidence, maxGap), demand(method, window, evidence, maxGap));
+    case null:
+      return NOT_HERE;
+  }
+}
+
+/** kWh. A mean or a peak of energy over one window is that energy. */
+function usage(method: Method, window: Window, { energy, power }: Evidence, maxGap: Millis): Finding<number> {
+  const found =
+    method === "estimated"
+      ? estimatedEnergy(energy, power.bridged, window, maxGap)
+      : measuredEnergy(energy, window, maxGap);
+  return scaled(found, 1000);
+}
+
+/** kW: the highest, or the mean over the time that is covered. */
+const demand = (method: Method, window: Window, { power }: Evidence, maxGap: Millis): Finding<number> =>
+  scaled(overTime(power, window, method, method === "peak" ? peak : mean, maxGap), 1000);
+
+function chargeLevel(method: Method, window: Window, { soc }: Evidence, maxGap: Millis): Finding<number> {
+  switch (method) {
+    case "mean":
+      return overTime(soc, window, method, mean, maxGap);
+    case "peak":
+      return overTime(soc, window, method, peak, maxGap);
+    case "estimated":
+      return overTime(soc, window, method, last, maxGap);
+    case "direct":
+    case "summed":
+    case "forecast":
+      return lastOf(soc, window);
+  }
+}
+
+/** The last sample is what it is, whatever is missing before it. */
+function lastOf(signal: Signal<number>, window: Window): Finding<number> {
+  const value = last(within(signal.steps, window));
+  return value === null ? nothing("no readings") : { value, quality: "OK", causes: [] };
+}
+
+/** Over the time that is covered; an estimate covers the gaps with what was before them. */
+function overTime(
+  signal: Signal<number>,
+  window: Window,
+  method: Method,
+  pick: (steps: readonly Step<number>[]) => number | null,
+  maxGap: Millis,
+): Finding<number> {
+  const isEstimate = method === "estimated";
+  const value = pick(within(isEstimate ? signal.bridged : signal.steps, window));
+  if (value === null) return nothing("no readings");
+  if (isEstimate) return { value, quality: "ESTIMATED", causes: [] };
+  return gapsIn(signal.times, window, maxGap).length === 0
+    ? { value, quality: "OK", causes: [] }
+    : { value, quality: "MISSING", causes: ["gap in the readings"] };
+}
+
+/** Divided, not multiplied by a fraction: 70 % of 1 is 0.7, and not a little more. */
+const scaled = <Found extends Finding<number>>(found: Found, by: number): Found =>
+  found.value === null ? found : { ...found, value: found.value / by };
+
+const baseline = (window: Window, evidence: Evidence, { calendar, settings }: FillContext): Baseline =>
+  scaled(baselineOf(evidence, window, calendar, settings), 1000);
+
+function difference(used: Finding<number>, usual: Baseline): Found {
+  const causes = [...used.causes, ...usual.causes];
+  if (used.value === null || usual.value === null) return { ...nothing(...causes), days: usual.days };
+  const quality = worstOf([used.quality, usual.quality]);
+  return { value: used.value - usual.value, quality, causes, days: usual.days };
+}
+
+/** How good the energy is, or where there is no register the power. */
+function judged(energy: Finding, power: Finding): Found {
+  const { quality, causes } = energy.value === null ? power : energy;
+  return { value: quality, quality, causes };
+}
+
+/** What kept the vehicle away comes first, and explains why nothing was read. */
+function withOutages(causes: readonly Cause[], window: Window, { outages }: Evidence): readonly Cause[] {
+  const kept = outages.filter(({ from, until }) => from < window.until && until > window.from);
+  const rest = kept.length > 0 ? causes.filter((cause) => cause !== "no readings") : causes;
+  return [...new Set([...kept.map(({ cause }) => cause), ...rest])];
+}
+
+/** OpenADR's name for the one entry that stands for all (openadr3 2). */
+export const AGGREGATED = "AGGREGATED_REPORT";
+
+/** One value for several vehicles, and how many of how many are in it. */
+export interface Aggregated extends Filled {
+  readonly included: { readonly vehicles: number; readonly of: number };
+}
+
+/**
+ * Energy, power and setpoints are added up, percentages averaged, qualities judged by the worst; states, and the
+ * registers of different meters, are never summed. What a vehicle lacks makes the sum MISSING, not smaller in silence.
+ */
+export function aggregate(parts: readonly Filled[], { quantity }: Pick<Wanted, "quantity">): Aggregated {
+  const of = parts.length;
+  const causes = [...new Set(parts.flatMap((part) => part.causes))];
+  const quality = worstOf(parts.map((part) => part.quality));
+  const none = { ...nothing(...causes), days: null, included: { vehicles: 0, of } };
+  if (quantity === "dataQuality") return { ...none, value: quality, quality, included: { vehicles: of, of } };
+  const how = combinationOf(quantity);
+  if (how === null)
+    return { ...none, causes: [quantity === null ? "not available here" : "not meaningful as an aggregate"] };
+  const values = parts.flatMap(({ value }) => (typeof value === "number" ? [value] : []));
+  if (values.length === 0) return none;
+  const sum = values.reduce((a, b) => a + b);
+  const days = parts.flatMap((part) => part.days ?? []);
+  return {
+    value: how === "mean" ? sum / values.length : sum,
+    quality,
+    causes,
+    days: days.length === 0 ? null : Math.min(...days),
+    included: { vehicles: values.length, of },
+  };
+}
+
+function combinationOf(quantity: Exclude<Quantity, "dataQuality"> | null): "sum" | "mean" | null {
+  switch (quantity) {
+    case "usage":
+    case "demand":
+    case "setpoint":
+    case "baseline":
+    case "deltaUsage":
+      return "sum";
+    case "chargeLevel":
+      return "mean";
+    case "reading":
+    case "operatingState":
+    case null:
+      return null;
+  }
+}

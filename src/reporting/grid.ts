@@ -1,0 +1,156 @@
+import {
+  after,
+  earlier,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+  type Window,
+} from "../domain/units.ts";
+import type { Asked } from "./ranges.ts";
+import type { ReportSettings } from "./settings.ts";
+
+/** Where the intervals of an event lie, which has none of its own (openadr3 1.5). */
+export interface Grid {
+  /** How many there are; infinitely many where reports go on after the event. */
+  readonly count: number;
+  readonly spanOf: (interval: number) => Window;
+  /** What is asked of this grid. */
+  readonly asked: Asked;
+  readonly flags: readonly string[];
+}
+
+/** The event's nominal window: the randomized start differs from vehicle to vehicle. */
+export interface Nominal {
+  readonly start: Instant;
+  readonly duration: Millis;
+}
+
+/** Longer than this, an event has no real end: it holds until it is withdrawn (openadr3 5). */
+const ENDLESS = minutes(10 * 365 * 24 * 60);
+/** Where `frequency` is a time and is not set. */
+const HOURLY = minutes(60);
+const RARER = "frequency is larger than the event: reported once, at its end";
+
+/** Divides an event as the mode says. */
+export function gridOf(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+  switch (settings.mode) {
+    case "event":
+      return whole(asked, nominal, []);
+    case "auto":
+      return auto(asked, nominal, settings);
+    case "implied":
+      return implied(asked, nominal, settings);
+    case "fixed":
+      return fixed(asked, nominal, settings);
+    case "frequencySeconds":
+      return timed(asked, nominal, seconds(1), settings);
+    case "frequencyMinutes":
+      return timed(asked, nominal, minutes(1), settings);
+  }
+}
+
+/** Intervals of `stride` ms, the last one cut at the end of the event, unless they go on after it. */
+function grid(
+  asked: Asked,
+  { start, duration }: Nominal,
+  stride: number,
+  count: number,
+  flags: readonly string[],
+  goesOn = false,
+): Grid {
+  const end = after(start, duration);
+  const edge = (index: number): Instant => {
+    const at = after(start, millis(Math.round(stride * index)));
+    return goesOn ? at : earlier(at, end);
+  };
+  return { asked, count, flags, spanOf: (index) => ({ from: edge(index), until: edge(index + 1) }) };
+}
+
+const whole = (asked: Asked, nominal: Nominal, flags: readonly string[]): Grid =>
+  grid(asked, nominal, nominal.duration, 1, flags);
+
+/** "All" of something without end is what there is in the event. */
+const bounded = (asked: Asked, within: number): Asked =>
+  asked.count === "all" ? { ...asked, count: asked.step ?? within } : asked;
+
+/** Equal parts, so many that the asked reports fill the event exactly. */
+function auto(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+  const { duration } = nominal;
+  const { subInterval, minInterval, maxIntervals, continueAfterEvent } = settings;
+  const isForever = asked.repeat === "forever";
+  if (isForever && duration > ENDLESS) return fixed(asked, nominal, settings);
+  const wanted = isForever ? Math.ceil(duration / subInterval) : needed(asked);
+  const count = Math.min(wanted, maxIntervals);
+  const flags = count < wanted ? [`${wanted} intervals were asked for: made ${count}`] : [];
+  if (count > 1 && duration / count < minInterval) {
+    return whole(asked, nominal, [...flags, `${count} intervals of this event would be too short: made one`]);
+  }
+  if (isForever && continueAfterEvent) {
+    return grid(bounded(asked, count), nominal, duration / count, Infinity, flags, true);
+  }
+  if (isRarer(asked, count)) return whole(asked, nominal, [...flags, RARER]);
+  return grid(asked, nominal, duration / count, count, flags);
+}
+
+/** Intervals that it takes for all reports that are asked for. */
+function needed({ start, count, step, repeat, historical }: Asked): number {
+  if (repeat === "forever") return Infinity;
+  const held = count === "all" ? (step ?? 1) : count;
+  const every = step ?? held;
+  if (!historical) return (start === "last" ? 0 : start) + held + (repeat - 1) * every;
+  if (start === "last") return every * repeat;
+  return repeat === 1 ? start + held : Math.max(start, held - 1) + (repeat - 1) * every + 1;
+}
+
+const isRarer = ({ historical, start, step }: Asked, count: number): boolean =>
+  historical && start === "last" && step !== null && step > count;
+
+/** Intervals as long as the event: the first one is the event itself, the rest come after it. */
+function implied(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+  const goesOn = asked.repeat !== "forever" || settings.continueAfterEvent;
+  const count = goesOn ? needed(asked) : 1;
+  if (count > 1 && nominal.duration < settings.minInterval) {
+    return whole(asked, nominal, ["the event is too short to be reported again and again: reported once"]);
+  }
+  if (isRarer(asked, count)) return whole(asked, nominal, [RARER]);
+  return grid(count === Infinity ? bounded(asked, 1) : asked, nominal, nominal.duration, count, [], true);
+}
+
+/** Steps of `subInterval`, or of a multiple where one report could not hold them all. */
+function fixed(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+  const { subInterval, maxIntervals } = settings;
+  const isForever = asked.repeat === "forever";
+  const steps = Math.ceil(nominal.duration / subInterval);
+  const isEndless = nominal.duration > ENDLESS;
+  if (isEndless && !isForever) return whole(asked, nominal, ["the event has no real end"]);
+  const factor = isEndless ? 1 : Math.ceil(steps / maxIntervals);
+  const count = Math.ceil(steps / factor);
+  const flags = factor > 1 ? [`${steps} intervals are too many: made ${count}`] : [];
+  const goesOn = isForever && settings.continueAfterEvent;
+  if (!goesOn && isRarer(asked, count)) return whole(asked, nominal, [...flags, RARER]);
+  return grid(
+    isEndless || goesOn ? bounded(asked, isEndless ? 1 : count) : asked,
+    nominal,
+    subInterval * factor,
+    goesOn ? Infinity : count,
+    flags,
+    goesOn,
+  );
+}
+
+/**
+ * `frequency` as a time: a report on each such stretch while the event lasts, whatever the other counts say.
+ * A forecast knows no such thing.
+ */
+function timed(asked: Asked, nominal: Nominal, unit: Millis, settings: ReportSettings): Grid {
+  if (!asked.historical) return auto(asked, nominal, settings);
+  const { minInterval, continueAfterEvent } = settings;
+  const wanted = asked.step === null ? HOURLY : asked.step * unit;
+  const stride = Math.max(wanted, minInterval);
+  const flags = stride > wanted ? [`every ${wanted / 1000} s is too often: every ${stride / 1000} s`] : [];
+  const count = continueAfterEvent ? Infinity : Math.ceil(nominal.duration / stride);
+  const each: Asked = { start: "last", count: 1, step: 1, repeat: "forever", historical: true };
+  return grid(each, nominal, stride, count, flags, continueAfterEvent);
+}

@@ -1,0 +1,135 @@
+import type { ReportDescriptor } from "../domain/event.ts";
+import type { ReportSettings } from "./settings.ts";
+
+/** The counts of a descriptor once nonsense is out of them and absence is a word (openadr3 1.1). */
+export interface Asked {
+  /** 0-based interval on which to generate; `last`: at the end. */
+  readonly start: number | "last";
+  readonly count: number | "all";
+  /** Intervals between reports; null: not set. */
+  readonly step: number | null;
+  readonly repeat: number | "forever";
+  /** False: a forecast. */
+  readonly historical: boolean;
+}
+
+/** Nobody means more: a count above this is a mistake, and is taken for this. */
+const MOST = 100_000;
+/** A frequency that is a time may well be: ten years, in seconds. */
+const LONGEST = 10 * 365 * 24 * 60 * 60;
+
+/**
+ * The counts as they are meant: absent and -1 are not set, and so is 0 (openadr3 1.4: services write 0 for what nobody
+ * set) except for a `startInterval` beside counts that are set.
+ */
+export function askedOf(
+  descriptor: Pick<
+    ReportDescriptor,
+    "startInterval" | "numIntervals" | "frequency" | "repeat" | "historical"
+  >,
+  { maxIntervals, mode }: Pick<ReportSettings, "maxIntervals" | "mode">,
+): { readonly asked: Asked; readonly flags: readonly string[] } {
+  const { startInterval, numIntervals, frequency, repeat, historical } = descriptor;
+  const flags: string[] = [];
+  const count = (name: string, found: number | null, most: number): number | null => {
+    if (found !== null && found < -1) flags.push(`${name} ${found} means nothing: taken as not set`);
+    if (found === null || found < 0) return null;
+    if (found > most) flags.push(`${name} ${found} is taken as ${most}`);
+    return Math.min(found, most);
+  };
+  const start = count("startInterval", startInterval, MOST);
+  const number = count("numIntervals", numIntervals, maxIntervals) || null;
+  const isTime = mode === "frequencySeconds" || mode === "frequencyMinutes";
+  const step = count("frequency", frequency, isTime ? LONGEST : MOST) || null;
+  const times = repeat === -1 ? "forever" : count("repeat", repeat, MOST) || 1;
+  const allZero = [startInterval, numIntervals, frequency, repeat].every((found) => found === 0);
+  return {
+    asked: {
+      start: start === null || allZero ? "last" : start,
+      count: number ?? "all",
+      step,
+      repeat: times,
+      historical,
+    },
+    flags,
+  };
+}
+
+/** A forecast of all there is, once, from the first interval on: it acknowledges the event, and is due on receipt. */
+export const isAcknowledgement = ({ start, count, step, repeat, historical }: Asked): boolean =>
+  !historical && start === 0 && count === "all" && step === null && repeat === 1;
+
+/** One report in terms of intervals: it holds `first` to `last`, and is sent at one edge of one of them. */
+interface Round {
+  readonly first: number;
+  readonly last: number;
+  /** A forecast is sent at the start of its first interval, the rest at the end of the last. */
+  readonly edge: "start" | "end";
+}
+
+/** All reports that a descriptor asks for, by their number: there may be infinitely many. */
+export interface Rounds {
+  readonly count: number;
+  readonly at: (k: number) => Round;
+}
+
+/**
+ * Rule R (openadr3 1.4): which report holds which of `intervals` intervals, and when it is sent. Where the standard's
+ * definitions contradict its examples, the examples win. What lies past the last interval is cut off.
+ */
+export function roundsOf(asked: Asked, intervals: number): Rounds {
+  const end = intervals - 1;
+  const start = asked.start === "last" ? null : Math.min(asked.start, end);
+  if (!asked.historical) return forecasts(asked, start ?? 0, end);
+  if (asked.repeat === 1 && (start !== null || asked.step === null)) return once(asked, start, end);
+  return start === null ? upToTheEnd(asked, end) : fromTheStart(asked, start, end);
+}
+
+function forecasts({ count, step, repeat }: Asked, start: number, end: number): Rounds {
+  const held = count === "all" ? end - start + 1 : count;
+  const every = step ?? held;
+  return {
+    count: Math.min(times(repeat), Math.floor((end - start) / every) + 1),
+    at: (k) => {
+      const first = start + k * every;
+      return { first, last: Math.min(first + held - 1, end), edge: "start" };
+    },
+  };
+}
+
+/** One report: the last intervals, or those from `start` on. */
+function once({ count }: Asked, start: number | null, end: number): Rounds {
+  const held = count === "all" ? end + 1 : count;
+  const first = start ?? Math.max(0, end - held + 1);
+  return { count: 1, at: () => ({ first, last: Math.min(first + held - 1, end), edge: "end" }) };
+}
+
+/** One after every `frequency` intervals, and one for what is left at the end. A `repeat` of 1 is no limit here. */
+function upToTheEnd({ count, step, repeat }: Asked, end: number): Rounds {
+  const every = step ?? (count === "all" ? end + 1 : count);
+  const held = count === "all" ? every : count;
+  const reports = Math.floor(end / every) + 1;
+  return {
+    count: repeat === 1 ? reports : Math.min(times(repeat), reports),
+    at: (k) => {
+      const goal = (k + 1) * every - 1;
+      const last = Math.min(goal, end);
+      return { first: Math.max(0, Math.min(goal - held + 1, last)), last, edge: "end" };
+    },
+  };
+}
+
+function fromTheStart({ count, step, repeat }: Asked, start: number, end: number): Rounds {
+  const held = count === "all" ? (step ?? end + 1) : count;
+  const every = step ?? held;
+  const goal = Math.min(Math.max(start, held - 1), end);
+  return {
+    count: Math.min(times(repeat), Math.floor((end - goal) / every) + 1),
+    at: (k) => {
+      const last = goal + k * every;
+      return { first: Math.max(0, last - held + 1), last, edge: "end" };
+    },
+  };
+}
+
+const times = (repeat: Asked["repeat"]): number => (repeat === "forever" ? Infinity : repeat);

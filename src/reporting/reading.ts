@@ -1,0 +1,99 @@
+import { measuredAt, type Stamped } from "../control/observe/presence.ts";
+import type { Command } from "../domain/command.ts";
+import type { MeasuredKind, Measured, Stated, Told, Reading } from "../domain/reading.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import {
+  type ChargerId,
+  type Instant,
+  type Millis,
+  millis,
+  minutes,
+  type VehicleId,
+} from "../domain/units.ts";
+
+/** Ahead of the receipt by more than this, a charger's clock is wrong; less is taken for the receipt. */
+const MOST_AHEAD = minutes(1);
+
+interface Seat {
+  readonly charger: ChargerId;
+  readonly vehicle: VehicleId | null;
+}
+
+/**
+ * What one message from a charger says of power, energy, current, voltage, charge, state and limit, and what the
+ * charger was told to do when it came (null: nothing by us). `behind`: so far is its clock.
+ */
+export function readingsOf(
+  { charger, vehicle }: Seat,
+  telemetry: Telemetry,
+  receivedAt: Instant,
+  command: Command | null,
+  behind: Millis = millis(0),
+): readonly Reading[] {
+  const { powerW, energyWh, currentsA = [], voltagesV = [], soc, limitA, state } = telemetry;
+  const { at, quality } = timeOf({ at: telemetry.at, receivedAt }, behind);
+  const stamp = { charger, vehicle, at, receivedAt };
+  const live = voltagesV.filter((volts) => volts > 0);
+  const values: readonly (readonly [MeasuredKind, number | undefined])[] = [
+    ["power", powerW],
+    ["energy", energyWh],
+    ["current", currentsA.length === 0 ? undefined : Math.max(...currentsA)],
+    ["voltage", live.length === 0 ? undefined : live.reduce((a, b) => a + b) / live.length],
+    ["soc", soc],
+    ["limit", limitA],
+  ];
+  const measured = values.flatMap(([kind, value]): Measured[] =>
+    value === undefined || !Number.isFinite(value)
+      ? []
+      : [
+          {
+            ...stamp,
+            kind,
+            value,
+            source: kind === "soc" ? "vehicle" : "charger",
+            quality: isPossible(kind, value) ? quality : "implausible",
+          },
+        ],
+  );
+  const stated: readonly Stated[] =
+    state === undefined ? [] : [{ ...stamp, kind: "state", value: state, source: "charger", quality }];
+  const isInForce = command !== null && (command.until === null || receivedAt < command.until);
+  return [...measured, ...stated, ...(isInForce ? [toldBy(command, receivedAt)] : [])];
+}
+
+/** What a charger was told, from `at` on: our own word, by our own clock. */
+export const toldBy = ({ charger, vehicle, desired, until, event }: Command, at: Instant): Told => ({
+  charger,
+  vehicle,
+  at,
+  receivedAt: at,
+  source: "command",
+  quality: "good",
+  kind: "setpoint",
+  value: desired,
+  until,
+  event,
+});
+
+function timeOf(stamped: Stamped, behind: Millis): { at: Instant; quality: "good" | "received" } {
+  const isWrong = behind > 0 || stamped.at > stamped.receivedAt + MOST_AHEAD;
+  return { at: measuredAt({ behind }, stamped), quality: isWrong ? "received" : "good" };
+}
+
+/** Beyond this a number is none, whatever it measures. */
+const MOST = 1e12;
+
+function isPossible(kind: MeasuredKind, value: number): boolean {
+  if (Math.abs(value) > MOST) return false;
+  switch (kind) {
+    case "soc":
+      return value >= 0 && value <= 100;
+    case "energy":
+    case "voltage":
+    case "limit":
+      return value >= 0;
+    case "power":
+    case "current":
+      return true;
+  }
+}

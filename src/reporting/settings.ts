@@ -1,0 +1,48 @@
+import { type Millis, minutes, seconds } from "../domain/units.ts";
+
+/** The knobs of reporting. The contract does not say how its counts are meant (openadr3 1.5): each is a choice. */
+export interface ReportSettings {
+  /**
+   * What an interval of a report is, where the event has only one window: `auto` divides the event so that the
+   * asked reports fill it exactly; `event` is the whole event; `implied` goes on in steps as long as the event;
+   * `fixed` has steps of `subInterval`; in the last two `frequency` is a time.
+   */
+  readonly mode: "auto" | "event" | "implied" | "fixed" | "frequencySeconds" | "frequencyMinutes";
+  /** Step where the partner names none: 15 min. */
+  readonly subInterval: Millis;
+  /** No interval is shorter, unless the event is: 1 min. */
+  readonly minInterval: Millis;
+  /** Most intervals in one report, and most reports planned ahead: 96. */
+  readonly maxIntervals: number;
+  /** Waited for late readings after the end of what is reported: 30 s. */
+  readonly settleDelay: Millis;
+  /** Reports that were due before their event arrived: only the latest is sent, all, or none. */
+  readonly catchUp: "latest" | "all" | "none";
+  /** Whether `repeat: -1` goes on after the end of the event: it does not. */
+  readonly continueAfterEvent: boolean;
+  /** What is reported of an event that is withdrawn: nothing more, or what there was of it until then. */
+  readonly onCancel: "none" | "partial";
+  /** What a forecast is made from: what the chargers will be told, or nothing (then it is MISSING). */
+  readonly forecastSource: "setpoint" | "none";
+  /** What 100 % is called. The texts of the standard contradict each other (openadr3 1.2): 100. */
+  readonly percentScale: 100 | 1;
+  /** Comparable days in a baseline: 10. */
+  readonly baselineDays: number;
+  /** A reading says how things are for this long at most; longer silence is a gap: 5 min. */
+  readonly maxGap: Millis;
+}
+
+export const REPORT_DEFAULTS: ReportSettings = {
+  mode: "auto",
+  subInterval: minutes(15),
+  minInterval: minutes(1),
+  maxIntervals: 96,
+  settleDelay: seconds(30),
+  catchUp: "latest",
+  continueAfterEvent: false,
+  onCancel: "none",
+  forecastSource: "setpoint",
+  percentScale: 100,
+  baselineDays: 10,
+  maxGap: minutes(5),
+};

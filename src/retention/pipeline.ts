@@ -1,0 +1,131 @@
+import {
+  defer,
+  delay,
+  exhaustMap,
+  ignoreElements,
+  merge,
+  type Observable,
+  repeat,
+  takeWhile,
+  tap,
+  timer,
+} from "rxjs";
+
+import type { Depot } from "../control/state.ts";
+import type { Change, Committed } from "../domain/changes.ts";
+import type { OldRowsQuery, OldRows, Retention } from "../domain/retention.ts";
+import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
+import { daily } from "../platform/scheduling.ts";
+import { type RetentionAlarms, capsOf, type Retained } from "./caps.ts";
+import { eventsUsed, forgettable, leavesEarly } from "./rules.ts";
+
+/** The start has more urgent things to do. */
+const FIRST = minutes(1);
+/** A commit of so many deletions takes milliseconds: nobody waits for it longer than for any other. */
+const STEP_ROWS = 500;
+const STEP_EVENTS = 100;
+const STEP_REPORTS = 100;
+/** Between two steps, so that pruning years takes an hour but never the loop or the flash. */
+const PAUSE = seconds(1);
+
+/** Between two measurements of how much of its cap each kind takes. */
+const MEASURE_EVERY = minutes(10);
+
+/** Prunes once a day, and measures more often, so that the alarm comes before a cap makes anything leave. */
+export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> => {
+  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(tap(() => measure(depot, keep, ports)));
+  return merge(pruning(depot, keep, ports), measuring$.pipe(ignoreElements()));
+};
+
+function measure(depot: Depot, keep: Retention, ports: RetentionPorts): void {
+  const caps = capsOf(keep);
+  noteUse(ports, "record", ports.recordRows() / caps.record);
+  noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
+}
+
+/** Records an alarm that is new. `used`: part of the cap. */
+export function noteUse(
+  { alarms, now, write }: Pick<RetentionPorts, "alarms" | "now" | "write">,
+  kind: Retained,
+  used: number,
+  leavesBeforeAge = false,
+): void {
+  const alarm = alarms.measured(kind, used, leavesBeforeAge, now());
+  if (alarm === null) return;
+  const { message, leftEarly } = alarm;
+  const facts = { warning: "retention", of: kind, percent: Math.round(used * 100), leftEarly };
+  const nobody = { charger: null, vehicle: null, event: null, command: null };
+  write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words: message, facts } }]);
+}
+
+/** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
+const pruning = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
+  daily(ports.now).pipe(
+    delay(FIRST),
+    exhaustMap(() =>
+      defer(() => step(depot, keep, ports)).pipe(repeat({ delay: () => timer(PAUSE) }), takeWhile(Boolean)),
+    ),
+  );
+
+/** False: nothing is left to be pruned today, or the disk refuses. */
+async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promise<boolean> {
+  const now = ports.now();
+  const caps = capsOf(keep);
+  // A clock that is wrong by years would make everything old: ages count only while the partner's agrees.
+  const agesCount = ports.clockAgrees();
+  const reportedOn = ports.reportedOn();
+  const events = forgettable(
+    depot.known.values(),
+    { ...keep, maxBytes: caps.events },
+    {
+      now,
+      agesCount,
+      isNeeded: (id) => depot.absences.mayBeListed(id) || reportedOn.has(id),
+      most: STEP_EVENTS,
+    },
+  );
+  const reports = agesCount ? ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];
+  const before = agesCount ? instant(now - keep.audit) : null;
+  const old = ports.oldRows({ before, maxRows: caps.record, most: STEP_ROWS });
+  const changes: readonly Change[] = [
+    ...events.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
+    ...reports.map((name) => ({ kind: "reportForgotten", name }) as const),
+    ...(old === null ? [] : pruned(old, now)),
+  ];
+  if (changes.length === 0) return false;
+  ports.write(changes);
+  if (old !== null && between(old.at, now) <= keep.audit) noteUse(ports, "record", 1, true);
+  if (events.some((event) => leavesEarly(event, keep, now))) noteUse(ports, "events", 1, true);
+  const { ok } = await ports.durable();
+  for (const event of ok ? events : []) {
+    // What came in the meantime stays.
+    if (depot.known.get(event.id) === event) depot.forget(event.id, now);
+  }
+  return ok;
+}
+
+function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Change[] {
+  const nobody = { charger: null, vehicle: null, event: null, command: null };
+  const words = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
+  return [
+    { kind: "audit", entry: { at: now, kind: "checkpoint", ...nobody, words, facts: { through, hash } } },
+    { kind: "auditPruned", through },
+  ];
+}
+
+export interface RetentionPorts {
+  readonly now: () => Instant;
+  /** The partner's last answer had about the same time as this machine. */
+  readonly clockAgrees: () => boolean;
+  /** Kept rows of the record. */
+  readonly recordRows: () => number;
+  readonly alarms: RetentionAlarms;
+  /** Null: no row of the record may go. */
+  readonly oldRows: (query: OldRowsQuery) => OldRows | null;
+  /** Names of the closed reports from before then. */
+  readonly oldReports: (before: Instant, most: number) => readonly string[];
+  /** Ids of the events that a report is still to come of. */
+  readonly reportedOn: () => ReadonlySet<string>;
+  readonly write: (changes: readonly Change[]) => void;
+  readonly durable: () => Promise<Committed>;
+}

@@ -1,0 +1,86 @@
+import type { ChargerState } from "../../domain/telemetry.ts";
+import { instant, iso, watts } from "../../domain/units.ts";
+import {
+  inAmperes,
+  isWithin,
+  jsonIn,
+  kept,
+  type Make,
+  memberOf,
+  obeyed,
+  param,
+  type Params,
+  retained,
+  taken,
+  type Told,
+  UNTOLD,
+} from "./model.ts";
+
+const STATUS: Readonly<Record<ChargerState, string>> = {
+  unknown: "Unavailable",
+  unplugged: "Available",
+  connected: "Preparing",
+  charging: "Charging",
+  paused: "SuspendedEVSE",
+  finished: "Finishing",
+  error: "Faulted",
+};
+
+const HEARTBEAT_MS = 10_000;
+
+const ON = "ON";
+const OFF = "OFF";
+
+const UNDERSTOOD = ["set_charging_profile", "clear_charging_profile"];
+
+/**
+ * An OCPP 1.6 charge point behind ocpp2mqtt: charging profiles in A or W, kept until they are cleared. A limit that it
+ * cannot charge with, 0 above all, suspends it. Each connection begins with charging_enabled OFF, which refuses every
+ * session. An action that is unknown, or not there, is not answered.
+ */
+export function ocpp(params: Params): Make {
+  const base = param(params, "base");
+  const read = (told: Told, json: unknown): Told | null => {
+    const args = memberOf(json, "args");
+    if (memberOf(args, "connector_id") !== Number(param(params, "connector"))) return null;
+    if (memberOf(json, "action") === "clear_charging_profile") return { ...told, level: null };
+    const schedule = memberOf(args, "cs_charging_profiles", "charging_schedule");
+    const limit = memberOf(schedule, "charging_schedule_period", 0, "limit");
+    const unit = memberOf(schedule, "charging_rate_unit");
+    if (!isWithin(limit, 0, Infinity) || (unit !== "A" && unit !== "W")) return null;
+    return { ...told, level: unit === "A" ? inAmperes(limit) : { kind: "power", watts: watts(limit) } };
+  };
+  return {
+    fresh: { ...UNTOLD, mode: OFF },
+    filters: [`${base}/cmd`],
+    will: null,
+    hears: (told, { payload }) => {
+      const json = jsonIn(payload);
+      const action = memberOf(json, "action");
+      if (action === "charging_enabled")
+        return taken({ ...told, mode: memberOf(json, "args") === ON ? ON : OFF });
+      if (!UNDERSTOOD.some((known) => known === action)) return null;
+      const after = read(told, json);
+      const answers = [retained(`${base}/cmd_result/status`, after === null ? "Rejected" : "Accepted")];
+      return { told: after ?? told, answers };
+    },
+    ages: kept,
+    does: (told) => (told.mode === ON ? obeyed(told) : { kind: "pause" }),
+    rebooted: (told) => ({ ...told, mode: OFF }),
+    unplugged: kept,
+    tells: ({ native, charger, currents, at }) => {
+      const states: Readonly<Record<string, string | number>> = {
+        status: STATUS[native.state ?? "unknown"],
+        error_code: "NoError",
+        connection_state: "CONNECTED",
+        heartbeat: ON,
+        last_seen: iso(instant(at - (at % HEARTBEAT_MS))),
+        power_active_import: native.powerW ?? 0,
+        current_import: currents[2],
+        energy_active_import_register: Math.round(charger.energyWh),
+      };
+      return Object.entries(states).map(([key, value]) => retained(`${base}/state/${key}`, value));
+    },
+    tellsAlways: false,
+  };
+}

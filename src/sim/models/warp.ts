@@ -1,0 +1,100 @@
+import {
+  identityOf,
+  inAmperes,
+  isWholeWithin,
+  jsonIn,
+  kept,
+  type Make,
+  memberOf,
+  obeyed,
+  param,
+  type Params,
+  retained,
+  taken,
+  UNTOLD,
+} from "./model.ts";
+import type { ChargerState } from "../../domain/telemetry.ts";
+import { limitOf } from "../charger.ts";
+
+const STATE: Readonly<Record<ChargerState, number>> = {
+  unplugged: 0,
+  paused: 1,
+  connected: 2,
+  finished: 2,
+  unknown: 2,
+  charging: 3,
+  error: 4,
+};
+
+const LEAST = 6000;
+const MOST = 32_000;
+/** What each place of a meter's `values` is: V, A and W of the phases, W and kWh of all. */
+const VALUE_IDS = [1, 2, 3, 13, 17, 21, 74, 209];
+
+/**
+ * Tinkerforge WARP as its older firmware has it: the slot for external control counts only once it is switched on.
+ * Whole milliamperes, 0 blocks, anything else below 6000 is refused without a word. An object of one member may be
+ * abbreviated to its value.
+ */
+export function warp(params: Params): Make {
+  const prefix = param(params, "prefix");
+  const meter = `meters/${param(params, "meter")}`;
+  return {
+    fresh: { ...UNTOLD, mode: "off" },
+    filters: [
+      `${prefix}/evse/external_current_update`,
+      `${prefix}/evse/external_enabled_update`,
+      `${prefix}/power_manager/external_control_update`,
+    ],
+    will: null,
+    hears: (told, { topic, payload }) => {
+      const json = jsonIn(payload);
+      const value = typeof json === "object" && json !== null ? Object.values(json)[0] : json;
+      if (topic.endsWith("/external_enabled_update"))
+        return typeof value === "boolean" ? taken({ ...told, mode: value ? "on" : "off" }) : null;
+      if (topic.endsWith("/external_control_update")) {
+        const phases = memberOf(json, "phases_wanted") ?? value;
+        return phases === 1 || phases === 3 ? taken({ ...told, phases }) : null;
+      }
+      if (value !== 0 && !isWholeWithin(value, LEAST, MOST)) return null;
+      return taken({ ...told, level: inAmperes(value / 1000), paused: value === 0 });
+    },
+    ages: kept,
+    does: (told) => (told.mode === "on" ? obeyed(told) : { kind: "release" }),
+    // What holds then is in external_defaults: 32 A as delivered.
+    rebooted: (told) => ({ ...UNTOLD, mode: told.mode }),
+    unplugged: kept,
+    tells: (view) => {
+      const { native, charger, currents, voltages, told, vehicle } = view;
+      const kWh = charger.energyWh / 1000;
+      const slot = told.level?.kind === "current" ? Math.round(told.level.amperes * 1000) : MOST;
+      const tag = identityOf(view, "rfid");
+      const mac = identityOf(view, "mac");
+      const topics: Readonly<Record<string, Parameters<typeof retained>[1]>> = {
+        "evse/state": {
+          iec61851_state: vehicle === null ? 0 : charger.drawn > 0 ? 2 : 1,
+          charger_state: STATE[native.state ?? "unknown"],
+          allowed_charging_current: Math.round(limitOf(charger) * 1000),
+          error_state: 0,
+        },
+        "evse/external_current": { current: slot },
+        "evse/external_enabled": { enabled: told.mode === "on" },
+        "evse/low_level_state": { uptime: view.at - view.bootedAt },
+        "meter/values": { power: native.powerW ?? 0, energy_rel: kWh, energy_abs: kWh },
+        [`${meter}/value_ids`]: VALUE_IDS,
+        [`${meter}/values`]: [...voltages, ...currents, native.powerW ?? 0, kWh],
+        "power_manager/state": { external_control: 0 },
+        "power_manager/low_level_state": { is_3phase: charger.traits.phases === 3 },
+        "charge_tracker/current_charge": {
+          user_id: vehicle === null ? -1 : 0,
+          authorization_type: tag === null ? 0 : 2,
+          authorization_info: tag === null ? null : { tag_type: 0, tag_id: tag },
+        },
+        // WARP 4 only, and only from vehicles that say who they are.
+        ...(vehicle !== null && mac !== null && { "ev/state": { mac, soc: Math.round(vehicle.soc) } }),
+      };
+      return Object.entries(topics).map(([topic, value]) => retained(`${prefix}/${topic}`, value));
+    },
+    tellsAlways: false,
+  };
+}

@@ -1,0 +1,222 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { crc32 } from "node:zlib";
+
+import type { AuditEntry, AuditKind } from "../../domain/audit.ts";
+import type { PriceSeries } from "../../domain/prices.ts";
+import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
+import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
+import type { Cells, ChainRow } from "./chain.ts";
+
+/** An audit entry with its place in the hash chain. `hash` is hex. */
+export interface AuditRow extends AuditEntry {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+type Columns = Record<string, SQLOutputValue>;
+
+/** SQLite stores no lone surrogate: what is hashed must be what will be read back. */
+const text = (value: string | null): string | null => value?.toWellFormed() ?? null;
+const textOrNull = (value: SQLOutputValue | undefined): string | null =>
+  value === null || value === undefined ? null : String(value);
+
+/** An entry as it will be stored under `seq`. */
+export const cellsOf = (seq: number, entry: AuditEntry): Cells => [
+  seq,
+  entry.at,
+  entry.kind,
+  text(entry.charger),
+  text(entry.vehicle),
+  text(entry.event),
+  text(entry.command),
+  entry.words.toWellFormed(),
+];
+
+/** Written out: a spread per row is what a commit of many rows would spend its time on. */
+export const numbered = (entry: AuditEntry, seq: number, hash: string): AuditRow => ({
+  seq,
+  at: entry.at,
+  kind: entry.kind,
+  charger: entry.charger,
+  vehicle: entry.vehicle,
+  event: entry.event,
+  command: entry.command,
+  words: entry.words,
+  facts: entry.facts,
+  hash,
+});
+
+/** The rows after `after`, oldest first, read one by one. */
+export function* chainRows(database: DatabaseSync, after: number): Generator<ChainRow> {
+  for (const row of database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq").iterate(after)) {
+    yield chainRow(row);
+  }
+}
+
+/** The next rows after `after`, oldest first, at most so many: none is held open, so that commits go on in between. */
+export const chainPage = (database: DatabaseSync, after: number, most: number): readonly ChainRow[] =>
+  database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?").all(after, most).map(chainRow);
+
+/** One row of the table `audit`. */
+export const chainRow = (row: Columns): ChainRow => ({
+  cells: [
+    Number(row["seq"]),
+    Number(row["at"]),
+    String(row["kind"]),
+    textOrNull(row["charger"]),
+    textOrNull(row["vehicle"]),
+    textOrNull(row["event"]),
+    textOrNull(row["command"]),
+    String(row["words"]),
+  ],
+  facts: String(row["facts"]),
+  hash: String(row["hash"]),
+});
+
+/** The same row as the rest of the program reads it. */
+export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
+  const [seq, at, kind, charger, vehicle, event, command, words] = cells;
+  return {
+    seq,
+    at: instant(at),
+    // The chain holds only what was written as an AuditKind.
+    kind: kind as AuditKind,
+    charger: charger === null ? null : chargerId(charger),
+    vehicle: vehicle === null ? null : vehicleId(vehicle),
+    event: event === null ? null : eventId(event),
+    command,
+    words,
+    facts: JSON.parse(facts),
+    hash,
+  };
+}
+
+/** The tables that no chain guards. */
+export type BodyTable =
+  | "event"
+  | "event_summary"
+  | "command"
+  | "hold"
+  | "prices"
+  | "duty"
+  | "report"
+  | "report_body";
+
+/** CRC-32 over table, key, body and HMAC: a page that turns up in another table of the same shape must not pass either. */
+export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): number =>
+  crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));
+
+/** Absent: not asked for. `after` is a `seq`; `limit` is 1,000 unless told. */
+export interface AuditQuery {
+  readonly event?: string;
+  readonly charger?: string;
+  readonly after?: number;
+  readonly limit?: number;
+  /** Newest first; otherwise oldest first. */
+  readonly newest?: boolean;
+}
+
+/** Rejected input as it was kept. `raw` is JSON text, capped by the reader. */
+export interface Quarantined {
+  readonly at: Instant;
+  readonly source: string;
+  readonly event: string | null;
+  readonly path: string;
+  readonly reason: string;
+  readonly raw: string;
+}
+
+/** Rows of the record that match. Throws SQLite errors: a disk that cannot be read. */
+export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
+  const where = ["seq > ?"];
+  const values: (string | number)[] = [query.after ?? 0];
+  for (const column of ["event", "charger"] as const) {
+    const wanted = query[column];
+    if (wanted === undefined) continue;
+    where.push(`${column} = ?`);
+    values.push(wanted);
+  }
+  const order = query.newest === true ? "DESC" : "ASC";
+  const sql = `SELECT * FROM audit WHERE ${where.join(" AND ")} ORDER BY seq ${order} LIMIT ?`;
+  return database
+    .prepare(sql)
+    .all(...values, query.limit ?? 1000)
+    .map((row) => auditRow(chainRow(row)));
+}
+
+/**
+ * When the broker took a new level for this charger since then, oldest first, as the control flow counts it. A re-send
+ * against foreign control counts too; what only made a level longer (`held`) does not. A level without its decision is
+ * counted. Throws SQLite errors.
+ */
+export function queryWrites(database: DatabaseSync, charger: string, since: Instant): readonly Instant[] {
+  const rows = database.prepare(
+    `SELECT at, kind, command, CASE WHEN json_valid(facts) THEN facts ->> 'progress' END AS progress,
+       CASE WHEN json_valid(facts) THEN facts ->> 'resent' END AS resent,
+       CASE WHEN json_valid(facts) THEN facts ->> 'cause' END AS cause
+     FROM audit WHERE charger = ? ORDER BY seq DESC`,
+  );
+  const writes = new Map<string, Instant>();
+  for (const { at, kind, command, progress, resent, cause } of rows.iterate(charger)) {
+    if (Number(at) < since) break;
+    if (kind === "outcome" && progress === "acknowledged") writes.set(String(command), instant(Number(at)));
+    if (kind === "outcome" && resent === 1)
+      writes.set(`${String(command)} at ${Number(at)}`, instant(Number(at)));
+    if (kind === "decision" && cause === "held") writes.delete(String(command));
+  }
+  return [...writes.values()].toReversed();
+}
+
+/** Newest first. */
+export function queryQuarantine(database: DatabaseSync, limit: number): readonly Quarantined[] {
+  return database
+    .prepare("SELECT * FROM quarantine ORDER BY seq DESC LIMIT ?")
+    .all(limit)
+    .map((row) => ({
+      at: instant(Number(row["at"])),
+      source: String(row["source"]),
+      event: row["event"] === null ? null : String(row["event"]),
+      path: String(row["path"]),
+      reason: String(row["reason"]),
+      raw: String(row["raw"]),
+    }));
+}
+
+/** The last series of each kind and region. One that was changed on the disk is left out: the partner has it. */
+export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
+  return database
+    .prepare("SELECT * FROM prices")
+    .all()
+    .filter(({ id, body, sum }) => sumOf("prices", String(id), String(body)) === sum)
+    .map(({ body }): PriceSeries => JSON.parse(String(body)));
+}
+
+/** Only ever a beginning of the record: the first row that must stay keeps all that follow. Null: nothing may go. */
+export function queryOldRows(
+  database: DatabaseSync,
+  { before, maxRows, most }: OldRowsQuery,
+): OldRows | null {
+  const ends = database.prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit").get();
+  const [first, last] = [Number(ends?.["first"] ?? 1), Number(ends?.["last"] ?? 0)];
+  const step = first + most - 1;
+  const stays = database
+    .prepare("SELECT seq FROM audit WHERE seq BETWEEN ? AND ? AND at >= ? ORDER BY seq LIMIT 1")
+    .get(first, step, before ?? -Number.MAX_SAFE_INTEGER);
+  // Of too many a whole step goes: each checkpoint is a row too.
+  const mayGo = stays === undefined || last - first >= maxRows ? step : Number(stays["seq"]) - 1;
+  const through = Math.min(mayGo, last);
+  const row = database.prepare("SELECT hash, at FROM audit WHERE seq = ?").get(through);
+  if (through < first || row === undefined) return null;
+  return { rows: through - first + 1, through, hash: String(row["hash"]), at: instant(Number(row["at"])) };
+}
+
+/** Reports that were composed before then and will not be tried again, the oldest first. */
+export function queryOldReports(database: DatabaseSync, before: Instant, most: number): readonly string[] {
+  return database
+    .prepare(
+      `SELECT id FROM report WHERE open = 0 AND json_valid(body) AND json_extract(body, '$.composedAt') < ?
+       ORDER BY seq LIMIT ?`,
+    )
+    .all(before, most)
+    .map(({ id }) => String(id));
+}

@@ -1,0 +1,167 @@
+import type { SQLOutputValue, DatabaseSync } from "node:sqlite";
+
+import type { EditedEvent } from "../../domain/changes.ts";
+import { eventId } from "../../domain/units.ts";
+import type { Steps } from "../../platform/cooperative.ts";
+import { type BodyTable, sumOf } from "./auditRows.ts";
+import type { Connection } from "./connection.ts";
+import { damaged, type Fault } from "./fault.ts";
+import { authenticate } from "./keys.ts";
+
+/**
+ * Tables whose bodies carry an HMAC: who edits one of them would have us command, free or report something else. A
+ * command is only compared with what its event asks for, and prices are only shown.
+ */
+const SIGNED = [
+  "event",
+  "event_summary",
+  "hold",
+  "duty",
+  "report",
+  "report_body",
+] as const satisfies readonly BodyTable[];
+export type SignedTable = (typeof SIGNED)[number];
+
+/** What stored bodies are checked with. */
+export interface Trust {
+  readonly siteKey: Buffer;
+  /** False: a version wrote them that signed none. */
+  readonly isSigned: boolean;
+}
+
+const macOf = (siteKey: Buffer, table: SignedTable, id: string, body: string): string =>
+  authenticate(siteKey, "stored body", table, id, body);
+
+/** Body, sum and HMAC, as they are stored. */
+export function signed(
+  siteKey: Buffer,
+  table: SignedTable,
+  id: string,
+  body: string,
+): readonly [body: string, sum: number, mac: string] {
+  const mac = macOf(siteKey, table, id, body);
+  return [body, sumOf(table, id, body, mac), mac];
+}
+
+/** What a row of such a table holds. */
+export interface StoredBody {
+  readonly id: string;
+  readonly body: string;
+  /** Null: not signed. */
+  readonly mac: string | null;
+  /** The sum fits: no bit has flipped. */
+  readonly isWhole: boolean;
+}
+
+export function storedBody(table: BodyTable, row: Record<string, SQLOutputValue>): StoredBody {
+  const [id, body] = [String(row["id"]), String(row["body"])];
+  const mac = typeof row["mac"] === "string" ? row["mac"] : null;
+  return { id, body, mac, isWhole: sumOf(table, id, body, mac ?? "") === row["sum"] };
+}
+
+/** Whether the body is one that we wrote, in this place. Tables without an HMAC are not for this to judge. */
+export function isOurs(
+  { siteKey, isSigned }: Trust,
+  table: BodyTable,
+  { id, body, mac }: StoredBody,
+): boolean {
+  const name = SIGNED.find((each) => each === table);
+  return name === undefined || !isSigned || mac === macOf(siteKey, name, id, body);
+}
+
+/** Columns to read for `isOurs`. */
+const columnsOf = (table: BodyTable): string =>
+  SIGNED.some((name) => name === table) ? "id, body, sum, mac" : "id, body, sum";
+
+/** Signs the bodies as they are, once, in a state of an earlier version. Answers how many. Throws SQLite errors. */
+export function signBodies({ database }: Connection, siteKey: Buffer): number {
+  let count = 0;
+  for (const table of SIGNED) {
+    // Each is signed when it is made.
+    if (table === "event_summary") continue;
+    const read = database.prepare(`SELECT body FROM ${table} WHERE id = ?`);
+    const sign = database.prepare(`UPDATE ${table} SET body = ?, sum = ?, mac = ? WHERE id = ?`);
+    for (const { id } of database.prepare(`SELECT id FROM ${table}`).all()) {
+      sign.run(...signed(siteKey, table, String(id), String(read.get(String(id))?.["body"])), String(id));
+      count += 1;
+    }
+  }
+  return count;
+}
+
+/** Bodies checked in one step. */
+const PAGE = 200;
+
+/** The first body that is not what we wrote; null: all are. What is added meanwhile may be left out. */
+export function* verifyingBodies(open: () => Connection, siteKey: Buffer): Steps<string | null> {
+  for (const table of SIGNED) {
+    for (let after = ""; ;) {
+      const page = open()
+        .database.prepare(`SELECT id, body, sum, mac FROM ${table} WHERE id > ? ORDER BY id LIMIT ${PAGE}`)
+        .all(after);
+      for (const row of page) {
+        const stored = storedBody(table, row);
+        if (!stored.isWhole || !isOurs({ siteKey, isSigned: true }, table, stored))
+          return `the stored ${table} ${stored.id} was changed`;
+        after = stored.id;
+      }
+      if (page.length < PAGE) break;
+      yield;
+    }
+  }
+  return null;
+}
+
+/** Where bodies are read from, and what they are checked with. */
+export interface Source {
+  readonly database: DatabaseSync;
+  readonly trust: Trust;
+  /** Null: an event that was edited is damage like any other. */
+  readonly onEdited: ((event: EditedEvent) => void) | null;
+}
+
+/** Reads all bodies of a table. Null: each is ours. Throws SQLite errors. */
+export function readBodies(
+  from: Source,
+  table: BodyTable,
+  take: (body: string) => void,
+  which = "",
+): Fault | null {
+  for (const row of from.database.prepare(`SELECT ${columnsOf(table)} FROM ${table} ${which}`).iterate()) {
+    const broken = readBody(from, table, row, take);
+    if (broken !== null) return broken;
+  }
+  return null;
+}
+
+/** Reads the bodies of these ids, as far as they are there. */
+export function readSome(
+  from: Source,
+  table: BodyTable,
+  ids: Iterable<string>,
+  take: (body: string) => void,
+): Fault | null {
+  const stored = from.database.prepare(`SELECT ${columnsOf(table)} FROM ${table} WHERE id = ?`);
+  for (const id of ids) {
+    const row = stored.get(id);
+    const broken = row === undefined ? null : readBody(from, table, row, take);
+    if (broken !== null) return broken;
+  }
+  return null;
+}
+
+/** A flipped bit breaks the sum, and the whole state is doubted; a sum that fits and an HMAC that does not were edited. */
+export function readBody(
+  { trust, onEdited }: Source,
+  table: BodyTable,
+  row: Record<string, SQLOutputValue>,
+  take: (body: string) => void,
+): Fault | null {
+  const stored = storedBody(table, row);
+  const { id, body } = stored;
+  if (!stored.isWhole) return damaged(`the stored ${table} ${id} was changed`);
+  if (isOurs(trust, table, stored)) take(body);
+  else if (table === "event" && onEdited !== null) onEdited({ id: eventId(id), raw: body });
+  else return damaged(`the stored ${table} ${id} was edited by another program`);
+  return null;
+}

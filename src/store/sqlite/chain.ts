@@ -1,0 +1,131 @@
+import { closeSync, constants, writeSync } from "node:fs";
+
+import { chainHash, headSeal } from "../../domain/audit.ts";
+import { leaveOpenToOwner, openOwn, readOwn } from "./files.ts";
+import { authenticate } from "./keys.ts";
+
+/** A row without its facts and its hash, in the order in which it is hashed and stored. */
+export type Cells = readonly [
+  seq: number,
+  at: number,
+  kind: string,
+  charger: string | null,
+  vehicle: string | null,
+  event: string | null,
+  command: string | null,
+  words: string,
+];
+
+/** A row as it is stored. `facts` stays JSON text: what is hashed is what is stored, byte for byte. */
+export interface ChainRow {
+  readonly cells: Cells;
+  readonly facts: string;
+  readonly hash: string;
+}
+
+/** How far a chain goes: the last row's number and hash. */
+export interface Head {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Before the first row. */
+export const GENESIS: Head = { seq: 0, hash: "0".repeat(64) };
+
+/** What of a row is hashed: the JSON array of its cells and its facts. */
+export const rowText = (cells: Cells, facts: string): string =>
+  `${JSON.stringify(cells).slice(0, -1)},${facts}]`;
+
+/** Of the previous hash and the row's text. */
+export const rowHash = (previous: string, cells: Cells, facts: string): string =>
+  chainHash(previous, rowText(cells, facts));
+
+/** Only the holder of the site key can make it. */
+export const seal = (siteKey: Buffer, head: Head): string => headSeal(siteKey, head.seq, head.hash);
+
+export type Checked =
+  | { readonly ok: true; readonly rows: number; readonly head: Head }
+  /** `seq`: the first row that is not what it should be. */
+  | { readonly ok: false; readonly seq: number; readonly reason: string };
+
+/** Follows the rows from `start`: each must carry the next number, and the hash that the ones before it lead to. */
+export function followChain(start: Head, rows: Iterable<ChainRow>): Checked {
+  let seq = start.seq;
+  let previous = start.hash;
+  for (const row of rows) {
+    seq += 1;
+    const found = row.cells[0];
+    if (found !== seq) return { ok: false, seq, reason: `row ${seq} is missing: the next one is ${found}` };
+    if (rowHash(previous, row.cells, row.facts) !== row.hash) {
+      return { ok: false, seq, reason: `row ${seq}, or the hash of the row before it, was changed` };
+    }
+    previous = row.hash;
+  }
+  return { ok: true, rows: seq - start.seq, head: { seq, hash: previous } };
+}
+
+/** Name of the witness file in the state directory. */
+export const HEAD_FILE = "head";
+
+/** `epoch`: of the run that wrote it. Null: written by a version that did not store it here. */
+export interface SealedHead extends Head {
+  readonly epoch: number | null;
+}
+
+/** A head as text, of one length: row number, hash, epoch of the run, HMAC-SHA256. */
+export function sealed(siteKey: Buffer, { seq, hash }: Head, epoch: number): string {
+  const [row, run] = [seq, epoch].map((number) => String(number).padStart(16, "0"));
+  return `${row} ${hash} ${run} ${authenticate(siteKey, "audit head and epoch", String(seq), hash, String(epoch))}`;
+}
+
+/** As earlier versions wrote it: row number, hash, HMAC-SHA256. */
+const sealedBefore = (siteKey: Buffer, head: Head): string =>
+  `${String(head.seq).padStart(16, "0")} ${head.hash} ${seal(siteKey, head)}`;
+
+/** Null: not a head, or not sealed with this key. */
+export function unsealed(siteKey: Buffer, text: string): SealedHead | null {
+  const [seq = "", hash = "", run = ""] = text.split(" ");
+  const head = { seq: Number(seq), hash };
+  if (text === sealedBefore(siteKey, head)) return { ...head, epoch: null };
+  const epoch = Number(run);
+  return text === sealed(siteKey, head, epoch) ? { ...head, epoch } : null;
+}
+
+/**
+ * The head once more, in a file beside the database, written after each commit and never synced. SQLite
+ * silently drops the end of a write-ahead log that was cut or changed, head and all; then this one is ahead.
+ */
+export class Witness implements Disposable {
+  readonly #descriptor: number;
+
+  constructor(path: string) {
+    this.#descriptor = openOwn(path, constants.O_RDWR | constants.O_CREAT);
+    leaveOpenToOwner(this.#descriptor, path);
+  }
+
+  /**
+   * Keeps a head as `sealed` spells it. False: the file system takes no writes. The rows are safe without; a witness
+   * that stays behind is none against them.
+   */
+  saw(head: string): boolean {
+    try {
+      writeSync(this.#descriptor, head, 0, "latin1");
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+/** What the witness saw last; null: nothing, or nothing readable. */
+export function witnessed(path: string, siteKey: Buffer): Head | null {
+  try {
+    return unsealed(siteKey, readOwn(path).toString("latin1"));
+  } catch {
+    return null;
+  }
+}

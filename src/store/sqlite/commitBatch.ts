@@ -1,0 +1,166 @@
+import type { AuditEntry } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
+import { priceKey } from "../../domain/prices.ts";
+import { dutyKey } from "../../domain/report.ts";
+import { cellsOf, numbered, sumOf, type AuditRow } from "./auditRows.ts";
+import { signed } from "./bodies.ts";
+import { rowHash, type Head, sealed } from "./chain.ts";
+import type { Connection } from "./connection.ts";
+import { putReport } from "./reports.ts";
+import { putEvent } from "./storedEvents.ts";
+
+/** Rejected input that is kept to be looked at: the newest ones. */
+const QUARANTINE_ROWS = 1000;
+
+/** What a commit added to the record. */
+export interface Turn {
+  readonly head: Head;
+  /** The head as it is kept; null: it stays as it was. */
+  readonly sealed: string | null;
+  readonly rows: readonly AuditRow[];
+}
+
+/** Who writes: what the head is sealed with. */
+export interface Writer {
+  readonly siteKey: Buffer;
+  readonly epoch: number;
+}
+
+/** All changes in order, in one transaction: on return they survive a power cut. Throws SQLite errors, nothing applied. */
+export function commitTurn(
+  connection: Connection,
+  { siteKey, epoch }: Writer,
+  start: Head,
+  changes: readonly Change[],
+): Turn {
+  const { database } = connection;
+  const rows: AuditRow[] = [];
+  let head = start;
+  let quarantined = false;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    for (const change of changes) {
+      switch (change.kind) {
+        case "event":
+          putEvent(connection, siteKey, change.known);
+          break;
+        case "eventForgotten":
+          connection.forgetEvent.run(change.id);
+          connection.forgetSummary.run(change.id);
+          connection.forgetDuties.run(change.id);
+          break;
+        case "command": {
+          const { charger } = change.record.command;
+          const body = JSON.stringify(change.record);
+          connection.putCommand.run(charger, body, sumOf("command", charger, body));
+          break;
+        }
+        case "commandForgotten":
+          connection.forgetCommand.run(change.charger);
+          break;
+        case "hold": {
+          const { charger } = change.hold;
+          const body = JSON.stringify(change.hold);
+          connection.putHold.run(charger, ...signed(siteKey, "hold", charger, body));
+          break;
+        }
+        case "holdEnded":
+          connection.endHold.run(change.charger);
+          break;
+        case "prices": {
+          const key = priceKey(change.series);
+          const body = JSON.stringify(change.series);
+          connection.putPrices.run(key, body, sumOf("prices", key, body));
+          break;
+        }
+        case "duty": {
+          const key = dutyKey(change.duty);
+          const body = JSON.stringify(change.duty);
+          connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
+          break;
+        }
+        case "report":
+          putReport(connection, siteKey, change.record, change.body);
+          break;
+        case "reportForgotten":
+          connection.forgetReport.run(change.name);
+          connection.forgetReportBody.run(change.name);
+          break;
+        case "looked":
+          connection.putMeta.run("looked", String(change.at));
+          break;
+        case "quarantine": {
+          const { id, path, reason, raw } = change.rejected;
+          connection.putQuarantine.run(change.at, change.source, id, path, reason, raw);
+          quarantined = true;
+          break;
+        }
+        case "audit":
+          head = append(connection, head, change.entry);
+          rows.push(numbered(change.entry, head.seq, head.hash));
+          break;
+        case "auditPruned":
+          connection.pruneAudit.run(change.through);
+          break;
+      }
+    }
+    if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
+    const kept = rows.length > 0 ? sealed(siteKey, head, epoch) : null;
+    if (kept !== null) connection.putMeta.run("head", kept);
+    database.exec("COMMIT");
+    return { head, sealed: kept, rows };
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function append(connection: Connection, head: Head, entry: AuditEntry): Head {
+  const cells = cellsOf(head.seq + 1, entry);
+  const facts = JSON.stringify(entry.facts);
+  const hash = rowHash(head.hash, cells, facts);
+  connection.putAudit.run(...cells, facts, hash);
+  return { seq: cells[0], hash };
+}
+
+/** Commits since the start, readings' included, how long the longest took (ms, the loop stands still meanwhile), and the size on disk. */
+export interface StoreStats {
+  readonly commits: number;
+  readonly failures: number;
+  readonly longestCommitMs: number;
+  /** Why the last commit failed, and how long ago the first failure of this series was. Null: the last one succeeded. */
+  readonly failing: { readonly reason: string; readonly forMs: number } | null;
+  readonly bytes: number;
+}
+
+/** Counts commits and remembers since when they fail. */
+export class CommitStats {
+  readonly #monotonic: () => number;
+  #failures = 0;
+  #longestCommitMs = 0;
+  #failing: { readonly reason: string; readonly since: number } | null = null;
+
+  /** `monotonic` in ms. */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** `fault` is the reason of a failed commit, null for one that succeeded. */
+  count(tookMs: number, fault: string | null): void {
+    this.#longestCommitMs = Math.max(this.#longestCommitMs, tookMs);
+    if (fault === null) {
+      this.#failing = null;
+      return;
+    }
+    this.#failures += 1;
+    this.#failing = { reason: fault, since: this.#failing?.since ?? this.#monotonic() };
+  }
+
+  view(): Pick<StoreStats, "failures" | "longestCommitMs" | "failing"> {
+    const failing = this.#failing && {
+      reason: this.#failing.reason,
+      forMs: Math.round(this.#monotonic() - this.#failing.since),
+    };
+    return { failures: this.#failures, longestCommitMs: this.#longestCommitMs, failing };
+  }
+}

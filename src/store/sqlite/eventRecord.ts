@@ -1,0 +1,200 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { Logger } from "pino";
+
+import { factOf, type RecordRow, textOf, chainHash } from "../../domain/audit.ts";
+import type { EventArchive } from "../../domain/event.ts";
+import { MOST_OVERRULED, isOverruled } from "../../domain/reason.ts";
+import type { EventId, Instant, Windows } from "../../domain/units.ts";
+import { firstIndex } from "../../platform/dueQueue.ts";
+import { auditRow, chainRow } from "./auditRows.ts";
+import type { Source } from "./bodies.ts";
+import { GENESIS, rowText } from "./chain.ts";
+import type { Disk } from "./disk.ts";
+import { type Fault, faultOf } from "./fault.ts";
+import { isFault } from "./openDatabase.ts";
+import { readEvent, readSummary } from "./storedEvents.ts";
+
+/** The stored events. One that cannot be read is logged. */
+export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: Logger): EventArchive {
+  const read = <T extends object>(
+    event: EventId,
+    query: (from: Source, id: EventId) => T | Fault | null,
+  ): T | null => {
+    const found = attempt(() =>
+      query(
+        { database: disk.connection.database, trust: { siteKey, isSigned: true }, onEdited: null },
+        event,
+      ),
+    );
+    if (found === null || !isFault(found)) return found;
+    log.error({ event, reason: found.reason }, "a stored event cannot be read");
+    return null;
+  };
+  return {
+    event: (id) => read(id, readEvent),
+    summary: (id) => read(id, readSummary),
+  };
+}
+
+function attempt<T>(query: () => T): T | Fault {
+  try {
+    return query();
+  } catch (error) {
+    return faultOf(error);
+  }
+}
+
+/** What the record says of one event. */
+export type EventRows =
+  | {
+      readonly ok: true;
+      readonly rows: readonly RecordRow[];
+      /** What pruning left in the place of the rows before the first; null: nothing was pruned. */
+      readonly checkpoint: RecordRow | null;
+    }
+  /** Row `seq` does not have the hash that it should have: nothing can be proven from this record. */
+  | { readonly ok: false; readonly seq: number };
+
+/**
+ * The rows that concern an event, in order: its own, the decisions in which it was overruled or that took over from it,
+ * and until `until`, when its last window ends, what befell the daemon and the chargers, and what people did; what had
+ * gone silent before it, too. There may be a hundred thousand: it can be left after each. Throws SQLite errors.
+ */
+export function* queryEventRows(
+  database: DatabaseSync,
+  event: EventId,
+  until: Instant,
+  windows: Windows = new Map(),
+): Generator<void, EventRows> {
+  const ends = database
+    .prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit WHERE event = ?")
+    .get(event);
+  const checkpoint = newestCheckpoint(database);
+  const first = ends?.["first"];
+  if (typeof first !== "number") return { ok: true, rows: [], checkpoint };
+  const start = textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
+  const last = Math.max(Number(ends?.["last"]), lastBy(database, until));
+  const found: RecordRow[] = [];
+  const page = database.prepare(
+    `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
+       OR audit.kind = 'decision' AND (instr(audit.facts, ?) > 0 OR audit.facts ->> 'overruledCount' > ${MOST_OVERRULED}))
+     ORDER BY audit.seq`,
+  );
+  for (let from = first; from <= last; from += PAGE) {
+    const through = Math.min(from + PAGE - 1, last);
+    for (const row of page.all(from, through, event, `"event":${JSON.stringify(event)}`))
+      found.push(recordRow(row, start));
+    yield;
+  }
+  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
+  const before = outagesBefore(database, first, start);
+  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers, windows));
+  const rows = [...concerning];
+  for (const row of successors(database, event, concerning, start)) {
+    if (row !== null) rows.push(row);
+    yield;
+  }
+  for (const { previous, text, hash, seq } of rows) {
+    if (chainHash(previous, text) !== hash) return { ok: false, seq };
+    yield;
+  }
+  return { ok: true, checkpoint, rows: rows.toSorted((a, b) => a.seq - b.seq) };
+}
+
+/** Rows of the record gone through at a time. */
+const PAGE = 500;
+
+/** Each row with the hash of the one before it. */
+const ROWS = `SELECT audit.*, before.hash AS previous
+  FROM audit LEFT JOIN audit AS before ON before.seq = audit.seq - 1`;
+
+/** Outages looked back for. */
+const MOST_OUTAGES = 10_000;
+
+/** Outages that are not over by the end of the record. Throws SQLite errors. */
+export const queryOpenOutages = (database: DatabaseSync): readonly RecordRow[] =>
+  outagesBefore(database, Number.MAX_SAFE_INTEGER, GENESIS.hash);
+
+/** What had gone silent before this row, and was not heard again until then. */
+function outagesBefore(database: DatabaseSync, seq: number, start: string): readonly RecordRow[] {
+  const newest = new Map<string, RecordRow>();
+  const told = database.prepare(
+    `${ROWS} WHERE audit.kind = 'silence' AND audit.seq < ? ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
+  );
+  for (const stored of told.iterate(seq)) {
+    const row = recordRow(stored, start);
+    const who = `${row.charger} ${textOf(row.facts, "outage")}`;
+    if (!newest.has(who)) newest.set(who, row);
+  }
+  return [...newest.values()].filter(
+    ({ facts }) => textOf(facts, "outage") !== null && factOf(facts, "over") !== true,
+  );
+}
+
+/** What a person did to a charger concerns those that were on it. */
+function concerns(
+  row: RecordRow,
+  event: EventId,
+  chargers: ReadonlySet<string | null>,
+  windows: Windows,
+): boolean {
+  if (row.event === event) return true;
+  return row.kind === "decision"
+    ? isOverruled(event, row, windows)
+    : row.charger === null || chargers.has(row.charger);
+}
+
+/** Where no release ended what the event asked of a vehicle, the decision that did; null: one did. */
+function* successors(
+  database: DatabaseSync,
+  event: EventId,
+  rows: readonly RecordRow[],
+  start: string,
+): Generator<RecordRow | null> {
+  const next = database.prepare(
+    `${ROWS} WHERE audit.charger = ? AND audit.seq > ? AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1`,
+  );
+  const decisions = rows.filter(({ kind }) => kind === "decision");
+  const last = new Map(decisions.map((row) => [row.charger, row]));
+  for (const { charger, vehicle, seq, facts } of last.values()) {
+    const isReleased = textOf(factOf(facts, "told"), "kind") === "release";
+    const row = isReleased ? undefined : next.get(charger, seq);
+    const after = row === undefined ? null : recordRow(row, start);
+    yield after !== null && after.vehicle === vehicle && after.event !== event ? after : null;
+  }
+}
+
+/** `start`: where the first row that is kept continues from. */
+function recordRow(row: Record<string, SQLOutputValue>, start: string): RecordRow {
+  const stored = chainRow(row);
+  const previous = row["previous"] === null ? start : String(row["previous"]);
+  return { ...auditRow(stored), previous, text: rowText(stored.cells, stored.facts) };
+}
+
+/** Rows are written in order of time, but for steps of the clock. */
+function lastBy(database: DatabaseSync, until: Instant): number {
+  const ends = database.prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit").get();
+  const [first, last] = [Number(ends?.["first"] ?? 1), Number(ends?.["last"] ?? 0)];
+  const at = database.prepare("SELECT at FROM audit WHERE seq = ?");
+  return first - 1 + firstIndex(last - first + 1, (index) => Number(at.get(first + index)?.["at"]) > until);
+}
+
+/** Null: the record begins with its first row. */
+function newestCheckpoint(database: DatabaseSync): RecordRow | null {
+  if (database.prepare("SELECT 1 FROM audit WHERE seq = 1").get() !== undefined) return null;
+  const row = database
+    .prepare("SELECT * FROM audit WHERE kind = 'checkpoint' ORDER BY seq DESC LIMIT 1")
+    .get();
+  return row === undefined ? null : recordRow({ ...row, previous: null }, GENESIS.hash);
+}
+
+/** The hashes of those of these rows that are kept. Throws SQLite errors. */
+export function queryHashes(database: DatabaseSync, seqs: readonly number[]): ReadonlyMap<number, string> {
+  const hash = database.prepare("SELECT hash FROM audit WHERE seq = ?");
+  return new Map(
+    seqs.flatMap((seq) => {
+      const row = hash.get(seq);
+      return row === undefined ? [] : [[seq, String(row["hash"])] as const];
+    }),
+  );
+}

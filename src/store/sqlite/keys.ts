@@ -1,0 +1,169 @@
+import { createHmac, hash, createPrivateKey, type KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { DATABASE } from "./connection.ts";
+import { fileFault } from "./fault.ts";
+import { placeFile, prepareDirectory, readOwn } from "./files.ts";
+
+/**
+ * HMAC-SHA256 with the site key, hex. The label says what is authenticated, so that a code for one thing is none for
+ * another: it never holds a newline, and each label is used in one place.
+ */
+export const authenticate = (siteKey: Uint8Array, label: string, ...parts: readonly string[]): string =>
+  createHmac("sha256", siteKey)
+    .update([label, ...parts].join("\n"))
+    .digest("hex");
+
+const SITE_KEY_BYTES = 32;
+const NAME = "site.key";
+
+/** A key that is not in the state folder: systemd handed it over. */
+export interface HandedKey {
+  /** Absolute. */
+  readonly path: string;
+  readonly read: () => Buffer;
+}
+
+/** Null: that key is a file in the state folder, which is made where it is missing. */
+export interface HandedKeys {
+  readonly site: HandedKey | null;
+  readonly proof: HandedKey | null;
+}
+
+/** Where a site key was found. */
+export interface KeyOrigin {
+  readonly path: string;
+  readonly isCredential: boolean;
+}
+
+export type SiteKey =
+  | { readonly ok: true; readonly siteKey: Buffer; readonly origin: KeyOrigin }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * The site key: 32 raw random bytes. It is the credential where there is one. Else it is `<state>/site.key`, mode 0600,
+ * made on first use. Needs no database.
+ */
+export function readOrMakeSiteKey(
+  directory: string,
+  credential: HandedKey | null,
+  random: (bytes: number) => Buffer,
+): SiteKey {
+  const path = join(directory, NAME);
+  const unusable = prepareDirectory(directory);
+  if (unusable !== null) return { ok: false, reason: unusable.reason };
+  if (credential !== null) return handed(credential);
+  try {
+    if (!existsSync(path)) {
+      const missing = missingKey(directory);
+      if (missing !== null) return { ok: false, reason: missing };
+      placeFile(path, random(SITE_KEY_BYTES));
+    }
+    return readSiteKey(path);
+  } catch (error) {
+    return { ok: false, reason: fileFault(error).reason };
+  }
+}
+
+/** The key of a state that is there already. Makes nothing. */
+export function storedSiteKey(directory: string, credential: HandedKey | null): SiteKey {
+  if (credential !== null) return handed(credential);
+  const path = join(directory, NAME);
+  const missing = existsSync(path) ? null : missingKey(directory);
+  return missing === null ? readSiteKey(path) : { ok: false, reason: missing };
+}
+
+/** A key that is there already, wherever it is. */
+export function readSiteKey(path: string): SiteKey {
+  try {
+    const siteKey = readOwn(path);
+    if (siteKey.length === SITE_KEY_BYTES)
+      return { ok: true, siteKey, origin: { path, isCredential: false } };
+    return {
+      ok: false,
+      reason: `${path} holds ${siteKey.length} bytes, but a site key is ${SITE_KEY_BYTES} raw bytes: put back the right one`,
+    };
+  } catch (error) {
+    return { ok: false, reason: fileFault(error).reason };
+  }
+}
+
+const handed = ({ path, read }: HandedKey): SiteKey => ({
+  ok: true,
+  siteKey: read(),
+  origin: { path, isCredential: true },
+});
+
+/** A new key would give every vehicle another offset in the middle of its event. Null: there is no state yet. */
+const missingKey = (directory: string): string | null =>
+  existsSync(join(directory, DATABASE))
+    ? `${join(directory, NAME)} is missing: put back the key that this state was made with. Where that key is a systemd credential, name its folder in $CREDENTIALS_DIRECTORY`
+    : null;
+
+/**
+ * Why a state refuses a key: what was found, and what would be right. `print`: SHA-256 of the key that the state was
+ * made with.
+ */
+export function otherKey(
+  { siteKey, origin }: { readonly siteKey: Buffer; readonly origin: KeyOrigin },
+  print: string,
+  directory: string,
+): string {
+  const found = origin.isCredential ? `the credential ${origin.path}` : origin.path;
+  const left = origin.isCredential ? readSiteKey(join(directory, NAME)) : null;
+  const remedy =
+    left?.ok === true && hash("sha256", left.siteKey) === print
+      ? `${join(directory, NAME)} is the right one: make the credential from it`
+      : "put the old one back, or start with an empty state directory";
+  return `${found} is not the key that this state was made with (its SHA-256 begins with ${shortened(hash("sha256", siteKey))}, that of the right key with ${shortened(print)}): ${remedy}`;
+}
+
+const shortened = (print: string): string => print.slice(0, 8);
+
+/** Name in the state directory. */
+export const PROOF_KEY = "proof.key";
+/** Of an Ed25519 seed. */
+const PROOF_SEED_BYTES = 32;
+/** PKCS#8 of an Ed25519 key up to its seed (RFC 8410, section 7). */
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** What a state authenticates and signs with. */
+export interface Keys {
+  readonly siteKey: Buffer;
+  readonly proofKey: KeyObject;
+}
+
+export type ProofKey =
+  | { readonly ok: true; readonly proofKey: KeyObject }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * The key that signs proofs: an Ed25519 seed of 32 raw random bytes. It is the credential where there is one. Else it
+ * is `<state>/proof.key`, mode 0600, made on first use.
+ */
+export function readOrMakeProofKey(
+  directory: string,
+  credential: HandedKey | null,
+  random: (bytes: number) => Buffer,
+): ProofKey {
+  if (credential !== null) return { ok: true, proofKey: keyOf(credential.read()) };
+  const path = join(directory, PROOF_KEY);
+  const unusable = prepareDirectory(directory);
+  if (unusable !== null) return { ok: false, reason: unusable.reason };
+  try {
+    if (!existsSync(path)) placeFile(path, random(PROOF_SEED_BYTES));
+    const seed = readOwn(path);
+    if (seed.length !== PROOF_SEED_BYTES)
+      return {
+        ok: false,
+        reason: `${path} holds ${seed.length} bytes, but a key for proofs is ${PROOF_SEED_BYTES} raw bytes`,
+      };
+    return { ok: true, proofKey: keyOf(seed) };
+  } catch (error) {
+    return { ok: false, reason: fileFault(error).reason };
+  }
+}
+
+const keyOf = (seed: Buffer): KeyObject =>
+  createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });

@@ -1,0 +1,264 @@
+import { createHmac } from "node:crypto";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+
+import type { Measured, MeasuredKind, Reading, Stated, Told } from "../../domain/reading.ts";
+import type { ChargerState } from "../../domain/telemetry.ts";
+import {
+  chargerId,
+  type ChargerId,
+  type Instant,
+  instant,
+  vehicleId,
+  type VehicleId,
+} from "../../domain/units.ts";
+import { type Connection, metaValue } from "./connection.ts";
+import { authenticate } from "./keys.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** Part of the key of the readings: those of one minute lie together. */
+export const minuteOf = (at: number): number => Math.floor(at / MINUTE);
+const dayOf = (at: number): number => Math.floor(at / DAY);
+
+const MEASURED: readonly MeasuredKind[] = ["power", "energy", "current", "voltage", "soc", "limit"];
+/** Bits of the column `marks`; one for each implausible kind follows. */
+const OWN_CLOCK = 1;
+const implausible = (kind: MeasuredKind): number => 2 << MEASURED.indexOf(kind);
+
+/**
+ * Readings of one message share a row, as most of its bytes are where and when, and one HMAC. Answers how many rows
+ * were added. Throws SQLite errors.
+ */
+export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: readonly Reading[]): number {
+  const insert = database.prepare(
+    "INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+  );
+  let added = 0;
+  const putSeat = database.prepare("INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
+  const groups = Map.groupBy(readings, ({ charger, at, receivedAt }) => `${at} ${receivedAt} ${charger}`);
+  for (const group of groups.values()) {
+    const [first] = group;
+    if (first === undefined) continue;
+    const { charger, vehicle, at, receivedAt } = first;
+    const state = group.find(({ kind }) => kind === "state")?.value;
+    const told = group.find((reading) => reading.kind === "setpoint");
+    const marks = group.reduce((bits, reading) => bits | markOf(reading), 0);
+    const values = MEASURED.map((wanted) => {
+      const value = group.find(({ kind }) => kind === wanted)?.value;
+      return typeof value === "number" ? value : null;
+    });
+    const toldText = told === undefined ? null : JSON.stringify([told.value, told.until, told.event]);
+    const row: ReadingRow = [
+      minuteOf(at),
+      text(charger),
+      at,
+      receivedAt - at,
+      vehicle === null ? null : text(vehicle),
+      marks,
+      ...values,
+      typeof state === "string" ? state : null,
+      toldText,
+    ];
+    const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
+    if (isNew) added += 1;
+    else amend(database, siteKey, row);
+    if (vehicle !== null) putSeat.run(dayOf(at), text(vehicle), text(charger));
+  }
+  return added;
+}
+
+/** More of a message that is stored already. What another program made of it is replaced, not signed. */
+function amend(database: DatabaseSync, siteKey: Buffer, row: ReadingRow): void {
+  const [minute, charger = null, at = null, delay = null] = row;
+  const found = database
+    .prepare("SELECT * FROM reading WHERE minute = ? AND charger = ? AND at = ? AND delay = ?")
+    .get(minute, charger, at, delay);
+  const stored = found === undefined ? null : rowOf(found);
+  const isOurs = stored !== null && isSame(found?.["mac"], readingMac(siteKey, stored));
+  const merged = stored === null || !isOurs ? row : mergedRow(stored, row);
+  database
+    .prepare("INSERT OR REPLACE INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    .run(...merged, readingMac(siteKey, merged));
+}
+
+const MARKS = 5;
+function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRow {
+  const cells = rest.map((value, index) => {
+    const before = stored[index + 1] ?? null;
+    return index + 1 === MARKS ? Number(value) | Number(before) : (value ?? before);
+  });
+  return [minute, ...cells];
+}
+
+/** The columns in their order, without the HMAC. */
+type ReadingRow = readonly [minute: number, ...(string | number | null)[]];
+
+const COLUMNS = ["charger", "at", "delay", "vehicle", "marks"];
+
+const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
+  Number(row["minute"]),
+  ...[...COLUMNS, ...MEASURED.map(columnOf), "state", "told"].map((name) => {
+    const value = row[name];
+    return typeof value === "string" || typeof value === "number" ? value : null;
+  }),
+];
+
+/** Half of an HMAC is enough: each row has one. */
+const MAC_BYTES = 16;
+const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
+  createHmac("sha256", siteKey)
+    .update(`reading\n${JSON.stringify(row)}`)
+    .digest()
+    .subarray(0, MAC_BYTES);
+
+const isSame = (stored: SQLOutputValue | undefined, mac: Buffer): boolean =>
+  stored instanceof Uint8Array && mac.equals(stored);
+
+/** What stored readings are checked with. */
+export interface ReadingTrust {
+  readonly siteKey: Buffer;
+  /** Up to this minute, included, those without an HMAC are from a version that wrote none. Null: all have one. */
+  readonly unsignedThrough: number | null;
+}
+
+/** Whether the row is one that we wrote. */
+export function isOurReading(
+  { siteKey, unsignedThrough }: ReadingTrust,
+  row: Record<string, SQLOutputValue>,
+): boolean {
+  if (row["mac"] === null) return unsignedThrough !== null && Number(row["minute"]) <= unsignedThrough;
+  return isSame(row["mac"], readingMac(siteKey, rowOf(row)));
+}
+
+/** SQLite stores no lone surrogate: what is read back must be what is asked for. */
+const text = (id: string): string => id.toWellFormed();
+
+/** `limit` is a word of SQL. */
+const columnOf = (kind: MeasuredKind): string => (kind === "limit" ? "level" : kind);
+
+function markOf(reading: Reading): number {
+  if (reading.quality === "received") return OWN_CLOCK;
+  const { kind } = reading;
+  if (reading.quality === "good" || kind === "state" || kind === "setpoint") return 0;
+  return implausible(kind);
+}
+
+/**
+ * What these chargers said and were told in [from, until), each in its order of time. Rows that another program changed
+ * are left out and named. Throws SQLite errors.
+ */
+export function queryReadings(
+  { readingSpan, readings }: Pick<Connection, "readingSpan" | "readings">,
+  { trust, onForeign }: { readonly trust: ReadingTrust; readonly onForeign: OnForeign },
+  chargers: Iterable<ChargerId>,
+  from: Instant,
+  until: Instant,
+): readonly Reading[] {
+  const span = readingSpan.get();
+  if (typeof span?.["first"] !== "number" || typeof span["last"] !== "number" || from >= until) return [];
+  // Minute by minute between them: an event "until cancelled" (P9999Y) has five thousand million.
+  const [first, last] = [Math.max(minuteOf(from), span["first"]), Math.min(minuteOf(until), span["last"])];
+  if (first > last) return [];
+  return [...chargers].flatMap((charger) =>
+    readings.all(first, last, text(charger), from, until).flatMap((row) => {
+      if (isOurReading(trust, row)) return readingsIn(charger, row);
+      onForeign({ charger, at: instant(Number(row["at"])) });
+      return [];
+    }),
+  );
+}
+
+/** A stored message of a charger that is not as we wrote it. */
+export interface ForeignReading {
+  readonly charger: ChargerId;
+  readonly at: Instant;
+}
+
+export type OnForeign = (reading: ForeignReading) => void;
+
+function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
+  const at = instant(Number(row["at"]));
+  const vehicle = row["vehicle"] === null ? null : vehicleId(String(row["vehicle"]));
+  const receivedAt = instant(at + Number(row["delay"]));
+  const stamp = { charger, vehicle, at, receivedAt };
+  const marks = Number(row["marks"]);
+  const quality = (marks & OWN_CLOCK) === 0 ? "good" : "received";
+  const measured = MEASURED.flatMap((kind): Measured[] => {
+    const value = row[columnOf(kind)];
+    if (typeof value !== "number") return [];
+    const doubt = (marks & implausible(kind)) === 0 ? quality : "implausible";
+    return [{ ...stamp, kind, value, source: kind === "soc" ? "vehicle" : "charger", quality: doubt }];
+  });
+  const { state, told } = row;
+  // Only what a Stated held was written there.
+  const value = state as ChargerState;
+  const stated: Stated = { ...stamp, kind: "state", value, source: "charger", quality };
+  return [
+    ...measured,
+    ...(state === null ? [] : [stated]),
+    ...(typeof told === "string" ? [toldIn(told, stamp)] : []),
+  ];
+}
+
+function toldIn(told: string, stamp: Pick<Told, "charger" | "vehicle" | "at" | "receivedAt">): Told {
+  const [value, until, event]: [Told["value"], Told["until"], Told["event"]] = JSON.parse(told);
+  return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
+}
+
+/** The chargers that a vehicle was on, on the days that [from, until) touches. Throws SQLite errors. */
+export const querySeats = (
+  { seats }: Pick<Connection, "seats">,
+  vehicle: VehicleId,
+  from: Instant,
+  until: Instant,
+): readonly ChargerId[] =>
+  seats.all(text(vehicle), dayOf(from), dayOf(until)).map(({ charger }) => chargerId(String(charger)));
+
+/** The loop stands still meanwhile, ms. */
+const STEP_MS = 20;
+/** Rows of one look at the clock. */
+const BATCH = 500;
+
+/** Stored readings of an earlier version have no HMAC; which ones those are must not be for anyone to choose. */
+const sealedMinute = (siteKey: Buffer, minute: number): string =>
+  `${minute} ${authenticate(siteKey, "readings signed after", String(minute))}`;
+
+/** The last minute that may hold readings without an HMAC; null: none does. */
+export function unsignedThrough(connection: Connection, siteKey: Buffer): number | null {
+  const stored = metaValue(connection, "readingsBefore");
+  const minute = Number.parseInt(stored ?? "", 10);
+  return stored === sealedMinute(siteKey, minute) ? minute : null;
+}
+
+/** Once, in a state of an earlier version: all readings so far are taken as they are. */
+export function takeOverReadings(connection: Connection, siteKey: Buffer): void {
+  const last = connection.database.prepare("SELECT max(minute) AS minute FROM reading").get()?.["minute"];
+  if (typeof last === "number") connection.putMeta.run("readingsBefore", sealedMinute(siteKey, last));
+}
+
+/**
+ * One small step of signing those, the newest first, as millions of them would keep a start waiting. To be called again
+ * and again, within a transaction. Throws SQLite errors.
+ */
+export function signReadings(connection: Connection, siteKey: Buffer): void {
+  const { database } = connection;
+  const first = unsignedThrough(connection, siteKey);
+  if (first === null) return;
+  const newest = database.prepare("SELECT max(minute) AS minute FROM reading WHERE minute <= ?");
+  const unsigned = database.prepare(`SELECT * FROM reading WHERE minute = ? AND mac IS NULL LIMIT ${BATCH}`);
+  const sign = database.prepare(
+    "UPDATE reading SET mac = ? WHERE minute = ? AND charger = ? AND at = ? AND delay = ?",
+  );
+  const began = performance.now();
+  let through = newest.get(first)?.["minute"];
+  while (typeof through === "number" && performance.now() - began < STEP_MS) {
+    const rows = unsigned.all(through).map(rowOf);
+    for (const row of rows) {
+      const [minute, charger = null, at = null, delay = null] = row;
+      sign.run(readingMac(siteKey, row), minute, charger, at, delay);
+    }
+    if (rows.length < BATCH) through = newest.get(through - 1)?.["minute"];
+  }
+  if (typeof through === "number") connection.putMeta.run("readingsBefore", sealedMinute(siteKey, through));
+  else database.prepare("DELETE FROM meta WHERE name = 'readingsBefore'").run();
+}

@@ -1,0 +1,87 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+
+import type { ReportRecord } from "../../domain/report.ts";
+import { isOurs, signed, storedBody } from "./bodies.ts";
+import type { Connection } from "./connection.ts";
+
+/** What the partner has taken, or will not take, is kept to be looked at: the newest reports, and the newest bodies. */
+const MOST_REPORTS = 10_000;
+const MOST_BODY_BYTES = 128 * 1024 * 1024;
+
+/** Absent: not asked for. `limit` is 1,000 unless told. */
+export interface ReportQuery {
+  readonly event?: string;
+  readonly limit?: number;
+}
+
+/** Throws SQLite errors. */
+export function putReport(
+  connection: Connection,
+  siteKey: Buffer,
+  record: ReportRecord,
+  content: string | null,
+): void {
+  const { name, event, nextTry } = record;
+  const body = JSON.stringify(record);
+  connection.putReport.run(name, event, nextTry === null ? 0 : 1, ...signed(siteKey, "report", name, body));
+  if (content === null) return;
+  const whole = content.toWellFormed();
+  connection.putReportBody.run(name, whole.length, ...signed(siteKey, "report_body", name, whole));
+  trim(connection.database);
+}
+
+/** Those with a next try always stay. */
+function trim(database: DatabaseSync): void {
+  database
+    .prepare(`DELETE FROM report WHERE open = 0 AND seq <= (SELECT max(seq) FROM report) - ${MOST_REPORTS}`)
+    .run();
+  const { total } = database.prepare("SELECT sum(size) AS total FROM report_body").get() ?? {};
+  if (Number(total) <= MOST_BODY_BYTES) return;
+  database
+    .prepare(
+      `DELETE FROM report_body WHERE id IN (SELECT id FROM (
+         SELECT id, sum(size) OVER (ORDER BY rowid DESC) AS newer FROM report_body
+       ) WHERE newer > ${MOST_BODY_BYTES}) AND id NOT IN (SELECT id FROM report WHERE open = 1)`,
+    )
+    .run();
+}
+
+/** The newest first. One that was changed on the disk is left out. */
+export function queryReports(
+  database: DatabaseSync,
+  siteKey: Buffer,
+  { event, limit = 1000 }: ReportQuery,
+): readonly ReportRecord[] {
+  const rows =
+    event === undefined
+      ? database.prepare("SELECT id, body, sum, mac FROM report ORDER BY seq DESC LIMIT ?").all(limit)
+      : database
+          .prepare("SELECT id, body, sum, mac FROM report WHERE event = ? ORDER BY seq DESC LIMIT ?")
+          .all(event, limit);
+  return rows
+    .filter((row) => isWhole(siteKey, "report", row))
+    .map(({ body }): ReportRecord => JSON.parse(String(body)));
+}
+
+/** One report; null: there is none of this name. Its body is null where it is not kept any more, or was changed. */
+export function queryReport(
+  database: DatabaseSync,
+  siteKey: Buffer,
+  name: string,
+): { readonly record: ReportRecord; readonly body: string | null } | null {
+  const found = database.prepare("SELECT id, body, sum, mac FROM report WHERE id = ?").get(name);
+  if (found === undefined || !isWhole(siteKey, "report", found)) return null;
+  const record: ReportRecord = JSON.parse(String(found["body"]));
+  const stored = database.prepare("SELECT id, body, sum, mac FROM report_body WHERE id = ?").get(name);
+  const isOurs = stored !== undefined && isWhole(siteKey, "report_body", stored);
+  return { record, body: isOurs ? String(stored["body"]) : null };
+}
+
+function isWhole(
+  siteKey: Buffer,
+  table: "report" | "report_body",
+  row: Record<string, SQLOutputValue>,
+): boolean {
+  const stored = storedBody(table, row);
+  return stored.isWhole && isOurs({ siteKey, isSigned: true }, table, stored);
+}

@@ -1,0 +1,190 @@
+import { instant, iso } from "../../domain/units.ts";
+import { atOnce, type Steps } from "../../platform/cooperative.ts";
+import { chainPage, chainRows } from "./auditRows.ts";
+import { verifyingBodies } from "./bodies.ts";
+import { followChain, GENESIS, type Head, unsealed } from "./chain.ts";
+import { metaValue, type Connection } from "./connection.ts";
+import { type Broken, damaged, type Fault } from "./fault.ts";
+import { epochFault, type StoredEpoch } from "./lock.ts";
+import { isOurReading, unsignedThrough } from "./readings.ts";
+
+/** `head`: hash of the last row. `readings`, `unsigned`: stored messages with an HMAC, and from before there was one. */
+export type Verified =
+  | {
+      readonly ok: true;
+      readonly rows: number;
+      readonly head: string;
+      readonly readings?: number;
+      readonly unsigned?: number;
+    }
+  | Broken;
+
+/** Rows looked at on start; all of them would keep the chargers waiting. */
+const TAIL = 1000;
+
+/** Rows followed in one step: some milliseconds on a small gateway. */
+const ROWS_PER_STEP = 100;
+
+/**
+ * The whole record, from its first row or from what pruning left, to the sealed head (DESIGN 5.8). It can be left after
+ * each step: what is added meanwhile is followed too, and what is pruned meanwhile need not be there any more.
+ * `open` is asked in each step, as a fault may have the database opened anew.
+ */
+function* verifying(
+  open: () => Connection,
+  siteKey: Buffer,
+  stored: () => StoredEpoch | null = () => null,
+): Steps<Verified> {
+  let start = firstStart(open());
+  let head = start;
+  for (;;) {
+    const connection = open();
+    const page = chainPage(connection.database, head.seq, ROWS_PER_STEP);
+    const checked = followChain(head, page);
+    if (checked.ok) {
+      head = checked.head;
+      if (page.length === 0)
+        return (
+          otherHead(connection, siteKey, head) ??
+          otherEpoch(connection, siteKey, stored()) ?? {
+            ok: true,
+            rows: head.seq - start.seq,
+            head: head.hash,
+          }
+        );
+    } else {
+      const now = firstStart(connection);
+      if (now.seq <= head.seq) return checked;
+      // Pruned beyond where we were: what that left vouches for itself, as it would for who begins now.
+      start = now;
+      head = now;
+    }
+    yield;
+  }
+}
+
+/** The same in one go. */
+export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
+  atOnce(verifying(() => connection, siteKey));
+
+/** The newest rows and the sealed head; `witness` is what the file beside the database saw last. */
+export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
+  const start = tailStart(connection);
+  const checked = followChain(start, chainRows(connection.database, start.seq));
+  if (!checked.ok) return notWhole(checked);
+  const { head } = checked;
+  const other = otherHead(connection, siteKey, head);
+  if (other !== null) return notWhole(other);
+  if (witness === null || witness.seq <= head.seq) return head;
+  const reason = `it ends at row ${head.seq}, but row ${witness.seq} was committed`;
+  return notWhole({ ok: false, seq: head.seq + 1, reason });
+}
+
+const notWhole = (broken: Broken): Fault => ({ ...damaged(`audit record: ${broken.reason}`), broken });
+
+/** Null: the rows end where the sealed head says that they do. */
+function otherHead(connection: Connection, siteKey: Buffer, { seq, hash }: Head): Broken | null {
+  const text = metaValue(connection, "head");
+  const head = text === null ? GENESIS : unsealed(siteKey, text);
+  if (head === null) return { ok: false, seq, reason: "its head was not written with this site key" };
+  if (head.seq === seq && head.hash === hash) return null;
+  return { ok: false, seq: seq + 1, reason: `it ends at row ${seq}, but its head says ${head.seq}` };
+}
+
+/** Null: the head was written by the run of the epoch file, or a later one. */
+function otherEpoch(connection: Connection, siteKey: Buffer, stored: StoredEpoch | null): Broken | null {
+  const text = metaValue(connection, "head");
+  const head = text === null ? null : unsealed(siteKey, text);
+  const fault = epochFault(stored, head);
+  return fault === null ? null : { ok: false, seq: (head?.seq ?? 0) + 1, reason: fault.reason };
+}
+
+/**
+ * Where the oldest row continues from. Pruning up to row n first appends a `checkpoint` row with the facts
+ * `{ through: n, hash: <that of row n> }`: the chain and the sealed head vouch for it like for any other row.
+ */
+function firstStart(connection: Connection): Head {
+  const { database } = connection;
+  const first = database.prepare("SELECT min(seq) AS seq FROM audit").get()?.["seq"] ?? 1;
+  if (first === 1) return GENESIS;
+  const row = database
+    .prepare("SELECT facts FROM audit WHERE kind = 'checkpoint' ORDER BY seq DESC LIMIT 1")
+    .get();
+  const { through, hash } = checkpoint(String(row?.["facts"]));
+  return through === Number(first) - 1 ? { seq: through, hash } : GENESIS;
+}
+
+function checkpoint(facts: string): { through: number; hash: string } {
+  try {
+    const { through, hash } = JSON.parse(facts);
+    return { through: Number(through), hash: String(hash) };
+  } catch {
+    // None, or unreadable: then the rows before are simply missing.
+    return { through: 0, hash: "" };
+  }
+}
+
+function tailStart(connection: Connection): Head {
+  const anchor = connection.database
+    .prepare("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1 OFFSET ?")
+    .get(TAIL);
+  if (anchor === undefined) return firstStart(connection);
+  return { seq: Number(anchor["seq"]), hash: String(anchor["hash"]) };
+}
+
+/** Readings checked in one step: some milliseconds on a small gateway. */
+const READINGS_PER_STEP = 500;
+
+/** How many readings were authenticated, by the message, and how many are from before they were. */
+interface VerifiedReadings {
+  readonly ok: true;
+  readonly readings: number;
+  readonly unsigned: number;
+}
+
+/** The whole record, then what is stored beside it. */
+export function* verifyingState(
+  open: () => Connection,
+  siteKey: Buffer,
+  epoch: () => StoredEpoch | null,
+): Steps<Verified> {
+  const record = yield* verifying(open, siteKey, epoch);
+  if (!record.ok) return record;
+  const stored = yield* verifyingStored(open, siteKey);
+  return stored.ok ? { ...record, ...stored } : stored;
+}
+
+/**
+ * What is stored beside the record: events, holds, what is owed to the partner, and readings. It can be left after each
+ * step. `open` is asked in each step, as a fault may have the database opened anew.
+ */
+function* verifyingStored(open: () => Connection, siteKey: Buffer): Steps<VerifiedReadings | Broken> {
+  const body = yield* verifyingBodies(open, siteKey);
+  if (body !== null) return { ok: false, seq: null, reason: body };
+  let [readings, unsigned] = [0, 0];
+  let after: readonly [number, string, number, number] = [Number.MIN_SAFE_INTEGER, "", 0, 0];
+  for (;;) {
+    const connection = open();
+    const trust = { siteKey, unsignedThrough: unsignedThrough(connection, siteKey) };
+    const page = connection.database
+      .prepare(
+        `SELECT * FROM reading WHERE (minute, charger, at, delay) > (?, ?, ?, ?)
+         ORDER BY minute, charger, at, delay LIMIT ${READINGS_PER_STEP}`,
+      )
+      .all(...after);
+    for (const row of page) {
+      const [minute, charger, at, delay] = [row["minute"], row["charger"], row["at"], row["delay"]];
+      if (!isOurReading(trust, row))
+        return {
+          ok: false,
+          seq: null,
+          reason: `the stored reading of ${String(charger)} at ${iso(instant(Number(at)))} was changed`,
+        };
+      if (row["mac"] === null) unsigned += 1;
+      else readings += 1;
+      after = [Number(minute), String(charger), Number(at), Number(delay)];
+    }
+    if (page.length < READINGS_PER_STEP) return { ok: true, readings, unsigned };
+    yield;
+  }
+}

@@ -1,0 +1,156 @@
+import { inOrder, type Price } from "../../../domain/prices.ts";
+import { minutes, type Instant } from "../../../domain/units.ts";
+import { fieldsOf, type Fields, spelling, isProblem, misfit, shown } from "./fields.ts";
+import { decodeJson } from "./json.ts";
+import {
+  doubt,
+  priceEntry,
+  type PriceEntry,
+  type PriceScope,
+  priceIntervals,
+  unitFields,
+  unitsWithin,
+  word,
+  noUnits,
+} from "./priceEntries.ts";
+import { readMoment } from "./times.ts";
+
+const AREAS = ["priceArea", "priceRegion", "region", "area"] as const;
+const WRAPPERS = ["events", "event", "data", "object", "items", "results"] as const;
+const STARTS = [
+  "start",
+  "from",
+  "time",
+  "timestamp",
+  "startTime",
+  "startsAt",
+  "validFrom",
+  "dateTime",
+] as const;
+const ENDS = ["end", "to", "endTime", "endsAt", "validTo"] as const;
+const AMOUNTS = ["price", "value", "averagePrice", "spotPrice", "amount"] as const;
+const SERIES = ["prices", "forecastSegments", "intervals", "intervalPeriod", "payloadDescriptors"] as const;
+
+const ALL = [...unitFields, ...AREAS, ...WRAPPERS, ...STARTS, ...ENDS, ...AMOUNTS, ...SERIES] as const;
+type Name = (typeof ALL)[number];
+const shapeNames = spelling<Name>(ALL);
+
+/** The `to` of a forecast segment is the start of its last hour (openadr3 0). */
+const LAST_HOUR = minutes(60);
+
+/**
+ * All prices in whichever of the known shapes they came (openadr3 9): a map from moment to price, a list of records,
+ * forecast segments, OpenADR events, and any of these in a list or a wrapper. What is none of them is a doubt.
+ */
+function* priceEntries(found: unknown, outer: PriceScope): Generator<PriceEntry> {
+  if (Array.isArray(found)) {
+    for (const each of found) yield* priceEntries(each, outer);
+    return;
+  }
+  const fields = fieldsOf(shapeNames, found);
+  if (fields === undefined) return yield doubt(misfit(found, "a price", "a JSON object").problem);
+  const area = word(first(fields, AREAS)) ?? outer.area;
+  const scope = { ...outer, area, units: unitsWithin(outer.units, fields) };
+  const { prices, forecastSegments } = fields;
+  const wrapped = first(fields, WRAPPERS);
+  if (fields.intervals !== undefined) yield* priceIntervals(fields, scope);
+  else if (forecastSegments !== undefined) yield* segments(forecastSegments, scope);
+  else if (Array.isArray(prices)) yield* priceEntries(prices, scope);
+  else if (prices !== undefined) yield* hours(prices, scope);
+  else if (wrapped !== undefined) yield* priceEntries(wrapped, scope);
+  else if (first(fields, STARTS) !== undefined)
+    yield* priceEntry({ ...written(fields), inclusive: null }, scope);
+  else yield* hours(found, scope);
+}
+
+/** `{"<ISO moment>": price, ...}`; a price may also stand in an object. */
+function* hours(found: unknown, scope: PriceScope): Generator<PriceEntry> {
+  const entries = typeof found === "object" && found !== null ? Object.entries(found) : [];
+  if (entries.length > 0 && entries.every(([key]) => isProblem(readMoment(key)))) {
+    // Their shapeNames only: nobody knows what is in them.
+    return yield doubt(`no known shape of prices: an object with ${shown(entries.map(([key]) => key))}`);
+  }
+  for (const [from, value] of entries) {
+    const fields = fieldsOf(shapeNames, value);
+    const amount = fields === undefined ? value : written(fields).amount;
+    yield* priceEntry({ from, to: undefined, amount, inclusive: null }, scope);
+  }
+}
+
+function* segments(found: unknown, scope: PriceScope): Generator<PriceEntry> {
+  for (const segment of Array.isArray(found) ? found : [found]) {
+    yield* priceEntry({ ...written(fieldsOf(shapeNames, segment) ?? {}), inclusive: LAST_HOUR }, scope);
+  }
+}
+
+const written = (fields: Fields<Name>) => ({
+  from: first(fields, STARTS),
+  to: first(fields, ENDS),
+  amount: first(fields, AMOUNTS),
+});
+
+const first = (fields: Fields<Name>, among: readonly Name[]): unknown =>
+  among.map((name) => fields[name]).find((value) => value !== undefined);
+
+/** What a body says about prices. `raw`: how it began, as text. */
+export type PricesRead =
+  | {
+      readonly kind: "read";
+      readonly prices: readonly Price[];
+      readonly doubts: readonly string[];
+      readonly raw: string;
+    }
+  | { readonly kind: "unreadable"; readonly reason: string; readonly raw: string };
+
+/** A month in steps of 15 minutes. */
+const MOST_PRICES = 3000;
+const MOST_DOUBTS = 10;
+const LONGEST_RAW = 4000;
+
+/** The body of a price answer for `region`, received at `at` (partner-interface 4.2: the record is not shown). */
+export function readPrices(body: Buffer, region: string, at: Instant): PricesRead {
+  const raw = body.toString("utf8", 0, LONGEST_RAW);
+  const unreadable = (reason: string): PricesRead => ({ kind: "unreadable", reason, raw });
+  const decoded = decodeJson(body);
+  if (decoded.kind !== "json") return unreadable(decoded.kind === "empty" ? "empty" : decoded.reason);
+  const { found, doubts } = collected(priceEntries(decoded.value, { units: noUnits, area: null, at }));
+  if (found.length > MOST_PRICES) return unreadable(`over ${MOST_PRICES} prices`);
+  const { ours, strangers } = ofRegion(found, region);
+  const ordered = inOrder(
+    ours.map(({ price }) => price),
+    region,
+  );
+  const all = [...strangers, ...doubts, ...ordered.doubts];
+  if (ordered.prices.length === 0) return unreadable(all[0] ?? "no prices in it");
+  return { kind: "read", prices: ordered.prices, doubts: all.slice(0, MOST_DOUBTS), raw };
+}
+
+type Found = Extract<PriceEntry, { readonly kind: "price" }>;
+
+/** Stops soon after there are more than any answer has. */
+function collected(entries: Iterable<PriceEntry>): {
+  readonly found: readonly Found[];
+  readonly doubts: readonly string[];
+} {
+  const found: Found[] = [];
+  const doubts: string[] = [];
+  for (const entry of entries) {
+    if (entry.kind === "price") found.push(entry);
+    else if (doubts.length < MOST_DOUBTS) doubts.push(entry.words);
+    if (found.length > MOST_PRICES) break;
+  }
+  return { found, doubts };
+}
+
+/** Prices of another region beside ours are left out. Where none is ours by name, the names differ from our codes. */
+function ofRegion(
+  found: readonly Found[],
+  region: string,
+): { readonly ours: readonly Found[]; readonly strangers: readonly string[] } {
+  const isOurs = ({ area }: Found): boolean => area === null || area.toLowerCase() === region.toLowerCase();
+  const ours = found.filter(isOurs);
+  const other = found.find((entry) => !isOurs(entry))?.area ?? null;
+  if (other === null) return { ours, strangers: [] };
+  const words = `asked for ${region}, answered for ${other}`;
+  return { ours: ours.length === 0 ? found : ours, strangers: [words] };
+}

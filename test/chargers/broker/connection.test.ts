@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { Aedes } from "aedes";
+import { expect, onTestFinished, test } from "vitest";
+
+import { Connection } from "../../../src/chargers/broker/connection.ts";
+import { brokerTiming, dial } from "../../../src/chargers/broker/createClient.ts";
+import { PRESENCE, quick } from "../aSession.ts";
+import { aScriptedBroker } from "../scriptedBroker.ts";
+
+/** One connection to a broker that takes everything, and what it complained of. */
+async function aConnection() {
+  const broker = await aScriptedBroker();
+  onTestFinished(() => broker[Symbol.asyncDispose]());
+  return connected(broker.url, 5);
+}
+
+function connected(url: string, version: 4 | 5) {
+  const timing = { ...brokerTiming, ...quick };
+  const address = { url, username: null, password: () => undefined, tls: null };
+  const client = dial({ address, clientId: "setpointd-depot", version, presenceTopic: PRESENCE, timing });
+  if (typeof client === "string") throw new Error(client);
+  const complaints: string[] = [];
+  const connection = new Connection(client, {
+    version,
+    filters: ["setpointd/depot/chargers/+/online", "setpointd/depot/chargers/+/telemetry"],
+    presenceTopic: PRESENCE,
+    window: 20,
+    timing,
+    onMessage: () => {},
+    onUnheard: () => {},
+    onComplaint: (reason) => complaints.push(reason),
+  });
+  onTestFinished(() => connection.close());
+  return { client, connection, complaints };
+}
+
+test("what is published while the library says goodbye already is refused", async () => {
+  const { client, connection } = await aConnection();
+  expect(await connection.opened).toBe(true);
+  client.end(false);
+  expect(await connection.publish("setpointd/depot/x", "1", { retain: false })).toMatchObject({
+    ok: false,
+    retry: true,
+  });
+});
+
+test("a stop right after the broker's welcome is no complaint about the broker, and nobody is told that it is up", async () => {
+  const { client, connection, complaints } = await aConnection();
+  client.once("connect", () => void connection.close());
+  expect([await connection.opened, complaints]).toEqual([false, []]);
+  expect((await connection.ended).kind).toBe("stopped");
+});
+
+test("a subscription that the broker refuses is a complaint that names its topics", async () => {
+  const aedes = await Aedes.createBroker({
+    authorizeSubscribe: (_client, subscription, done) =>
+      done(null, subscription.topic.endsWith("telemetry") ? null : subscription),
+  });
+  const server = createServer((socket) => void aedes.handle(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    aedes.close();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const { connection, complaints } = connected(`mqtt://127.0.0.1:${port}`, 4);
+  expect(await connection.opened).toBe(true);
+  expect(complaints).toEqual(["subscription: refused by the broker: setpointd/depot/chargers/+/telemetry"]);
+  expect(connection.refusedFilters).toEqual(["setpointd/depot/chargers/+/telemetry"]);
+});

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+
+import { brokerTiming, dial, type BrokerAddress } from "../../../src/chargers/broker/createClient.ts";
+
+/** What the library was told; nobody listens on port 1. */
+function told(chosen: Partial<BrokerAddress>, version: 4 | 5 = 5) {
+  const address = {
+    url: "mqtt://127.0.0.1:1",
+    username: null,
+    password: () => undefined,
+    tls: null,
+    ...chosen,
+  };
+  const client = dial({
+    address,
+    clientId: "setpointd-depot",
+    version,
+    presenceTopic: "p",
+    timing: brokerTiming,
+  });
+  if (typeof client === "string") throw new Error(client);
+  client.on("error", () => undefined);
+  client.end(true);
+  return client.options;
+}
+
+test("the library neither reconnects, nor queues, nor keeps a session", () => {
+  expect(told({})).toMatchObject({
+    reconnectPeriod: 0,
+    queueQoSZero: false,
+    clean: true,
+    protocolVersion: 5,
+    keepalive: 10,
+    connectTimeout: 5000,
+    will: { topic: "p", payload: "false", qos: 1, retain: true },
+  });
+  expect(told({}, 4).properties).toBeUndefined();
+});
+
+test("a url cannot smuggle in a client id or a password", () => {
+  const options = told({ url: "mqtt://eve:word@127.0.0.1:1/?clientId=other" });
+  expect(options.clientId).toBe("setpointd-depot");
+  expect([options.username, options.password]).toEqual([undefined, undefined]);
+});
+
+test("an IPv6 address loses its brackets where a socket is opened", () => {
+  expect(told({ url: "mqtt://[::1]:1" })).toMatchObject({ host: "::1", port: 1 });
+  expect(told({ url: "ws://[::1]:1/mqtt?a=b" })).toMatchObject({ host: "[::1]", path: "/mqtt?a=b" });
+});
+
+const tls = () => ({ cert: "c", key: "k" });
+
+test("a certificate given for an open connection does not quietly turn it into another one", () => {
+  expect(told({ tls })).toMatchObject({ protocol: "mqtt" });
+  expect(told({ tls }).cert).toBeUndefined();
+});
+
+test("the password is asked for at every attempt", () => {
+  let asked = 0;
+  const password = () => `word-${(asked += 1)}`;
+  expect(told({ username: "depot", password }).password).toBe("word-1");
+  expect(told({ username: "depot", password }).password).toBe("word-2");
+});
+
+test("certificates are read at every attempt (F72)", () => {
+  let asked = 0;
+  const renewed = () => ({ ca: `authority ${(asked += 1)}` });
+  const broker = { url: "mqtts://127.0.0.1:1", tls: renewed };
+  expect([told(broker).ca, told(broker).ca]).toEqual(["authority 1", "authority 2"]);
+});
+
+test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is no broker", (url) => {
+  expect(() => told({ url })).toThrow("not mqtt, mqtts, ws or wss");
+});
+
+test("certificates of brokers are verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", () => {
+  for (const url of ["mqtts://127.0.0.1:1", "wss://127.0.0.1:1"])
+    expect(told({ url }).rejectUnauthorized).toBe(true);
+});

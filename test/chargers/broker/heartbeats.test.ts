@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { Heartbeats } from "../../../src/chargers/broker/heartbeats.ts";
+import { keepalivesOf } from "../../../src/chargers/profile/topics.ts";
+import { instant } from "../../../src/domain/units.ts";
+import { boundTo } from "../profile/aTrial.ts";
+
+const said: string[] = [];
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  said.length = 0;
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const stations = [40, 41].map((instance) => boundTo("victron-evcs", { portalId: "gx", instance }));
+const aHeart = () =>
+  new Heartbeats(
+    stations.flatMap(keepalivesOf),
+    async ({ topic, payload }) => said.push(`${topic} ${payload}`),
+    () => instant(Date.now()),
+  );
+
+test("two chargers of one gateway are kept alive by one message, the first of which is its own", () => {
+  using heart = aHeart();
+  heart.start();
+  vi.advanceTimersByTime(60_000);
+  const further = 'R/gx/keepalive {"keepalive-options":["suppress-republish"]}';
+  expect(said).toEqual(["R/gx/keepalive ", further, further]);
+});
+
+test("while the broker is away nothing is repeated; its return begins anew", () => {
+  using heart = aHeart();
+  heart.start();
+  heart.stop();
+  vi.advanceTimersByTime(600_000);
+  expect(said).toHaveLength(1);
+  heart.start();
+  heart.start();
+  vi.advanceTimersByTime(30_000);
+  expect(said).toHaveLength(4);
+});
+
+test("one that is to be left alone hears nothing until it is spoken with again", () => {
+  using heart = aHeart();
+  heart.start();
+  const speakAgain = heart.hush(stations.slice(0, 1).flatMap(keepalivesOf));
+  vi.advanceTimersByTime(60_000);
+  expect(said).toHaveLength(1);
+  speakAgain();
+  vi.advanceTimersByTime(30_000);
+  expect(said).toHaveLength(2);
+});

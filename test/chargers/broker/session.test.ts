@@ -1,0 +1,409 @@
+import { createServer as createWebServer } from "node:http";
+import { createServer, type AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { millis, minutes } from "../../../src/domain/units.ts";
+import { freePort } from "../../support/freePort.ts";
+import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
+import { waitFor } from "../../support/waitFor.ts";
+import { anObserver, aSession, PRESENCE, upped } from "../aSession.ts";
+import { aScriptedBroker } from "../scriptedBroker.ts";
+
+const live = { retain: false };
+
+describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
+  test("comes up once the broker is there, and tells the outage once", async () => {
+    const port = await freePort();
+    let absences = 0;
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, { onAbsent: () => (absences += 1) });
+    await waitFor(() => depot.lines.filter(({ msg }) => msg === "broker still unreachable").length >= 3);
+    expect(await depot.session.publish("a", "1", live)).toEqual({
+      ok: false,
+      retry: true,
+      reason: "broker not connected",
+    });
+    await using _broker = await Mosquitto.start({ port });
+    await upped(depot);
+    expect([absences, depot.ups]).toEqual([1, ["up"]]);
+    expect(depot.lines.filter(({ msg }) => msg === "broker unreachable, retrying")).toHaveLength(1);
+    expect(depot.lines.filter(({ msg }) => msg === "broker connected")).toMatchObject([{ mqtt: "5" }]);
+    expect(depot.lines.find(({ level }) => level === 40)?.reason).toContain("ECONNREFUSED");
+  });
+
+  test("gateways that lost their broker together do not come back together: the pause is a random share", async () => {
+    const port = await freePort();
+    const slow = { backoffFloor: minutes(10), backoffCeiling: minutes(10) };
+    // Shares of ten minutes: 1.2 s, and then none.
+    const shares = [0.002];
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, {
+      random: () => shares.shift() ?? 0,
+      timing: slow,
+    });
+    await waitFor(() => shares.length === 0);
+    const began = performance.now();
+    await using _broker = await Mosquitto.start({ port });
+    await upped(depot);
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  test("what turns into something else in one outage is told again, each reason once, and a refusal with what to check", async () => {
+    const port = await freePort();
+    let absences = 0;
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`, {
+      onAbsent: () => (absences += 1),
+      username: "depot",
+      password: () => "wrong",
+      section: "brokers.yard",
+    });
+    const warned = () => depot.lines.filter(({ level }) => level >= 40).map(({ msg }) => msg);
+    await waitFor(() => warned().length === 1);
+    expect(depot.session.trouble).toBe(
+      `the broker 127.0.0.1:${port} cannot be reached (connect ECONNREFUSED 127.0.0.1:${port})`,
+    );
+    const quiet = () => depot.lines.filter(({ msg }) => msg === "broker still unreachable").length;
+    await using _broker = await Mosquitto.start({ port, users: { depot: "right" } });
+    await waitFor(() => depot.session.trouble.includes("refuses us"));
+    const before = quiet();
+    await waitFor(() => quiet() >= before + 3);
+    const refused = `the broker 127.0.0.1:${port} refuses us (Not authorized): check brokers.yard.username and brokers.yard.password`;
+    // Between the two it may have been listening without answering yet.
+    expect(warned().filter((msg) => msg === refused)).toHaveLength(1);
+    expect([absences, depot.ups, depot.session.trouble]).toEqual([1, [], refused]);
+    expect(depot.logText()).not.toContain("wrong");
+  });
+
+  test("what the broker had retained is known before the session says that it is up", async () => {
+    await using broker = await Mosquitto.start();
+    await using other = await anObserver(broker.url);
+    await other.client.publishAsync("setpointd/depot/chargers/bay-01/online", "true", {
+      qos: 1,
+      retain: true,
+    });
+    const order: string[] = [];
+    await using depot = aSession(broker.url, {
+      onUp: () => order.push("up"),
+      onMessage: (topic, _, retained) => order.push(`${topic} ${retained}`),
+    });
+    await upped(depot);
+    await other.client.publishAsync("setpointd/depot/chargers/bay-01/online", "false", {
+      qos: 1,
+      retain: true,
+    });
+    await waitFor(() => order.length === 3);
+    expect(order).toEqual([
+      "setpointd/depot/chargers/bay-01/online true",
+      "up",
+      "setpointd/depot/chargers/bay-01/online false",
+    ]);
+  });
+
+  test("a publish right after the start waits for the first attempt instead of failing", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    expect(await depot.session.publish("a", "1", live)).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
+  test("a publish right after the start fails with the first attempt where no broker is there", async () => {
+    await using depot = aSession(`mqtt://127.0.0.1:${await freePort()}`);
+    expect(await depot.session.publish("a", "1", live)).toMatchObject({ ok: false, retry: true });
+  });
+
+  test("says true while it is there and false when it stops in order", async () => {
+    await using broker = await Mosquitto.start();
+    await using other = await anObserver(broker.url);
+    {
+      await using depot = aSession(broker.url);
+      await upped(depot);
+      await waitFor(() => other.seen.includes(`${PRESENCE} true`));
+    }
+    await waitFor(() => other.seen.includes(`${PRESENCE} false`));
+    expect(other.seen).toEqual([`${PRESENCE} true`, `${PRESENCE} false`]);
+  });
+
+  test("the last will says false when the session is cut off", async () => {
+    await using broker = await Mosquitto.start();
+    await using other = await anObserver(broker.url);
+    await using depot = aSession(broker.url, { timing: { takenOverPause: millis(60_000) } });
+    await upped(depot);
+    // A second client with our id: mosquitto throws ours out and publishes its will.
+    await using _intruder = aSession(broker.url, { presenceTopic: "elsewhere" });
+    await waitFor(() => other.seen.includes(`${PRESENCE} false`));
+  });
+
+  test("F84: two gateways with one id throw each other out ever more rarely, even where the broker gives no reason", async () => {
+    await using broker = await Mosquitto.start();
+    const timing = { backoffFloor: millis(50), backoffCeiling: millis(60_000) };
+    await using depot = aSession(broker.url, { timing });
+    await upped(depot);
+    const begun = performance.now();
+    await using _other = aSession(broker.url, { timing });
+    await waitFor(() => depot.ups.filter((line) => line === "up").length === 5);
+    // Its own pauses: 50, 100, 200 and 400 ms.
+    expect(performance.now() - begun).toBeGreaterThan(700);
+  });
+
+  test("F81: a frozen broker is noticed by the missing PUBACK, and connected again when it thaws", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    broker.freeze();
+    expect(await depot.session.publish("setpointd/x", "1", live)).toEqual({
+      ok: false,
+      retry: true,
+      reason: "no PUBACK within 0.4 s",
+    });
+    expect(depot.session.connected).toBe(false);
+    broker.thaw();
+    await upped(depot);
+    expect(depot.ups).toEqual(["up", "down: no PUBACK within 0.4 s", "up"]);
+    expect(await depot.session.publish("setpointd/x", "2", live)).toEqual({ ok: true });
+  });
+
+  test("F81: a frozen broker is noticed without any publish, by the keepalive", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url, { timing: { keepalive: millis(1000) } });
+    await upped(depot);
+    broker.freeze();
+    await waitFor(() => depot.ups.length === 2, { timeoutMs: 3000 });
+    expect(depot.ups[1]).toContain("Keepalive timeout");
+  });
+
+  test("F85: after a broker restart that forgot everything it subscribes again and says that it is up", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    await broker.kill();
+    await waitFor(() => depot.ups.length === 2);
+    await broker.start();
+    await waitFor(() => depot.ups.length === 3);
+    await using other = await anObserver(broker.url);
+    await waitFor(() => other.seen.includes(`${PRESENCE} true`));
+    await other.client.publishAsync("setpointd/depot/chargers/bay-01/telemetry", "{}", { qos: 1 });
+    await waitFor(() => depot.heard.length === 1);
+  });
+
+  test("F80: nothing published before or during an outage ever arrives after it (finding 3)", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    const hurried = Array.from({ length: 30 }, (_, n) =>
+      depot.session.publish("setpointd/old", String(n), live),
+    );
+    await broker.kill();
+    await Promise.all(hurried);
+    await waitFor(() => !depot.session.connected);
+    const late = await depot.session.publish("setpointd/old", "late", {
+      retain: false,
+      expirySeconds: () => 2,
+    });
+    expect(late).toMatchObject({ ok: false, retry: true });
+    await broker.start();
+    await using other = await anObserver(broker.url);
+    await upped(depot);
+    await depot.session.publish("setpointd/new", "1", live);
+    await waitFor(() => other.seen.includes("setpointd/new 1"));
+    expect(other.seen.filter((line) => line.startsWith("setpointd/old"))).toEqual([]);
+  });
+
+  test("F82: a burst far larger than the window is taken in order, all of it", async () => {
+    await using broker = await Mosquitto.start();
+    await using other = await anObserver(broker.url);
+    await using depot = aSession(broker.url, { timing: { ackDeadline: millis(5000) } });
+    await upped(depot);
+    const numbers = Array.from({ length: 500 }, (_, n) => n);
+    const sent = await Promise.all(numbers.map((n) => depot.session.publish("setpointd/b", String(n), live)));
+    expect(sent.every(({ ok }) => ok)).toBe(true);
+    await waitFor(() => other.seen.length === 501);
+    expect(other.seen.slice(1)).toEqual(numbers.map((n) => `setpointd/b ${n}`));
+  });
+
+  test("a message whose time passes while it waits for its turn is not sent", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url, { window: 1 });
+    await upped(depot);
+    let left = 5;
+    const first = depot.session.publish("setpointd/x", "1", live);
+    const second = depot.session.publish("setpointd/x", "2", { retain: false, expirySeconds: () => left });
+    left = 0;
+    expect(await first).toEqual({ ok: true });
+    expect(await second).toMatchObject({ ok: false, retry: false });
+  });
+
+  test("F93: the broker is told until when a message is good", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    await depot.session.publish("setpointd/x/short", "1", { retain: true, expirySeconds: () => 1 });
+    await depot.session.publish("setpointd/x/long", "1", { retain: true, expirySeconds: () => 100 });
+    await waitFor(
+      async () => {
+        await using other = await anObserver(broker.url);
+        await waitFor(() => other.seen.includes("setpointd/x/long 1"));
+        return !other.seen.includes("setpointd/x/short 1");
+      },
+      { everyMs: 200 },
+    );
+  });
+
+  test("F86: a topic that the broker denies fails alone, for good, and the others go on", async () => {
+    const acl = ["user depot", "topic readwrite #", "topic deny setpointd/depot/chargers/bay-02/set"];
+    await using broker = await Mosquitto.start({ users: { depot: "one" }, acl });
+    await using depot = aSession(broker.url, { username: "depot", password: () => "one" });
+    await upped(depot);
+    const [denied, fine] = await Promise.all([
+      depot.session.publish("setpointd/depot/chargers/bay-02/set", "1", live),
+      depot.session.publish("setpointd/depot/chargers/bay-01/set", "1", live),
+    ]);
+    expect(denied).toMatchObject({ ok: false, retry: false });
+    expect(denied.ok || denied.reason).toContain("Not authorized");
+    expect(fine).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
+  test("F87: published where nobody listens is ok, and noted", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    expect(await depot.session.publish("setpointd/nobody", "1", live)).toEqual({ ok: true });
+    expect(depot.lines.find(({ topic }) => topic === "setpointd/nobody")?.msg).toContain("nobody subscribes");
+  });
+
+  test("F83: a rotated password is picked up without a restart, and no password is ever logged", async () => {
+    await using broker = await Mosquitto.start({ users: { depot: "first-word" } });
+    let word = "wrong-word";
+    await using depot = aSession(broker.url, { username: "depot", password: () => word });
+    await waitFor(() => depot.lines.some(({ reason }) => reason?.includes("Not authorized")));
+    word = "first-word";
+    await upped(depot);
+    await broker.changePasswords({ depot: "second-word" });
+    await broker.kill();
+    await broker.start();
+    await waitFor(() => depot.ups.length === 2);
+    word = "second-word";
+    await upped(depot);
+    expect(depot.logText()).not.toMatch(/(first|second|wrong)-word/);
+  });
+
+  test("F67: a poisonous topic never reaches the broker, and the connection lives on (finding 4)", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    for (const topic of ["a/+", "a/#", "a/\0", "", "$SYS/a", "x".repeat(70_000)]) {
+      expect(await depot.session.publish(topic, "1", live)).toMatchObject({ ok: false, retry: false });
+    }
+    expect(await depot.session.publish("setpointd/x", "1", live)).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
+  test("a stop settles everything that is under way, even at a frozen broker, within its limit", async () => {
+    await using broker = await Mosquitto.start();
+    const depot = aSession(broker.url, {
+      window: 2,
+      timing: { ackDeadline: millis(5000), stopWithin: millis(300) },
+    });
+    await upped(depot);
+    broker.freeze();
+    const pending = Array.from({ length: 5 }, () => depot.session.publish("setpointd/x", "1", live));
+    const begun = performance.now();
+    await depot[Symbol.asyncDispose]();
+    expect(performance.now() - begun).toBeLessThan(4000);
+    for (const sent of await Promise.all(pending)) {
+      expect(sent).toEqual({ ok: false, retry: true, reason: "stopping" });
+    }
+    expect(depot.ups).toEqual(["up"]);
+    await depot[Symbol.asyncDispose]();
+  });
+});
+
+test("a peer that takes the connection and never answers is given up after the timeout", async () => {
+  const server = createServer(() => undefined);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  {
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`);
+    await waitFor(() => depot.lines.some(({ reason }) => reason === "connack timeout"));
+    expect(depot.ups).toEqual([]);
+  }
+  server.close();
+});
+
+test("F84: told that another client has its id, it steps down and raises an error, and comes back later", async () => {
+  await using broker = await aScriptedBroker();
+  await using depot = aSession(broker.url, { timing: { takenOverPause: millis(300) } });
+  await upped(depot);
+  broker.disconnect(0x8e);
+  const begun = performance.now();
+  await waitFor(() => depot.ups.length === 2);
+  expect(depot.ups[1]).toContain("0x8e");
+  expect(depot.lines.filter(({ level }) => level >= 40)).toMatchObject([{ level: 50 }]);
+  await upped(depot);
+  expect(performance.now() - begun).toBeGreaterThan(290);
+  expect(broker.connects()).toBe(2);
+});
+
+test.each([
+  ["ours", 4, 100],
+  ["the broker's", 100, 5],
+])(
+  "F82: no more than the window is in flight, and %s counts where it is smaller",
+  async (_, window, receiveMaximum) => {
+    await using broker = await aScriptedBroker({ receiveMaximum, ignores: (topic) => topic === "burst" });
+    await using depot = aSession(broker.url, { window });
+    await upped(depot);
+    const sent = await Promise.all(
+      Array.from({ length: 12 }, () => depot.session.publish("burst", "1", live)),
+    );
+    expect(sent).toEqual(
+      Array.from({ length: 12 }, () => ({ ok: false, retry: true, reason: "no PUBACK within 0.4 s" })),
+    );
+    expect(broker.published.filter((topic) => topic === "burst")).toHaveLength(
+      Math.min(window, receiveMaximum),
+    );
+  },
+);
+
+test("what the broker took before it hung up counts as taken", async () => {
+  await using broker = await aScriptedBroker({ leavesAfter: (topic) => topic.endsWith("/last") });
+  await using tested = aSession(broker.url);
+  await waitFor(() => tested.session.connected);
+  const sent = ["a", "b", "last"].map((name) =>
+    tested.session.publish(`setpointd/depot/${name}`, "x", { retain: false }),
+  );
+  expect(await Promise.all(sent)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
+  await waitFor(() => tested.ups.length > 1);
+  expect(tested.ups[1]).toContain("down");
+});
+
+test("F84: a connection that is cut while it subscribes is one more lost connection, and no bug that ends the daemon", async () => {
+  await using broker = await aScriptedBroker({ cutsSubscribers: 2 });
+  await using tested = aSession(broker.url);
+  await waitFor(() => tested.session.connected);
+  expect(broker.connects()).toBe(3);
+  expect(tested.lines.filter(({ msg }) => msg === "broker restricts us")).toEqual([]);
+});
+
+test("a connection on which our own presence is never acknowledged is not one", async () => {
+  await using broker = await aScriptedBroker({ ignores: () => true });
+  await using depot = aSession(broker.url);
+  await waitFor(() => broker.connects() >= 2);
+  expect(depot.ups).toEqual([]);
+  expect(depot.lines.find(({ level }) => level === 40)?.reason).toBe("no PUBACK within 0.4 s");
+});
+
+test("a web server that knows no websockets is told as what it is", async () => {
+  const server = createWebServer((_, response) => response.writeHead(404).end());
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  {
+    await using depot = aSession(`ws://127.0.0.1:${port}/mqtt`);
+    await waitFor(() => depot.lines.some(({ reason }) => reason?.includes("404")));
+  }
+  server.close();
+});
+
+test("a url or a certificate that cannot be used is told, and stops in order", async () => {
+  await using wrong = aSession("http://127.0.0.1:1");
+  await waitFor(() => wrong.lines.some(({ reason }) => reason?.includes("not mqtt")));
+  await using pem = aSession("mqtts://127.0.0.1:1", { tls: () => ({ cert: "no", key: "pem" }) });
+  await waitFor(() => pem.lines.some(({ level }) => level === 40));
+});

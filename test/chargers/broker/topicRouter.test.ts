@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+
+import { switchboard } from "../../../src/chargers/broker/topicRouter.ts";
+
+test("a topic is heard by all who asked for it, each once, and by nobody else", () => {
+  const board = switchboard<string>();
+  board.connect("gx/heartbeat", "a");
+  board.connect("gx/heartbeat", "b");
+  board.connect("gx/+", "b");
+  board.connect("gx/reply/+/end", "c");
+  expect([...board.listeners("gx/heartbeat")]).toEqual(["a", "b"]);
+  expect([...board.listeners("gx/reply/17/end")]).toEqual(["c"]);
+  expect([...board.listeners("gx/reply/17")]).toEqual([]);
+  expect([...switchboard<string>().listeners("gx/heartbeat")]).toEqual([]);
+});

@@ -1,0 +1,358 @@
+import { connectAsync } from "mqtt";
+import { describe, expect, test } from "vitest";
+import { Fleet } from "../../src/chargers/connections.ts";
+import type { FleetBroker, FleetOptions } from "../../src/chargers/broker/address.ts";
+import type { Command } from "../../src/domain/command.ts";
+import type { Charger } from "../../src/domain/charger.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import { amperes, chargerId, eventId, instant, minutes, seconds, vehicleId } from "../../src/domain/units.ts";
+import { aCharger } from "../support/aCharger.ts";
+import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
+import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
+import { waitFor } from "../support/waitFor.ts";
+import { builtIn } from "./profile/aTrial.ts";
+import { aLog, anObserver, quick, type LogLine } from "./aSession.ts";
+
+const NOON = instant(Date.UTC(2026, 10, 21, 12));
+const BAY = chargerId("bay-01");
+
+const charger = (id: string): Charger => aCharger({ id });
+
+const command = (chosen: Partial<Command> = {}): Command => ({
+  charger: BAY,
+  epoch: 7,
+  seq: 1,
+  desired: { kind: "current", amperes: amperes(16) },
+  until: instant(NOON + minutes(10)),
+  vehicle: vehicleId("veh-214"),
+  event: eventId("EV-1"),
+  cause: "event",
+  decidedAt: NOON,
+  ...chosen,
+});
+
+const box = (id: string, duo: number, parentIp: string): Charger =>
+  aCharger({ id, profile: "openwb-secondary", params: { duo, parentIp } });
+
+interface FleetUnderTest extends AsyncDisposable {
+  readonly fleet: Fleet;
+  readonly messages: ChargerMessage[];
+  readonly brokers: boolean[];
+  readonly lines: LogLine[];
+}
+
+async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<FleetUnderTest> {
+  const messages: ChargerMessage[] = [];
+  const brokers: boolean[] = [];
+  const { log, lines } = aLog();
+  const fleet = new Fleet({
+    site: "depot",
+    clientId: "setpointd-depot-0123abcd",
+    chargers: [charger("bay-01"), charger("bay-02")],
+    profiles: new Map(),
+    onDiscard: () => {},
+    brokers: new Map([["", reached(url)]]),
+    now: () => NOON,
+    random: () => 1,
+    log,
+    onMessage: (message) => messages.push(message),
+    onBroker: (_name, up) => brokers.push(up),
+    timing: quick,
+    ...chosen,
+  });
+  await waitFor(() => fleet.connected);
+  return { fleet, messages, brokers, lines, [Symbol.asyncDispose]: () => fleet[Symbol.asyncDispose]() };
+}
+
+const reached = (url: string): FleetBroker => ({
+  prefix: "setpointd",
+  address: { url, username: DAEMON.username, password: () => DAEMON.password, tls: null },
+});
+
+test("a charger that names another broker is reached over that one, and believed over no other", async () => {
+  await using site = await anEmbeddedBroker();
+  await using yard = await anEmbeddedBroker();
+  const [siteUrl, yardUrl] = [site, yard].map(({ port }) => `mqtt://127.0.0.1:${port}`);
+  await using up = await aFleet(siteUrl ?? "", {
+    chargers: [charger("bay-01"), { ...charger("bay-02"), broker: "yard" }],
+    brokers: new Map([
+      ["", reached(siteUrl ?? "")],
+      ["yard", reached(yardUrl ?? "")],
+    ]),
+  });
+  const [onSite, onYard] = await Promise.all([connectAsync(siteUrl ?? ""), connectAsync(yardUrl ?? "")]);
+  const heard: string[] = [];
+  onSite.on("message", (topic) => heard.push(`site ${topic}`));
+  onYard.on("message", (topic) => heard.push(`yard ${topic}`));
+  await Promise.all(
+    [onSite, onYard].map((client) => client.subscribeAsync("setpointd/depot/chargers/+/set", { qos: 1 })),
+  );
+  expect(await up.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+  expect(await up.fleet.send(command({ charger: chargerId("bay-02") }), seconds(180))).toEqual({ ok: true });
+  await waitFor(() => heard.length === 2);
+  expect(heard.toSorted()).toEqual([
+    "site setpointd/depot/chargers/bay-01/set",
+    "yard setpointd/depot/chargers/bay-02/set",
+  ]);
+  await onSite.publishAsync("setpointd/depot/chargers/bay-02/online", "true", { qos: 1 });
+  await onYard.publishAsync("setpointd/depot/chargers/bay-02/online", "false", { qos: 1 });
+  await waitFor(() => up.messages.length > 0);
+  expect(up.messages).toMatchObject([{ charger: "bay-02", online: false }]);
+  await Promise.all([onSite.endAsync(), onYard.endAsync()]);
+});
+
+test("works over the embedded broker: a setpoint goes down, an acknowledgement and telemetry come up", async () => {
+  await using broker = await anEmbeddedBroker();
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await anObserver(url);
+  await using depot = await aFleet(url);
+  expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+  await waitFor(() => floor.seen.some((line) => line.startsWith("setpointd/depot/chargers/bay-01/set {")));
+  await floor.client.publishAsync("setpointd/depot/chargers/bay-01/ack", '{"id":"7-1","accepted":true}', {
+    qos: 1,
+  });
+  await floor.client.publishAsync("setpointd/depot/chargers/bay-01/telemetry", '{"powerW":5}', { qos: 1 });
+  await waitFor(() => depot.messages.length === 2);
+  expect(depot.messages).toEqual([
+    { kind: "ack", charger: BAY, id: "7-1", accepted: true, value: null, reason: null },
+    { kind: "telemetry", charger: BAY, telemetry: { at: NOON, powerW: 5 } },
+  ]);
+});
+
+describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
+  test("setpoints are not retained, state is", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await depot.fleet.send(command(), seconds(180));
+    await depot.fleet.publishState(BAY, '{"asked":16}');
+    await using floor = await anObserver(broker.url);
+    await waitFor(() => floor.seen.includes('setpointd/depot/chargers/bay-01/state {"asked":16}'));
+    expect(floor.seen.filter((line) => line.includes("/set "))).toEqual([]);
+  });
+
+  test("a command whose end has passed is never sent, with or without a broker", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url);
+    for (const until of [NOON, instant(NOON - 1), instant(0)]) {
+      expect(await depot.fleet.send(command({ until }), seconds(180))).toMatchObject({
+        ok: false,
+        retry: false,
+      });
+    }
+    expect(await depot.fleet.send(command({ until: instant(NOON + 1), seq: 2 }), seconds(180))).toEqual({
+      ok: true,
+    });
+    await waitFor(() => floor.seen.some((line) => line.includes('"id":"7-2"')));
+    expect(floor.seen.filter((line) => line.includes('"id":"7-1"'))).toEqual([]);
+  });
+
+  test("F93: the broker is told to drop a command with its lease or with its window, whichever ends first", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url, { protocolVersion: 5 });
+    const expiries: (number | undefined)[] = [];
+    floor.client.on("message", (topic, _payload, { properties }) => {
+      if (topic.endsWith("/set")) expiries.push(properties?.messageExpiryInterval);
+    });
+    await depot.fleet.send(command(), seconds(180));
+    await depot.fleet.send(command({ until: instant(NOON + 90_500) }), seconds(180));
+    await depot.fleet.send(command({ until: null, desired: { kind: "release" } }), seconds(60));
+    await waitFor(() => expiries.length === 3);
+    // Mosquitto passes on what is left by its own clock, which may have ticked meanwhile.
+    for (const [place, whole] of [180, 91, 60].entries()) {
+      expect([whole, whole - 1]).toContain(expiries[place]);
+    }
+  });
+
+  test("F85: every return of the broker is told, so that what holds can be said again", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await broker.kill();
+    await waitFor(() => !depot.fleet.connected);
+    expect(await depot.fleet.send(command(), seconds(180))).toMatchObject({ ok: false, retry: true });
+    await broker.start();
+    await waitFor(() => depot.fleet.connected);
+    expect(depot.brokers).toEqual([true, false, true]);
+  });
+
+  test("F67: a hostile or unknown charger id never becomes a topic", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    const ids = ["bay/../x", "+", "#", "", "a\0b", "\ud800", "x".repeat(70_000)];
+    await using depot = await aFleet(broker.url, {
+      chargers: [charger("bay-01"), ...ids.map((id) => charger(id))],
+    });
+    for (const id of [...ids, "unknown"]) {
+      const sent = await depot.fleet.send(command({ charger: chargerId(id) }), seconds(180));
+      expect(sent).toMatchObject({ ok: false, retry: false });
+      expect(await depot.fleet.publishState(chargerId(id), "{}")).toMatchObject({ ok: false, retry: false });
+    }
+    expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+    await waitFor(() => floor.seen.some((line) => line.includes("/set ")));
+    expect(floor.seen.map((line) => line.split(" ")[0])).toEqual([
+      "setpointd/depot/gateway/online",
+      "setpointd/depot/chargers/bay-01/set",
+    ]);
+    expect(depot.brokers).toEqual([true]);
+  });
+
+  test("F95: rubbish is counted, told once per charger, and costs nobody anything", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url);
+    const telemetry = "setpointd/depot/chargers/bay-01/telemetry";
+    for (const payload of ["?", '{"powerW":"x"}', Buffer.alloc(100_000), Buffer.from([0xff, 0xfe])]) {
+      await floor.client.publishAsync(telemetry, payload, { qos: 1 });
+    }
+    await floor.client.publishAsync("setpointd/depot/chargers/stranger/telemetry", "?", { qos: 1 });
+    await floor.client.publishAsync(telemetry, '{"powerW":7}', { qos: 1 });
+    await waitFor(() => depot.messages.some(({ kind }) => kind === "telemetry"));
+    expect(depot.fleet.discardedFrom(BAY)).toBe(4);
+    expect(depot.fleet.discardedFrom(chargerId("bay-02"))).toBe(0);
+    expect(depot.messages.map(({ kind }) => kind)).toEqual([
+      "rubbish",
+      "rubbish",
+      "rubbish",
+      "rubbish",
+      "telemetry",
+    ]);
+    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  });
+
+  test("F95: one charger that floods costs a count and one warning, while another is heard and gets its setpoint", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    const discarded: string[] = [];
+    const chargers = [
+      aCharger({ id: "bay-01", profile: "go-e-v2", params: { serial: "000001" } }),
+      aCharger({ id: "bay-02", profile: "warp", params: { prefix: "warp/a" } }),
+    ];
+    await using depot = await aFleet(broker.url, {
+      chargers,
+      profiles: builtIn,
+      now: () => instant(Date.now()),
+      onDiscard: (id, why) => discarded.push(`${id} ${why}`),
+    });
+    for (let n = 0; n < 3000; n += 1)
+      floor.client.publish("go-eCharger/000001/nrg", n % 2 === 0 ? "NaN{" : Buffer.alloc(5000, 0xff), {
+        qos: 0,
+      });
+    const until = instant(Date.now() + minutes(10));
+    const told = command({ charger: chargerId("bay-02"), until });
+    expect(await depot.fleet.send(told, seconds(180))).toEqual({ ok: true });
+    await floor.client.publishAsync("warp/a/evse/external_current", '{"current":16000}', { qos: 1 });
+    await waitFor(() => depot.messages.some(({ kind }) => kind === "ack"));
+    await waitFor(() => discarded.length === 3000);
+    expect(new Set(discarded)).toEqual(new Set(["bay-01 unreadable", "bay-01 tooMany"]));
+    expect(depot.messages.filter(({ charger: id }) => id === BAY).length).toBeLessThan(1000);
+    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  });
+
+  test("a make on a broker of its own gets its orders and keepalives there, and its state is told at the site's", async () => {
+    await using site = await Mosquitto.start();
+    await using box = await Mosquitto.start();
+    await using onSite = await anObserver(site.url);
+    await using onBox = await anObserver(box.url);
+    await using depot = await aFleet(site.url, {
+      chargers: [
+        aCharger({
+          id: "bay-01",
+          profile: "openwb-secondary",
+          params: { parentIp: "192.0.2.1" },
+          broker: "box",
+        }),
+      ],
+      profiles: builtIn,
+      brokers: new Map([
+        ["", reached(site.url)],
+        ["box", reached(box.url)],
+      ]),
+    });
+    expect(depot.fleet.isLinked(BAY)).toBe(true);
+    await waitFor(() =>
+      onBox.seen.some((line) => line.startsWith("openWB/set/internal_chargepoint/global_data ")),
+    );
+    expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+    await depot.fleet.publishState(BAY, "{}");
+    await waitFor(() => onBox.seen.includes("openWB/set/internal_chargepoint/0/data/set_current 16"));
+    await waitFor(() => onSite.seen.includes("setpointd/depot/chargers/bay-01/state {}"));
+    await onSite.client.publishAsync("openWB/internal_chargepoint/0/get/power", "1", { qos: 1 });
+    await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/power", "2", { qos: 1 });
+    await waitFor(() => depot.messages.length > 0);
+    expect(depot.messages).toMatchObject([{ kind: "telemetry", telemetry: { powerW: 2 } }]);
+  });
+
+  test("two brokers by name that are one server do not push each other out", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url, {
+      chargers: [aCharger({ id: "bay-01" }), aCharger({ id: "bay-02", broker: "yard" })],
+      brokers: new Map([
+        ["", reached(broker.url)],
+        ["yard", { ...reached(broker.url), prefix: "yard" }],
+      ]),
+    });
+    for (const charger of [BAY, chargerId("bay-02")])
+      expect(await depot.fleet.send(command({ charger }), seconds(180))).toEqual({ ok: true });
+    expect(depot.brokers).toEqual([true, true]);
+  });
+
+  test("a charger's own heartbeat can be left out for a while; one that another needs too cannot", async () => {
+    await using broker = await Mosquitto.start();
+    const chargers = [
+      box("bay-01", 0, "192.0.2.1"),
+      box("bay-02", 0, "192.0.2.2"),
+      box("bay-03", 1, "192.0.2.2"),
+    ];
+    await using depot = await aFleet(broker.url, { chargers, profiles: builtIn });
+    const { fleet } = depot;
+    expect(fleet.hush(chargerId("bay-02"))).toBe("bay-03 is kept alive by the same message");
+    expect(fleet.hush(BAY)).toBeTypeOf("function");
+    expect(fleet.shows(BAY)).toBeNull();
+    await using onBox = await anObserver(broker.url);
+    await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/evse_current", "13", { qos: 1 });
+    await waitFor(() => fleet.shows(BAY) !== null);
+    expect(fleet.shows(BAY)).toEqual({ kind: "current", amperes: 13 });
+  });
+
+  test("who only observes asks chargers for what they tell, and keeps none obeying but the one under trial", async () => {
+    await using broker = await Mosquitto.start();
+    await using floor = await anObserver(broker.url);
+    await using depot = await aFleet(broker.url, {
+      chargers: [
+        box("box-01", 0, "192.0.2.1"),
+        aCharger({
+          id: "bay-01",
+          profile: "everest-api-v1",
+          params: { limitsModule: "limits", evseModule: "evse" },
+        }),
+        aCharger({ id: "bay-02", profile: "victron-evcs", params: { portalId: "gx" } }),
+      ],
+      profiles: builtIn,
+      observes: true,
+    });
+    const said = (what: string) => floor.seen.filter((line) => line.includes(what)).length;
+    await waitFor(() => said("R/gx/keepalive") > 0);
+    expect([said("global_data"), said("communication_check")]).toEqual([0, 0]);
+    const rest = depot.fleet.rouse(BAY);
+    await waitFor(() => said("communication_check") > 0);
+    rest();
+    expect(said("global_data")).toBe(0);
+    expect(depot.fleet.rouse(chargerId("bay-09"))).toBeTypeOf("function");
+  });
+
+  test("a charger on another broker or with another profile is not spoken to in native words", async () => {
+    await using broker = await Mosquitto.start();
+    const chargers = [
+      aCharger({ id: "bay-01", broker: "yard" }),
+      aCharger({ id: "bay-02", profile: "warp" }),
+    ];
+    await using depot = await aFleet(broker.url, { chargers });
+    for (const { id } of chargers) {
+      expect(await depot.fleet.send(command({ charger: id }), seconds(180))).toMatchObject({
+        ok: false,
+        retry: false,
+      });
+    }
+  });
+});

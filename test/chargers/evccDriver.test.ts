@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import type { Command } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
+import { boundTo } from "./profile/aTrial.ts";
+
+const POINT = "evcc/loadpoints/1";
+const BAY = chargerId("bay-01");
+const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
+const PAUSE: Desired = { kind: "pause" };
+const RELEASE: Desired = { kind: "release" };
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
+afterEach(() => void vi.useRealTimers());
+
+/** A loadpoint of evcc with what it retains, and the line that drives it. */
+function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
+  const published: string[] = [];
+  const messages: ChargerMessage[] = [];
+  let seq = 0;
+  let before: Desired | null = null;
+  const line = new ProfileLine(BAY, boundTo("evcc", { id: 1 }), {
+    now: () => instant(Date.now()),
+    publish: async (topic, payload) => {
+      published.push(`${topic.slice(POINT.length + 1).replace("/set", "")} ${payload}`);
+      return { ok: true };
+    },
+    say: (message) => messages.push(message),
+  });
+  const hears = (name: string, payload: string | number, isRetained = false): void =>
+    line.hear(name.startsWith("evcc/") ? name : `${POINT}/${name}`, Buffer.from(String(payload)), isRetained);
+  line.brokerUp();
+  for (const [name, payload] of Object.entries(retained)) hears(name, payload, true);
+  const send = async (desired: Desired): Promise<readonly string[]> => {
+    const from = published.length;
+    const command: Command = {
+      charger: BAY,
+      epoch: 1,
+      seq,
+      desired,
+      until: null,
+      vehicle: null,
+      event: null,
+      cause: "event",
+      decidedAt: instant(Date.now()),
+    };
+    expect(await line.send(command, seconds(180), before)).toEqual({ ok: true });
+    return published.slice(from);
+  };
+  return {
+    hears,
+    messages,
+    /** A new command, and what is published for it. */
+    async told(desired: Desired): Promise<readonly string[]> {
+      seq += 1;
+      const sent = await send(desired);
+      before = desired;
+      return sent;
+    },
+    kinds: (kind: ChargerMessage["kind"]) => messages.filter((message) => message.kind === kind),
+    acks: () =>
+      messages.flatMap((message) =>
+        message.kind === "ack"
+          ? [`${message.accepted} ${message.reason}`]
+          : message.kind === "unconfirmed"
+            ? [`false ${message.reason}`]
+            : [],
+      ),
+    drawn: () =>
+      messages.findLast((message) => message.kind === "telemetry")?.picture?.currentsA?.[0] ?? null,
+  };
+}
+
+const OWNED = { mode: "minpv", maxCurrent: "16", phasesConfigured: "0" };
+
+describe("what the owner of a loadpoint had set", () => {
+  test("is put back after the event: mode, current and automatic phases", async () => {
+    const point = aLoadpoint(OWNED);
+    expect(await point.told(A(8))).toEqual(["maxCurrent 8", "phasesConfigured 0", "mode now"]);
+    point.hears("mode", "now");
+    point.hears("maxCurrent", 8);
+    expect(await point.told(RELEASE)).toEqual(["mode minpv", "maxCurrent 16", "phasesConfigured 0"]);
+    point.hears("maxCurrent", 16);
+    expect(point.acks()).toEqual(["true null"]);
+    point.hears("mode", "minpv");
+    expect(point.acks()).toEqual(["true null", "true null"]);
+  });
+
+  test("is asked for anew at each event, but not while a release has not arrived", async () => {
+    const point = aLoadpoint(OWNED);
+    await point.told(A(8));
+    point.hears("mode", "now");
+    point.hears("maxCurrent", 8);
+    await point.told(RELEASE);
+    await point.told(A(10));
+    expect(await point.told(RELEASE)).toContain("mode minpv");
+    point.hears("mode", "minpv");
+    point.hears("mode", "pv");
+    point.hears("maxCurrent", 20);
+    await point.told(A(10));
+    point.hears("mode", "now");
+    expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 20", "phasesConfigured 0"]);
+  });
+
+  test("is not known after a restart in the middle of an event: releaseMode and the largest current", async () => {
+    const point = aLoadpoint();
+    expect(await point.told(A(8))).toEqual(["maxCurrent 8", "mode now"]);
+    expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 32"]);
+  });
+
+  test("is not started where it is off, and goes off again after a pause", async () => {
+    const point = aLoadpoint({ ...OWNED, mode: "off" });
+    expect(await point.told(A(8))).toEqual(["maxCurrent 8", "phasesConfigured 0"]);
+    await point.told(PAUSE);
+    expect(await point.told(A(10))).toEqual(["maxCurrent 10", "phasesConfigured 0"]);
+    expect(await point.told(RELEASE)).toContain("mode off");
+  });
+
+  test("counts too when it is switched off during the event", async () => {
+    const point = aLoadpoint(OWNED);
+    await point.told(A(8));
+    point.hears("mode", "now");
+    point.hears("maxCurrent", 8);
+    point.hears("mode", "off");
+    expect(await point.told(A(10))).not.toContain("mode now");
+    expect(await point.told(RELEASE)).toContain("mode off");
+  });
+});
+
+test("phases that are switched along with a level are not undone by those that evcc reported before", async () => {
+  const point = aLoadpoint(OWNED);
+  const onOne: Desired = {
+    kind: "current",
+    amperes: amperes(8),
+    phases: { count: 1, since: instant(0), chargingSince: null },
+  };
+  const sent = await point.told(onOne);
+  expect(sent.filter((line) => line.startsWith("phasesConfigured"))).toEqual(["phasesConfigured 1"]);
+  point.hears("phasesConfigured", 1);
+  point.hears("mode", "now");
+  point.hears("maxCurrent", 8);
+  expect((await point.told(RELEASE)).at(-1)).toBe("phasesConfigured 0");
+});
+
+test("a release that evcc refuses is not accepted, and says which mode stayed", async () => {
+  const point = aLoadpoint(OWNED);
+  await point.told(A(8));
+  point.hears("mode", "now");
+  await point.told(RELEASE);
+  vi.advanceTimersByTime(10_000);
+  expect(point.acks().at(-1)).toBe("false not confirmed within 10 s, it repeats now instead of minpv");
+});
+
+test("evcc is back only when it obeys: its first update after online, not online itself", () => {
+  const point = aLoadpoint({ "evcc/status": "online" });
+  point.hears("evcc/status", "offline");
+  const said = () => point.kinds("online").map((message) => message.kind === "online" && message.online);
+  expect(said()).toEqual([true, false]);
+  point.hears("evcc/status", "online");
+  point.hears("evcc/updated", 1_795_262_400, true);
+  expect(said()).toEqual([true, false]);
+  point.hears("evcc/updated", 1_795_262_401);
+  expect(said()).toEqual([true, false, true]);
+});
+
+test("a mode or a current that somebody overwrites is sent again at once, and at most once a minute", async () => {
+  const point = aLoadpoint(OWNED);
+  await point.told(PAUSE);
+  point.hears("mode", "minpv");
+  expect(point.kinds("forgot")).toHaveLength(0);
+  point.hears("mode", "off");
+  point.hears("mode", "now");
+  expect(point.kinds("forgot")).toHaveLength(1);
+  point.hears("mode", "off");
+  point.hears("mode", "now");
+  expect(point.kinds("forgot")).toHaveLength(1);
+  vi.advanceTimersByTime(60_000);
+  point.hears("mode", "off");
+  point.hears("mode", "now");
+  expect(point.kinds("forgot")).toHaveLength(2);
+  await point.told(A(8));
+  vi.advanceTimersByTime(60_000);
+  point.hears("maxCurrent", "8.0");
+  point.hears("maxCurrent", 6);
+  expect(point.kinds("forgot")).toHaveLength(2);
+  point.hears("maxCurrent", 16);
+  expect(point.kinds("forgot")).toHaveLength(3);
+  await point.told(RELEASE);
+  point.hears("mode", "minpv");
+  vi.advanceTimersByTime(60_000);
+  point.hears("mode", "now");
+  expect(point.kinds("forgot")).toHaveLength(3);
+});
+
+test("a burst of values is judged when it is over: new power never beside old currents", async () => {
+  const point = aLoadpoint(OWNED);
+  for (const phase of [1, 2, 3]) point.hears(`chargeCurrents/l${phase}`, 32);
+  point.hears("chargePower", 22_080);
+  vi.advanceTimersByTime(2000);
+  expect(point.drawn()).toBe(32);
+  await point.told(A(8));
+  point.hears("chargePower", 5520);
+  point.hears("maxCurrent", 8);
+  point.hears("chargeCurrents/l1", 8);
+  expect(point.drawn()).toBeNull();
+  vi.advanceTimersByTime(2000);
+  expect(point.drawn()).toBe(8);
+});

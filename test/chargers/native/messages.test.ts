@@ -1,0 +1,239 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  gatewayOnlineTopic,
+  nativeFilters,
+  nativeTopics,
+  readNative,
+  readSet,
+  writeAck,
+  writeSet,
+  writeTelemetry,
+} from "../../../src/chargers/native/messages.ts";
+import type { Command } from "../../../src/domain/command.ts";
+import type { Desired } from "../../../src/domain/setpoint.ts";
+import type { Telemetry } from "../../../src/domain/telemetry.ts";
+import {
+  amperes,
+  chargerId,
+  eventId,
+  instant,
+  seconds,
+  vehicleId,
+  watts,
+} from "../../../src/domain/units.ts";
+
+const NOON = instant(Date.UTC(2026, 10, 21, 12));
+const BAY = chargerId("bay-01");
+
+const command: Command = {
+  charger: BAY,
+  epoch: 7,
+  seq: 1042,
+  desired: { kind: "current", amperes: amperes(16) },
+  until: NOON,
+  vehicle: vehicleId("veh-214"),
+  event: eventId("EV-7731"),
+  cause: "event",
+  decidedAt: NOON,
+};
+
+const hear = (leaf: string, payload: string | Buffer, retained = false) =>
+  readNative(
+    "setpointd",
+    "depot",
+    `setpointd/depot/chargers/bay-01/${leaf}`,
+    Buffer.from(payload),
+    NOON,
+    retained,
+  );
+
+test("a setpoint is spelled exactly as the contract spells it", () => {
+  expect(writeSet(command, seconds(180))).toBe(
+    '{"v":1,"id":"7-1042","epoch":7,"seq":1042,"kind":"current","value":16,"unit":"A",' +
+      '"until":"2026-11-21T12:00:00.000Z","lease":180,"vehicle":"veh-214","event":"EV-7731"}',
+  );
+});
+
+test("a release has no value, no unit and no end, and names the event that just ended", () => {
+  const release: Command = { ...command, desired: { kind: "release" }, until: null, vehicle: null };
+  expect(writeSet(release, seconds(0.5))).toBe(
+    '{"v":1,"id":"7-1042","epoch":7,"seq":1042,"kind":"release","value":null,"unit":null,' +
+      '"until":null,"lease":1,"vehicle":null,"event":"EV-7731"}',
+  );
+});
+
+test("topics are those of the contract", () => {
+  expect(nativeTopics("setpointd", "depot", "bay-01")).toEqual({
+    set: "setpointd/depot/chargers/bay-01/set",
+    ack: "setpointd/depot/chargers/bay-01/ack",
+    telemetry: "setpointd/depot/chargers/bay-01/telemetry",
+    online: "setpointd/depot/chargers/bay-01/online",
+    state: "setpointd/depot/chargers/bay-01/state",
+  });
+  expect(gatewayOnlineTopic("setpointd", "depot")).toBe("setpointd/depot/gateway/online");
+  expect(nativeFilters("setpointd", "depot")).toContain("setpointd/depot/chargers/+/telemetry");
+});
+
+test("F67: a hostile charger or site id has no topics at all", () => {
+  expect(nativeTopics("setpointd", "depot", "bay/+")).toBeNull();
+  expect(nativeTopics("setpointd", "#", "bay-01")).toBeNull();
+});
+
+const level = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
+const desired: fc.Arbitrary<Desired> = fc.oneof(
+  level.map((value): Desired => ({ kind: "current", amperes: amperes(value) })),
+  level.map((value): Desired => ({ kind: "power", watts: watts(value) })),
+  fc.constantFrom<Desired>({ kind: "pause" }, { kind: "release" }),
+);
+
+test("a simulated charger always understands what the daemon writes", () => {
+  fc.assert(
+    fc.property(desired, fc.nat(), fc.integer({ min: 1, max: 100_000 }), (asked, seq, lease) => {
+      const read = readSet(Buffer.from(writeSet({ ...command, desired: asked, seq }, seconds(lease))));
+      expect(read).toEqual({
+        id: `7-${seq}`,
+        epoch: 7,
+        seq,
+        desired: asked,
+        until: NOON,
+        lease: seconds(lease),
+        vehicle: "veh-214",
+        event: "EV-7731",
+      });
+    }),
+  );
+});
+
+test("a charger refuses a version that it does not know, and a level without a number", () => {
+  const json = writeSet(command, seconds(180));
+  expect(readSet(Buffer.from(json.replace('"v":1', '"v":2')))).toBeUndefined();
+  expect(readSet(Buffer.from(json.replace('"value":16', '"value":null')))).toBeUndefined();
+  expect(readSet(Buffer.from("release"))).toBeUndefined();
+});
+
+test("telemetry survives the way from charger to daemon, absent members stay absent", () => {
+  const full: Telemetry = {
+    at: NOON,
+    state: "charging",
+    vehicle: "veh-214",
+    identity: { kind: "mac", value: "02:aa:bb:00:00:01" },
+    powerW: 11040,
+    currentsA: [16, 16, 16],
+    voltagesV: [230, 230, 230],
+    energyWh: 123456,
+    sessionWh: 1200,
+    soc: 71,
+    limitA: 16,
+  };
+  for (const telemetry of [full, { at: NOON }, { at: NOON, vehicle: null, identity: null }]) {
+    expect(hear("telemetry", writeTelemetry(telemetry))).toEqual({
+      kind: "telemetry",
+      charger: BAY,
+      telemetry,
+    });
+  }
+});
+
+test("an acknowledgement survives the way, and a terse one is read too", () => {
+  const ack = { id: "7-1042", accepted: false, value: 10, reason: "too hot" };
+  expect(hear("ack", writeAck(ack))).toEqual({ kind: "ack", charger: BAY, ...ack });
+  expect(hear("ack", '{"id":"7-1042","accepted":true}')).toMatchObject({ value: null, reason: null });
+});
+
+test("identities are folded to lower case; empty ones are nobody; unknown members and states do no harm", () => {
+  expect(
+    hear(
+      "telemetry",
+      '{"identity":{"kind":"MAC","value":"02:AA"},"vehicle":"","state":"dancing","x":{"y":1},"soc":null}',
+    ),
+  ).toEqual({
+    kind: "telemetry",
+    charger: BAY,
+    telemetry: { at: NOON, identity: { kind: "mac", value: "02:aa" }, vehicle: null, state: "unknown" },
+  });
+});
+
+test.each([["{}"], ['{"at":"yesterday"}'], ['{"at":5}'], ['{"at":"2026-11-21T10:00:00"}']])(
+  "telemetry without a readable time counts from its receipt: %s",
+  (payload) => {
+    expect(hear("telemetry", payload)).toMatchObject({ telemetry: { at: NOON } });
+    expect(hear("telemetry", payload, true)).toBeUndefined();
+  },
+);
+
+test("the charger's own time wins, whatever its offset", () => {
+  expect(hear("telemetry", '{"at":"2026-11-21T12:00:00.123456+02:00"}')).toMatchObject({
+    telemetry: { at: Date.UTC(2026, 10, 21, 10, 0, 0, 123) },
+  });
+});
+
+test.each([
+  ["telemetry", '{"powerW":"11"}'],
+  ["telemetry", '{"powerW":NaN}'],
+  ["telemetry", '{"powerW":1e999}'],
+  ["telemetry", '{"state":5}'],
+  ["telemetry", '{"vehicle":"\\ud800"}'],
+  ["telemetry", "[1,2]"],
+  ["telemetry", "null"],
+  ["telemetry", ""],
+  ["telemetry", `{"x":"${"y".repeat(70_000)}"}`],
+  ["telemetry", "[".repeat(60_000)],
+  ["telemetry", Buffer.from([0x7b, 0xff, 0x00, 0x7d])],
+  ["ack", '{"id":7,"accepted":true}'],
+  ["ack", "ok"],
+  ["online", "maybe"],
+  ["online", "true".repeat(10_000)],
+])("F95: a malformed %s is rubbish with a short reason (%#)", (leaf, payload) => {
+  const message = hear(leaf, payload);
+  expect(message).toMatchObject({ kind: "rubbish", charger: BAY });
+  expect(message?.kind === "rubbish" && message.reason.length).toBeLessThan(150);
+});
+
+test("F95: no payload whatever makes the reader throw, and no reading is ever not a number", () => {
+  const payloads = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    fc.json().map((text) => Buffer.from(text)),
+    fc.record({ powerW: fc.anything(), currentsA: fc.anything(), at: fc.anything() }).map((value) => {
+      try {
+        return Buffer.from(JSON.stringify(value));
+      } catch {
+        return Buffer.from("{}");
+      }
+    }),
+  );
+  fc.assert(
+    fc.property(payloads, fc.constantFrom("telemetry", "ack", "online"), (payload, leaf) => {
+      const message = hear(leaf, payload);
+      if (message?.kind !== "telemetry") return;
+      expect(Number.isFinite(message.telemetry.powerW ?? 0)).toBe(true);
+      expect((message.telemetry.currentsA ?? []).every(Number.isFinite)).toBe(true);
+    }),
+  );
+});
+
+test("prototype games change nothing", () => {
+  hear("telemetry", '{"__proto__":{"powerW":1},"constructor":{"prototype":{"powerW":1}}}');
+  expect(({} as { powerW?: number }).powerW).toBeUndefined();
+});
+
+test("online tells whether it was waiting at the broker; taking a retained value away says nothing", () => {
+  expect(hear("online", "true", true)).toEqual({
+    kind: "online",
+    charger: BAY,
+    online: true,
+    snapshot: true,
+  });
+  expect(hear("online", "false\n")).toEqual({ kind: "online", charger: BAY, online: false, snapshot: false });
+  expect(hear("online", "")).toBeUndefined();
+});
+
+test.each([
+  "setpointd/depot/chargers/bay-01/set",
+  "setpointd/depot/chargers/bay-01/ack/x",
+  "setpointd/depot/chargers/$x/ack",
+  "setpointd/other/chargers/bay-01/ack",
+  "setpointd/depot/chargers/",
+])("nothing is read from %s", (topic) => {
+  expect(readNative("setpointd", "depot", topic, Buffer.from("{}"), NOON, false)).toBeUndefined();
+});

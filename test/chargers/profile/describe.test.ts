@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import { earOf } from "../../../src/chargers/profile/telemetryMap.ts";
+import { profileInWords } from "../../../src/chargers/profile/describe.ts";
+import { reachOf } from "../../../src/chargers/profile/acceptance.ts";
+import { aProfile } from "./aProfile.ts";
+import { boundTo, builtIn, profileNamed } from "./aTrial.ts";
+
+test("an integrator reads what the charger needs, how it is paced and what happens when we die", () => {
+  const words = profileInWords(profileNamed("openwb-secondary"));
+  for (const fact of [
+    "parentIp  IP address of this gateway. Only the web page and the display of the box use it. Its form: an IP address or a host name. Optional.",
+    "duo  Charge point of the box: 0, or 1 for the second one of a Duo. Default 0.",
+    "6 A to 32 A unless configured, 32 A at most, in steps of 0.01 A; less is a pause",
+    "openWB/set/internal_chargepoint/global_data every 10 s",
+    "after 80 s without us: pause",
+    "limitA repeats the setpoint within 20 s",
+    "The box stops charging (0 A) 80 s after the last heartbeat.",
+    "Whether parent_cp is needed",
+  ])
+    expect(words).toContain(fact);
+});
+
+const listed = (name: string, heading: string): readonly string[] => {
+  const [, rest = ""] = profileInWords(profileNamed(name)).split(`\n${heading}\n`);
+  const [part = ""] = rest.split("\n\n");
+  return part.split("\n").map((line) => line.trim());
+};
+
+test("an integrator reads every topic that is published and subscribed, as the broker's access list needs them", () => {
+  expect(listed("openwb-1.9", "Published")).toEqual([
+    "openWB/set/isss/heartbeat",
+    "openWB/set/isss/Current",
+    "openWB/set/isss/Lp2Current",
+    "openWB/set/isss/U1p3p",
+    "openWB/set/isss/U1p3pLp2",
+  ]);
+  expect(listed("victron-evcs", "Published")).toContain("R/{portalId}/keepalive");
+  expect(listed("victron-evcs", "Subscribed")).toContain("N/{portalId}/heartbeat");
+  expect(listed("warp", "Subscribed")).toContain("{prefix}/meters/{meter}/value_ids");
+  expect(listed("go-e-v2", "Subscribed")).toContain("{prefix}/{serial}/amp/result");
+  expect(listed("native", "Subscribed")).toContain("{prefix}/{site}/chargers/{charger}/online");
+  for (const [name, params] of [
+    ["smartevse", { prefix: "p" }],
+    ["evcc", { root: "evcc", id: "1" }],
+    ["go-e-v2", { prefix: "go", serial: "000001" }],
+    ["everest-api-v1", { limitsModule: "l", evseModule: "e" }],
+    ["openevse-claim", { base: "b", announce: "a7d4" }],
+  ] as const) {
+    const filled = Object.entries(params).reduce<readonly string[]>(
+      (all, [key, value]) => all.map((topic) => topic.replaceAll(`{${key}}`, value)),
+      listed(name, "Subscribed"),
+    );
+    expect(filled.toSorted()).toEqual([...earOf(boundTo(name, params)).filters].toSorted());
+  }
+});
+
+test("a make whose memory wears is not told the same again, and its words say so", () => {
+  expect(profileInWords(profileNamed("go-e-v2"))).toContain(
+    "each write wears flash: a setpoint is said when it changes",
+  );
+});
+
+test("every make can be told about", () => {
+  for (const profile of builtIn.values()) expect(profileInWords(profile)).toContain("When the gateway dies");
+  expect(
+    profileInWords(aProfile({ params: {}, actions: { setCurrent: [{ topic: "a", text: "b" }] } })),
+  ).toContain("Parameters\n  none");
+});
+
+test("verdicts go as far as what a make tells", () => {
+  expect(reachOf(aProfile())).toBe("sent");
+  expect(reachOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
+  expect(reachOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
+  expect(reachOf(profileNamed("native"))).toBe("measured");
+  expect(profileInWords(aProfile())).toContain("nobody knows whether a setpoint was followed");
+  expect(profileInWords(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
+});
+
+test("what a native charger can is what the configuration says, and no number of its profile's own", () => {
+  expect(profileInWords(profileNamed("native"))).toContain(
+    "current.min (6 A unless told) to current.max of the configuration, 1000 A at most",
+  );
+});

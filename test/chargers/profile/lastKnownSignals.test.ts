@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import type { Means } from "../../../src/chargers/profile/signals.ts";
+import { folded, NOTHING_STANDS, standsAs } from "../../../src/chargers/profile/lastKnownSignals.ts";
+
+const after = (...messages: readonly Means[]): Means => standsAs(messages.reduce(folded, NOTHING_STANDS));
+
+const PAUSED: Means = { state: "paused" };
+const UNPLUGGED: Means = { state: "unplugged" };
+
+test("what a message tells replaces what was told before, the rest stays", () => {
+  expect(after({ powerW: 1, limitA: 16 }, { powerW: 2 }, { socPct: null })).toEqual({
+    powerW: 2,
+    limitA: 16,
+    socPct: null,
+  });
+});
+
+test.each<[string, readonly Means[], Means]>([
+  ["a pause ends", [PAUSED, { state: "finished" }], { plugged: true, charging: false }],
+  [
+    "a pause of the session before is none of this",
+    [PAUSED, UNPLUGGED, { state: "connected" }],
+    {
+      plugged: true,
+      charging: false,
+    },
+  ],
+  ["who was not there may be there now", [UNPLUGGED, PAUSED], { charging: false, paused: true }],
+  ["an unknown state says nothing", [PAUSED, { state: "unknown" }], {}],
+  ["nor does none", [PAUSED, { state: null }], {}],
+  [
+    "an error ends",
+    [{ state: "error" }, { state: "charging" }],
+    { plugged: true, charging: true, paused: false },
+  ],
+])("what a state implies goes with that state: %s", (_, messages, implied) => {
+  const { state: _state, ...rest } = after(...messages);
+  expect(rest).toEqual(implied);
+});
+
+test("what is said along with a state goes with it too", () => {
+  const suspended: Means = { ...PAUSED, plugged: true };
+  expect(after(UNPLUGGED, suspended)).toMatchObject({ plugged: true, paused: true });
+  expect(after(UNPLUGGED, suspended, { state: "unknown" })).toEqual({ state: "unknown" });
+});
+
+test("its own words outlive a state that does not contradict them", () => {
+  expect(after({ paused: true }, { state: "connected" })).toMatchObject({ paused: true });
+  expect(after({ error: true }, { state: "charging" })).toMatchObject({ error: true });
+});
+
+test("its own words are over with a state that contradicts them, also when that state is over", () => {
+  expect(after({ paused: true }, { state: "charging" })).toMatchObject({ paused: false });
+  expect(after({ paused: true }, { state: "charging" }, { state: "connected" })).not.toHaveProperty("paused");
+});
+
+test("its own words go before what the last state implied", () => {
+  expect(after(PAUSED, { paused: false })).toMatchObject({ state: "paused", paused: false, charging: false });
+  expect(after(PAUSED, { paused: null })).toMatchObject({ paused: null });
+  expect(after(UNPLUGGED, { plugged: true }, { state: "unknown" })).toMatchObject({ plugged: true });
+});
+
+const card: Means = { vehicleId: "04A2", vehicleIdKind: "rfid" };
+const name: Means = { vehicleId: "Bus 7", vehicleIdKind: "name" };
+
+test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
+  expect(after(card, name)).toEqual(card);
+  expect(after(card, { vehicleId: null }, name)).toEqual(name);
+  expect(after(name, card)).toEqual(card);
+});
+
+test("who leaves takes its name along, so that the next one may have a weaker one", () => {
+  expect(after(card, { plugged: false })).toEqual({ plugged: false });
+  expect(after(card, { plugged: false }, name)).toEqual({ plugged: false, ...name });
+  expect(after(card, { ...name, plugged: false })).toEqual({ plugged: false, ...name });
+  expect(after(card, UNPLUGGED, name)).toMatchObject(name);
+});

@@ -1,0 +1,741 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import type { LinePorts } from "../../src/chargers/driver.ts";
+import type { Params } from "../../src/chargers/profile/instance.ts";
+import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
+import type { Desired } from "../../src/domain/setpoint.ts";
+import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
+import { amperes, chargerId, instant, minutes, seconds, watts } from "../../src/domain/units.ts";
+import { boundTo } from "./profile/aTrial.ts";
+
+const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
+const PAUSE: Desired = { kind: "pause" };
+const RELEASE: Desired = { kind: "release" };
+const BAY = chargerId("bay-01");
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 21) }));
+afterEach(() => void vi.useRealTimers());
+
+const now = () => instant(Date.now());
+
+/** As go-e lists what it measures. */
+const nrg = (drawn: number) => [230, 230, 230, 0, drawn, drawn, drawn, 0, 0, 0, 0, drawn * 690, 0, 0, 0, 0];
+
+function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) {
+  const published: string[] = [];
+  const messages: ChargerMessage[] = [];
+  let seq = 0;
+  const line = new ProfileLine(BAY, boundTo(profile, params), {
+    now,
+    publish:
+      publish ??
+      (async (topic, payload, { retain }) => {
+        published.push(`${topic.split("/").slice(-2).join("/")} ${payload}${retain ? " retained" : ""}`);
+        return { ok: true };
+      }),
+    say: (message) => messages.push(message),
+  });
+  const command = (desired: Desired): Command => ({
+    charger: BAY,
+    epoch: 1,
+    seq,
+    desired,
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: now(),
+  });
+  return {
+    line,
+    published,
+    messages,
+    /** A new command; answers what was published for it. */
+    async told(desired: Desired, before: Desired | null = null): Promise<readonly string[]> {
+      seq += 1;
+      return this.again(desired, before);
+    },
+    async again(
+      desired: Desired,
+      before: Desired | null = null,
+      isDoubted = false,
+    ): Promise<readonly string[]> {
+      const from = published.length;
+      expect(await line.send(command(desired), seconds(180), before, isDoubted)).toEqual({ ok: true });
+      return published.slice(from);
+    },
+    hears(topic: string, payload: unknown, retained = false): void {
+      const text = typeof payload === "string" ? payload : JSON.stringify(payload);
+      line.hear(topic, Buffer.from(text), retained);
+    },
+    acks: () =>
+      messages.flatMap((message) =>
+        message.kind === "ack"
+          ? [`${message.accepted} ${message.reason}`]
+          : message.kind === "unconfirmed"
+            ? [`${message.isHeard ? "false" : "unheard"} ${message.reason}`]
+            : [],
+      ),
+    picture: (): Telemetry | undefined =>
+      messages.findLast((message) => message.kind === "telemetry")?.picture,
+  };
+}
+
+const goE = () => aLine("go-e-v2", { serial: "000001" });
+const smartevse = () => aLine("smartevse", { prefix: "S" });
+const victron = () => aLine("victron-evcs", { portalId: "gx" });
+
+test("control is taken before the first command, and again when charger or broker came back", async () => {
+  const station = victron();
+  const set = '40/SetCurrent {"value":16}';
+  expect(await station.told(A(16))).toEqual(['40/Mode {"value":0}', set]);
+  expect(await station.again(A(16))).toEqual([set]);
+  station.line.brokerUp();
+  expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
+  station.hears("N/gx/heartbeat", { value: 1 });
+  vi.advanceTimersByTime(15_000);
+  station.hears("N/gx/heartbeat", { value: 1 });
+  expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
+});
+
+test("control that was taken before the charger was heard after an outage of the broker is taken again", async () => {
+  const station = victron();
+  const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
+  station.line.brokerUp();
+  expect(await station.told(A(16))).toEqual([mode, set]);
+  station.hears("N/gx/heartbeat", { value: 1 }, true);
+  expect(await station.again(A(16))).toEqual([set]);
+  station.hears("N/gx/heartbeat", { value: 2 });
+  expect(await station.again(A(16))).toEqual([mode, set]);
+  expect(await station.again(A(16))).toEqual([set]);
+});
+
+test("after a release control is taken anew", async () => {
+  const station = victron();
+  await station.told(A(16));
+  expect(await station.told(RELEASE)).toEqual(['40/Mode {"value":1}']);
+  expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
+});
+
+test("a pause ends as the make wants it, also one that was told before a restart", async () => {
+  const charger = goE();
+  expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
+  expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
+  charger.hears("go-eCharger/000001/frc", 2);
+  expect(await charger.told(A(10))).toEqual(["amp/set 10"]);
+  expect(await goE().told(A(16), PAUSE)).toEqual(["amp/set 16", "frc/set 2"]);
+  expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
+});
+
+test("what ends a pause is said again with its level, until the charger shows that it took it", async () => {
+  const station = victron();
+  await station.told(PAUSE);
+  const both = ['40/SetCurrent {"value":16}', '40/StartStop {"value":1}'];
+  expect(await station.told(A(16), PAUSE)).toEqual(both);
+  expect(await station.again(A(16), PAUSE)).toEqual(both);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 });
+  expect(await station.again(A(16), PAUSE)).toEqual(both.slice(0, 1));
+});
+
+test("what ends a pause goes with a new level and with the release too, while the charger does not show it", async () => {
+  const station = victron();
+  await station.told(PAUSE);
+  await station.told(A(16), PAUSE);
+  const resume = '40/StartStop {"value":1}';
+  station.hears("N/gx/evcharger/40/Status", { value: 6 });
+  expect(await station.told(A(10), A(16))).toEqual(['40/SetCurrent {"value":10}', resume]);
+  expect(await station.told(RELEASE, A(10))).toContain(resume);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 }, true);
+  expect(await station.again(RELEASE, A(10))).toContain(resume);
+  station.hears("N/gx/evcharger/40/Status", { value: 2 });
+  expect(await station.again(RELEASE, A(10))).not.toContain(resume);
+});
+
+test("a charger that shows a pause after a restart is told to go on with its next level", async () => {
+  const station = victron();
+  station.hears("N/gx/evcharger/40/Status", { value: 6 });
+  expect(await station.told(A(10), A(16))).toContain('40/StartStop {"value":1}');
+});
+
+const onOne = (desired: Desired & { readonly kind: "current" | "pause" }): Desired => ({
+  ...desired,
+  phases: { count: 1, since: now(), chargingSince: null },
+});
+const TEN = { kind: "current", amperes: amperes(10) } as const;
+
+test("phases are told once; anew to a charger that came back, unless it says that it still has them", async () => {
+  const charger = goE();
+  expect(await charger.told(onOne({ kind: "pause" }), PAUSE)).toEqual(["frc/set 1", "psm/set 1"]);
+  expect(await charger.told(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
+  charger.hears("go-eCharger/000001/rbt", 1);
+  vi.advanceTimersByTime(10_000);
+  charger.hears("go-eCharger/000001/rbt", 1);
+  expect(await charger.again(onOne(TEN))).toEqual(["frc/set 1", "psm/set 1", "amp/set 10", "frc/set 2"]);
+  expect(await charger.told(RELEASE)).toEqual(["frc/set 1", "psm/set 2", "frc/set 0", "amp/set 32"]);
+
+  const box = aLine("warp", { prefix: "w" });
+  await box.told(onOne({ kind: "pause" }), PAUSE);
+  box.hears("w/power_manager/low_level_state", { is_3phase: false }, true);
+  box.hears("w/evse/low_level_state", {});
+  vi.advanceTimersByTime(30_000);
+  box.hears("w/power_manager/low_level_state", { is_3phase: false });
+  box.hears("w/evse/low_level_state", {});
+  expect(await box.told(onOne(TEN))).not.toContainEqual(expect.stringContaining("phases_wanted"));
+});
+
+test("phases that were switched before a restart are not told again, and are given back", async () => {
+  expect(await goE().told(onOne(TEN), onOne({ kind: "pause" }))).toEqual(["amp/set 10", "frc/set 2"]);
+  expect(await goE().told(RELEASE, onOne(TEN))).toContain("psm/set 2");
+  const away = goE();
+  away.hears("go-eCharger/000001/rbt", 1);
+  vi.advanceTimersByTime(10_000);
+  expect(await away.told(RELEASE, onOne(TEN))).toContain("psm/set 2");
+});
+
+test("a pause that nobody acknowledged counts, since it may have arrived", async () => {
+  const answers: Sent[] = [{ ok: false, retry: true, reason: "no PUBACK" }];
+  const published: string[] = [];
+  const { line } = aLine("go-e-v2", { serial: "000001" }, async (topic, payload) => {
+    published.push(`${topic} ${payload}`);
+    return answers.pop() ?? { ok: true };
+  });
+  const command = {
+    charger: BAY,
+    epoch: 1,
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+  } as const;
+  const at = { decidedAt: instant(0) };
+  expect(await line.send({ ...command, ...at, seq: 1, desired: PAUSE }, minutes(3), null)).toMatchObject({
+    ok: false,
+  });
+  await line.send({ ...command, ...at, seq: 2, desired: A(16) }, minutes(3), PAUSE);
+  expect(published.at(-1)).toBe("go-eCharger/000001/frc/set 2");
+});
+
+test("an order that fails in the middle has failed, and the rest of it is not sent", async () => {
+  const published: string[] = [];
+  const { line } = aLine("smartevse", { prefix: "S" }, async (topic) => {
+    published.push(topic);
+    return { ok: false, retry: true, reason: "no PUBACK" };
+  });
+  const command: Command = {
+    charger: BAY,
+    epoch: 1,
+    seq: 1,
+    desired: A(10),
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: instant(0),
+  };
+  expect(await line.send(command, minutes(3), null)).toEqual({ ok: false, retry: true, reason: "no PUBACK" });
+  expect(published).toEqual(["S/Set/Mode"]);
+});
+
+test("nothing past its end is sent, and what a make cannot do fails with its reason", async () => {
+  const { line } = goE();
+  const past: Command = {
+    charger: BAY,
+    epoch: 1,
+    seq: 1,
+    desired: A(10),
+    until: instant(Date.now()),
+    vehicle: null,
+    event: null,
+    cause: "event",
+    decidedAt: instant(0),
+  };
+  expect(await line.send(past, minutes(3), null)).toMatchObject({ ok: false, reason: "its time has passed" });
+  const reader = aLine("twcmanager", { prefix: "t", twc: "1" });
+  const pause = { ...past, until: null, desired: PAUSE };
+  expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
+});
+
+test("where taking control starts charging, a pause is said once, and what ends it takes control", async () => {
+  const evcc = aLine("evcc", { id: 1 });
+  const [off, on, limit] = ["mode/set off", "mode/set now", "maxCurrent/set 10"];
+  expect(await evcc.told(PAUSE)).toEqual([off]);
+  expect(await evcc.told(PAUSE, PAUSE)).toEqual([]);
+  expect(await evcc.told(A(10), PAUSE)).toEqual([limit, on]);
+  evcc.hears("evcc/loadpoints/1/enabled", true);
+  expect(await evcc.told(A(10), A(10))).toEqual([limit]);
+  evcc.line.brokerUp();
+  expect(await evcc.again(A(10), A(10))).toEqual([limit, on]);
+});
+
+test("where each write wears it, the same level is not written again for another event, but is for a charger that came back", async () => {
+  const charger = goE();
+  await charger.told(A(16));
+  expect(await charger.told(A(16))).toEqual([]);
+  expect(await charger.again(A(16))).toEqual(["amp/set 16"]);
+  charger.line.brokerUp();
+  expect(await charger.told(A(16))).toEqual(["amp/set 16"]);
+});
+
+test("a charger that repeats what it was told has accepted it", async () => {
+  const charger = goE();
+  await charger.told(A(13.7));
+  charger.hears("go-eCharger/000001/amp", 16);
+  expect(charger.acks()).toEqual([]);
+  charger.hears("go-eCharger/000001/amp", 13);
+  charger.hears("go-eCharger/000001/amp", 13);
+  expect(charger.acks()).toEqual(["true null"]);
+  expect(charger.messages).toContainEqual({
+    kind: "ack",
+    charger: BAY,
+    id: commandId({ epoch: 1, seq: 1 }),
+    accepted: true,
+    value: 13.7,
+    reason: null,
+  });
+  await charger.told(PAUSE);
+  charger.hears("go-eCharger/000001/frc", 1);
+  await charger.told(RELEASE);
+  charger.hears("go-eCharger/000001/frc", 0);
+  charger.hears("go-eCharger/000001/alw", true);
+  charger.hears("go-eCharger/000001/amp", 32);
+  expect(charger.acks()).toEqual(["true null", "true null", "true null"]);
+});
+
+test("one that does not repeat it in time has not taken it, which is said once; later it still may", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/amp", 32);
+  await charger.told(A(10));
+  vi.advanceTimersByTime(5_000);
+  await charger.again(A(10));
+  vi.advanceTimersByTime(60_000);
+  expect(charger.acks()).toEqual(["false not confirmed within 5 s, it repeats 32 A"]);
+  charger.hears("go-eCharger/000001/amp", 10);
+  expect(charger.acks().at(-1)).toBe("true null");
+});
+
+test("a charger cannot confirm while its broker is away", async () => {
+  const charger = goE();
+  await charger.told(A(10));
+  charger.line.brokerDown();
+  vi.advanceTimersByTime(60_000);
+  expect(charger.acks()).toEqual([]);
+});
+
+test("a no is a refusal in the charger's own words; a yes counts where it shows nothing else; a retained one is old", async () => {
+  const charger = goE();
+  await charger.told(A(10));
+  charger.hears("go-eCharger/000001/amp/result", "success");
+  charger.hears("go-eCharger/000001/amp/result", "read only", true);
+  charger.hears("go-eCharger/000001/amp/result", "value not allowed");
+  expect(charger.acks()).toEqual(["false value not allowed"]);
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/cmd_result/status", "Accepted");
+  await bridge.told(A(10));
+  bridge.hears("o/cmd_result/status", "Accepted");
+  expect(bridge.acks()).toEqual(["true null"]);
+});
+
+test("telemetry is one thing at a time, and the picture is all of it", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 2);
+  charger.hears("go-eCharger/000001/acu", 16);
+  const at = instant(Date.now());
+  expect(charger.messages).toEqual([
+    {
+      kind: "telemetry",
+      charger: BAY,
+      telemetry: { at, state: "charging" },
+      picture: { at, state: "charging" },
+    },
+    {
+      kind: "telemetry",
+      charger: BAY,
+      telemetry: { at, limitA: 16 },
+      picture: { at, state: "charging", limitA: 16 },
+    },
+  ]);
+});
+
+test("what it drew before a command is not held against it", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/nrg", nrg(20));
+  expect(charger.picture()?.powerW).toBe(13_800);
+  await charger.told(A(10));
+  charger.hears("go-eCharger/000001/acu", 10);
+  expect(charger.picture()).not.toHaveProperty("powerW");
+  charger.hears("go-eCharger/000001/nrg", nrg(10));
+  expect(charger.picture()).toMatchObject({ powerW: 6900, limitA: 10 });
+});
+
+test("a limit that is only repeated counts as its limit while a level holds, not after", async () => {
+  const station = victron();
+  const repeats = (value: number) => station.hears("N/gx/evcharger/40/SetCurrent", { value });
+  repeats(32);
+  expect(station.picture()).not.toHaveProperty("limitA");
+  await station.told(A(10));
+  repeats(32);
+  expect(station.picture()?.limitA).toBe(32);
+  await station.told(RELEASE);
+  repeats(10);
+  expect(station.picture()).not.toHaveProperty("limitA");
+});
+
+test("a release is not taken by who still shows the pause that was to end with it", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/amp", 32, true);
+  charger.hears("go-eCharger/000001/frc", 1, true);
+  await charger.told(RELEASE, PAUSE);
+  expect(charger.acks()).toEqual([]);
+  charger.hears("go-eCharger/000001/frc", 0);
+  charger.hears("go-eCharger/000001/alw", true);
+  expect(charger.acks()).toEqual(["true null"]);
+});
+
+test("released, a make that limits itself shows by its limit only that it is free", async () => {
+  const charger = smartevse();
+  await charger.told(A(10));
+  await charger.told(RELEASE, A(10));
+  charger.hears("S/ChargeCurrent", "80");
+  expect(charger.picture()).not.toHaveProperty("limitA");
+  charger.hears("S/ChargeCurrent", "160");
+  expect(charger.picture()?.limitA).toBe(16);
+  const box = aLine("openwb-secondary", { parentIp: "192.0.2.1" });
+  await box.told(RELEASE, A(10));
+  box.hears("openWB/internal_chargepoint/0/get/evse_current", 10);
+  expect(box.picture()?.limitA).toBe(10);
+  const raised = goE();
+  await raised.told(RELEASE, { kind: "power", watts: watts(18_600) });
+  // What it allows has others in it too, and is nothing where nobody is.
+  raised.hears("go-eCharger/000001/acu", 0);
+  expect(raised.picture()).not.toHaveProperty("limitA");
+  raised.hears("go-eCharger/000001/amp", 32);
+  expect(raised.picture()?.limitA).toBe(32);
+});
+
+test("where nobody is, a charger that says it is paused takes a release, and is not told to go on", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 1);
+  charger.hears("go-eCharger/000001/alw", false);
+  expect((await charger.told(A(10))).join()).not.toContain("frc/set 2");
+  await charger.told(RELEASE, A(10));
+  charger.hears("go-eCharger/000001/amp", 32);
+  expect(charger.acks().at(-1)).toBe("true null");
+});
+
+const status = (value: number) => ({ value });
+const session = (state: string) => ({ state });
+
+test.each<[string, Params, string, readonly unknown[], string]>([
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Finished"].map(session),
+    "finished",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["ChargingPausedEV", "Unplugged", "Preparing"].map(session),
+    "connected",
+  ],
+  [
+    "everest-api-legacy",
+    { evse: "e" },
+    "everest_api/e/var/session_info",
+    ["Unplugged", "ChargingPausedEVSE"].map(session),
+    "paused",
+  ],
+  ["ocpp2mqtt", { base: "o" }, "o/state/status", ["Available", "SuspendedEVSE"], "paused"],
+  [
+    "pulsatrix",
+    { clientId: "c" },
+    "pulsatrix/secc/c/tx/status",
+    ["SUSPENDED_EV", "STOPPED"].map(session),
+    "finished",
+  ],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [0, 6].map(status), "paused"],
+  ["victron-evcs", { portalId: "gx" }, "N/gx/evcharger/40/Status", [6, 3].map(status), "finished"],
+  ["smartevse", { prefix: "S" }, "S/State", ["Charging Stopped", "Connected to EV"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["255", "2"], "connected"],
+  ["openevse-override", { base: "o" }, "o/state", ["1", "255"], "paused"],
+])(
+  "%s %j on %s: after %j what the states before implied is over, and it is %s",
+  async (profile, params, topic, said, state) => {
+    const charger = aLine(profile, params);
+    for (const payload of said) charger.hears(topic, payload);
+    expect(charger.picture()?.state).toBe(state);
+    expect(telling(charger)?.state).toBe(state);
+    await charger.told(PAUSE);
+    charger.hears(topic, said.at(-1));
+    const confirms = boundTo(profile, params).profile.confirmedBy !== undefined;
+    expect(charger.acks()).toEqual(state === "paused" && confirms ? ["true null"] : []);
+  },
+);
+
+test("what waited at the broker tells how things stand, but measures nothing", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/eto", 123_456, true);
+  charger.hears("go-eCharger/000001/car", 3, true);
+  charger.hears("go-eCharger/000001/rbt", 1, true);
+  expect(charger.messages).toMatchObject([{ kind: "telemetry", telemetry: { state: "connected" } }]);
+});
+
+test("a charger that forgets at the plug says so when a vehicle comes", () => {
+  const charger = aLine("openevse-override", { base: "o" });
+  charger.hears("o/vehicle", "0", true);
+  charger.hears("o/vehicle", "1", true);
+  charger.hears("o/vehicle", "0");
+  charger.hears("o/vehicle", "1");
+  charger.hears("o/vehicle", "1");
+  const forgotten = () => charger.messages.filter(({ kind }) => kind === "forgot");
+  expect(forgotten()).toHaveLength(1);
+  // Disabled hides whether a vehicle is there.
+  for (const state of ["1", "255", "2"]) charger.hears("o/state", state);
+  expect(forgotten()).toHaveLength(2);
+});
+
+test.each([
+  ["go-eCharger/000001/nrg", "not json"],
+  ["go-eCharger/000001/amp", '"many"'],
+  ["go-eCharger/000001/amp", "{}"],
+  ["go-eCharger/000001/eto", '{"a":1}'],
+  ["go-eCharger/000001/amp", Buffer.from([0xff, 0xfe, 0x00])],
+  ["go-eCharger/000001/nrg", Buffer.alloc(65 * 1024, "1")],
+])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
+  const charger = goE();
+  charger.line.hear(topic, Buffer.from(payload), false);
+  expect(charger.messages.map(({ kind }) => kind)).toEqual(["rubbish"]);
+});
+
+test("what a make declares unknown, leaves out or takes away is no rubbish", () => {
+  const charger = goE();
+  for (const payload of ["null", '"NaN"', "", "[]"]) charger.hears("go-eCharger/000001/acu", payload);
+  charger.hears("go-eCharger/000001/car", 99);
+  charger.hears("go-eCharger/000001/frc", 7);
+  charger.hears("go-eCharger/000001/amp/result", "no");
+  expect(charger.messages.filter(({ kind }) => kind === "rubbish")).toEqual([]);
+});
+
+test("power goes as watts where the make takes them", async () => {
+  const evse = aLine("everest-api-legacy", { evse: "e" });
+  expect(await evse.told({ kind: "power", watts: watts(-5000) })).toEqual(["cmd/set_limit_watts -5000"]);
+  evse.hears("everest_api/e/var/limits", { max_current: 0 });
+  expect(evse.acks()).toEqual([]);
+});
+
+const telling = ({ messages }: ReturnType<typeof aLine>) =>
+  messages.flatMap((message) => (message.kind === "telemetry" ? [message.telemetry] : [])).at(-1);
+
+test("what was measured and waited at the broker counts once its charger speaks, but no verdict rests on it", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/nrg", nrg(16), true);
+  charger.hears("go-eCharger/000001/eto", 1234, true);
+  expect(charger.messages).toEqual([]);
+  charger.hears("go-eCharger/000001/rbt", 1);
+  expect(telling(charger)).toMatchObject({ powerW: 11_040, currentsA: [16, 16, 16] });
+  expect(telling(charger)).not.toHaveProperty("energyWh");
+  expect(charger.picture()).not.toHaveProperty("powerW");
+  const heard = charger.messages.length;
+  charger.hears("go-eCharger/000001/rbt", 2);
+  expect(charger.messages).toHaveLength(heard);
+});
+
+test("what a charger now says goes before what waited, and so does what its newer firmware says", () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/nrg", nrg(16), true);
+  charger.hears("go-eCharger/000001/nrg", nrg(6));
+  expect(telling(charger)).toMatchObject({ powerW: 4140 });
+  const box = aLine("warp", { prefix: "w" });
+  box.hears("w/meter/values", { power: 22_000 }, true);
+  box.hears("w/meters/0/value_ids", [74], true);
+  box.hears("w/meters/0/values", [3000], true);
+  box.hears("w/evse/low_level_state", {});
+  expect(telling(box)).toMatchObject({ powerW: 3000 });
+});
+
+test("what waited for a charger that has only just come is of its life before", () => {
+  const charger = smartevse();
+  charger.hears("S/EVChargePower", "11040", true);
+  charger.hears("S/connected", "offline", true);
+  charger.hears("S/connected", "online");
+  charger.hears("S/State", "Charging");
+  expect(telling(charger)).not.toHaveProperty("powerW");
+  charger.line.brokerDown();
+  charger.hears("S/EVChargePower", "11040", true);
+  charger.hears("S/State", "Charging");
+  expect(telling(charger)).toMatchObject({ powerW: 11_040 });
+});
+
+const RELEASED: Desired = { kind: "release" };
+
+test.each([
+  ["go-e-v2", { serial: "000001" }, "go-eCharger/000001/amp", "16", A(16)],
+  ["go-e-v2", { serial: "000001" }, "go-eCharger/000001/amp", "32", RELEASED],
+  ["warp", { prefix: "w" }, "w/evse/external_current", '{"current":13500}', A(13.5)],
+  ["warp", { prefix: "w" }, "w/evse/external_current", "0", PAUSE],
+  ["warp", { prefix: "w" }, "w/evse/state", '{"allowed_charging_current":6000}', null],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "137", A(13.7)],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "0", RELEASED],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "", null],
+  ["smartevse", { prefix: "S" }, "S/ChargeCurrentOverride", "20", null],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "13", A(13)],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "0", null],
+  ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "null", null],
+  ["evcc", { id: 1 }, "evcc/loadpoints/1/maxCurrent", "16", null],
+] as const)(
+  "%s with %j that says %s %s stands under what commissioning has to put back",
+  (profile, params, topic, said, shown) => {
+    const charger = aLine(profile, params);
+    expect(charger.line.shows()).toBeNull();
+    charger.hears(topic, said, true);
+    expect(charger.line.shows()).toEqual(shown);
+  },
+);
+
+const words = (base: string, messages: readonly (readonly [string, string])[]) =>
+  messages.map(([leaf, payload]) => [`${base}/${leaf}`, payload] as const);
+
+test.each([
+  [
+    "openwb-simpleapi",
+    { id: 4 },
+    "bus 2",
+    words("openWB/simpleAPI/chargepoint/4", [
+      ["plug_state", "True"],
+      ["rfid", "04AA"],
+      ["vehicle_name", "Bus 1"],
+      ["rfid", "null"],
+      ["plug_state", "False"],
+      ["vehicle_name", "Bus 2"],
+      ["plug_state", "True"],
+      ["vehicle_name", "Bus 2"],
+    ]),
+  ],
+  [
+    "evcc",
+    { id: 1 },
+    "ev2",
+    words("evcc/loadpoints/1", [
+      ["connected", "true"],
+      ["vehicleIdentity", "04AABBCC"],
+      ["vehicleName", "ev1"],
+      ["vehicleIdentity", ""],
+      ["connected", "false"],
+      ["vehicleName", "ev2"],
+      ["connected", "true"],
+      ["vehicleName", "ev2"],
+    ]),
+  ],
+  [
+    "go-e-v2",
+    { serial: "000001" },
+    "anna",
+    words("go-eCharger/000001", [
+      ["cards", '[{"name":"Anna"},{"name":"Bob"}]'],
+      ["car", "3"],
+      ["tsi", '"04aabb"'],
+      ["trx", "2"],
+      ["trx", "null"],
+      ["car", "1"],
+      ["car", "3"],
+      ["trx", "1"],
+    ]),
+  ],
+])("%s with %j names who is there now (%s), not who was there before", (profile, params, who, messages) => {
+  const charger = aLine(profile, params);
+  for (const [topic, payload] of messages) charger.hears(topic, payload);
+  expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
+  expect(charger.picture()?.identity).toEqual({ kind: "name", value: who });
+});
+
+test("control is taken anew from who took it: when its level is not followed, or not confirmed", async () => {
+  const station = victron();
+  const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
+  await station.told(A(16));
+  expect(await station.again(A(16))).toEqual([set]);
+  expect(await station.again(A(16), null, true)).toEqual([mode, set]);
+  vi.advanceTimersByTime(10_000);
+  // Nothing was ever heard of it: nobody knows whether it refuses.
+  expect(station.acks()).toEqual(["unheard not confirmed within 10 s, it repeats no limit"]);
+  expect(await station.again(A(16))).toEqual([mode, set]);
+  expect(await station.again(A(16))).toEqual([set]);
+});
+
+test("less than it was told is granted, not refused; a limit that stays above is", async () => {
+  const granted = aLine("everest-api-legacy", { evse: "e" });
+  const limits = "everest_api/e/var/limits";
+  await granted.told(A(16));
+  granted.hears(limits, { max_current: 10 });
+  vi.advanceTimersByTime(10_000);
+  expect(granted.acks()).toEqual([]);
+  await granted.told(A(8), A(16));
+  vi.advanceTimersByTime(10_000);
+  expect(granted.acks()).toEqual(["false not confirmed within 10 s, it repeats 10 A"]);
+});
+
+test("what it allows confirms where it never repeats what it was told, and only there", async () => {
+  const loadpoint = "evcc/loadpoints/1";
+  const offering = aLine("evcc", { id: 1 });
+  await offering.told(A(16));
+  offering.hears(`${loadpoint}/offeredCurrent`, 16);
+  expect(offering.acks()).toEqual(["true null"]);
+  const repeating = aLine("evcc", { id: 1 });
+  repeating.hears(`${loadpoint}/maxCurrent`, 32);
+  await repeating.told(A(16));
+  repeating.hears(`${loadpoint}/offeredCurrent`, 16);
+  vi.advanceTimersByTime(10_000);
+  expect(repeating.acks()).toEqual(["false not confirmed within 10 s, it repeats 32 A"]);
+});
+
+test.each([
+  ["openevse-override", "override"],
+  ["openevse-claim", "claim"],
+])("%s confirms by what it retains, and where that is never told by its pilot", async (profile, door) => {
+  const restarted = aLine(profile, { base: "o" });
+  restarted.hears(`o/${door}`, { state: "active", charge_current: 16 }, true);
+  await restarted.told(A(16), A(16));
+  expect(restarted.acks()).toEqual(["true null"]);
+  restarted.hears(`o/${door}`, { state: "null" });
+  await restarted.told(RELEASE, A(16));
+  expect(restarted.acks()).toEqual(["true null", "true null"]);
+  const older = aLine(profile, { base: "o" });
+  await older.told(A(16));
+  older.hears("o/pilot", "16");
+  expect(older.acks()).toEqual(["true null"]);
+});
+
+test("a vehicle that paused by itself was not told to: no pause is taken by it, and none has to be ended", async () => {
+  const session = "everest_api/e/var/session_info";
+  const paused = aLine("everest-api-legacy", { evse: "e" });
+  paused.hears(session, { state: "ChargingPausedEV" });
+  await paused.told(PAUSE);
+  expect(paused.acks()).toEqual([]);
+  paused.hears(session, { state: "ChargingPausedEVSE" });
+  expect(paused.acks()).toEqual(["true null"]);
+  const restarted = aLine("everest-api-legacy", { evse: "e" });
+  restarted.hears(session, { state: "ChargingPausedEV" });
+  expect(await restarted.told(A(16))).toEqual(["cmd/set_limit_amps 16"]);
+});
+
+test("a mode that a charger shows live is not written once more, but is after an outage", async () => {
+  const charger = smartevse();
+  charger.hears("S/Mode", "Normal", true);
+  expect(await charger.told(PAUSE)).toEqual(["Set/Mode Pause"]);
+  expect(await charger.again(PAUSE)).toEqual(["Set/Mode Pause"]);
+  charger.hears("S/Mode", "Pause");
+  expect(await charger.again(PAUSE)).toEqual([]);
+  expect(charger.acks()).toEqual(["true null"]);
+  const on = ["Set/Mode Normal", "Set/CurrentOverride 160"];
+  expect(await charger.told(A(16), PAUSE)).toEqual(on);
+  charger.hears("S/Mode", "Normal");
+  expect(await charger.again(A(16), null, true)).toEqual(on.slice(1));
+  charger.line.brokerUp();
+  expect(await charger.again(A(16))).toEqual(on);
+  charger.hears("S/Mode", "Normal");
+  charger.hears("S/connected", "offline");
+  charger.hears("S/connected", "online");
+  expect(await charger.again(A(16))).toEqual(on);
+});

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+
+import { talk } from "../../src/daemon/commissioningBench.ts";
+import { borrow, commissioned } from "../../src/commissioning/commission.ts";
+import type { Change, Committed } from "../../src/domain/changes.ts";
+import { chargerId } from "../../src/domain/units.ts";
+import { NOON, profileNamed } from "../chargers/profile/aTrial.ts";
+import { settingsWith } from "../support/aCharger.ts";
+import { aPicture } from "../support/aPicture.ts";
+
+/** A trial of a charger that says nothing, on a disk that answers this. */
+function aTrialOf(id: string, disk: Committed = { ok: true }) {
+  const depot = aPicture();
+  const charger = depot.chargers.get(chargerId(id));
+  if (charger === undefined) throw new Error(`no charger ${id}`);
+  const written: Change[] = [];
+  const told: string[] = [];
+  const lent = borrow(depot, charger, NOON);
+  const { loan } = lent;
+  const bench = talk({
+    charger: charger.id,
+    before: null,
+    told: null,
+    nextId: () => depot.nextId(),
+    now: () => NOON,
+    send: async ({ desired }) => {
+      told.push(desired.kind);
+      return { ok: true };
+    },
+    fallSilent: () => {},
+    isStopped: () => loan.isRecalled || loan.takenFor !== null,
+    takenFor: () => loan.takenFor,
+  });
+  const ended = commissioned(
+    {
+      charger,
+      profile: profileNamed("native"),
+      silence: false,
+      lent,
+      depot,
+      settings: settingsWith().verdict,
+      shows: () => null,
+      write: (changes) => void written.push(...changes),
+      durable: async () => disk,
+      progress: () => {},
+    },
+    bench,
+  );
+  const words = (): readonly string[] =>
+    written.flatMap((change) => (change.kind === "audit" ? [change.entry.words] : []));
+  return { lent, written, words, told, ended };
+}
+
+test("the pledge is stored before control can decide anything else, and what was taken before it began never begins", async () => {
+  const { lent, written, told, ended } = aTrialOf("bay-01");
+  expect(written).toEqual(lent.pledge);
+  lent.loan.takenFor = "EV-C wants it";
+  expect(await ended).toEqual({
+    good: false,
+    words: null,
+    complaint: "nothing was tried: EV-C wants it",
+  });
+  expect([written, told]).toEqual([lent.pledge, []]);
+});
+
+test("one that is stopped before it began is back as it was", async () => {
+  const { lent, words, told, ended } = aTrialOf("bay-01");
+  lent.loan.isRecalled = true;
+  expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
+  expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
+});
+
+test("where the pledge cannot be stored nothing is tried", async () => {
+  const { told, ended } = aTrialOf("bay-01", { ok: false, reason: "the disk is full", dropped: [] });
+  expect(await ended).toMatchObject({ complaint: "nothing was tried: the disk is full" });
+  expect(told).toEqual([]);
+});

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { explain, foundInWords, pathText } from "../../src/config/explain.ts";
+
+test("a mistake is told with its file, line and path, what was found and what would be right", () => {
+  const mistake = {
+    path: "chargers[0].current.max",
+    line: 14,
+    column: null,
+    found: '"32A" (text)',
+    expected: "a number of amperes, e.g. 32",
+  };
+  expect(explain([mistake, { ...mistake, path: "", line: 3, column: 7 }], "config.yaml")).toBe(
+    `config.yaml:14  chargers[0].current.max
+  found     "32A" (text)
+  expected  a number of amperes, e.g. 32
+
+config.yaml:3:7
+  found     "32A" (text)
+  expected  a number of amperes, e.g. 32
+`,
+  );
+});
+
+test("paths read as in a program, odd keys in quotes", () => {
+  expect(pathText(["chargers", 2, "current", "max"])).toBe("chargers[2].current.max");
+  expect(pathText(["brokers", "a b"])).toBe('brokers["a b"]');
+  expect(pathText([])).toBe("");
+});
+
+test("what stands where a secret belongs is never shown", () => {
+  const shown = [
+    foundInWords("hunter2", ["mqtt", "password"]),
+    foundInWords("hunter2", ["webhook", "auth", "hmac", "secret", 0]),
+    foundInWords("-----BEGIN hunter2", ["mqtt", "tls", "ca"]),
+    foundInWords("hunter2", ["webhook", "auth"]),
+    ...["hmac", "bearer", "standardWebhooks"].map((way) => foundInWords("hunter2", ["webhook", "auth", way])),
+    ...["hunter2", "a/hunter2", "a@hunter2", "a//hunter2@b", "a:hunter2\n"].flatMap((password) => [
+      foundInWords(`mqtt://depot:${password}@10.0.0.1:1883`, ["mqtt", "url"]),
+      foundInWords(`depot:${password}@10.0.0.1:1883`, ["mqtt", "url"]),
+    ]),
+  ];
+  expect(shown.join()).not.toContain("hunter2");
+});
+
+test("of an address what is no secret is shown", () => {
+  expect(foundInWords("mqtt://depot:pa/ss@w0rd@10.0.0.1:1883", ["mqtt", "url"])).toBe(
+    '"mqtt://***@10.0.0.1:1883" (text)',
+  );
+  expect(foundInWords("htp://10.0.0.1/a", ["mqtt", "url"])).toBe('"htp://10.0.0.1/a" (text)');
+  expect(foundInWords("bay@1", ["chargers", 0, "id"])).toBe('"bay@1" (text)');
+  expect(foundInWords("X Y", ["webhook", "auth", "hmac", "header"])).toBe('"X Y" (text)');
+});
+
+test("a very long text is cut", () => {
+  expect(foundInWords("x".repeat(10_000), ["site", "id"]).length).toBeLessThan(100);
+});

@@ -1,0 +1,276 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { inWords } from "../../src/domain/setpoint.ts";
+import type { Committed } from "../../src/domain/changes.ts";
+import { chargerId, millis } from "../../src/domain/units.ts";
+import { stagesOf } from "../../src/control/stages.ts";
+import { aDepot } from "../support/aDepot.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
+import { derivedStart } from "../support/derivedStart.ts";
+import type { TestDepot } from "../support/testDepot.ts";
+import { revisionTime, type WireEvent } from "../support/wireEvent.ts";
+
+test("an event starts on time and the charger is let go at its end", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:30:00.000 bay-01 release"]);
+});
+
+test("each vehicle starts at its own derived moment and is released a full duration later (F28)", async () => {
+  const depot = await aDepot()
+    .withVehicles(4)
+    .withEvent({ start: "08:00", minutes: 60, spread: 10, amperes: 10 })
+    .running();
+  const starts = [1, 2, 3, 4].map((n) => ({
+    charger: `bay-0${n}`,
+    at: derivedStart(depot.siteKey, { id: "EV-1", vehicle: `v${n}`, start: "08:00", spread: 10 }),
+  }));
+  await depot.until("09:30");
+  expect(depot.timedCommands()).toEqual([
+    ...starts.map(({ charger, at }) => `${at} ${charger} 10 A`).toSorted(),
+    ...starts.map(({ charger, at }) => `${at.replace("08:", "09:")} ${charger} release`).toSorted(),
+  ]);
+});
+
+test("a slow broker delays commands and states of its own chargers only", async () => {
+  const depot = await Array.from({ length: 40 }, (_, n) => `yard-${n}`)
+    .reduce(
+      (builder, id) => builder.withCharger(id, { broker: "yard" }).withVehicle(`on-${id}`, id),
+      aDepot().withBroker("yard").withVehicle("v1", "bay-01"),
+    )
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .publishingStates()
+    .running();
+  for (let n = 0; n < 40; n += 1) depot.floor.publishing(`yard-${n}`, { takesMs: 9_000 });
+  await depot.until("08:00:05");
+  expect(depot.timedCommands().filter((words) => words.includes("bay-"))).toEqual([
+    "08:00:00.000 bay-01 10 A",
+  ]);
+  const state = depot.floor.states.findLast(({ charger }) => charger === "bay-01")?.payload ?? "null";
+  expect(JSON.parse(state)).toMatchObject({ allowed: { value: 10 } });
+  await depot.until("08:25");
+  await depot.deliver({ id: "EV-2", start: "08:25", minutes: 5, amperes: 8, priority: 0 });
+  await depot.until("08:25:01");
+  expect(depot.timedCommands().at(-1)).toMatch(/^08:25:00/);
+  await depot.until("08:29");
+  expect(depot.standing()).toHaveLength(41);
+  expect(depot.standing().every((words) => words.includes(" 8 A "))).toBe(true);
+  for (let n = 0; n < 40; n += 1) depot.floor.publishing(`yard-${n}`, "works");
+});
+
+test("an event that arrives after its start is acted on at once, until its own end", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").running();
+  await depot.deliver({ start: "08:00", minutes: 30, amperes: 10 });
+  await depot.until("09:00");
+  expect(depot.timedCommands()).toEqual(["08:10:01.000 bay-01 10 A", "08:30:00.000 bay-01 release"]);
+});
+
+test("a restart keeps the future: stored dispatches start with no new delivery", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .whosePartnerAnswers("silent")
+    .restarted();
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("what holds is re-asserted at once after a restart, by the same number, and new starts wait for the partner", async () => {
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withEvent({ id: "EV-1", start: "08:00", amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:30", amperes: 12, vehicles: ["v2"] })
+    .running();
+  await depot.until("08:29:59.500");
+  const [first] = depot.floor.published;
+  await depot.stop();
+  depot.forget();
+  depot.partner.takesMs = 3000;
+  depot.start();
+  await depot.until("08:31");
+  expect(depot.messages().slice(0, 2)).toEqual(["08:29:59.512 bay-01 10 A", "08:30:02.512 bay-02 12 A"]);
+  expect(depot.floor.published[0]?.id).toBe(first?.id);
+});
+
+test("a partner that never answers holds new starts back for ten seconds after a start, no longer (F30)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("07:59:59");
+  await depot.stop();
+  depot.partner.takesMs = 1_000_000;
+  depot.start();
+  await depot.until("08:30");
+  expect(depot.timedCommands()).toEqual(["08:00:09.012 bay-01 10 A"]);
+});
+
+test("a first fetch that fails ends the wait for it", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("07:59:59");
+  await depot.stop();
+  depot.partner.answers = { status: 500 };
+  depot.partner.takesMs = 2000;
+  depot.start();
+  await depot.until("08:30");
+  expect(depot.timedCommands()).toEqual(["08:00:01.012 bay-01 10 A"]);
+});
+
+test("a restart with a slow broker and a partner that answers meanwhile sends each charger one message", async () => {
+  const depot = await aDepot().withVehicles(3).withEvent({ start: "08:00", amperes: 10 }).running();
+  await depot.until("08:30");
+  await depot.stop();
+  depot.forget();
+  for (const charger of ["bay-01", "bay-02", "bay-03"]) depot.floor.publishing(charger, { takesMs: 4000 });
+  depot.start();
+  await depot.until("08:30:30");
+  expect(depot.messages().map((message) => message.slice(13))).toEqual([
+    "bay-01 10 A",
+    "bay-02 10 A",
+    "bay-03 10 A",
+  ]);
+});
+
+test("a charger that was never commanded is told nothing at start", async () => {
+  const depot = await aDepot().withVehicles(2).restarted();
+  await depot.until("01:00");
+  expect(depot.messages()).toEqual([]);
+});
+
+test("when the broker returns, every charger gets what holds now, once, and nothing while it is down (F80)", async () => {
+  const depot = await aDepot()
+    .withVehicles(3)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 30, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:00", minutes: 120, amperes: 12, vehicles: ["v2"] })
+    .withEvent({ id: "EV-3", start: "08:20", minutes: 10, amperes: 14, vehicles: ["v2"], priority: 0 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  depot.brokerGoes();
+  await depot.until("09:00");
+  expect(depot.messages()).toEqual([]);
+  depot.brokerReturns();
+  await depot.until("09:00:30");
+  expect(depot.messages()).toEqual(["09:00:00.001 bay-01 release", "09:00:00.001 bay-02 12 A"]);
+});
+
+test("a broker that comes and goes gets nothing twice in one visit (F85)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10:30");
+  depot.forget();
+  for (let visit = 0; visit < 5; visit += 1) {
+    depot.brokerGoes();
+    await depot.passes(2000);
+    depot.brokerReturns();
+    await depot.passes(2000);
+  }
+  expect(depot.messages()).toHaveLength(5);
+});
+
+interface Step {
+  readonly revision: number;
+  readonly kind: "event" | "delete";
+  readonly amperes: number;
+}
+
+/** Steps are the event's true history; they are delivered in `order`, which names each at least once. */
+async function told(history: readonly Step[], order: readonly number[]): Promise<readonly string[]> {
+  const depot: TestDepot = await aDepot().withVehicles(2).pollingEvery("1h").running();
+  const last = history.at(-1);
+  const bodyOf = ({ kind, revision, amperes }: Step): unknown => {
+    const event: WireEvent = depot.has({ start: "00:05", minutes: 180, spread: 2, amperes, revision });
+    const object = { ID: event.ID, modificationDateTime: revisionTime(revision) };
+    return kind === "event" ? event : { objectType: "EVENT", operation: "DELETE", object };
+  };
+  const bodies = history.map(bodyOf);
+  if (last?.kind === "delete") depot.partner.events.clear();
+  for (const index of order) {
+    await depot.post(bodies[index]);
+    await depot.passes(20_000);
+  }
+  await depot.until("02:00");
+  const standing = depot.standing();
+  await depot.stop();
+  return standing;
+}
+
+test("however deliveries are duplicated and reordered, chargers end up told the same as by a straight run (F50, F51)", async () => {
+  const step = fc.record({
+    kind: fc.constantFrom("event" as const, "event" as const, "delete" as const),
+    amperes: fc.integer({ min: 6, max: 32 }),
+  });
+  const scenario = fc.array(step, { minLength: 1, maxLength: 4 }).chain((steps) => {
+    const history = steps.map((each, index): Step => ({ ...each, revision: index + 1 }));
+    const indices = history.map((_, index) => index);
+    const extra = fc.array(fc.nat({ max: history.length - 1 }), { maxLength: 4 });
+    const order = extra.chain((more) =>
+      fc.shuffledSubarray([...indices, ...more], { minLength: indices.length + more.length }),
+    );
+    return fc.record({ history: fc.constant(history), indices: fc.constant(indices), order });
+  });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ history, indices, order }) => {
+      expect(await told(history, order)).toEqual(await told(history, indices));
+    }),
+    { numRuns: 20 },
+  );
+}, 60_000);
+
+test("a newer decision does not go out before its commit, though its charger waits in line for the one before", async () => {
+  const depot = aPicture();
+  depot.startsAllowed = true;
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const sent: string[] = [];
+  const stages = stagesOf(depot, {
+    now: () => at("05:30"),
+    monotonic: () => millis(0),
+    random: () => 0.5,
+    write: () => {},
+    writeUntilStored: async () => {},
+    durable: () => {
+      const commit = Promise.withResolvers<Committed>();
+      commits.push(commit);
+      return commit.promise;
+    },
+    stored: () => ({ events: [], commands: [], reasons: new Map(), holds: [], edited: [] }),
+    send: async ({ desired }) => {
+      sent.push(inWords(desired));
+      return { ok: true };
+    },
+    publishState: async () => ({ ok: true }),
+    isLinked: () => true,
+    ask: () => {},
+    started: () => {},
+    looked: () => {},
+    warn: () => {},
+  });
+  const charger = chargerId("bay-01");
+  const asks = (level: number) => {
+    depot.remember(
+      live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
+      at("05:30"),
+    );
+    return stages.look([{ charger, reassert: false }]);
+  };
+  const first = asks(16);
+  commits[0]?.resolve({ ok: true });
+  await stages.committed(first);
+  const second = asks(10);
+  await stages.sendWaiting("");
+  expect(sent).toEqual([]);
+  commits[1]?.resolve({ ok: true });
+  await stages.committed(second);
+  await stages.sendWaiting("");
+  expect(sent).toEqual(["10 A"]);
+});

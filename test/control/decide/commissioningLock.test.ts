@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+
+import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import { loanOf, takenFor } from "../../../src/control/decide/commissioningLock.ts";
+import { amperes } from "../../../src/domain/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
+import { aDispatch } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
+
+const held = (...holding: readonly Dispatch[]) =>
+  verdict(
+    {
+      charger: aCharger(),
+      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
+      vehicle: aVehicle(),
+      holding,
+      hold: null,
+      measuredVoltage: null,
+      measuredPhases: null,
+    },
+    settingsWith(),
+  );
+const event = (level: number) =>
+  aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id: "EV-1" });
+
+test("a charger that commissioning has is wanted back by an event, by another level, and by an event's end", () => {
+  expect(takenFor(loanOf(held(), null), held())).toBeNull();
+  expect(takenFor(loanOf(held(), null), held(event(10)))).toBe("EV-1 wants it");
+  expect(takenFor(loanOf(held(event(10)), null), held(event(10)))).toBeNull();
+  expect(takenFor(loanOf(held(event(10)), null), held(event(8)))).toBe("EV-1 wants it");
+  expect(takenFor(loanOf(held(event(10)), null), held())).toBe("the event on it is over");
+});

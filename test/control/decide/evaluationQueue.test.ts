@@ -1,0 +1,162 @@
+import { NEVER, Subject } from "rxjs";
+import { expect, onTestFinished, test } from "vitest";
+
+import type { CommandRecord } from "../../../src/domain/command.ts";
+import type { Change, Committed } from "../../../src/domain/changes.ts";
+import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
+import { control } from "../../../src/control/pipeline.ts";
+import { EvaluationQueue, SLICE } from "../../../src/control/decide/evaluationQueue.ts";
+import type { Freeing } from "../../../src/control/ports.ts";
+import { aCharger, aVehicle } from "../../support/aCharger.ts";
+import { aDepot } from "../../support/aDepot.ts";
+import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
+import { aPicture } from "../../support/aPicture.ts";
+import { waitFor } from "../../support/waitFor.ts";
+
+const FLEET = 3 * SLICE + 1;
+const names = Array.from({ length: FLEET }, (_, index) => String(index));
+const fleet = live(
+  anEvent({ randomizeStart: millis(0), targets: targetsOf(...names.map((name) => `v${name}`)) }),
+);
+const now = at("05:30");
+const touches = (reassert = false) => names.map((name) => ({ charger: chargerId(`c${name}`), reassert }));
+
+/** Control of a fleet in the middle of an event. `commit` answers each commit in its turn. */
+function controlled(commit: (decisions: number) => Committed = () => ({ ok: true })) {
+  const depot = aPicture({
+    chargers: names.map((name) => aCharger({ id: `c${name}` })),
+    vehicles: names.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
+  });
+  depot.startsAllowed = true;
+  depot.remember(fleet, now);
+  /** Decisions of each commit. */
+  const commits: number[] = [];
+  const sent: ChargerId[] = [];
+  const stored = new Map<ChargerId, CommandRecord>();
+  let staged: readonly Change[] = [];
+  let committing: Promise<Committed> | null = null;
+  const freed$ = new Subject<Freeing>();
+  const sources = { webhook$: NEVER, polled$: NEVER, charger$: NEVER, brokerUp$: NEVER };
+  const flow = control(
+    depot,
+    { ...sources, startsAllowed$: NEVER, freed$, handedBack$: NEVER },
+    {
+      now: () => now,
+      monotonic: () => millis(0),
+      random: () => 0.5,
+      write: (changes) => (staged = [...staged, ...changes]),
+      writeUntilStored: async () => {},
+      durable: () => {
+        committing ??= new Promise((committed) => {
+          setImmediate(() => {
+            const decisions = staged.filter(
+              (change) => change.kind === "audit" && change.entry.kind === "decision",
+            );
+            commits.push(decisions.length);
+            const outcome = commit(decisions.length);
+            const dropped = staged;
+            for (const change of outcome.ok ? staged : [])
+              if (change.kind === "command") stored.set(change.record.command.charger, change.record);
+            staged = [];
+            committing = null;
+            committed(outcome.ok ? outcome : { ...outcome, dropped });
+          });
+        });
+        return committing;
+      },
+      stored: ({ chargers }) => ({
+        events: [],
+        commands: [...chargers].flatMap((charger) => stored.get(charger) ?? []),
+        reasons: new Map(),
+        holds: [],
+      }),
+      send: async ({ charger }) => {
+        sent.push(charger);
+        return { ok: true };
+      },
+      publishState: async () => ({ ok: true }),
+      isLinked: () => true,
+      ask: () => {},
+      started: () => {},
+      looked: () => {},
+      warn: () => {},
+    },
+  ).subscribe();
+  onTestFinished(() => flow.unsubscribe());
+  return { depot, commits, sent, freed$ };
+}
+
+test("an event for a large fleet is decided in several turns of the loop, none with more than a slice", async () => {
+  const { commits, sent } = controlled();
+  await waitFor(() => sent.length >= FLEET || null);
+  expect(Math.max(...commits)).toBe(SLICE);
+  expect(commits.reduce((sum, count) => sum + count)).toBe(FLEET);
+  expect(new Set(sent).size).toBe(FLEET);
+});
+
+test("freeing a large fleet is answered after its last commit", async () => {
+  const { depot, commits, sent, freed$ } = controlled();
+  await waitFor(() => sent.length >= FLEET || null);
+  const before = commits.length;
+  const committed = await new Promise<Committed>((settle) =>
+    freed$.next({ chargers: [...depot.chargers.keys()], settle }),
+  );
+  expect(committed).toEqual({ ok: true });
+  expect(commits.length - before).toBeGreaterThanOrEqual(4);
+  expect(depot.holds.size).toBe(FLEET);
+});
+
+test("a commit that fails in the middle is answered as failed, and stops no other slice", async () => {
+  let isFull = false;
+  const { depot, sent, freed$ } = controlled((decisions) => {
+    const fails = isFull && decisions > 0;
+    isFull &&= !fails;
+    return fails ? { ok: false, reason: "disk full", dropped: [] } : { ok: true };
+  });
+  await waitFor(() => sent.length >= FLEET || null);
+  isFull = true;
+  const committed = await new Promise<Committed>((settle) =>
+    freed$.next({ chargers: [...depot.chargers.keys()], settle }),
+  );
+  expect(committed).toMatchObject({ ok: false, reason: "disk full" });
+  const released = (): number =>
+    [...depot.commands.values()].filter(({ command }) => command.desired.kind === "release").length;
+  expect(released()).toBe(FLEET);
+});
+
+test("few chargers are evaluated at once while many wait, and not a second time", () => {
+  const queue = new EvaluationQueue(aPicture());
+  expect(queue.take(touches(), now)).toHaveLength(SLICE);
+  const last = { charger: chargerId(`c${FLEET - 1}`), reassert: true };
+  expect(queue.take([last], now)).toEqual([last]);
+  expect([queue.next(), queue.next(), queue.next()].map(({ length }) => length)).toEqual([SLICE, SLICE, 0]);
+  expect(queue.isEmpty).toBe(true);
+});
+
+test("a charger that waits for its evaluation keeps that its command is to be sent again", () => {
+  const queue = new EvaluationQueue(aPicture());
+  queue.take(touches(true), now);
+  queue.take(touches(false), now);
+  expect(queue.next().every(({ reassert }) => reassert)).toBe(true);
+});
+
+test("a slow disk gets larger slices, until a commit is quick again", () => {
+  const queue = new EvaluationQueue(aPicture());
+  queue.took(millis(2_000));
+  expect(queue.take(touches(), now)).toHaveLength(2 * SLICE);
+  queue.took(millis(10));
+  expect(queue.next()).toHaveLength(SLICE);
+});
+
+test("each vehicle of a large fleet starts and is released once", async () => {
+  const depot = await aDepot()
+    .withVehicles(SLICE + 1)
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("08:00:10");
+  expect(depot.commands()).toHaveLength(SLICE + 1);
+  depot.forget();
+  await depot.until("08:30:10");
+  expect(depot.commands()).toHaveLength(SLICE + 1);
+  expect(depot.standing()).toEqual([]);
+});

@@ -1,0 +1,138 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { CommandRecord } from "../../../src/domain/command.ts";
+import { Ramp, riseOf } from "../../../src/control/decide/ramp.ts";
+import type { Desired } from "../../../src/domain/setpoint.ts";
+import { amperes, chargerId, instant, seconds, watts } from "../../../src/domain/units.ts";
+import { aCharger } from "../../support/aCharger.ts";
+
+const NOON = instant(Date.UTC(2026, 10, 21, 12));
+const A = (value: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(value) });
+const W = (value: number): Desired => ({ kind: "power", watts: watts(value) });
+const [ONE, TWO, THREE] = ["bay-01", "bay-02", "bay-03"].map(chargerId) as [never, never, never];
+const later = (by: number) => instant(NOON + seconds(by));
+
+test.each([
+  [A(10), A(16), 6],
+  [A(16), A(10), 0],
+  [{ kind: "pause" }, A(10), 10],
+  [A(10), { kind: "release" }, 22],
+  [W(6900), A(16), 6],
+  [{ kind: "release" }, A(10), 0],
+] as const)("from %j to %j the site rises by %d A", (from, to, rise) => {
+  expect(riseOf(from, to, aCharger(), null, "A")).toBeCloseTo(rise, 6);
+});
+
+test("in watts it is what the amperes come to, or what the charger has", () => {
+  expect(riseOf(A(10), { kind: "release" }, aCharger(), null, "W")).toBe(22 * 690);
+  const one: Desired = { ...A(10), phases: { count: 1, since: NOON, chargingSince: null } };
+  expect(riseOf({ kind: "pause" }, one, aCharger(), null, "W")).toBe(2300);
+  const dc = aCharger({ maxCurrent: null, maxPower: watts(150_000) });
+  expect(riseOf(W(50_000), { kind: "release" }, dc, null, "W")).toBe(100_000);
+});
+
+test("rises come one after another, the longest waiting first", () => {
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  expect(ramp.unit).toBe("A");
+  expect(ramp.turnOf(ONE, NOON)).toBe(NOON);
+  ramp.passed(20, NOON);
+  expect(ramp.turnOf(TWO, NOON)).toBe(later(20));
+  ramp.wait(TWO, 10);
+  expect(ramp.turnOf(THREE, NOON)).toBe(later(30));
+  ramp.wait(THREE, 10);
+  // Who waits already keeps the place.
+  ramp.wait(TWO, 10);
+  expect(ramp.turnOf(TWO, later(20))).toBe(later(20));
+  expect(ramp.leave(TWO)).toBe(THREE);
+  expect(ramp.leave(THREE)).toBeNull();
+  expect(ramp.leave(THREE)).toBeNull();
+});
+
+test("after the clock was set back nobody waits for what rose in what is now the future", () => {
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  ramp.setBack(NOON);
+  expect(ramp.turnOf(ONE, NOON)).toBe(NOON);
+  ramp.passed(20, NOON);
+  ramp.setBack(later(10));
+  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
+  ramp.setBack(later(20));
+  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
+});
+
+test("after a restart it goes on where the commands of before have left it", () => {
+  const told = (charger: never, before: Desired | null, desired: Desired, at: number): CommandRecord => ({
+    command: {
+      charger,
+      epoch: 1,
+      seq: 1,
+      desired,
+      until: null,
+      vehicle: null,
+      event: null,
+      cause: "ended",
+      decidedAt: later(at),
+    },
+    progress: "acknowledged",
+    replaces: before,
+    sentAt: null,
+    sends: 0,
+    judgeAt: null,
+    resends: 0,
+    failures: 0,
+  });
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  ramp.wait(ONE, 100);
+  const chargers = new Map([ONE, TWO].map((id) => [id, aCharger({ id })]));
+  ramp.recall(
+    [
+      told(TWO, A(12), { kind: "release" }, 5),
+      told(ONE, A(12), { kind: "release" }, 0),
+      told(THREE, A(6), { kind: "release" }, 0),
+    ],
+    chargers,
+  );
+  expect(ramp.turnOf(THREE, later(6))).toBe(later(40));
+  ramp.recall([told(ONE, null, A(12), 0)], chargers);
+  expect(ramp.turnOf(THREE, later(6))).toBe(later(6));
+});
+
+test("whoever comes, changes and leaves, a turn is the sum of the rises before it", () => {
+  const bays = Array.from({ length: 6 }, (_, index) => chargerId(`bay-${index}`));
+  const step = fc.record({ bay: fc.nat(5), rise: fc.integer({ min: 1, max: 30 }), leaves: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const ramp = new Ramp({ unit: "A", perMinute: 60 });
+      const line = new Map<string, number>();
+      for (const { bay, rise, leaves } of steps) {
+        const charger = bays[bay] ?? ONE;
+        if (leaves) {
+          const was = line.delete(charger);
+          expect(ramp.leave(charger)).toBe(was ? (line.keys().next().value ?? null) : null);
+        } else {
+          line.set(charger, rise);
+          ramp.wait(charger, rise);
+        }
+        let before = 0;
+        for (const [waiting, size] of line) {
+          expect(ramp.turnOf(chargerId(waiting), NOON)).toBe(later(before));
+          before += size;
+        }
+        expect(ramp.turnOf(chargerId("another"), NOON)).toBe(later(before));
+      }
+    }),
+  );
+});
+
+test("20,000 chargers that wait are asked for their turns in no time that grows with the line", () => {
+  const ramp = new Ramp({ unit: "A", perMinute: 60 });
+  const bays = Array.from({ length: 20_000 }, (_, index) => chargerId(`bay-${index}`));
+  const began = performance.now();
+  for (const bay of bays) {
+    ramp.turnOf(bay, NOON);
+    ramp.wait(bay, 10);
+  }
+  for (const bay of bays) ramp.leave(bay);
+  // It took seconds when each turn walked the line.
+  expect(performance.now() - began).toBeLessThan(1_000);
+});

@@ -1,0 +1,505 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Command, CommandRecord } from "../../../src/domain/command.ts";
+import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import { reconcile, type Situation, type Step } from "../../../src/control/decide/reconcile.ts";
+import type { Desired } from "../../../src/domain/setpoint.ts";
+import type { Verdict } from "../../../src/control/decide/verdict.ts";
+import type { AtEnd } from "../../../src/domain/charger.ts";
+import {
+  amperes,
+  chargerId,
+  eventId,
+  type Instant,
+  instant,
+  minutes,
+  seconds,
+  watts,
+} from "../../../src/domain/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
+import { aDispatch, at } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
+
+const A = (level: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(level) });
+const W = (level: number): Desired & { kind: "power" } => ({ kind: "power", watts: watts(level) });
+const PAUSE: Desired = { kind: "pause" };
+const RELEASE: Desired = { kind: "release" };
+
+/** What should hold on bay-01 for veh-214: these dispatches, nothing unless told. */
+const should = (
+  holding: readonly Dispatch[] = [],
+  charger: Parameters<typeof aCharger>[0] = {},
+  more: Partial<Parameters<typeof verdict>[0]> = {},
+): Verdict =>
+  verdict(
+    {
+      charger: aCharger(charger),
+      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
+      vehicle: aVehicle(),
+      holding,
+      hold: null,
+      measuredVoltage: null,
+      measuredPhases: null,
+      ...more,
+    },
+    settingsWith(),
+  );
+const event = (level: number, id = "EV-7731") => aDispatch({ setpoint: A(level) }, { id });
+
+/** A command of EV-7731 for veh-214, sent and acknowledged at 05:10. */
+const told = (
+  desired: Desired,
+  command: Partial<Command> = {},
+  record: Partial<CommandRecord> = {},
+): CommandRecord => ({
+  command: {
+    charger: chargerId("bay-01"),
+    epoch: 1,
+    seq: 1,
+    desired,
+    until: desired.kind === "current" || desired.kind === "power" ? at("06:00") : null,
+    vehicle: aVehicle().id,
+    event: eventId("EV-7731"),
+    cause: desired.kind === "release" ? "ended" : "event",
+    decidedAt: at("05:10"),
+    ...command,
+  },
+  progress: "acknowledged",
+  sentAt: at("05:10"),
+  sends: 1,
+  failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
+  ...record,
+});
+
+const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Partial<Situation> = {}): Step =>
+  reconcile(verdict, {
+    now: at("05:10:30"),
+    last,
+    writableAt: at("00:00"),
+    rampAt: at("00:00"),
+    reassert: false,
+    unsure: false,
+    lastHolds: false,
+    startsAllowed: true,
+    ...situation,
+  });
+const decisionIn = (step: Step) => (step.kind === "decide" ? step.decision : step);
+
+test("a charger that was never commanded gets nothing, whoever comes back", () => {
+  for (const reassert of [false, true])
+    expect(look(should(), undefined, { reassert })).toEqual({ kind: "nothing", lookAt: null });
+});
+
+test("F04: after the state was lost every charger is asserted once, release included", () => {
+  expect(decisionIn(look(should(), undefined, { unsure: true }))).toEqual({
+    desired: RELEASE,
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "ended",
+  });
+  expect(decisionIn(look(should([event(16)]), undefined, { unsure: true }))).toMatchObject({
+    desired: A(16),
+  });
+});
+
+test("an event that holds is decided, until the winner's own end", () => {
+  expect(decisionIn(look(should([event(16)]), undefined))).toEqual({
+    desired: A(16),
+    until: at("06:00"),
+    vehicle: "veh-214",
+    event: "EV-7731",
+    cause: "event",
+  });
+});
+
+test("a pause carries no end, and names the event", () => {
+  expect(decisionIn(look(should([event(0)]), undefined))).toMatchObject({
+    desired: PAUSE,
+    until: null,
+    event: "EV-7731",
+  });
+});
+
+test("what was told already is only sent again when its refresh is due, with the same id", () => {
+  const [verdict, last] = [should([event(16)]), told(A(16))];
+  expect(look(verdict, last)).toEqual({ kind: "nothing", lookAt: at("05:11") });
+  expect(look(verdict, last, { now: at("05:11") })).toMatchObject({ kind: "again", lookAt: null });
+});
+
+test("where each write wears, what was told is not sent again to refresh it, but is when someone came back", () => {
+  const [verdict, last] = [should([event(16)], { refresh: null }), told(A(16))];
+  expect(look(verdict, last, { now: at("05:50") })).toEqual({ kind: "nothing", lookAt: null });
+  expect(look(verdict, last, { now: at("05:50"), reassert: true })).toMatchObject({ kind: "again" });
+});
+
+test("a pause is refreshed like any level", () => {
+  expect(look(should([event(0)]), told(PAUSE), { now: at("05:11") }).kind).toBe("again");
+});
+
+test("F80 F88: when the broker or the charger is back, what holds is sent once more", () => {
+  expect(look(should([event(16)]), told(A(16)), { reassert: true }).kind).toBe("again");
+});
+
+test("a publish that failed is tried again by the next look", () => {
+  const never = told(
+    A(16),
+    {},
+    { progress: "planned", sentAt: null, sends: 0, failures: 1, replaces: null, judgeAt: null, resends: 0 },
+  );
+  expect(look(should([event(16)]), never).kind).toBe("again");
+  expect(look(should([event(16)]), { ...never, progress: "refused" }).kind).toBe("again");
+});
+
+test.each([
+  ["another level", [event(10)]],
+  ["another end", [aDispatch({ until: at("05:40") })]],
+  ["another event", [event(16, "EV-7732")]],
+] as const)("%s is a new command", (_, holding) => {
+  expect(look(should(holding), told(A(16))).kind).toBe("decide");
+});
+
+test("another vehicle on the charger is a new command", () => {
+  expect(look(should([event(16)]), told(A(16), { vehicle: aVehicle({ id: "veh-1" }).id })).kind).toBe(
+    "decide",
+  );
+});
+
+test("power and current, pause and level are different things", () => {
+  expect(look(should([event(16)]), told(W(16))).kind).toBe("decide");
+  expect(look(should([aDispatch({ setpoint: W(11_000) })]), told(W(11_000))).kind).toBe("nothing");
+  expect(look(should([aDispatch({ setpoint: W(11_000) })]), told(A(11_000))).kind).toBe("decide");
+  expect(look(should([event(0)]), told(A(16))).kind).toBe("decide");
+});
+
+test("when the last event has ended the charger is released, and the release names that event", () => {
+  expect(decisionIn(look(should(), told(A(16)), { now: at("06:00") }))).toEqual({
+    desired: RELEASE,
+    until: null,
+    vehicle: "veh-214",
+    event: "EV-7731",
+    cause: "ended",
+  });
+});
+
+test("or it is paused, or told a level under the usual limits, where that is configured for the end", () => {
+  const end = (atEnd: Parameters<typeof aCharger>[0] & object) =>
+    decisionIn(look(should([], atEnd), told(A(16))));
+  expect(end({ atEnd: { kind: "pause" } })).toMatchObject({ desired: PAUSE, until: null, cause: "ended" });
+  expect(end({ atEnd: A(40) })).toMatchObject({ desired: A(32), until: null, cause: "ended" });
+  expect(end({ atEnd: W(11_000) })).toMatchObject({ desired: W(11_000) });
+});
+
+test("what is configured for the end is for the vehicle of the event: one that it has left is released", () => {
+  const atEnd = { atEnd: A(10) };
+  const gone = should([], atEnd, { vehicle: null, occupant: { kind: "nobody" } });
+  const other = should([], atEnd, { vehicle: aVehicle({ id: "veh-1" }) });
+  for (const verdict of [gone, other])
+    expect(decisionIn(look(verdict, told(A(16))))).toMatchObject({ desired: RELEASE });
+});
+
+test("a charger at rest is left alone, and its level at rest is kept alive", () => {
+  const rest = told(A(10), { cause: "ended", until: null });
+  expect(look(should([], { atEnd: A(10) }), rest)).toEqual({ kind: "nothing", lookAt: at("05:11") });
+  expect(look(should(), told(RELEASE, { cause: "operator" }, { progress: "followed" }))).toEqual({
+    kind: "nothing",
+    lookAt: null,
+  });
+});
+
+test("what was configured for the end goes with its vehicle: the charger it leaves then is released", () => {
+  const rest = told(PAUSE, { cause: "ended", until: null });
+  const atEnd = { atEnd: PAUSE };
+  const gone = should([], atEnd, { vehicle: null, occupant: { kind: "nobody" } });
+  expect(decisionIn(look(gone, rest))).toMatchObject({ desired: RELEASE, cause: "ended" });
+  expect(look(should([], atEnd), rest).kind).toBe("nothing");
+});
+
+test("after the state was lost nobody is released before the partner was asked", () => {
+  expect(look(should(), undefined, { unsure: true, startsAllowed: false }).kind).toBe("nothing");
+  expect(decisionIn(look(should(), undefined, { unsure: true }))).toMatchObject({
+    desired: RELEASE,
+    event: null,
+  });
+});
+
+test("an operator's hold releases what its events had limited", () => {
+  const hold = {
+    charger: chargerId("bay-01"),
+    events: [eventId("EV-7731")],
+    since: at("05:10"),
+    until: at("06:00"),
+  };
+  expect(decisionIn(look(should([event(16)], {}, { hold }), told(A(16))))).toMatchObject({
+    desired: RELEASE,
+    cause: "operator",
+  });
+});
+
+test("after our own stop, a released charger stays released, a paused one is let go", () => {
+  expect(look(should(), told(RELEASE, { cause: "stop" }, { progress: "accepted" })).kind).toBe("nothing");
+  expect(decisionIn(look(should(), told(PAUSE, { cause: "stop" })))).toMatchObject({ desired: RELEASE });
+  expect(look(should([event(0)]), told(PAUSE, { cause: "stop" })).kind).toBe("decide");
+});
+
+const released = (record: Partial<CommandRecord>, situation: Partial<Situation> = {}) =>
+  look(should(), told(RELEASE, {}, record), { now: at("05:11"), ...situation }).kind;
+
+test("a release is refreshed until it is followed, or three times", () => {
+  expect([1, 3, 4].map((sends) => released({ sends }))).toEqual(["again", "again", "nothing"]);
+  expect(released({ progress: "accepted" })).toBe("again");
+  expect(released({ progress: "followed" })).toBe("nothing");
+});
+
+const freeWithout = (record: Partial<CommandRecord>, situation: Partial<Situation> = {}) =>
+  look(should([], { refreshesRelease: true }), told(RELEASE, {}, record), { now: at("05:11"), ...situation })
+    .kind;
+
+test("a charger that stands still without us is told that it is free as often as anything else", () => {
+  expect(freeWithout({ progress: "followed", sends: 40 })).toBe("again");
+  expect(freeWithout({ progress: "followed" }, { now: at("05:10:30") })).toBe("nothing");
+  expect(freeWithout({ progress: "accepted" }, { now: at("05:10:30"), reassert: true })).toBe("again");
+});
+
+test("who comes back is told of a release again, unless it has taken it", () => {
+  expect(released({ sends: 4 }, { reassert: true })).toBe("again");
+  const soon = { now: at("05:10:30"), reassert: true };
+  expect(released({}, soon)).toBe("again");
+  expect(released({ progress: "accepted" }, soon)).toBe("nothing");
+});
+
+test("a clock that was set back neither holds a release nor lets a lease run out (F21)", () => {
+  const before = { now: at("05:00") };
+  expect(decisionIn(look(should(), told(A(16)), before))).toMatchObject({ desired: RELEASE });
+  expect(look(should([event(16)]), told(A(16)), before).kind).toBe("again");
+});
+
+test("an unplanned end is no news to the charger before its turn to be released comes", () => {
+  const soon = { cutAt: at("05:10"), until: at("05:20") };
+  const cut = { ...event(16), ...soon };
+  expect(look(should([cut]), told(A(16))).kind).toBe("nothing");
+  expect(look(should([{ ...cut, cutAt: null }]), told(A(16))).kind).toBe("decide");
+  expect(look(should([{ ...event(10), ...soon }]), told(A(16))).kind).toBe("decide");
+});
+
+test("while observing nothing is ever sent", () => {
+  const observed = told(A(16), {}, { progress: "observed", sentAt: null });
+  expect(look(should([event(16)]), observed, { reassert: true })).toEqual({ kind: "nothing", lookAt: null });
+});
+
+test("an increase smaller than the dead band keeps the level, a reduction of any size passes", () => {
+  const charger = { deadband: amperes(1) };
+  expect(look(should([event(16.9)], charger), told(A(16))).kind).toBe("nothing");
+  expect(decisionIn(look(should([event(17)], charger), told(A(16))))).toMatchObject({ desired: A(17) });
+  expect(decisionIn(look(should([event(15.9)], charger), told(A(16))))).toMatchObject({ desired: A(15.9) });
+  const power = (level: number) => should([aDispatch({ setpoint: W(level) })], charger);
+  expect(look(power(11_689), told(W(11_000))).kind).toBe("nothing");
+  expect(look(power(11_690), told(W(11_000))).kind).toBe("decide");
+});
+
+test("within the dead band another event still gets a command of its own, at the standing level", () => {
+  const next = look(should([event(16.5, "EV-7732")], { deadband: amperes(1) }), told(A(16)));
+  expect(decisionIn(next)).toMatchObject({ desired: A(16), event: "EV-7732" });
+});
+
+test("F59: an increase waits for the charger's minimum interval", () => {
+  const charger = { minInterval: seconds(45) };
+  expect(look(should([event(20)], charger), told(A(16)))).toMatchObject({
+    kind: "wait",
+    lookAt: at("05:10:45"),
+  });
+  expect(look(should([event(20)], charger), told(A(16)), { now: at("05:10:45") }).kind).toBe("decide");
+  const power = should([aDispatch({ setpoint: W(12_000) })], charger);
+  expect(look(power, told(W(11_000))).kind).toBe("wait");
+  expect(look(should([event(16)], charger), told(PAUSE)).kind).toBe("wait");
+});
+
+test("a release waits as well, but never past the end of what was told before", () => {
+  const charger = { minInterval: minutes(30) };
+  expect(look(should([], charger), told(A(16)))).toMatchObject({ kind: "wait" });
+  expect(look(should([], charger), told(A(16), { until: at("05:10:20") })).kind).toBe("decide");
+});
+
+test("what waits does not let the standing command's lease run out", () => {
+  const charger = { minInterval: minutes(30) };
+  const wait = (now: Instant) => look(should([event(20)], charger), told(A(16)), { now });
+  expect(wait(at("05:10:30"))).toMatchObject({ kind: "wait", lookAt: at("05:11") });
+  expect(wait(at("05:11"))).toMatchObject({ kind: "again", lookAt: at("05:40") });
+});
+
+test("a reduction that did not arrive is tried again while an increase waits", () => {
+  const failed = told(
+    A(10),
+    {},
+    { progress: "planned", sentAt: null, sends: 0, failures: 1, replaces: null, judgeAt: null, resends: 0 },
+  );
+  expect(look(should([event(20)], { minInterval: minutes(30) }), failed).kind).toBe("again");
+});
+
+test("new starts wait until the partner was asked once, what was told before goes on", () => {
+  const closed = { startsAllowed: false };
+  expect(look(should([event(16)]), undefined, closed)).toMatchObject({ kind: "wait", lookAt: null });
+  expect(look(should([event(10)]), told(A(16)), closed)).toMatchObject({ kind: "wait", lookAt: at("05:11") });
+  expect(look(should([event(10)]), told(A(16)), { ...closed, reassert: true })).toMatchObject({
+    kind: "again",
+    lookAt: null,
+  });
+  expect(look(should(), told(A(16)), closed).kind).toBe("decide");
+});
+
+test("F01: a pause of an event that ended while nobody was there is not said again, whatever waits to start", () => {
+  const closed = { startsAllowed: false, reassert: true };
+  const paused = told(PAUSE);
+  const next = event(10, "EV-2");
+  expect(look(should([next]), paused, closed)).toMatchObject({ kind: "wait", lookAt: null });
+  expect(look(should([next]), undefined, closed).kind).toBe("wait");
+  const both = [aDispatch({ setpoint: A(10) }, { id: "EV-2", priority: 0 }), event(0)];
+  expect(look(should(both), paused, { ...closed, lastHolds: true }).kind).toBe("again");
+  expect(look(should([event(10)]), paused, closed).kind).toBe("again");
+});
+
+test("what our own stop said is not said again before an event that holds is taken up, but a pause keeps its lease", () => {
+  const closed = { startsAllowed: false, reassert: true };
+  const [paused, released] = [told(PAUSE, { cause: "stop" }), told(RELEASE, { cause: "stop" })];
+  const holding = should([event(10)]);
+  for (const last of [paused, released]) expect(look(holding, last, closed).kind).toBe("wait");
+  const late = { ...closed, now: at("05:12") };
+  expect([look(holding, paused, late).kind, look(holding, released, late).kind]).toEqual(["again", "wait"]);
+  expect(look(should(), released, closed).kind).toBe("again");
+});
+
+test("F93: nothing is sent again past its own end", () => {
+  const over = told(A(16), { until: at("05:10:20") }, { progress: "planned", sentAt: null });
+  expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toMatchObject({
+    kind: "wait",
+    lookAt: null,
+  });
+});
+
+const level = fc.oneof(
+  fc.integer({ min: -2, max: 40 }).map(A),
+  fc.integer({ min: -1_000, max: 25_000 }).map(W),
+);
+const someVerdict = fc
+  .record({
+    holding: fc.array(fc.tuple(level, fc.constantFrom("EV-1", "EV-2"), fc.integer({ min: 1, max: 50 })), {
+      maxLength: 2,
+    }),
+    vehicle: fc.constantFrom("veh-214", "veh-1", null),
+    charger: fc.record({
+      atEnd: fc.constantFrom<AtEnd>({ kind: "release" }, { kind: "pause" }, A(10)),
+      minInterval: fc.constantFrom(seconds(0), seconds(20), minutes(30)),
+      deadband: fc.constantFrom(0, 1, 3).map(amperes),
+      belowMinimum: fc.constantFrom("pause" as const, "hold" as const),
+      maxDischarge: fc.constantFrom(null, watts(500)),
+    }),
+  })
+  .map(({ holding, vehicle, charger }) =>
+    should(
+      vehicle === null
+        ? []
+        : holding.map(([setpoint, id, ends]) => {
+            const until = instant(at("05:10:30") + minutes(ends));
+            return aDispatch({ setpoint, until, vehicle: aVehicle({ id: vehicle }).id }, { id });
+          }),
+      charger,
+      { vehicle: vehicle === null ? null : aVehicle({ id: vehicle }) },
+    ),
+  );
+const someRecord = fc.option(
+  fc
+    .record({
+      desired: fc.oneof(level, fc.constantFrom(PAUSE, RELEASE)),
+      cause: fc.constantFrom("event" as const, "ended" as const, "operator" as const, "stop" as const),
+      progress: fc.constantFrom(
+        "planned" as const,
+        "acknowledged" as const,
+        "accepted" as const,
+        "refused" as const,
+      ),
+      sentAt: fc.constantFrom(null, at("05:09"), at("05:10:10")),
+      sends: fc.nat(4),
+    })
+    .map(({ desired, cause, ...record }) => told(desired, { cause, decidedAt: at("05:10:10") }, record)),
+  { nil: undefined },
+);
+const someSituation = fc.record({
+  reassert: fc.boolean(),
+  unsure: fc.boolean(),
+  startsAllowed: fc.boolean(),
+});
+
+/** The record after what was said has been done, and went well. */
+function done(step: Step, last: CommandRecord | undefined, now: Instant): CommandRecord | undefined {
+  switch (step.kind) {
+    case "nothing":
+    case "wait":
+      return last;
+    case "again":
+      return last === undefined
+        ? last
+        : {
+            ...last,
+            progress: last.progress === "planned" ? "acknowledged" : last.progress,
+            sentAt: now,
+            sends: last.sends + 1,
+          };
+    case "decide":
+      return {
+        command: { ...step.decision, charger: chargerId("bay-01"), epoch: 1, seq: 2, decidedAt: now },
+        progress: "acknowledged",
+        sentAt: now,
+        sends: 1,
+        failures: 0,
+        replaces: null,
+        judgeAt: null,
+        resends: 0,
+      };
+  }
+}
+
+test("doing what it says and asking again gives nothing to do", () => {
+  fc.assert(
+    fc.property(someVerdict, someRecord, someSituation, (verdict, last, situation) => {
+      const now = at("05:10:30");
+      const after = done(look(verdict, last, { ...situation, now }), last, now);
+      const again = look(verdict, after, {
+        ...situation,
+        now,
+        reassert: false,
+        unsure: after === undefined && situation.unsure,
+      });
+      expect(["nothing", "wait"]).toContain(again.kind);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("a reduction or a pause is never delayed, whatever the dead band and the minimum interval", () => {
+  fc.assert(
+    fc.property(someVerdict, someRecord, (verdict, last) => {
+      const step = look(verdict, last);
+      const { desired, winner } = verdict;
+      if (winner === null || last === undefined) return;
+      const before = last.command.desired;
+      const less =
+        (desired.kind === "pause" && before.kind !== "pause") ||
+        (desired.kind === "current" && before.kind === "current" && desired.amperes < before.amperes) ||
+        (desired.kind === "power" && before.kind === "power" && desired.watts < before.watts);
+      if (less) expect(decisionIn(step)).toMatchObject({ desired, event: winner.event.id });
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("whatever waits is looked at again, unless it waits for the partner", () => {
+  fc.assert(
+    fc.property(someVerdict, someRecord, (verdict, last) => {
+      const step = look(verdict, last);
+      if (step.kind === "wait") expect(step.lookAt).toBeGreaterThan(at("05:10:30"));
+    }),
+  );
+});

@@ -1,0 +1,47 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { TrackedEvent } from "../../../src/domain/event.ts";
+import { KnownEvents } from "../../../src/control/ingest/knownEvents.ts";
+import { type EventId, eventId } from "../../../src/domain/units.ts";
+import { aReportedEvent } from "../../support/aReport.ts";
+import { live } from "../../support/anEvent.ts";
+import { NOTHING_STORED } from "../../support/aPicture.ts";
+
+const IDS = ["EV-1", "EV-2", "EV-3"].map(eventId);
+
+const change = fc.oneof(
+  fc.record({ kind: fc.constantFrom("set", "delete"), id: fc.constantFrom(...IDS) }),
+  fc.record({ kind: fc.constantFrom("clear", "take", "startOver"), id: fc.constant(eventId("EV-1")) }),
+);
+
+test("whoever takes in what changed, and nothing else, knows what there is", () => {
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
+      const known = new KnownEvents(NOTHING_STORED);
+      let taken = new Map<EventId, TrackedEvent>();
+      const take = (): void => {
+        for (const id of known.takeChanged()) {
+          const now = known.get(id);
+          if (now === undefined) taken.delete(id);
+          else taken.set(id, now);
+        }
+      };
+      for (const { kind, id } of changes) {
+        if (kind === "set") known.set(id, live(aReportedEvent(), { id }));
+        else if (kind === "delete") known.delete(id);
+        else if (kind === "clear") known.clear();
+        else if (kind === "take") take();
+        else {
+          taken = new Map();
+          // What is gone by then needs no forgetting: nothing is left of it.
+          known.takeChanged();
+          known.allChanged();
+        }
+      }
+      take();
+      expect(taken).toEqual(new Map(known));
+      expect(known.takeChanged()).toEqual([]);
+    }),
+  );
+});

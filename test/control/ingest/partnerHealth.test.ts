@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import {
+  type Attempt,
+  attempted,
+  freshHealth,
+  type PartnerHealth,
+} from "../../../src/control/ingest/partnerHealth.ts";
+import { type Instant, iso, millis, minutes, seconds } from "../../../src/domain/units.ts";
+import { at } from "../../support/anEvent.ts";
+
+const limits = {
+  staleAfter: minutes(10),
+  maxSkew: minutes(5),
+  wallClock: (moment: Instant) => `${iso(moment).slice(11, 16)} here`,
+};
+const failed = (reason: string): Attempt => ({ ok: false, asked: true, reason });
+const heldBack = (reason: string): Attempt => ({ ok: false, asked: false, reason });
+const answered = (skew: number | null = 0): Attempt => ({
+  ok: true,
+  skew: skew === null ? null : millis(skew),
+});
+
+/** What is said along the way, attempt by attempt. */
+function said(...attempts: readonly (readonly [string, Attempt])[]) {
+  let health: PartnerHealth = freshHealth(at("05:00"));
+  return attempts.map(([time, attempt]) => {
+    const next = attempted(health, attempt, at(time), limits);
+    health = next.health;
+    return next.say.map(({ level, words }) => `${level} ${words}`);
+  });
+}
+
+test("the first answer is said once, later ones are not", () => {
+  expect(said(["05:00", answered()], ["05:01", answered(null)])).toEqual([["info the partner answers"], []]);
+});
+
+test("a clock that is set back does not put the alarm for a long silence off", () => {
+  const steps = said(
+    ["05:00", answered()],
+    ["04:00", failed("HTTP 503")],
+    ["04:10", failed("HTTP 503")],
+    ["04:11", failed("HTTP 503")],
+  );
+  expect(steps.slice(2)).toEqual([
+    [],
+    ["error no answer from the partner since 04:00 here: what is known may be out of date"],
+  ]);
+});
+
+test("F30: an outage is said once for each reason, and so is its end", () => {
+  const words = "warn the partner cannot be asked: HTTP 503; the stored plan goes on";
+  expect(
+    said(
+      ["05:00", failed("HTTP 503")],
+      ["05:01", failed("HTTP 503")],
+      ["05:02", failed("time-out")],
+      ["05:03", answered()],
+    ),
+  ).toEqual([
+    [words],
+    [],
+    ["warn the partner cannot be asked: time-out; the stored plan goes on"],
+    ["info the partner answers again"],
+  ]);
+});
+
+test("F30: an outage that shows now as one thing, now as another, says each once; the next one says them again", () => {
+  const [cut, refused] = [failed("read ECONNRESET"), failed("connect ECONNRESET")];
+  expect(
+    said(
+      ["05:00", cut],
+      ["05:01", refused],
+      ["05:02", cut],
+      ["05:03", refused],
+      ["05:04", answered()],
+      ["05:05", cut],
+    ).map((step) => step.length),
+  ).toEqual([1, 1, 0, 0, 1, 1]);
+});
+
+test("F30: a partner that words each refusal anew is heard sixteen times", () => {
+  const refusals = Array.from({ length: 100 }, (_, n) => ["05:00", failed(`HTTP ${400 + n}`)] as const);
+  expect(said(...refusals).flat()).toHaveLength(16);
+});
+
+test("F30: a partner that is silent for longer than staleAfter raises one alarm", () => {
+  const steps = said(["05:10", failed("x")], ["05:10:01", failed("x")], ["05:20", failed("x")]);
+  expect(steps.map((step) => step.filter((words) => words.startsWith("error")))).toEqual([
+    [],
+    ["error no answer from the partner since 05:00 here: what is known may be out of date"],
+    [],
+  ]);
+});
+
+test("what was never asked is no failure of the partner and no news, but time without an answer passes", () => {
+  const health = attempted(freshHealth(at("05:00")), failed("HTTP 503"), at("05:01"), limits).health;
+  const soon = attempted(health, heldBack("our own limit"), at("05:02"), limits);
+  expect(soon).toEqual({ health, say: [] });
+  const late = attempted(health, heldBack("our own limit"), at("05:11"), limits);
+  expect(late.health).toEqual({ ...health, stale: true });
+  expect(late.say).toMatchObject([{ level: "error" }]);
+});
+
+test("F22: the clocks disagree only when two answers running say so, and that is said once", () => {
+  const off = seconds(400);
+  const steps = said(
+    ["05:00", answered(off)],
+    ["05:01", answered(0)],
+    ["05:02", answered(off)],
+    ["05:03", answered(off)],
+    ["05:04", answered(off)],
+  );
+  expect(steps.flat()).toEqual([
+    "info the partner answers",
+    "warn our clock is 400 s ahead of the partner's: check the time of this machine",
+  ]);
+  expect(steps[3]).toHaveLength(1);
+});
+
+test("F22: a clock that is behind is said to be behind", () => {
+  const steps = said(["05:00", answered(seconds(-400))], ["05:01", answered(seconds(-400))]);
+  expect(steps[1]).toEqual(["warn our clock is 400 s behind the partner's: check the time of this machine"]);
+});

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+
+import { Depot } from "../../../src/control/state.ts";
+import { eventId } from "../../../src/domain/units.ts";
+import { take } from "../../../src/control/ingest/ingest.ts";
+import { NOTHING_STORED } from "../../support/aPicture.ts";
+import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
+import { aDepot } from "../../support/aDepot.ts";
+import { anEvent, at } from "../../support/anEvent.ts";
+
+const bad = (id: string) => ({ ID: id, intervalPeriod: { start: "soon" }, payload: {} });
+
+test("F39: one bad event in a list is on record by its id", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const good = depot.has({ id: "EV-1", start: "08:00" });
+  await depot.post([good, bad("EV-2")]);
+  expect(depot.audit("rejected")).toEqual([
+    expect.stringMatching(/^event EV-2 in a webhook was set aside: \[1\]\.intervalPeriod/),
+  ]);
+});
+
+test("F12: a body full of rubbish is counted whole, and takes twenty rows of the record and one for the rest", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const body = Array.from({ length: 3000 }, (_, index) => bad(`EV-${index}`));
+  expect(await depot.post(body)).toMatchObject({ kind: "taken", taken: { rejected: 3000 } });
+  const rows = depot.audit("rejected");
+  expect(rows).toHaveLength(21);
+  expect(rows[19]).toContain("event EV-19 ");
+  expect(rows[20]).toMatch(/^2980 more in the same webhook were set aside, the next: \[20\]\./);
+  // The same again is no news, but for what is new in it.
+  await depot.post([...body, bad("EV-new")]);
+  expect(depot.audit("rejected").slice(21)).toEqual([expect.stringContaining("event EV-new ")]);
+});
+
+test("F05, F39: a bad event that could not be recorded is recorded when it comes again", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  depot.disk.full = true;
+  expect(await depot.post([bad("EV-2")])).toMatchObject({ kind: "refused", status: 503 });
+  depot.disk.full = false;
+  expect(await depot.post([bad("EV-2")])).toMatchObject({ taken: { rejected: 1 } });
+  await depot.post([bad("EV-2")]);
+  expect(depot.audit("rejected")).toEqual([expect.stringContaining("event EV-2 ")]);
+});
+
+test("twenty-one bad events are twenty rows and one", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.post(Array.from({ length: 21 }, (_, index) => bad(`EV-${index}`)));
+  expect(depot.audit("rejected").at(-1)).toMatch(/^1 more in the same webhook/);
+  expect(depot.audit("rejected")).toHaveLength(21);
+});
+
+test("F15: an event that brings out a bug is set aside, its neighbours and what was known of it stay, and nothing ends", () => {
+  const poison = at("07:00");
+  const depot = new Depot({
+    chargers: [aCharger()],
+    vehicles: [aVehicle()],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 1,
+    archive: NOTHING_STORED,
+    wallClock: (moment) => {
+      if (moment === poison) throw new RangeError("no such moment");
+      return "some time";
+    },
+    unsure: false,
+  });
+  const comes = (...events: readonly ReturnType<typeof anEvent>[]) => {
+    const notices = events.map((event) => ({ kind: "event", event }) as const);
+    const now = at("04:30");
+    const delivery = { source: "list", at: now, askedAt: now, notices, complete: true } as const;
+    return take(depot, [delivery]);
+  };
+  comes(anEvent({ id: "EV-1" }));
+  const bad = [
+    anEvent({ id: "EV-1", start: poison, revision: at("04:20") }),
+    anEvent({ id: "EV-2", start: poison }),
+  ];
+  const { taken, changes } = comes(...bad, anEvent({ id: "EV-3" }));
+  expect(taken).toEqual([{ accepted: 1, repeats: 0, rejected: 2 }]);
+  expect([...depot.known.keys()]).toEqual(["EV-1", "EV-3"]);
+  expect(depot.known.get(eventId("EV-1"))).toMatchObject({ revision: { start: at("05:00") } });
+  const kept = changes.flatMap((change) => (change.kind === "quarantine" ? [change.rejected] : []));
+  expect(kept.map(({ id }) => id)).toEqual(["EV-1", "EV-2"]);
+  expect(kept[0]?.reason).toContain("RangeError: no such moment");
+});

@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+
+import { howEnded } from "../../../src/control/decide/explain.ts";
+import type { EventNotice } from "../../../src/control/ingest/intake.ts";
+import { isSameState, outcomeFor } from "../../../src/control/ingest/summary.ts";
+import type { EventSummary, KnownEvent } from "../../../src/domain/event.ts";
+import { askPrint, summaryOf, openUntil } from "../../../src/domain/eventSummary.ts";
+import type { PostAnswer, ReportDuty } from "../../../src/domain/report.ts";
+import { minutes, vehicleId } from "../../../src/domain/units.ts";
+import { reportDesk } from "../../../src/reporting/obligations.ts";
+import { aboutEvent } from "../../../src/reporting/outbox.ts";
+import { lookAtEvents, restoreDesk } from "../../../src/reporting/reportSchedule.ts";
+import { forgettable } from "../../../src/retention/rules.ts";
+import { settingsWith } from "../../support/aCharger.ts";
+import { aDescriptor, reportSettings } from "../../support/aReport.ts";
+import { anEvent, at, live, withdrawn } from "../../support/anEvent.ts";
+
+const NOT_FOUND: PostAnswer = { kind: "answered", status: 404, words: "", retryAfter: null };
+
+const event = anEvent({ reports: [aDescriptor()] });
+
+test("a summary tells what an event was, when it was over and what it asked for, without its targets", () => {
+  const summary = summaryOf(live(event), 700);
+  expect(summary).toEqual({
+    kind: "over",
+    id: "EV-7731",
+    was: "live",
+    revision: at("04:00"),
+    hash: event.hash,
+    receivedAt: at("04:00"),
+    start: at("05:00"),
+    until: at("06:10"),
+    descriptors: 1,
+    asks: [askPrint(live(event).revision, 0)],
+    size: 700,
+  });
+  expect(summaryOf(withdrawn(event, at("04:30")), 90)).toMatchObject({
+    was: "withdrawn",
+    hash: null,
+    start: at("04:30"),
+    until: at("04:30"),
+    asks: [],
+  });
+});
+
+const noticed = (changes: Parameters<typeof anEvent>[0]): EventNotice => ({
+  kind: "event",
+  event: anEvent({ reports: [aDescriptor()], ...changes }),
+});
+
+test("a repeat and an older revision of an event that is over need nothing from the disk", () => {
+  const summary = summaryOf(live(event), 700);
+  expect(outcomeFor(summary, noticed({}))).toBe("repeat");
+  expect(outcomeFor(summary, noticed({ revision: at("03:59") }))).toBe("stale");
+  expect(outcomeFor(summary, noticed({ revision: at("04:01") }))).toBeNull();
+  expect(outcomeFor(summary, noticed({ name: "other content, same time" }))).toBeNull();
+  expect(outcomeFor(summary, { kind: "gone", id: event.id })).toBeNull();
+  expect(outcomeFor(summaryOf(withdrawn(event, at("04:30")), 90), noticed({}))).toBeNull();
+});
+
+test("a state is the same in memory and on disk, whole or not", () => {
+  const summary = summaryOf(live(event), 700);
+  expect([isSameState(live(event), summary), isSameState(summary, summary)]).toEqual([true, true]);
+  expect(isSameState(live(event, { receivedAt: at("04:10") }), summary)).toBe(false);
+  expect(isSameState(withdrawn(event, at("04:00")), summary)).toBe(false);
+});
+
+test("what a charger stops following, and what a hold waits for, is known of a summary as well", () => {
+  const context = { siteKey: Buffer.alloc(32), vehicles: new Map(), settings: settingsWith() };
+  const [was, gone] = [summaryOf(live(event), 700), summaryOf(withdrawn(event, at("04:30")), 90)];
+  const ends = [was, gone].map((known) => howEnded(known, vehicleId("veh-214"), context, at("07:00")));
+  expect(ends).toEqual(["in its time", "withdrawn"]);
+  expect(openUntil(was, at("07:00"))).toBeNull();
+  const keep = { events: minutes(60), maxEvents: 100, maxBytes: 1_000_000, withdrawn: minutes(60) };
+  const how = { now: at("09:00"), agesCount: true, isNeeded: () => false, most: 10 };
+  expect(forgettable([was, gone], keep, how)).toEqual([gone, was]);
+  expect(aboutEvent(NOT_FOUND, gone)).toMatchObject({ kind: "checked" });
+  expect(aboutEvent(NOT_FOUND, was)).toBe(NOT_FOUND);
+});
+
+const duty = (state: ReportDuty["state"]): ReportDuty => ({
+  event: event.id,
+  descriptor: 0,
+  receivedAt: at("04:00"),
+  issued: null,
+  withdrawn: null,
+  state,
+  reason: null,
+});
+
+/** What a desk makes of an event that is over, by what is stored of its one report. */
+const lookedAt = (stored: readonly ReportDuty[], whole: KnownEvent | null, tracked: EventSummary) => {
+  const desk = reportDesk();
+  restoreDesk(desk, { duties: stored, outbox: [] }, true);
+  const context = { settings: reportSettings(), enabled: true, concernsUs: () => true, whole: () => whole };
+  const ended = lookAtEvents(desk, new Map([[event.id, tracked]]), [event.id], context);
+  return [desk.upcoming.size, ...ended.map(({ state, reason }) => `${state} ${reason}`)];
+};
+
+test("of an event that is over the whole is read only while a report of it is owed (L3)", () => {
+  const summary = summaryOf(live(event), 700);
+  expect(lookedAt([duty("done")], null, summary)).toEqual([0]);
+  expect(lookedAt([duty("open")], live(event), summary)).toEqual([1]);
+  expect(lookedAt([], null, summary)).toEqual([0, "flagged the stored event cannot be read"]);
+  const earlier = { ...duty("done"), receivedAt: at("03:00") };
+  expect(lookedAt([earlier], null, { ...summary, was: "withdrawn" })).toEqual([0]);
+  expect(lookedAt([earlier], null, summary)).toEqual([0]);
+});

@@ -1,0 +1,491 @@
+import { virtualNow } from "../../support/virtualTime.ts";
+import { commandId, type CommandRecord } from "../../../src/domain/command.ts";
+import type { Depot } from "../../../src/control/state.ts";
+import type { Telemetry } from "../../../src/domain/telemetry.ts";
+import { amperes, after, chargerId, instant, minutes, vehicleId } from "../../../src/domain/units.ts";
+import { hear } from "../../../src/control/observe/chargerMessages.ts";
+import { aVehicle } from "../../support/aCharger.ts";
+import { at } from "../../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../../support/aPicture.ts";
+import { expect, test } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+import type { TestDepot } from "../../support/testDepot.ts";
+
+test("a charger that comes back online is told what holds, once (F88)", async () => {
+  const depot = await aDepot().withVehicles(2).withEvent({ start: "08:00", amperes: 10 }).running();
+  await depot.until("08:10:30");
+  depot.forget();
+  await depot.online("bay-01", true);
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["08:10:30.001 bay-01 10 A"]);
+});
+
+test("a charger that is offline gets nothing, and what holds by then when it returns (F88)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "08:20", minutes: 30, amperes: 8, priority: 0 })
+    .running();
+  await depot.online("bay-01", false);
+  await depot.until("08:30");
+  depot.brokerReturns();
+  await depot.until("08:40");
+  expect(depot.messages()).toEqual([]);
+  await depot.online("bay-01", true);
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["08:40:00.001 bay-01 8 A"]);
+});
+
+test("a charger that flaps once a second gets one message for each return (F88)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10:01");
+  depot.forget();
+  for (let flap = 0; flap < 10; flap += 1) {
+    await depot.online("bay-01", false);
+    await depot.passes(500);
+    await depot.online("bay-01", true);
+    await depot.passes(500);
+  }
+  expect(depot.messages()).toHaveLength(10);
+});
+
+test("the retained online message after a reconnection adds no second message (F85)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.online("bay-01", true);
+  await depot.until("08:10:01");
+  depot.forget();
+  depot.brokerGoes();
+  await depot.passes(3000);
+  depot.brokerReturns();
+  await depot.online("bay-01", true, true);
+  await depot.passes(3000);
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("a charger that reconnects after us to a broker that was away is told once more, and then only signs of life count", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.online("bay-01", true);
+  await depot.until("08:10:01");
+  depot.brokerGoes();
+  await depot.passes(3000);
+  depot.brokerReturns();
+  await depot.online("bay-01", true, true);
+  depot.forget();
+  for (let second = 0; second < 10; second += 1) {
+    await depot.online("bay-01", true);
+    await depot.passes(1000);
+  }
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("a vehicle that moves in the middle of an event takes its setpoint along, and the old charger is released once it says so", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-02 10 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-02 10 A", "bay-01 release"]);
+});
+
+test("a vehicle that is not ours is not limited: the charger is released when it takes the place of ours", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.telemetry("bay-01", { state: "charging", identity: { kind: "rfid", value: "04FF" } });
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  expect(depot.audit("decision").at(-1)).toBe("bay-01 released: v1 has left, rfid 04FF is not ours");
+});
+
+test("a vehicle that two chargers claim is where the newer report says, with a warning", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.telemetry("bay-01", { vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.telemetry("bay-02", { vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.standing()).toContain("bay-02 10 A until 09:00:00.000");
+  expect(depot.warnings.filter((words) => words.includes("claimed"))).toEqual([
+    "vehicle v1 is claimed by bay-01 and bay-02: the newer report, bay-02, wins",
+  ]);
+});
+
+test("unplugging keeps a fixed binding, so the next plug-in starts limited", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a refusal is recorded once, and an answer to another command not at all (F90)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  depot.floor.answers = "refuses";
+  await depot.until("08:10");
+  const [, ...after] = depot.audit("outcome");
+  expect(after).toHaveLength(1);
+  expect(after[0]).toMatch(/refused by the charger: busy$/);
+  const charger = depot.floor.published[0]?.command.charger;
+  if (charger === undefined) throw new Error("nothing was sent");
+  await depot.hears({ kind: "ack", charger, id: "1-1", accepted: true, value: 10, reason: null });
+  expect(depot.audit("outcome")).toHaveLength(2);
+});
+
+test("a refusal is tried again with growing pauses where no refresh would do it, as each write wears (F89)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  depot.floor.answers = "refuses";
+  await depot.until("08:00:40");
+  await depot.telemetry("bay-01", { limitA: 8, currentsA: [8, 8, 8] });
+  await depot.until("08:50");
+  expect(depot.messages()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "08:00:30.005 bay-01 10 A",
+    "08:01:30.010 bay-01 10 A",
+    "08:03:30.015 bay-01 10 A",
+  ]);
+  expect(depot.audit("outcome").filter((words) => words.includes("followed"))).toEqual([]);
+});
+
+test("a release that nobody confirms is tried again as a refusal is, where each write wears", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  await depot.until("08:59");
+  depot.floor.answers = "silent";
+  await depot.until("09:01");
+  depot.floor.answers = "accepts";
+  await depot.until("10:00");
+  expect(depot.messages().slice(1)).toEqual([
+    "09:00:00.000 bay-01 release",
+    "09:00:30.005 bay-01 release",
+    "09:01:30.010 bay-01 release",
+  ]);
+});
+
+test("a release is retried three times where the charger was never heard, and each write wears", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withSilentChargers()
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  await depot.until("12:00");
+  expect(depot.messages()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "09:00:00.000 bay-01 release",
+    "09:00:30.005 bay-01 release",
+    "09:01:30.010 bay-01 release",
+    "09:03:30.015 bay-01 release",
+  ]);
+});
+
+test("a charger that answers before the broker does is judged all the same", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  depot.floor.publishing("bay-01", { takesMs: 500 });
+  await depot.until("08:00:00.100");
+  const { id } = depot.floor.published[0] ?? {};
+  if (id === undefined) throw new Error("nothing was sent");
+  const charger = chargerId("bay-01");
+  await depot.hears({ kind: "ack", charger, id, accepted: true, value: 10, reason: null });
+  await depot.until("08:01");
+  await depot.telemetry("bay-01", { limitA: 10 });
+  await depot.passes(1000);
+  expect(depot.audit("outcome").map((words) => words.replace(/^bay-01 \S+ /, ""))).toEqual([
+    "accepted by the charger after 101 ms",
+    "acknowledged by the broker after 500 ms",
+    "followed: reports a limit of 10 A",
+  ]);
+});
+
+test("a charger that is not configured is not listened to", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.telemetry("bay-99", { vehicle: "v1" });
+  await depot.passes(1000);
+  expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
+});
+
+test("a charger that forgot what it was told is told again, once, with the same number", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00:20");
+  await depot.hears({ kind: "forgot", charger: chargerId("bay-01") });
+  await depot.until("08:00:40");
+  expect(depot.floor.published).toHaveLength(2);
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("F89: what a make tells in parts is judged as a whole", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00:40");
+  const at = virtualNow();
+  const charger = chargerId("bay-01");
+  await depot.hears({
+    kind: "telemetry",
+    charger,
+    telemetry: { at, powerW: 100 },
+    picture: { at, powerW: 100, limitA: 32 },
+  });
+  expect(depot.audit("outcome").join("\n")).toContain(
+    "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
+  );
+});
+
+const DAY = 86_400_000;
+
+test("what a charger says once, with a clock that was set back meanwhile, is not lost", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v2"] })
+    .running();
+  await depot.until("07:30");
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1", powerW: 5000 });
+  await depot.until("07:50");
+  await late(depot, "bay-01", 1_800_000, { state: "connected", vehicle: "v2" });
+  for (let word = 0; word < 5; word += 1) {
+    await depot.passes(10_000);
+    await late(depot, "bay-01", 1_800_000, { powerW: 0 });
+  }
+  await depot.until("08:05");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+/** What a charger measured so many ms ago, and says only now. */
+const late = (
+  depot: TestDepot,
+  charger: string,
+  ago: number,
+  telemetry: Omit<Telemetry, "at">,
+  snapshot = false,
+) =>
+  depot.hears({
+    kind: "telemetry",
+    charger: chargerId(charger),
+    telemetry: { at: instant(virtualNow() - ago), ...telemetry },
+    ...(snapshot ? { snapshot } : {}),
+  });
+
+test.each([
+  ["waited at the broker for five days", 5 * DAY, true],
+  ["waited at the broker for longer than anything is kept", 8 * DAY, true],
+  ["was kept for an hour", DAY / 24, false],
+])(
+  "phases and voltages that a charger measured long ago are not those of now: it %s",
+  async (_, ago, waited) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01", { phases: 3 })
+      .equippedWith({ takesWatts: false })
+      .withEvent({ start: "08:00", minutes: 60, kilowatts: 11.04 })
+      .running();
+    await depot.until("07:59:50");
+    await late(depot, "bay-01", ago, { currentsA: [16, 0, 0] }, waited);
+    await depot.until("08:01");
+    expect(depot.commands()).toEqual(["bay-01 16 A"]);
+  },
+);
+
+test("a buffer that is emptied after the first live word moves no vehicle", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withCharger("bay-01")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10, vehicles: ["v1"] })
+    .running();
+  await depot.until("08:10");
+  await late(depot, "bay-01", 0, { state: "charging", vehicle: "v1" });
+  await late(depot, "bay-01", 3_600_000, { state: "charging", vehicle: "v2" });
+  await late(depot, "bay-01", 3_000_000, { state: "unplugged", vehicle: null });
+  await late(depot, "bay-01", 10, { state: "charging", vehicle: "v1" });
+  await depot.passes(5_000);
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a word that waited at the broker for longer than anything is kept says nothing of who is where", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("07:50");
+  await late(depot, "bay-02", 0, { state: "charging", vehicle: "v1" });
+  await depot.until("08:10");
+  await depot.restart();
+  depot.forget();
+  await late(depot, "bay-01", 8 * DAY, { state: "charging", vehicle: "v1" }, true);
+  await depot.until("08:20");
+  expect(depot.commands().filter((words) => !words.startsWith("bay-02"))).toEqual([]);
+});
+
+test("a charger whose clock is days behind gets the vehicle of one that went dark", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await late(depot, "bay-01", 0, { state: "charging", vehicle: "v1" });
+  await depot.until("08:20");
+  for (let word = 0; word < 8; word += 1) {
+    await late(depot, "bay-02", 2 * DAY, { state: "charging", vehicle: "v1" });
+    await depot.passes(30_000);
+  }
+  // The dark one may still have it: it keeps its limit until it speaks.
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
+});
+
+test("one that says it is there each second is told once, and then as often as anyone", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 10, amperes: 10 })
+    .running();
+  depot.floor.answers = "silent";
+  await depot.until("08:10:30");
+  depot.forget();
+  for (let second = 0; second < 50; second += 1) {
+    await depot.online("bay-01", true);
+    await depot.passes(1_000);
+  }
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test.each([1, 5, 30])(
+  "a charger that says each %i s that it is there is judged, and ends in an alarm, as any other (F89)",
+  async (every) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+      .equippedWith({ refresh: null })
+      .running();
+    for (let second = 0; second < 1200; second += every) {
+      await depot.until(new Date(Date.UTC(2026, 10, 21, 8, 0, 10 + second)).toISOString());
+      depot.says({ kind: "online", charger: chargerId("bay-01"), online: true, snapshot: false });
+      await depot.telemetry("bay-01", { limitA: 32, currentsA: [32, 32, 32] });
+    }
+    const judged = depot.audit("outcome").filter((words) => words.includes("followed"));
+    expect(judged).toHaveLength(4);
+    expect(judged.at(-1)).toContain("still not followed after 3 more tries");
+    // The start, its first "online", and three tries.
+    expect(depot.messages()).toHaveLength(5);
+  },
+);
+
+const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
+
+/** A restart under an event that bay-01 was told for veh-1 and bay-02 for veh-2; the bindings were swapped meanwhile. */
+function swapped(): Depot {
+  const depot = aPicture({
+    vehicles: [aVehicle({ id: "veh-1", charger: bay2 }), aVehicle({ id: "veh-2", charger: bay1 })],
+  });
+  const told = (charger: typeof bay1, vehicle: string): CommandRecord => ({
+    command: {
+      charger,
+      epoch: 1,
+      seq: 1,
+      desired: { kind: "current", amperes: amperes(16) },
+      until: at("06:00"),
+      vehicle: vehicleId(vehicle),
+      event: null,
+      cause: "event",
+      decidedAt: at("05:00"),
+    },
+    progress: "accepted",
+    replaces: null,
+    sentAt: at("05:00"),
+    sends: 1,
+    judgeAt: null,
+    resends: 0,
+    failures: 0,
+  });
+  depot.restore(rememberedOf({ commands: [told(bay1, "veh-1"), told(bay2, "veh-2")] }), at("05:10"));
+  return depot;
+}
+
+test.each([
+  ["at once, where a message tells all", false, 0],
+  ["after a minute, where a make tells one thing at a time", true, 1],
+])("bindings that were swapped under an event hold after the restart: %s", (_, inParts, wait) => {
+  const depot = swapped();
+  const spoken = (now = at("05:11")) => {
+    const telemetry = { at: now, powerW: 4000 };
+    const picture = inParts ? { picture: telemetry } : {};
+    for (const charger of [bay1, bay2])
+      hear(depot, { kind: "telemetry", charger, telemetry, ...picture }, now);
+    return depot.plugs.where(vehicleId("veh-1"));
+  };
+  expect(spoken()).toBe(inParts ? bay1 : bay2);
+  expect(spoken(after(at("05:11"), minutes(wait)))).toBe(bay2);
+  expect(depot.plugs.where(vehicleId("veh-2"))).toBe(bay1);
+});
+
+test("a charger that was never heard does not refuse: the row says that it may not have got its command", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  depot.floor.answers = "silent";
+  await depot.until("08:10:01");
+  const command = depot.floor.published[0]?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  const said = {
+    kind: "unconfirmed",
+    charger: command.charger,
+    id: commandId(command),
+    reason: "not confirmed within 5 s",
+  } as const;
+  await depot.hears({ ...said, isHeard: false });
+  expect(depot.audit("outcome").at(-1)).toContain("nothing was heard of the charger since the start");
+  await depot.hears({ ...said, isHeard: true });
+  expect(depot.audit("outcome").at(-1)).toContain("refused by the charger: not confirmed within 5 s");
+});

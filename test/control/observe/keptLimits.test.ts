@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+
+import { isDrawing, KeptLimits } from "../../../src/control/observe/keptLimits.ts";
+import { chargerId, vehicleId } from "../../../src/domain/units.ts";
+import { at } from "../../support/anEvent.ts";
+
+const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
+const bus = vehicleId("veh-214");
+
+test("two chargers may keep the limit of one vehicle, each until it is dropped", () => {
+  const kept = new KeptLimits();
+  kept.keep(bay1, bus);
+  kept.keep(bay2, bus);
+  kept.keep(bay1, bus);
+  expect([...kept.chargersOf(bus)].toSorted()).toEqual([bay1, bay2]);
+  kept.drop(bay1);
+  kept.drop(bay1);
+  expect([kept.of(bay1), kept.of(bay2), [...kept.chargersOf(bus)]]).toEqual([null, bus, [bay2]]);
+  kept.drop(bay2);
+  expect([...kept.chargersOf(bus)]).toEqual([]);
+});
+
+test("a charger is idle a minute after it was first seen to draw nothing, unless it draws meanwhile", () => {
+  const kept = new KeptLimits();
+  kept.draws(bay1, false, at("05:00"));
+  expect(kept.idleAt(bay1)).toBeNull();
+  kept.keep(bay1, bus);
+  kept.draws(bay1, false, at("05:00"));
+  kept.draws(bay1, false, at("05:00:30"));
+  kept.draws(bay1, null, at("05:00:40"));
+  expect(kept.idleAt(bay1)).toBe(at("05:01"));
+  kept.draws(bay1, true, at("05:00:50"));
+  expect(kept.idleAt(bay1)).toBeNull();
+  kept.draws(bay1, false, at("05:02"));
+  // The clock was set back.
+  kept.draws(bay1, false, at("04:00"));
+  expect(kept.idleAt(bay1)).toBe(at("04:01"));
+});
+
+test("standby is no draw, feeding back is one, and no measurement tells nothing", () => {
+  expect([isDrawing({ currentsA: [0.2, 0, 0] }), isDrawing({ powerW: 30 })]).toEqual([false, false]);
+  expect([isDrawing({ currentsA: [0, 6, 0] }), isDrawing({ powerW: -5000 })]).toEqual([true, true]);
+  expect(isDrawing({ state: "charging" })).toBeNull();
+});

@@ -1,0 +1,199 @@
+import { expect, test, vi } from "vitest";
+
+import type { AuditEntry, Json } from "../../../src/domain/audit.ts";
+import { chargerId, millis } from "../../../src/domain/units.ts";
+import { endedByStart } from "../../../src/control/observe/recordSilence.ts";
+import { aDepot } from "../../support/aDepot.ts";
+import { aPicture } from "../../support/aPicture.ts";
+import { at } from "../../support/anEvent.ts";
+
+/** Chargers that do not answer, so that only what the test sends is heard. */
+const depots = () =>
+  aDepot()
+    .withVehicle("v1", "bay-01")
+    .withSilentChargers()
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 });
+
+test("a charger that fell silent while it was limited is on record once, and its first word brings one message: what holds (F88)", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  expect(depot.audit("silence")).toEqual([
+    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+  ]);
+  expect(depot.unreachable()).toEqual(["bay-01"]);
+  await depot.until("08:30:20");
+  depot.forget();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["08:30:20.001 bay-01 10 A"]);
+  expect(depot.audit("silence").at(-1)).toBe("bay-01 is heard again after 1790 s");
+  expect(depot.unreachable()).toEqual([]);
+});
+
+test("a silence that begins and ends while the disk is full is on record afterwards, with its own times (F05)", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:04");
+  depot.disk.full = true;
+  await depot.until("08:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.online("bay-01", false);
+  await depot.until("08:31");
+  expect(depot.audit("silence")).toEqual([]);
+  depot.disk.full = false;
+  await depot.until("08:31:20");
+  expect(depot.audit("silence")).toEqual([
+    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+    "bay-01 is heard again after 1770 s",
+    "bay-01 is offline; it was told 10 A",
+  ]);
+});
+
+test("a last will is no word of the charger: the silence does not end with it", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.online("bay-01", false);
+  await depot.until("08:40");
+  expect(depot.audit("silence")).toEqual([
+    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+    "bay-01 is offline; it was told 10 A",
+  ]);
+  await depot.online("bay-01", true);
+  expect(depot.audit("silence").at(-1)).toBe("bay-01 is online again");
+});
+
+test("it is sent to all the same while it is silent, and what is over by then is not said to it", async () => {
+  const depot = await depots().running();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  await depot.until("11:00");
+  depot.forget();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["11:00:00.001 bay-01 release"]);
+});
+
+test("one that nothing is asked of is only warned about, and one that never spoke is not", async () => {
+  const depot = await aDepot().withVehicles(2).running();
+  await depot.telemetry("bay-01", { state: "connected" });
+  await depot.until("02:00");
+  expect(depot.warnings).toEqual(["bay-01 is unreachable: nothing was heard of it for 300 s"]);
+  expect(depot.audit("silence")).toEqual([]);
+  await depot.telemetry("bay-01", { state: "connected" });
+  await depot.passes(1000);
+  expect([depot.messages(), depot.audit("silence")]).toEqual([[], []]);
+});
+
+test("while the broker is away no charger falls silent, and its return is one message each (F80)", async () => {
+  const depot = await depots().running();
+  await depot.until("08:10");
+  await depot.telemetry("bay-01", { state: "charging" });
+  depot.brokerGoes();
+  await depot.until("08:40");
+  expect([depot.unreachable(), depot.audit("silence")]).toEqual([[], []]);
+  depot.forget();
+  depot.brokerReturns();
+  await depot.passes(100);
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.passes(1000);
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("one that said that it is offline is not silent, and a clock that jumps silences nobody (F20)", async () => {
+  const depot = await aDepot().withVehicles(2).running();
+  await depot.online("bay-01", true);
+  await depot.online("bay-01", false);
+  await depot.telemetry("bay-02", { state: "connected" });
+  vi.setSystemTime(Date.parse("2027-11-21T00:00:00Z"));
+  await depot.passes(120_000);
+  expect(depot.unreachable()).toEqual([]);
+  await depot.passes(600_000);
+  expect(depot.unreachable()).toEqual(["bay-02"]);
+});
+
+test("a silence that a restart falls into ends on record, and begins anew if the charger is still not heard", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.restart();
+  await depot.until("08:50");
+  const unreachable = "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A";
+  expect(depot.audit("silence")).toEqual([
+    unreachable,
+    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    unreachable,
+  ]);
+  await depot.restart();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("09:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.restart();
+  // The first word after the start was no news: what was silent before it had ended with it.
+  expect(depot.audit("silence").slice(3)).toEqual([
+    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    unreachable,
+    expect.stringMatching(/^bay-01 is heard again after \d+ s$/),
+  ]);
+});
+
+const began = (charger: string | null, facts: Json): AuditEntry => ({
+  at: at("05:01"),
+  kind: "silence",
+  charger: charger === null ? null : chargerId(charger),
+  vehicle: null,
+  event: null,
+  command: null,
+  words: "away",
+  facts,
+});
+
+test("what the start ends, it ends with since when it was", async () => {
+  const now = at("06:00");
+  const open = [
+    began(null, { outage: "partner", since: "2026-11-21T05:00:00.000Z" }),
+    began("bay-01", { outage: "charger", warning: "silent" }),
+  ];
+  expect(endedByStart(aPicture(), open, millis(0), now)).toMatchObject([
+    {
+      entry: {
+        at: now,
+        words: "the partner was away when the last run ended; whether it still is has to be found out",
+        facts: { outage: "partner", since: "2026-11-21T05:00:00.000Z", over: true },
+      },
+    },
+    {
+      entry: {
+        charger: "bay-01",
+        facts: { outage: "charger", since: "2026-11-21T05:01:00.000Z", over: true },
+      },
+    },
+  ]);
+});
+
+test("how long is configured, and otherwise never shorter than three refreshes", async () => {
+  const patient = await aDepot().withControl({ silentAfter: "1h" }).withVehicles(1).running();
+  await patient.telemetry("bay-01", { state: "connected" });
+  await patient.until("00:59");
+  expect(patient.unreachable()).toEqual([]);
+  await patient.until("01:02");
+  expect(patient.unreachable()).toEqual(["bay-01"]);
+});
+
+test("while only observing nothing was told, and the record does not say that it was", async () => {
+  const depot = await depots().withControl({ mode: "observe" }).running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  await depot.online("bay-01", false);
+  expect(depot.audit("decision")).toHaveLength(1);
+  expect(depot.warnings).toEqual(["bay-01 is unreachable: nothing was heard of it for 300 s"]);
+  expect(depot.audit("silence")).toEqual([]);
+});

@@ -1,0 +1,259 @@
+import { expect, test, vi } from "vitest";
+
+import type { CommandRecord } from "../../src/domain/command.ts";
+import type { KnownEvent } from "../../src/domain/event.ts";
+import type { Remembered } from "../../src/domain/changes.ts";
+import { chargerId, type EventId, eventId, minutes, seconds } from "../../src/domain/units.ts";
+import { advance } from "../../src/control/schedule/advance.ts";
+import { look } from "../../src/control/decide/evaluate.ts";
+import { pickUp, startOver } from "../../src/control/recovery.ts";
+import { Store } from "../../src/store/sqlite/store.ts";
+import { aDepot } from "../support/aDepot.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
+import { commandRecord } from "../store/sqlite/words.ts";
+
+/** As a later version may find what an earlier one has stored. */
+const broken: KnownEvent = JSON.parse(
+  JSON.stringify({ ...live(anEvent({ id: "EV-broken" })), revision: { event: { targets: [] } } }),
+);
+
+test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
+  const depot = aPicture();
+  const changes = pickUp(depot, rememberedOf({ events: [broken, live(anEvent())] }), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-7731"]);
+  expect(depot.next()).toBeGreaterThanOrEqual(at("05:00"));
+  expect(changes.map(({ kind }) => kind)).toEqual(["quarantine", "audit", "eventForgotten"]);
+  expect(changes[0]).toMatchObject({
+    rejected: { id: "EV-broken", reason: expect.stringContaining("a bug: this program cannot plan it") },
+    source: "state",
+  });
+  expect(changes[2]).toEqual({ kind: "eventForgotten", id: eventId("EV-broken") });
+});
+
+test("F15: beside an event that brings out a bug, what was acted on before the start is not missed", () => {
+  const depot = aPicture();
+  const stored = rememberedOf({ events: [live(anEvent()), broken], lookedAt: at("05:30") });
+  pickUp(depot, stored, at("07:00"));
+  expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
+});
+
+test("an event that another program edited is set aside with its reason and forgotten, and never planned", () => {
+  const depot = aPicture();
+  const edited = [{ id: eventId("EV-edited"), raw: '{"amperes":32}' }];
+  const changes = pickUp(depot, rememberedOf({ events: [live(anEvent())], edited }), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-7731"]);
+  expect(changes).toMatchObject([
+    {
+      kind: "quarantine",
+      source: "state",
+      rejected: {
+        id: "EV-edited",
+        reason: expect.stringContaining("edited its stored copy"),
+        raw: '{"amperes":32}',
+      },
+    },
+    { kind: "audit", entry: { kind: "rejected", event: "EV-edited" } },
+    { kind: "eventForgotten", id: "EV-edited" },
+  ]);
+});
+
+test("a bug that no event brings out ends the start", () => {
+  const depot = aPicture();
+  const noCommands: Remembered = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
+  expect(() => pickUp(depot, noCommands, at("04:00"))).toThrow(TypeError);
+});
+
+test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").pollingEvery("1h").running();
+  depot.disk.full = true;
+  const answer = await depot.deliver({ start: "08:00", amperes: 10 });
+  expect(answer).toMatchObject({ kind: "refused", status: 503 });
+  await depot.passes(60_000);
+  expect(depot.messages()).toEqual([]);
+  depot.disk.full = false;
+  expect(await depot.deliver({ start: "08:00", amperes: 10 })).toMatchObject({ taken: { accepted: 1 } });
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("a failed commit is rolled back once, and only what it was about is read back", async () => {
+  const depot = await aDepot()
+    .withVehicles(3)
+    .pollingEvery("1h")
+    .withEvent({ id: "EV-old", start: "06:00", minutes: 10, amperes: 8, vehicles: ["v3"] })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] })
+    .running();
+  await depot.until("08:10");
+  const read = vi.spyOn(Store.prototype, "stored");
+  depot.disk.full = true;
+  await depot.deliver({ id: "EV-2", start: "08:00", amperes: 12, vehicles: ["v2"] });
+  expect(read.mock.calls.map(([{ events, chargers }]) => [[...events], [...chargers]])).toEqual([
+    [["EV-2"], ["bay-02"]],
+  ]);
+  read.mockRestore();
+  depot.disk.full = false;
+  await depot.until("08:11");
+  expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
+});
+
+test("while the disk is full nothing new is sent and what holds keeps its lease; control recovers by itself (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicles(3)
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:20", minutes: 60, amperes: 12, vehicles: ["v2"] })
+    .withEvent({ id: "EV-3", start: "08:20", minutes: 60, amperes: 14, vehicles: ["v1"], priority: 0 })
+    .running();
+  await depot.until("08:10:30");
+  depot.forget();
+  depot.disk.full = true;
+  const looks = depot.looks;
+  await depot.until("08:30:30");
+  expect(depot.commands()).toEqual([]);
+  const times = depot.floor.published.map(({ at }) => at);
+  expect(times.length).toBeGreaterThan(15);
+  for (const [index, at] of times.slice(1).entries()) expect(at - (times[index] ?? 0)).toBeLessThan(70_000);
+  expect(depot.looks - looks).toBeLessThan(600);
+  depot.disk.full = false;
+  await depot.until("08:30:40");
+  expect(depot.standing()).toEqual(["bay-01 14 A until 09:20:00.000", "bay-02 12 A until 09:20:00.000"]);
+});
+
+test("what went out but could not be recorded is refreshed, not repeated with every try (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:00");
+  depot.disk.full = true;
+  await depot.until("08:05:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  expect(depot.messages().length).toBeLessThan(10);
+  depot.disk.full = false;
+  await depot.until("08:07");
+  expect(depot.audit("outcome").filter((words) => words.includes("acknowledged by the broker"))).toHaveLength(
+    1,
+  );
+});
+
+test("a start that could not be stored is tried again every few seconds, with nothing else going on (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .pollingEvery("1h")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("07:59:50");
+  depot.disk.full = true;
+  await depot.until("08:00:12");
+  depot.disk.full = false;
+  await depot.until("08:00:18");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test("two looks that share a commit that fails are both done again (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", null)
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  const delivered = depot.deliver({ id: "EV-2", start: "08:00", amperes: 8, vehicles: ["v1"], priority: 0 });
+  const pluggedIn = depot.telemetry("bay-02", { state: "charging", vehicle: "v2" });
+  expect(await delivered).toMatchObject({ kind: "refused" });
+  await pluggedIn;
+  depot.partner.events.delete("EV-2");
+  depot.disk.full = false;
+  await depot.until("08:10:10");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:10:05.001 bay-02 10 A"]);
+});
+
+test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
+  const depot = aPicture({ unsure: true });
+  depot.startsAllowed = true;
+  pickUp(depot, rememberedOf({}), at("04:00"));
+  const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
+  expect(look(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
+  const scope = { events: new Set<EventId>(), chargers: new Set(depot.chargers.keys()) };
+  startOver(depot, scope, rememberedOf({}), new Map(), at("04:00"));
+  expect(look(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
+});
+
+test("F05: a pause for a switch of phases whose outcome could not be recorded goes on, also where nothing is refreshed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({
+      refresh: null,
+      phaseSwitching: { every: minutes(15), settle: seconds(10), deadTime: seconds(60) },
+    })
+    .withEvent({ start: "08:00", minutes: 120, kilowatts: 2.3 })
+    .running();
+  await depot.until("07:59:50");
+  depot.floor.publishing("bay-01", { takesMs: 1000 });
+  await depot.until("08:00:00.500");
+  depot.disk.full = true;
+  await depot.until("08:00:12");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 pause"]);
+  depot.disk.full = false;
+  await depot.until("09:59");
+  expect(depot.commands()).toEqual(["bay-01 pause", "bay-01 pause on 1 phase", "bay-01 10 A on 1 phase"]);
+  const arrived = depot.audit("outcome").filter((words) => words.includes("acknowledged by the broker"));
+  expect(arrived).toHaveLength(3);
+});
+
+test("F05: what went out but could not be recorded is judged all the same, where nothing is refreshed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("07:59:50");
+  depot.floor.publishing("bay-01", { takesMs: 1000 });
+  await depot.until("08:00:00.500");
+  depot.disk.full = true;
+  await depot.deliver({ id: "EV-2", start: "09:00", minutes: 10, amperes: 8 });
+  await depot.until("08:00:02");
+  depot.partner.events.delete("EV-2");
+  await depot.deliver({ id: "EV-3", start: "09:00", minutes: 10, amperes: 8 });
+  depot.partner.events.delete("EV-3");
+  depot.disk.full = false;
+  await depot.until("08:05");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 10 A"]);
+  await depot.telemetry("bay-01", { state: "charging", limitA: 32, currentsA: [32, 32, 32] });
+  expect(depot.messages()).toHaveLength(2);
+  expect(depot.audit("outcome").map((words) => words.split(" ").slice(2, 4).join(" "))).toEqual([
+    "acknowledged by",
+    "not followed:",
+  ]);
+});
+
+test("tries that were counted in memory stay counted, and what was judged since stays judged (F05)", () => {
+  const sent: CommandRecord = { ...commandRecord(chargerId("bay-01"), 1), sentAt: at("05:05"), sends: 3 };
+  const restored = (stored: Partial<CommandRecord>, was: Partial<CommandRecord>) => {
+    const depot = aPicture();
+    const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, said: [] };
+    const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
+    const bay = chargerId("bay-01");
+    const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
+    startOver(depot, scope, rememberedOf({ commands }), new Map([[bay, last]]), at("05:10"));
+    const { progress, resends, judgeAt, sends } = depot.commands.get(chargerId("bay-01")) ?? sent;
+    return { progress, resends, judgeAt, sends };
+  };
+  const refused = { progress: "refused" } as const;
+  expect(restored(refused, { ...refused, resends: 1 })).toEqual({
+    ...refused,
+    resends: 1,
+    judgeAt: at("05:09"),
+    sends: 3,
+  });
+  expect(restored({ ...refused, resends: 2 }, { ...refused, resends: 1 })).toMatchObject({
+    resends: 2,
+    judgeAt: at("05:01"),
+  });
+  expect(restored({ progress: "followed" }, { progress: "acknowledged" })).toEqual({
+    progress: "followed",
+    resends: 0,
+    judgeAt: at("05:01"),
+    sends: 3,
+  });
+});

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+
+import { rollBack, scopeOf } from "../../src/control/recovery.ts";
+import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
+import { commandRecord } from "../store/sqlite/words.ts";
+import { aVehicle } from "../support/aCharger.ts";
+import { anEvent, at, live } from "../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
+
+const bay = chargerId("bay-01");
+const bus = aVehicle().id;
+const noSpread = { randomizeStart: millis(0) };
+const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]) };
+
+test("an event that was never stored is forgotten, a charger without a stored command has none", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("05:10"));
+  depot.commands.set(bay, commandRecord(bay, 1));
+  rollBack(depot, nothing, rememberedOf({}), at("05:10"));
+  expect([depot.known.size, depot.agenda.size, depot.commands.size]).toEqual([0, 0, 0]);
+});
+
+test("a revision that was stored takes the place of one that was not, and what was evaluated stays so", () => {
+  const depot = aPicture();
+  const stored = live(anEvent({ ...noSpread, revision: at("04:00") }));
+  depot.remember(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
+  const [planned] = depot.agenda.of(bus);
+  if (planned !== undefined) depot.seen.add(planned);
+  if (planned !== undefined) depot.nowhere.add(planned);
+  depot.unsaid.add(vehicleId("veh-1"));
+  rollBack(depot, nothing, rememberedOf({ events: [stored] }), at("04:10"));
+  expect(depot.known.get(stored.id)).toBe(stored);
+  const marks = depot.agenda.of(bus).map((one) => [depot.seen.has(one), depot.nowhere.has(one)]);
+  expect(marks).toEqual([[true, true]]);
+});
+
+test("a stored window that the dropped revision did not have was evaluated if it had begun, and is said again if nobody stored it", () => {
+  const depot = aPicture();
+  depot.lookedAt = at("05:30");
+  depot.unsaid.add(bus);
+  depot.remember(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
+  for (const one of depot.agenda.of(bus)) depot.nowhere.add(one);
+  const affected = rollBack(depot, nothing, rememberedOf({ events: [live(anEvent(noSpread))] }), at("05:30"));
+  expect([...affected]).toEqual([bus]);
+  expect(depot.agenda.of(bus).map((one) => [depot.seen.has(one), depot.nowhere.has(one)])).toEqual([
+    [true, false],
+  ]);
+});
+
+test("a hold that was stored holds again", () => {
+  const depot = aPicture();
+  const hold = { charger: bay, events: [], since: at("05:00"), until: at("06:00") };
+  rollBack(depot, nothing, rememberedOf({ holds: [hold] }), at("05:10"));
+  expect(depot.holds.get(bay)).toEqual(hold);
+});
+
+const row = (charger: string | null) =>
+  ({
+    kind: "audit",
+    entry: {
+      at: at("05:00"),
+      kind: "outcome",
+      charger: charger === null ? null : chargerId(charger),
+      vehicle: null,
+      event: null,
+      command: null,
+      words: "",
+      facts: null,
+    },
+  }) as const;
+
+test("a failed commit is about the events and chargers of its changes, and of its rows", () => {
+  const held = { charger: chargerId("bay-03"), events: [], since: at("05:00"), until: at("06:00") };
+  const scope = scopeOf([
+    { kind: "event", known: live(anEvent()) },
+    { kind: "command", record: commandRecord("bay-01", 1) },
+    { kind: "holdEnded", charger: chargerId("bay-02") },
+    { kind: "hold", hold: held },
+    row("bay-04"),
+    row(null),
+    { kind: "looked", at: at("05:00") },
+  ]);
+  expect([...scope.events]).toEqual(["EV-7731"]);
+  expect([...scope.chargers].toSorted()).toEqual(["bay-01", "bay-02", "bay-03", "bay-04"]);
+});

@@ -1,0 +1,232 @@
+import { expect, test, vi } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+import { vehicleId } from "../../../src/domain/units.ts";
+
+test("windows that passed while the daemon was down are recorded as missed and never fired late", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 30, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "12:00", minutes: 30, amperes: 12 })
+    .running();
+  await depot.stop();
+  await depot.until("09:00");
+  depot.start();
+  await depot.until("13:00");
+  expect(depot.timedCommands()).toEqual(["12:00:00.000 bay-01 12 A", "12:30:00.000 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([
+    "v1 missed event EV-1, 08:00:00 to 08:30:00: nobody looked in that time",
+  ]);
+});
+
+test("a window that is still open after the daemon was down is acted on for the rest of it", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.stop();
+  await depot.until("08:40");
+  depot.start();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:40:00.051 bay-01 10 A", "09:00:00.000 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("what ended while the daemon was down is released when it is back", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:30");
+  await depot.stop();
+  await depot.until("09:30");
+  depot.forget();
+  depot.start();
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["09:30:00.001 bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("a clock that jumps over a window leaves it missed, not fired late (F20)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  vi.setSystemTime(Date.parse("2026-11-21T11:00:00Z"));
+  await depot.until("11:05");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toHaveLength(1);
+  expect(depot.audit("daemon").at(-1)).toMatch(
+    /^the clock of this machine was set forward by \d+(\.\d+)? s: everything is looked at anew$/,
+  );
+});
+
+test("a clock that is set back ends what holds no longer, and starts nothing twice (F21)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T07:55:00Z"));
+  await depot.until("07:57");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  await depot.until("09:00");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release", "bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("daemon").filter((words) => words.includes("set back by"))).toHaveLength(1);
+});
+
+test("F21: what was acted on is not missed because its event changed while the clock was back", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 30 };
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ ...event, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T05:00:00Z"));
+  await depot.until("05:05");
+  await depot.deliver({ ...event, amperes: 16, revision: 2 });
+  vi.setSystemTime(Date.parse("2026-11-21T09:00:00Z"));
+  await depot.until("09:05");
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test.each(["running on", "started again"])(
+  "F21: what was replaced while the clock was ahead does not come back when its successor ends: %s",
+  async (then) => {
+    const event = { id: "EV-1", start: "06:00" };
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ ...event, minutes: 180, amperes: 10 })
+      .running();
+    await depot.until("06:30");
+    vi.setSystemTime(Date.parse("2026-11-21T07:15:00Z"));
+    await depot.until("07:16");
+    await depot.deliver({ ...event, minutes: 60, amperes: 8, revision: 2 });
+    await depot.until("07:17");
+    vi.setSystemTime(Date.parse("2026-11-21T06:32:00Z"));
+    await depot.until("06:35");
+    if (then === "started again") await depot.restart();
+    await depot.until("09:30");
+    const toTheMinute = depot.timedCommands().map((words) => words.replace(/:\d\d\.\d{3}/, ""));
+    expect(toTheMinute.slice(1)).toEqual([
+      "07:16 bay-01 release",
+      "06:32 bay-01 8 A",
+      "07:00 bay-01 release",
+    ]);
+  },
+);
+
+test("F21: a clock that was ahead for a while has not used up the windows that it passed", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("07:00");
+  vi.setSystemTime(Date.parse("2026-11-21T10:00:00Z"));
+  await depot.until("10:02");
+  expect(depot.audit("missed")).toHaveLength(1);
+  vi.setSystemTime(Date.parse("2026-11-21T07:02:00Z"));
+  await depot.until("10:00");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "09:00:00.000 bay-01 release"]);
+});
+
+test("F21: a clock that was set back is noticed within a minute, however often chargers speak", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  vi.setSystemTime(Date.parse("2026-11-21T07:00:00Z"));
+  for (let seconds = 0; seconds < 80; seconds += 20) {
+    await depot.telemetry("bay-01", { powerW: 5000 });
+    await depot.passes(20_000);
+  }
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("an event 30 days ahead starts on time, not when a timer overflows (F26)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .pollingEvery("1h")
+    .withEvent({ start: "2026-12-21T08:00:00Z", minutes: 10, amperes: 10 })
+    .running();
+  await depot.until("2026-12-21T09:00:00Z");
+  expect(depot.timedCommands()).toEqual([
+    "2026-12-21T08:00:00.000Z bay-01 10 A",
+    "2026-12-21T08:10:00.000Z bay-01 release",
+  ]);
+}, 60_000);
+
+test("a targeted vehicle that is at no charger is recorded once, and joins when it is plugged in", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withCharger("bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toEqual(["v1 is at no charger: event EV-1 cannot be applied to it"]);
+  await depot.telemetry("bay-01", { state: "connected", vehicle: vehicleId("v1") });
+  await depot.until("08:30");
+  expect(depot.timedCommands()).toEqual(["08:20:00.001 bay-01 10 A"]);
+  expect(depot.audit("missed")).toHaveLength(1);
+});
+
+test("an event that came late and was acted on is not recorded as missed", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.until("08:00:40");
+  await depot.deliver({ start: "08:00:20", minutes: 1, amperes: 10 });
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("an event that is withdrawn and comes back too late is missed from its return on, not from its start", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 60, amperes: 10 };
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+  await depot.until("08:20");
+  await depot.withdraw("EV-1", 2);
+  await depot.until("08:59:55");
+  // No new start within ten seconds of a restart while the partner's list does not answer.
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.until("08:59:58");
+  await depot.deliver({ ...event, revision: 3 });
+  await depot.until("09:10");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("missed")).toEqual([
+    "v1 missed event EV-1, 08:59:58 to 09:00:00: heard of too late, or nothing new was to start in that time",
+  ]);
+});
+
+test("a loser that started and ended while the daemon ran is not recorded as missed after a restart", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10, priority: 1 })
+    .withEvent({ id: "EV-2", start: "08:30", minutes: 30, amperes: 16, priority: 5 })
+    .running();
+  await depot.until("09:30");
+  await depot.restart();
+  await depot.until("12:00");
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("F05: that a vehicle is at no charger is said once the disk takes it, and once", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withCharger("bay-01")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "08:10", minutes: 60, amperes: 10, vehicles: ["v2"] })
+    .running();
+  await depot.until("08:09:50");
+  expect(depot.audit("missed")).toHaveLength(1);
+  depot.disk.full = true;
+  await depot.until("08:10:30");
+  depot.disk.full = false;
+  await depot.until("09:30");
+  expect(depot.audit("missed")).toEqual([
+    "v1 is at no charger: event EV-1 cannot be applied to it",
+    "v2 is at no charger: event EV-2 cannot be applied to it",
+  ]);
+});

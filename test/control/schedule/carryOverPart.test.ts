@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { Agenda } from "../../../src/control/schedule/agenda.ts";
+import { carryOver, Revised } from "../../../src/control/schedule/carryOver.ts";
+import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
+import { settingsWith } from "../../support/aCharger.ts";
+import { aDispatch } from "../../support/anEvent.ts";
+
+const bus = vehicleId("veh-1");
+const window = (event: string, from: number, until = from + 10): Dispatch =>
+  aDispatch({ vehicle: bus, from: instant(from), until: instant(until) }, { id: event });
+
+function agendaOf(...dispatches: readonly Dispatch[]): Agenda {
+  const agenda = new Agenda(settingsWith());
+  for (const dispatch of dispatches) agenda.replace(dispatch.event.id, [dispatch], instant(0));
+  return agenda;
+}
+
+function marksAfter(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  marked: { readonly seen?: Dispatch; readonly nowhere?: Dispatch },
+) {
+  const [seen, nowhere] = [marked.seen, marked.nowhere].map(
+    (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
+  );
+  if (seen === undefined || nowhere === undefined) throw new Error("unreachable");
+  const lookedAt = instant(50);
+  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], lookedAt };
+  carryOver(plans, { seen, nowhere });
+  const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
+    after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));
+  return { seen: marksOf(seen), nowhere: marksOf(nowhere) };
+}
+
+test("what was weighed, or found at no charger, stays so when everything is planned anew", () => {
+  const [seen, nowhere, open] = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
+  const after = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
+  expect(marksAfter([seen, nowhere, open], after, { seen, nowhere })).toEqual({
+    seen: ["EV-1"],
+    nowhere: ["EV-2"],
+  });
+});
+
+test("F21: what is not planned any more was accounted for, if it had begun by the last look", () => {
+  expect(marksAfter([], [window("EV-1", 20), window("EV-2", 50), window("EV-3", 51)], {})).toEqual({
+    seen: ["EV-1", "EV-2"],
+    nowhere: [],
+  });
+});
+
+test("another window of the same event is another window", () => {
+  const seen = window("EV-1", 60);
+  expect(marksAfter([seen], [window("EV-1", 61)], { seen }).seen).toEqual([]);
+  expect(marksAfter([seen], [window("EV-1", 60, 90)], { seen }).seen).toEqual([]);
+  expect(marksAfter([seen], [window("EV-2", 60)], { seen }).seen).toEqual([]);
+});
+
+test("a window that was acted on under an earlier revision is not missed under the next, one that starts anew may be", () => {
+  const before = window("EV-1", 20);
+  const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
+  const seen = new WeakSet([before]);
+  new Revised(seen).mark(before.event.id, [before], [longer, later], instant(25));
+  expect([longer, later].map((dispatch) => seen.has(dispatch))).toEqual([true, false]);
+  const unseen = new WeakSet<Dispatch>();
+  new Revised(unseen).mark(before.event.id, [before], [longer], instant(25));
+  expect(unseen.has(longer)).toBe(false);
+});
+
+/** An event that was acted on goes, and comes again, while the clock says so much; answers whether it counts as acted on. */
+function comesAgain(now: number, between: (revised: Revised) => void = () => {}): boolean {
+  const [before, again] = [window("EV-1", 20), window("EV-1", 20)];
+  const seen = new WeakSet([before]);
+  const revised = new Revised(seen);
+  revised.mark(before.event.id, [before], [], instant(now));
+  between(revised);
+  revised.mark(before.event.id, [], [again], instant(now));
+  return seen.has(again);
+}
+
+test("F21: what was acted on and lies ahead again, as the clock was set back, is not missed when its event goes and comes", () => {
+  expect(comesAgain(10)).toBe(true);
+  // With the time known the next look finds it, and weighs it.
+  expect(comesAgain(25)).toBe(false);
+  expect(comesAgain(10, (revised) => revised.forget(eventId("EV-1")))).toBe(false);
+});

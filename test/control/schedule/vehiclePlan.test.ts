@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+
+import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import { VehiclePlan } from "../../../src/control/schedule/vehiclePlan.ts";
+import { instant } from "../../../src/domain/units.ts";
+import { settingsWith } from "../../support/aCharger.ts";
+import { aDispatch } from "../../support/anEvent.ts";
+
+const dispatch = (id: string, from: number, until: number, priority = 1): Dispatch =>
+  aDispatch({ from: instant(from), until: instant(until) }, { id, priority });
+const plan = (...dispatches: readonly Dispatch[]): VehiclePlan => {
+  const made = new VehiclePlan(settingsWith());
+  for (const one of dispatches) made.add(one, instant(0));
+  return made;
+};
+const rankedAt = (made: VehiclePlan, now: number) => {
+  const holding = made.ranked(instant(now));
+  return [holding.count, [...holding.ranked(690)].map(({ event }) => event.id)];
+};
+
+test("what has ended since the last look does not win, and what has begun does", () => {
+  const made = plan(dispatch("EV-1", 0, 10, 1), dispatch("EV-2", 0, 20, 2), dispatch("EV-3", 15, 30, 0));
+  expect(rankedAt(made, 5)).toEqual([2, ["EV-1", "EV-2"]]);
+  expect(rankedAt(made, 10)).toEqual([1, ["EV-2"]]);
+  expect(rankedAt(made, 15)).toEqual([2, ["EV-3", "EV-2"]]);
+  expect(made.holding(instant(15)).map(({ event }) => event.id)).toEqual(["EV-3", "EV-2"]);
+  expect(made.dropEnded(instant(20)).map(({ event }) => event.id)).toEqual(["EV-1", "EV-2"]);
+  expect([made.size, rankedAt(made, 20)]).toEqual([1, [1, ["EV-3"]]]);
+});
+
+test("F21: what began by a clock that was ahead does not hold before its start once that clock is set back", () => {
+  const made = plan(dispatch("EV-1", 0, 30, 2), dispatch("EV-2", 10, 20, 1));
+  expect(rankedAt(made, 15)).toEqual([2, ["EV-2", "EV-1"]]);
+  expect(rankedAt(made, 5)).toEqual([1, ["EV-1"]]);
+  expect(made.holding(instant(5)).map(({ event }) => event.id)).toEqual(["EV-1"]);
+  expect(rankedAt(made, 10)).toEqual([2, ["EV-2", "EV-1"]]);
+});
+
+test("what began is told once", () => {
+  const made = plan(dispatch("EV-1", 5, 10));
+  expect([made.takeStarted(instant(4)), made.takeStarted(instant(5)).length]).toEqual([[], 1]);
+  expect(made.takeStarted(instant(6))).toEqual([]);
+});
+
+test("the next start or end is found among what is ahead and what has begun", () => {
+  const made = plan(dispatch("EV-1", 0, 10), dispatch("EV-2", 5, 7), dispatch("EV-3", 20, 30));
+  const next = (at: number) => made.next(instant(at));
+  expect([next(0), next(5), next(7), next(10), next(20), next(30)]).toEqual([5, 7, 10, 20, 30, Infinity]);
+  const passed = plan(dispatch("EV-1", 5, 7), dispatch("EV-2", 5, 9));
+  expect([passed.next(instant(8)), passed.next(instant(9))]).toEqual([9, Infinity]);
+});
+
+test("a mark is asked for until it is given, and not of what has gone", () => {
+  const [one, two, gone] = [dispatch("EV-1", 0, 10), dispatch("EV-2", 3, 10), dispatch("EV-3", 0, 10)];
+  const made = plan(one, two, gone);
+  expect([made.remove(gone), made.remove(gone)]).toEqual([true, false]);
+  const asked: string[] = [];
+  const mark = (now: number, answer: boolean) => {
+    made.mark("weighed", instant(now), ({ event }) => {
+      asked.push(event.id);
+      return answer;
+    });
+  };
+  mark(1, false);
+  mark(1, true);
+  mark(1, true);
+  mark(3, true);
+  mark(3, true);
+  expect(asked).toEqual(["EV-1", "EV-1", "EV-2"]);
+  made.mark("placed", instant(10), () => true);
+  made.mark("placed", instant(3), ({ event }) => asked.push(event.id) > 0);
+  expect(asked.slice(3)).toEqual(["EV-1", "EV-2"]);
+});
+
+test("a mark that was taken back is asked for once more", () => {
+  const made = plan(dispatch("EV-1", 0, 10));
+  let asked = 0;
+  const mark = () => made.mark("placed", instant(1), () => (asked += 1) > 0);
+  mark();
+  made.unmark("placed");
+  mark();
+  mark();
+  expect(asked).toBe(2);
+});
+
+test("dispatches that nobody marks do not pile up once they have ended", () => {
+  const made = plan();
+  const asked: string[] = [];
+  for (let minute = 0; minute < 100; minute += 1) {
+    made.dropEnded(instant(minute));
+    made.add(dispatch(`EV-${minute}`, minute, minute + 1), instant(minute));
+  }
+  made.mark("placed", instant(99), ({ event }) => asked.push(event.id) > 0);
+  expect(asked).toEqual(["EV-99"]);
+});

@@ -1,0 +1,151 @@
+import { UNHEARD } from "../../../src/control/observe/presence.ts";
+import { expect, test } from "vitest";
+import type { CommandRecord } from "../../../src/domain/command.ts";
+import { chargerState } from "../../../src/control/send/chargerState.ts";
+import { amperes, chargerId } from "../../../src/domain/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
+import { aDispatch, at } from "../../support/anEvent.ts";
+import { verdict } from "../../support/aVerdict.ts";
+
+const SILENT = {
+  online: null,
+  heardAt: null,
+  voltagesAt: null,
+  voltage: null,
+  currentsAt: null,
+  stateAt: null,
+  stamped: null,
+  clock: UNHEARD,
+  unsure: null,
+  measuredAt: null,
+  telemetry: null,
+};
+const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
+const circumstances = {
+  charger: aCharger(),
+  occupant: { kind: "nobody" },
+  vehicle: null,
+  holding: [],
+  hold: null,
+  measuredVoltage: null,
+  measuredPhases: null,
+} as const;
+const record: CommandRecord = {
+  command: {
+    charger: chargerId("bay-01"),
+    epoch: 7,
+    seq: 1042,
+    desired: { kind: "current", amperes: amperes(32) },
+    until: dispatch.until,
+    vehicle: dispatch.vehicle,
+    event: dispatch.event.id,
+    cause: "event",
+    decidedAt: at("05:00"),
+  },
+  progress: "accepted",
+  sentAt: at("05:00"),
+  sends: 1,
+  failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
+};
+
+test("a charger that nobody asks anything of, and that never spoke, says just that", () => {
+  expect(chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false)).toEqual({
+    charger: "bay-01",
+    vehicle: null,
+    occupant: "nobody",
+    asked: null,
+    allowed: null,
+    measured: null,
+    online: null,
+    reachable: null,
+    heardAt: null,
+    verdict: "none",
+    command: null,
+    reason: null,
+    until: null,
+  });
+});
+
+test("what is asked, what is allowed and what is measured are three different numbers", () => {
+  const now = verdict(
+    {
+      ...circumstances,
+      vehicle: aVehicle(),
+      holding: [dispatch],
+      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
+    },
+    settingsWith(),
+  );
+  const telemetry = {
+    at: at("05:01"),
+    state: "charging",
+    powerW: 21_000,
+    currentsA: [30, 30, 31],
+    limitA: 32,
+  } as const;
+  expect(
+    chargerState(
+      now,
+      record,
+      {
+        online: true,
+        heardAt: at("05:01"),
+        voltagesAt: null,
+        voltage: null,
+        currentsAt: null,
+        stateAt: null,
+        stamped: null,
+        clock: UNHEARD,
+        unsure: null,
+        measuredAt: null,
+        telemetry,
+      },
+      null,
+      false,
+    ),
+  ).toMatchObject({
+    vehicle: "veh-214",
+    occupant: "vehicle",
+    asked: { kind: "current", value: 40, unit: "A", event: "EV-7731" },
+    allowed: { kind: "current", value: 32, unit: "A" },
+    measured: {
+      at: "2026-11-21T05:01:00.000Z",
+      state: "charging",
+      powerW: 21_000,
+      currentsA: [30, 30, 31],
+      limitA: 32,
+    },
+    online: true,
+    verdict: "accepted",
+    command: "7-1042",
+    until: "2026-11-21T06:00:00.000Z",
+  });
+});
+
+test("what a charger does not measure is null", () => {
+  const state = chargerState(
+    verdict(circumstances, settingsWith()),
+    record,
+    { ...SILENT, telemetry: { at: at("05:01") } },
+    null,
+    false,
+  );
+  expect(state).toMatchObject({ measured: { state: null, powerW: null, currentsA: null, limitA: null } });
+});
+
+test("who was heard is reachable, who said that it is offline or fell silent is not", () => {
+  const idle = verdict(circumstances, settingsWith());
+  const heard = { ...SILENT, heardAt: at("05:01") };
+  for (const [presence, isSilent, reachable] of [
+    [heard, false, true],
+    [heard, true, false],
+    [{ ...heard, online: false }, false, false],
+  ] as const)
+    expect(chargerState(idle, undefined, presence, null, isSilent)).toMatchObject({
+      reachable,
+      heardAt: "2026-11-21T05:01:00.000Z",
+    });
+});

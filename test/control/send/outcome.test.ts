@@ -1,0 +1,157 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+
+const oneCharger = () =>
+  aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 10 });
+
+test("what holds is refreshed every minute with the same number, a lease of three minutes, and no row of the record", async () => {
+  const depot = await oneCharger().running();
+  await depot.until("08:01");
+  const rows = depot.audit().length;
+  await depot.until("08:10:30");
+  expect(depot.floor.published).toHaveLength(11);
+  expect(new Set(depot.floor.published.map(({ id }) => id)).size).toBe(1);
+  expect(new Set(depot.floor.published.map(({ lease }) => lease))).toEqual(new Set([180_000]));
+  expect(depot.audit()).toHaveLength(rows);
+});
+
+test("decision, acknowledgement and acceptance are three rows of the record", async () => {
+  const depot = await oneCharger().running();
+  await depot.until("08:05");
+  const [decided, acknowledged, accepted] = depot.audit("decision", "outcome");
+  expect(decided).toContain("bay-01 (v1) to 10 A");
+  expect(acknowledged).toMatch(/acknowledged by the broker after 5 ms$/);
+  expect(accepted).toMatch(/accepted by the charger after 25 ms$/);
+});
+
+test("a release that is not seen to be followed is refreshed three times, a minute apart", async () => {
+  const depot = await oneCharger().withSilentChargers().running();
+  await depot.until("08:59:30");
+  depot.forget();
+  await depot.until("10:00");
+  expect(depot.messages().filter((line) => line.includes("release"))).toEqual([
+    "09:00:00.000 bay-01 release",
+    "09:01:00.005 bay-01 release",
+    "09:02:00.010 bay-01 release",
+    "09:03:00.015 bay-01 release",
+  ]);
+});
+
+test("a release that is seen to be followed goes out once", async () => {
+  const depot = await oneCharger().running();
+  await depot.until("09:00:31");
+  await depot.telemetry("bay-01", { state: "charging", limitA: 32 });
+  await depot.until("10:00");
+  expect(depot.messages().filter((line) => line.includes("release"))).toHaveLength(1);
+});
+
+test("a failed publish is tried again with growing pauses, and recorded once", async () => {
+  const depot = await oneCharger().running();
+  depot.floor.publishing("bay-01", "fails");
+  await depot.until("08:30");
+  expect(depot.messages()).toEqual([]);
+  expect(depot.floor.failures).toBeGreaterThan(10);
+  expect(depot.floor.failures).toBeLessThan(60);
+  expect(depot.audit("outcome")).toHaveLength(1);
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:32");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+});
+
+test.each([
+  { fraction: 0, tries: 24 },
+  { fraction: 0.5, tries: 18 },
+  { fraction: 1, tries: 14 },
+])(
+  "the pause before a failed publish is tried again is drawn by chance, so that chargers do not retry in step: $tries tries in ten minutes",
+  async ({ fraction, tries }) => {
+    const depot = await oneCharger()
+      .withChance(() => fraction)
+      .running();
+    depot.floor.publishing("bay-01", "fails");
+    await depot.until("08:10");
+    expect(depot.floor.failures).toBe(tries);
+  },
+);
+
+test("a setpoint that could not be sent before its end is never sent (F80)", async () => {
+  const depot = await oneCharger().running();
+  depot.floor.publishing("bay-01", "fails");
+  await depot.until("08:59:59");
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("10:00");
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+});
+
+test("a publish that hangs delays no other charger, not even in its refreshes", async () => {
+  const depot = await aDepot().withVehicles(3).withEvent({ start: "08:00", amperes: 10 }).running();
+  depot.floor.publishing("bay-01", "hangs");
+  await depot.until("08:05:30");
+  const messages = depot.messages();
+  expect(messages.slice(0, 3).toSorted()).toEqual([
+    "08:00:00.000 bay-01 10 A",
+    "08:00:00.000 bay-02 10 A",
+    "08:00:00.000 bay-03 10 A",
+  ]);
+  for (const charger of ["bay-02", "bay-03"])
+    expect(messages.filter((line) => line.includes(charger))).toHaveLength(6);
+});
+
+test("a charger that fails is tried again soon although another one hangs", async () => {
+  const depot = await aDepot().withVehicles(2).withEvent({ start: "08:00", amperes: 10 }).running();
+  depot.floor.publishing("bay-02", "hangs");
+  depot.floor.publishing("bay-01", "fails");
+  await depot.until("08:00:00.100");
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:00:05");
+  expect(depot.commands().toSorted()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
+});
+
+test("a newer verdict replaces one that waits for a slow broker; one publish at a time (F82)", async () => {
+  const depot = await oneCharger().running();
+  depot.floor.publishing("bay-01", { takesMs: 4000 });
+  await depot.until("08:00:01");
+  for (let revision = 1; revision <= 5; revision += 1) {
+    await depot.deliver({ start: "08:00", amperes: 10 + revision, revision });
+  }
+  await depot.until("08:00:20");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 10 A", "08:00:04.000 bay-01 15 A"]);
+});
+
+test("a look while a publish is under way does not send the same again", async () => {
+  const depot = await oneCharger().running();
+  depot.floor.publishing("bay-01", { takesMs: 4000 });
+  await depot.until("08:00:01");
+  await depot.free();
+  await depot.deliver({ id: "EV-2", start: "08:00", amperes: 20, priority: 9 });
+  await depot.until("08:00:30");
+  expect(depot.messages()).toEqual(["08:00:00.000 bay-01 10 A"]);
+});
+
+test("an acknowledgement of a command that was replaced meanwhile is recorded as such", async () => {
+  const depot = await oneCharger().running();
+  depot.floor.publishing("bay-01", { takesMs: 4000 });
+  await depot.until("08:00:01");
+  await depot.deliver({ start: "08:00", amperes: 16, revision: 1 });
+  await depot.until("08:00:20");
+  expect(depot.audit("outcome").join("\n")).toMatch(/acknowledged by the broker, already replaced/);
+});
+
+test.each([
+  { fraction: 0, least: 110, most: 130 },
+  { fraction: 0.999, least: 55, most: 70 },
+])(
+  "a publish that fails is tried again after a random share of its pause ($fraction): not all bays at once",
+  async ({ fraction, least, most }) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+      .withChance(() => fraction)
+      .running();
+    depot.floor.publishing("bay-01", "fails");
+    await depot.until("09:00");
+    expect(depot.floor.failures).toBeGreaterThanOrEqual(least);
+    expect(depot.floor.failures).toBeLessThanOrEqual(most);
+  },
+);

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+
+const acting = (control = {}) =>
+  aDepot()
+    .withControl(control)
+    .withVehicles(2)
+    .equippedWith({ whenSilent: { kind: "holds" }, refresh: null })
+    .withEvent({ start: "08:00", minutes: 60, amperes: 8, vehicles: ["v1"] });
+
+test("a start that only observes releases what an earlier run left limited, once, names it and records it", async () => {
+  const depot = await acting().running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.restart({ mode: "observe" });
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  expect(depot.warnings.at(-1)).toBe(
+    "bay-01 was left at 8 A by an earlier run: it is released now, once, as control.mode is observe",
+  );
+  expect(depot.audit("decision")).toContain("bay-01 (v1) released: setpointd only observes from now on");
+  await depot.until("09:30");
+  depot.forget();
+  depot.warnings.length = 0;
+  await depot.restart();
+  expect([depot.messages(), depot.warnings]).toEqual([[], []]);
+});
+
+test("a release that did not arrive is tried until it does, also by the next run that only observes", async () => {
+  const depot = await acting().running();
+  await depot.until("08:10");
+  depot.floor.publishing("bay-01", "fails");
+  depot.forget();
+  await depot.restart({ mode: "observe" });
+  await depot.until("08:20");
+  await depot.restart();
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+  expect(depot.messages()).toHaveLength(1);
+});
+
+test("where it is to be kept, a start that only observes names who stays limited and what frees it", async () => {
+  const depot = await acting({ onObserve: "keep" }).running();
+  await depot.until("08:10");
+  depot.forget();
+  await depot.restart({ mode: "observe" });
+  await depot.until("09:30");
+  expect(depot.messages()).toEqual([]);
+  expect(depot.warnings.at(-1)).toBe(
+    "bay-01 stays at 8 A until it is freed: it holds its last level without end. To free it, start once with control.onObserve: release or control.mode: drive",
+  );
+});
+
+test("a charger whose lease is over has let go by itself: it is not named as limited", async () => {
+  const depot = await aDepot()
+    .withControl({ onObserve: "keep" })
+    .withVehicles(1)
+    .withEvent({ start: "08:00", minutes: 60, amperes: 8 })
+    .running();
+  await depot.until("08:10");
+  depot.warnings.length = 0;
+  await depot.restart({ mode: "observe", after: 600_000 });
+  expect(depot.warnings).toEqual([
+    "bay-01 stays at 8 A until 08:12:00, then it goes back to its own limits by itself",
+  ]);
+});

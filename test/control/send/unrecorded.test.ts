@@ -1,0 +1,135 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+import type { TestDepot } from "../../support/testDepot.ts";
+
+const paused = () =>
+  aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 0 });
+
+const released = (depot: TestDepot): readonly string[] =>
+  depot.audit("decision").filter((words) => words.includes("released"));
+
+test("a pause whose event is over is not repeated while the disk is full: the charger is released, and that is recorded later (F05)", async () => {
+  const depot = await paused().running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  await depot.until("08:59:30");
+  depot.forget();
+  await depot.until("10:00");
+  // A release is refreshed three times.
+  expect(depot.messages().map((line) => line.slice(13))).toEqual(Array<string>(4).fill("bay-01 release"));
+  expect(depot.messages()[0]).toBe("09:00:00.000 bay-01 release");
+  expect(released(depot)).toEqual([]);
+  depot.disk.full = false;
+  depot.forget();
+  await depot.until("10:10");
+  expect(depot.messages()).toEqual([]);
+  expect(released(depot)).toHaveLength(1);
+  expect(depot.audit("outcome").filter((words) => words.includes("acknowledged by the broker"))).toHaveLength(
+    2,
+  );
+});
+
+test("a charger without a lease is released at an event's end although the disk refuses (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ start: "08:00", minutes: 60, amperes: 8 })
+    .running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  await depot.until("09:30");
+  depot.disk.full = false;
+  await depot.until("09:31");
+  expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 8 A", "09:00:00.000 bay-01 release"]);
+  expect(released(depot)).toHaveLength(1);
+});
+
+test("a release that the broker does not take is tried again while the disk is full (F05)", async () => {
+  const depot = await paused().running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  depot.floor.publishing("bay-01", "fails");
+  await depot.until("09:10");
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("09:12");
+  expect(depot.commands().at(-1)).toBe("bay-01 release");
+});
+
+test("chargers are released in their turns by the release ramp while the disk is full (F05)", async () => {
+  const depot = await aDepot()
+    .withControl({ releaseRamp: { current: 32 } })
+    .withVehicles(3)
+    .withEvent({ start: "08:00", minutes: 60, amperes: 0 })
+    .running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  await depot.until("10:00");
+  const releases = depot.timedCommands().filter((line) => line.endsWith("release"));
+  expect(releases.map((line) => line.slice(0, 5))).toEqual(["09:00", "09:01", "09:02"]);
+});
+
+test("an operator's release goes out although it could not be stored, holds, and is recorded later (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  expect(await depot.free("bay-01")).toMatchObject({ ok: false });
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  await depot.until("08:20");
+  depot.disk.full = false;
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+  expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator until 09:00:00"]);
+  await depot.restart();
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("an operator's release of a level that was set for after the event goes out although the disk is full (F05)", async () => {
+  const depot = await aDepot()
+    .withControl({ atEnd: "pause" })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("09:10");
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  await depot.until("09:20");
+  depot.disk.full = false;
+  await depot.until("09:21");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 pause", "bay-01 release"]);
+  expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator from pause"]);
+});
+
+test("an operator's release that the disk refuses waits for a charger that is offline, and reaches it on its return (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.online("bay-01", false);
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  await depot.until("08:20");
+  expect(depot.commands()).toEqual(["bay-01 10 A"]);
+  await depot.online("bay-01", true);
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("what was configured for the end is not said before it is stored, and what it was told for the event is not repeated (F05)", async () => {
+  const depot = await aDepot()
+    .withControl({ atEnd: "pause" })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:59:30");
+  depot.forget();
+  depot.disk.full = true;
+  await depot.until("09:30");
+  expect(depot.messages()).toEqual([]);
+  depot.disk.full = false;
+  await depot.until("09:31");
+  expect(depot.commands()).toEqual(["bay-01 pause"]);
+});

@@ -1,0 +1,301 @@
+import { expect, test } from "vitest";
+
+import { UNHEARD } from "../../src/control/observe/presence.ts";
+import type { Depot } from "../../src/control/state.ts";
+import type { Remembered } from "../../src/domain/changes.ts";
+import type { CommandRecord } from "../../src/domain/command.ts";
+import type { Reason } from "../../src/domain/reason.ts";
+import { amperes, chargerId, eventId, millis, watts } from "../../src/domain/units.ts";
+import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
+import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
+
+const bay = chargerId("bay-01");
+const bus = aVehicle().id;
+const noSpread = { randomizeStart: millis(0) };
+
+const remembered = (changes: Parameters<typeof rememberedOf>[0] = {}): Remembered =>
+  rememberedOf({ events: [live(anEvent(noSpread))], ...changes });
+
+const record = (progress: CommandRecord["progress"]): CommandRecord => ({
+  command: {
+    charger: bay,
+    epoch: 1,
+    seq: 1,
+    desired: { kind: "current", amperes: amperes(16) },
+    until: at("06:00"),
+    vehicle: bus,
+    event: eventId("EV-7731"),
+    cause: "event",
+    decidedAt: at("05:00"),
+  },
+  progress,
+  sentAt: null,
+  sends: 0,
+  failures: 0,
+  replaces: null,
+  judgeAt: null,
+  resends: 0,
+});
+
+test("a restart keeps the future: events, commands and holds are there again", () => {
+  const depot = aPicture();
+  const hold = { charger: bay, events: [eventId("EV-0")], since: at("04:00"), until: at("07:00") };
+  depot.restore(remembered({ commands: [record("acknowledged")], holds: [hold] }), at("05:10"));
+  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({
+    desired: { kind: "current", amperes: 16 },
+  });
+  expect([depot.commands.get(bay)?.command.seq, depot.holds.get(bay)]).toEqual([1, hold]);
+});
+
+test("restoring again starts over from what is stored", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
+  depot.restore(remembered({ events: [] }), at("05:11"));
+  expect([depot.known.size, depot.commands.size, depot.agenda.size]).toEqual([0, 0, 0]);
+});
+
+test("why a charger was told what it was told is known again, and not once its command is gone", () => {
+  const depot = aPicture();
+  const why = { words: "bay-01 to 16 A", cause: "event" } as Reason;
+  const commands = [record("accepted")];
+  depot.restore(remembered({ commands, reasons: new Map([["1-1", why]]) }), at("05:10"));
+  expect(depot.whyOf(aCharger())).toEqual(why);
+  depot.restore(remembered({ commands, reasons: new Map([["1-2", why]]) }), at("05:11"));
+  expect(depot.whyOf(aCharger())).toBeNull();
+});
+
+test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ lookedAt: at("04:30") }), at("07:00"));
+  expect([depot.lookedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
+  const fresh = aPicture();
+  fresh.restore(remembered(), at("07:00"));
+  expect([fresh.lookedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
+});
+
+const commandsKept = (mode: "drive" | "observe") => {
+  const depot = aPicture({ settings: settingsWith({ mode }) });
+  depot.restore(remembered({ commands: [record("observed")] }), at("05:10"));
+  return depot.commands.size;
+};
+
+test("what was only observed was never sent: a charger that is driven now counts as never commanded", () => {
+  expect([commandsKept("drive"), commandsKept("observe")]).toEqual([0, 1]);
+});
+
+test("F04: after the state was lost no charger's last command is known", () => {
+  expect(aPicture().unsure.size).toBe(0);
+  expect([...aPicture({ unsure: true }).unsure]).toEqual(["bay-01", "bay-02"]);
+});
+
+test("F04: after a failed commit who was told nothing since the state was lost is still to be asserted", () => {
+  const depot = aPicture({ unsure: true });
+  depot.unsure.clear();
+  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
+  expect([...depot.unsure]).toEqual(["bay-02"]);
+  const sure = aPicture();
+  sure.restore(remembered(), at("05:10"));
+  expect(sure.unsure.size).toBe(0);
+});
+
+test("commands are numbered from one in each epoch", () => {
+  const depot = aPicture();
+  expect([depot.nextId(), depot.nextId()]).toEqual([
+    { epoch: 7, seq: 1 },
+    { epoch: 7, seq: 2 },
+  ]);
+});
+
+test("a charger with nobody on it is to be released, and one with the vehicle does what its event asks", () => {
+  const depot = aPicture();
+  expect([...depot.remember(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
+  const [first, second] = ["bay-01", "bay-02"].map((id) => depot.verdictOn(aCharger({ id }), at("05:10")));
+  expect([first?.desired.kind, second?.desired.kind]).toEqual(["current", "release"]);
+});
+
+test("an operator's hold counts in the verdict", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("05:10"));
+  depot.holds.set(bay, {
+    charger: bay,
+    events: [eventId("EV-7731")],
+    since: at("05:10"),
+    until: at("06:00"),
+  });
+  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({ winner: null, hold: { charger: bay } });
+});
+
+/** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
+function allowed(voltage: number | null, toldAt: string | null): number | null {
+  const depot = aPicture();
+  depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+  depot.presence.set(bay, {
+    online: true,
+    heardAt: at("05:10"),
+    voltagesAt: toldAt === null ? null : at(toldAt),
+    voltage,
+    currentsAt: toldAt === null ? null : at(toldAt),
+    stateAt: null,
+    stamped: null,
+    clock: UNHEARD,
+    unsure: null,
+    measuredAt: null,
+    telemetry: { at: at("05:09") },
+  });
+  const { desired } = depot.verdictOn(aCharger({ maxPower: watts(11_000) }), at("05:10"));
+  return desired.kind === "current" ? desired.amperes : null;
+}
+
+test("measured volts count while they are fresh", () => {
+  expect(allowed(220, "05:07")).toBe(16.6);
+  for (const [voltage, toldAt] of [
+    [220, "05:06:59"],
+    [220, null],
+    [null, "05:09"],
+  ] as const)
+    expect(allowed(voltage, toldAt)).toBe(15.9);
+});
+
+/** A picture whose vehicle charges on so many phases; null: it does not say. */
+const ours = (phases: number | null): Depot => aPicture({ vehicles: [aVehicle({ phases })] });
+
+test("measured phases count while they are fresh, and only where they are more than the vehicle declares", () => {
+  const allowedOn = (depot: Depot, currentsA: readonly number[], toldAt = "05:09"): unknown => {
+    depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+    const telemetry = { at: at(toldAt), currentsA };
+    depot.presence.set(bay, {
+      online: true,
+      heardAt: at("05:10"),
+      voltagesAt: null,
+      voltage: null,
+      currentsAt: at(toldAt),
+      stateAt: null,
+      stamped: null,
+      clock: UNHEARD,
+      unsure: null,
+      measuredAt: null,
+      telemetry,
+    });
+    return depot.verdictOn(aCharger({ maxPower: watts(6_900) }), at("05:10")).desired;
+  };
+  expect(allowedOn(ours(3), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(null), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(1), [16, 0.2, 0])).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(1), [16, 16, 16])).toEqual({ kind: "current", amperes: 10 });
+  expect(allowedOn(ours(1), [16, 16, 16], "05:08:59")).toEqual({ kind: "current", amperes: 30 });
+  expect(allowedOn(ours(1), [0, 0, 0])).toEqual({ kind: "current", amperes: 30 });
+  const silent = ours(3);
+  silent.presence.set(bay, {
+    online: true,
+    heardAt: null,
+    voltagesAt: null,
+    voltage: null,
+    currentsAt: at("05:09"),
+    stateAt: null,
+    stamped: null,
+    clock: UNHEARD,
+    unsure: null,
+    measuredAt: null,
+    telemetry: null,
+  });
+  expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
+});
+
+test("a charger that never spoke is neither online nor offline", () => {
+  expect(aPicture().presenceOf(bay)).toEqual({
+    online: null,
+    heardAt: null,
+    voltagesAt: null,
+    voltage: null,
+    currentsAt: null,
+    stateAt: null,
+    stamped: null,
+    clock: UNHEARD,
+    unsure: null,
+    measuredAt: null,
+    telemetry: null,
+  });
+});
+
+test("of two wishes to be looked at, the earlier one counts, and the later comes in its time", () => {
+  const depot = aPicture();
+  expect(depot.next()).toBeUndefined();
+  depot.wake(bay, at("05:20"));
+  depot.wake(bay, at("05:30"));
+  depot.wake(bay, at("05:10"));
+  expect(depot.next()).toBe(at("05:10"));
+  expect([depot.woken(at("05:09")).size, ...depot.woken(at("05:10"))]).toEqual([0, bay]);
+  expect(depot.next()).toBe(at("05:20"));
+});
+
+test("the next look is due at the next boundary or wish, whichever is first", () => {
+  const depot = aPicture();
+  depot.remember(live(anEvent(noSpread)), at("04:00"));
+  expect(depot.next()).toBe(at("05:00"));
+  depot.wake(bay, at("05:30"));
+  expect(depot.next()).toBe(at("05:00"));
+  depot.wake(bay, at("04:30"));
+  expect(depot.next()).toBe(at("04:30"));
+});
+
+test("dispatches that were found to be nowhere are said once", () => {
+  const depot = aPicture();
+  const dispatch = aDispatch();
+  depot.nowhere.add(dispatch);
+  expect([depot.nowhere.has(dispatch), depot.nowhere.has(aDispatch())]).toEqual([true, false]);
+});
+
+test("F21: what a clock that was ahead had left behind lies ahead again after a restart", () => {
+  const depot = aPicture();
+  depot.restore(remembered({ lookedAt: at("06:30") }), at("04:30"));
+  expect([depot.lookedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
+});
+
+test("F21: what had ended by a clock that was ahead is planned anew once it is set back", () => {
+  const depot = aPicture();
+  depot.restore(remembered(), at("04:30"));
+  depot.agenda.advance(at("07:00"));
+  depot.replan(at("04:31"));
+  expect([depot.lookedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
+});
+
+test("F21: what was weighed is not missed when the clock was set back over it, by whoever looks then or starts next", () => {
+  const depot = aPicture();
+  depot.restore(remembered(), at("04:30"));
+  const [weighed] = depot.agenda.of(bus);
+  if (weighed !== undefined) depot.seen.add(weighed);
+  depot.replan(at("04:20"));
+  expect(depot.agenda.of(bus).map((dispatch) => depot.seen.has(dispatch))).toEqual([true]);
+  const next = aPicture();
+  next.restore(remembered({ lookedAt: at("07:00") }), at("04:20"));
+  expect(next.agenda.of(bus).map((dispatch) => next.seen.has(dispatch))).toEqual([true]);
+});
+
+test("F21: before the first look nothing was weighed", () => {
+  const depot = aPicture();
+  depot.replan(at("04:30"));
+  expect(depot.lookedAt).toBe(at("04:30"));
+});
+
+test("a wake that an earlier one took the place of wakes nobody", () => {
+  const depot = aPicture();
+  depot.wake(bay, at("05:05"));
+  depot.wake(bay, at("05:01"));
+  expect([...depot.woken(at("05:01"))]).toEqual([bay]);
+  expect([...depot.woken(at("05:05"))]).toEqual([]);
+  depot.wake(bay, at("05:20"));
+  depot.wake(bay, at("05:10"));
+  expect([...depot.woken(at("05:10"))]).toEqual([bay]);
+  depot.wake(bay, at("05:30"));
+  expect([...depot.woken(at("05:20"))]).toEqual([]);
+  expect([...depot.woken(at("05:30"))]).toEqual([bay]);
+});
+
+test("a forgotten event leaves nothing behind", () => {
+  const depot = aPicture();
+  const event = live(anEvent());
+  depot.remember(event, at("04:00"));
+  depot.forget(event.id, at("04:00"));
+  expect([depot.known.size, depot.agenda.size]).toEqual([0, 0]);
+});

@@ -1,0 +1,62 @@
+import pino from "pino";
+import { expect, test } from "vitest";
+
+import { ActionLog } from "../../src/daemon/actionLog.ts";
+import type { AuditEntry } from "../../src/domain/audit.ts";
+import { chargerId, eventId, instant, vehicleId } from "../../src/domain/units.ts";
+
+const row = (changes: Partial<AuditEntry>): AuditEntry => ({
+  at: instant(0),
+  kind: "decision",
+  charger: null,
+  vehicle: null,
+  event: null,
+  command: null,
+  words: "bay-01 to 16 A",
+  facts: null,
+  ...changes,
+});
+
+const aLog = (lines: string[]) =>
+  pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
+
+function logged(entry: AuditEntry): Record<string, unknown> {
+  const lines: string[] = [];
+  using log = new ActionLog(aLog(lines));
+  log.add([entry]);
+  expect(lines).toEqual([]);
+  log[Symbol.dispose]();
+  return JSON.parse(lines[0] ?? "{}") as Record<string, unknown>;
+}
+
+test("the lines follow their commits soon, in order", async () => {
+  const lines: string[] = [];
+  using log = new ActionLog(aLog(lines));
+  log.add([row({ words: "first" }), row({ words: "second" })]);
+  log.add([row({ words: "third" })]);
+  await expect.poll(() => lines.map((line) => JSON.parse(line).msg)).toEqual(["first", "second", "third"]);
+});
+
+test("a decision is a line with what it is about, and nothing that it is not about", () => {
+  const about = {
+    charger: chargerId("bay-01"),
+    vehicle: vehicleId("veh-214"),
+    event: eventId("EV-1"),
+    command: "7-1",
+  };
+  expect(logged(row(about))).toEqual({ level: 30, kind: "decision", ...about, msg: "bay-01 to 16 A" });
+  expect(logged(row({}))).toEqual({ level: 30, kind: "decision", msg: "bay-01 to 16 A" });
+});
+
+test.each([
+  [{ kind: "rejected" }, 40],
+  [{ kind: "missed" }, 40],
+  [{ kind: "event", facts: { odd: ["no targets"] } }, 40],
+  [{ kind: "event", facts: { odd: [] } }, 30],
+  [{ kind: "event", facts: { warning: "contradiction" } }, 40],
+  [{ kind: "outcome", facts: { progress: "refused" } }, 40],
+  [{ kind: "outcome", facts: { progress: "followed" } }, 30],
+  [{ kind: "outcome", facts: { progress: "notFollowed", alarm: true } }, 50],
+] as const)("%j is logged at level %i", (changes, level) => {
+  expect(logged(row(changes))).toMatchObject({ level });
+});

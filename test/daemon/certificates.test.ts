@@ -1,0 +1,84 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import {
+  type Certificate,
+  expiryInWords,
+  isUrgent,
+  newlyExpiring,
+  type Stage,
+  stageInWords,
+  stageOf,
+  type Told,
+} from "../../src/daemon/certificates.ts";
+import { instant } from "../../src/domain/units.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const notAfter = instant(Date.UTC(2026, 11, 21));
+const before = (span: number) => instant(notAfter - span);
+const certificate: Certificate = { name: "mqtt.tls.ca", subject: "CN=depot", notAfter };
+
+test.each([
+  [31 * DAY, null],
+  [30 * DAY + 1, null],
+  [30 * DAY, 30],
+  [14 * DAY, 14],
+  [3 * DAY + 1, 14],
+  [3 * DAY, 3],
+  [1, 3],
+  [0, 0],
+  [-DAY, 0],
+])("F72: %i ms before its end a certificate is at stage %s", (span, stage) => {
+  expect(stageOf(notAfter, before(span))).toBe(stage);
+});
+
+test("warnings become errors three days before the end", () => {
+  const stages: readonly Stage[] = [30, 14, 3, 0];
+  expect(stages.map(isUrgent)).toEqual([false, false, true, true]);
+  expect(stages.map(stageInWords)).toEqual(["within 30 days", "within 14 days", "within 3 days", "expired"]);
+});
+
+const words = (span: number) => expiryInWords(certificate, before(span));
+
+test("the end is told in days, and in hours when it is near", () => {
+  expect(words(12.7 * DAY)).toBe(
+    "certificate mqtt.tls.ca (CN=depot) expires in 12 days, on 2026-12-21T00:00:00.000Z",
+  );
+  expect(words(30 * HOUR)).toContain("expires in 30 h, on");
+  expect(words(-5 * DAY)).toContain("expired 5 days ago, on");
+});
+
+test("each stage is told once; a renewed certificate starts over, and a clock set back tells nothing anew", () => {
+  let told: Told = new Map();
+  const heard = (certificates: readonly Certificate[], now: number) => {
+    const expiring = newlyExpiring(told, certificates, instant(now));
+    told = expiring.told;
+    return expiring.tell.map(({ stage }) => stage);
+  };
+  expect(heard([certificate], before(40 * DAY))).toEqual([]);
+  expect(heard([certificate], before(29 * DAY))).toEqual([30]);
+  expect(heard([certificate], before(28 * DAY))).toEqual([]);
+  expect(heard([certificate], before(2 * DAY))).toEqual([3]);
+  expect(heard([certificate], before(10 * DAY))).toEqual([]);
+  expect(heard([certificate], before(DAY))).toEqual([]);
+  expect(heard([certificate], before(-DAY))).toEqual([0]);
+  const renewed = { ...certificate, notAfter: instant(notAfter + 10 * DAY) };
+  expect(heard([renewed], before(-DAY))).toEqual([14]);
+});
+
+test("however often and whenever one looks, a certificate is told of at most four times, ever nearer its end", () => {
+  const moments = fc.array(fc.integer({ min: -50, max: 60 }), { maxLength: 100 });
+  fc.assert(
+    fc.property(moments, (days) => {
+      let told: Told = new Map();
+      const stages: Stage[] = [];
+      for (const left of days.toSorted((a, b) => b - a)) {
+        const expiring = newlyExpiring(told, [certificate], before(left * DAY));
+        told = expiring.told;
+        stages.push(...expiring.tell.map(({ stage }) => stage));
+      }
+      expect(stages).toEqual([...new Set(stages)].toSorted((a, b) => b - a));
+    }),
+  );
+});

@@ -1,0 +1,100 @@
+import { beforeEach, expect, test } from "vitest";
+
+import { instant, type Millis, millis, minutes, seconds } from "../../src/domain/units.ts";
+import { PartnerWatch } from "../../src/daemon/partnerWatch.ts";
+import { failed, unasked } from "../../src/vtn/http.ts";
+import { at } from "../support/anEvent.ts";
+
+const START = at("05:00");
+
+let now = START;
+let wall = START;
+let isClockDoubted = false;
+let told: string[] = [];
+let watch: PartnerWatch;
+
+const say = (words: unknown) => void told.push(String(words));
+
+beforeEach(() => {
+  now = wall = START;
+  isClockDoubted = false;
+  told = [];
+  watch = new PartnerWatch({
+    now: () => now,
+    wall: () => wall,
+    monotonic: () => now - START,
+    isClockDoubted: () => isClockDoubted,
+    staleAfter: minutes(15),
+    maxSkew: seconds(30),
+    wallClock: String,
+    away: {
+      gone: (who, since) => say(`${who} gone since ${since - START}`),
+      back: (who) => say(`${who} back`),
+    },
+    log: { info: say, warn: say, error: say },
+    onClockAgrees: () => say("the clocks agree"),
+  });
+});
+
+/** An unchanged list, with how far our clock is ahead of the partner's. */
+const answered = (skew: Millis | null) => watch.heard({ kind: "unchanged", at: now, skew });
+
+test("one failure is no outage, two are one since the last answer", () => {
+  answered(millis(0));
+  expect(watch.isUp).toBe(true);
+  now = instant(START + 30_000);
+  told = [];
+  watch.heard(failed("timeout", null, null));
+  expect(watch.isUp).toBe(false);
+  expect(told).toEqual(["the partner cannot be asked: timeout; the stored plan goes on"]);
+  watch.heard(failed("timeout", null, null));
+  answered(millis(0));
+  expect(told.slice(1)).toEqual([
+    "partner gone since 0",
+    "partner back",
+    "the partner answers again",
+    "the clocks agree",
+  ]);
+});
+
+test("what was not asked tells nothing of the partner", () => {
+  answered(millis(0));
+  watch.heard(unasked("a limit of ours", null));
+  watch.heard(unasked("a limit of ours", null));
+  expect(watch.isUp).toBe(true);
+});
+
+test("the clock is confirmed by an answer that tells about our time, and by nothing else", () => {
+  expect(watch.clockAgrees).toBe(false);
+  answered(null);
+  expect(watch.clockAgrees).toBe(false);
+  answered(millis(30_001));
+  expect(watch.clockAgrees).toBe(false);
+  expect(told).not.toContain("the clocks agree");
+  answered(millis(-30_000));
+  expect(watch.clockAgrees).toBe(true);
+  expect(told).toContain("the clocks agree");
+  isClockDoubted = true;
+  expect(watch.clockAgrees).toBe(false);
+});
+
+test("while time is carried on, it is the clock of this machine that agrees or not", () => {
+  // An hour behind what is on record, as the partner's clock is, too.
+  wall = instant(now - 3_600_000);
+  answered(millis(3_600_000));
+  expect(watch.health.skew).toBe(0);
+  expect(watch.ahead()).toBe(3_600_000);
+});
+
+test("how far we are ahead is told only where it is more than is tolerated", () => {
+  expect(watch.ahead()).toBe(0);
+  answered(millis(20_000));
+  expect(watch.ahead()).toBe(0);
+  answered(millis(40_000));
+  expect(watch.ahead()).toBe(40_000);
+});
+
+test("an event that is gone is a delivery like any other", () => {
+  const delivery = { source: "fetch", at: now, askedAt: now, notices: [], complete: false } as const;
+  expect(watch.heard({ kind: "gone", delivery, skew: null })).toEqual({ kind: "read", delivery, skew: null });
+});

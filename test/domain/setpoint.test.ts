@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { type Desired, inWords, onSamePhases, valueOf } from "../../src/domain/setpoint.ts";
+import { amperes, instant, watts } from "../../src/domain/units.ts";
+
+test("every level is said with its unit, for people and for programs", () => {
+  const all: Desired[] = [
+    { kind: "current", amperes: amperes(13.7) },
+    { kind: "power", watts: watts(11_040) },
+    { kind: "pause" },
+    { kind: "release" },
+  ];
+  expect(all.map(inWords)).toEqual(["13.7 A", "11040 W", "pause", "release"]);
+  expect(all.map(valueOf)).toEqual([
+    { value: 13.7, unit: "A" },
+    { value: 11_040, unit: "W" },
+    { value: null, unit: null },
+    { value: null, unit: null },
+  ]);
+});
+
+test("switched phases are said, and stay as they are with what says nothing of them", () => {
+  const phases = { count: 1, since: instant(0), chargingSince: null } as const;
+  const ten = { kind: "current", amperes: amperes(10) } as const;
+  const pause: Desired = { kind: "pause" };
+  const one: Desired = { kind: "pause", phases };
+  expect(inWords(onSamePhases(ten, one))).toBe("10 A on 1 phase");
+  expect(inWords({ kind: "pause", phases: { ...phases, count: 3 } })).toBe("pause on 3 phases");
+  expect(onSamePhases(pause, one)).toEqual(one);
+  expect(onSamePhases(pause, null)).toEqual(pause);
+  expect(onSamePhases(pause, ten)).toEqual(pause);
+  expect(onSamePhases({ kind: "release" }, one)).toEqual({ kind: "release" });
+  const three: Desired = { ...ten, phases: { ...phases, count: 3 } };
+  expect(onSamePhases(three, one)).toEqual(three);
+});

@@ -1,0 +1,127 @@
+import { request } from "node:http";
+import { connect } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import type { Health } from "../../../src/platform/systemd.ts";
+import { auditParameters, OperatorListener, type OperatorViews } from "../../../src/operator/http/server.ts";
+
+let ready = true;
+let health: Health = { fit: true, words: "controlling" };
+const views: OperatorViews = {
+  up: Promise.resolve(),
+  ready: () => ready,
+  health: () => health,
+  status: () => ({ mode: "drive" }),
+  events: () => [{ id: "EV-1" }],
+  chargers: () => [],
+  vehicles: () => [],
+  audit: (query) => [{ ...query }],
+  prices: () => [{ region: "NO1" }],
+  reports: () => [{ name: "EV-1/0/0" }],
+  metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
+};
+
+let listener: OperatorListener;
+beforeEach(async () => {
+  ready = true;
+  listener = await OperatorListener.start({ host: "127.0.0.1", port: 0, hosts: ["gateway-7"] }, views);
+});
+afterEach(() => listener[Symbol.asyncDispose]());
+
+const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${listener.port}${path}`);
+
+test("health is asked of the process, readiness of the daemon", async () => {
+  expect((await get("/healthz")).status).toBe(200);
+  expect((await get("/readyz")).status).toBe(200);
+  ready = false;
+  expect((await get("/healthz")).status).toBe(200);
+  expect((await get("/readyz")).status).toBe(503);
+});
+
+test("health tells what works only in part, and only what a restart may mend is an error", async () => {
+  health = { fit: true, words: "nothing new can be recorded or started: the disk is full" };
+  const partly = await get("/healthz");
+  expect([partly.status, await partly.text()]).toEqual([200, `${health.words}\n`]);
+  health = { fit: false, words: "the last look at the depot is 200 s old" };
+  expect((await get("/healthz")).status).toBe(503);
+});
+
+test("the API is JSON, and what is not there is a JSON 404", async () => {
+  expect(await (await get("/api/v1/events")).json()).toEqual([{ id: "EV-1" }]);
+  expect(await (await get("/api/v1/prices")).json()).toEqual([{ region: "NO1" }]);
+  expect(await (await get("/api/v1/reports")).json()).toEqual([{ name: "EV-1/0/0" }]);
+  const missing = await get("/api/v1/nothing");
+  expect([missing.status, await missing.json()]).toEqual([404, { error: "not found" }]);
+});
+
+test("a query parameter that is not known is refused by name, not ignored", async () => {
+  for (const [path, error] of [
+    [
+      "/api/v1/audit?chargr=bay-01",
+      "unknown query parameter chargr; there are event, charger, after, limit, newest",
+    ],
+    ["/api/v1/chargers?id=bay-01", "unknown query parameter id; there is none here"],
+  ] as const) {
+    const refused = await get(path);
+    expect([refused.status, await refused.json()]).toEqual([400, { error }]);
+  }
+});
+
+test("metrics have the type that a scraper asks for", async () => {
+  const response = await get("/metrics");
+  expect(response.headers.get("content-type")).toContain("version=0.0.4");
+  expect(await response.text()).toBe("up 1\n");
+});
+
+test("the record is asked for in pieces, and nonsense is explained", async () => {
+  const response = await get("/api/v1/audit?event=EV-1&after=12&limit=50&newest=true");
+  expect(await response.json()).toEqual([{ event: "EV-1", after: 12, limit: 50, newest: true }]);
+  const refused = await get("/api/v1/audit?after=yesterday");
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    { error: "after and limit are whole numbers, e.g. ?after=120&limit=50" },
+  ]);
+});
+
+test("no one request takes more than ten thousand rows", () => {
+  expect(auditParameters({ limit: "999999" })).toMatchObject({ limit: 10_000 });
+  expect(auditParameters({})).toMatchObject({ limit: 1000, newest: false });
+  expect(auditParameters({ after: "-1" })).toBeTypeOf("string");
+});
+
+test("an event is found however its letters are composed", () => {
+  expect(auditParameters({ event: "Zu\u0308rich" })).toMatchObject({ event: "Z\u00fcrich" });
+});
+
+test("nothing can be changed through it", async () => {
+  for (const method of ["POST", "PUT", "DELETE"]) {
+    const response = await fetch(`http://127.0.0.1:${listener.port}/api/v1/chargers`, { method });
+    expect(response.status).toBe(404);
+  }
+});
+
+const statusAt = (host: string): Promise<number> =>
+  new Promise((done, failed) => {
+    request({ port: listener.port, host: "127.0.0.1", path: "/api/v1/status", headers: { host } })
+      .on("response", (response) => done(response.resume().statusCode ?? 0))
+      .on("error", failed)
+      .end();
+  });
+
+test("a page whose name was made to point here reads nothing", async () => {
+  expect(await statusAt("evil.example:8080")).toBe(421);
+  expect(await statusAt("gateway-7:8080")).toBe(200);
+  expect(await statusAt(`127.0.0.1:${listener.port}`)).toBe(200);
+});
+
+test("connections that only sit there neither pile up nor keep anyone out", async () => {
+  const idle = Array.from({ length: 100 }, () =>
+    connect(listener.port, "127.0.0.1").on("error", () => undefined),
+  );
+  await Promise.all(idle.map((socket) => new Promise((ready) => socket.once("connect", ready))));
+  expect(await statusAt("localhost")).toBe(200);
+  expect(
+    idle.filter(({ closed, readableEnded, destroyed }) => !(closed || readableEnded || destroyed)).length,
+  ).toBeLessThanOrEqual(64);
+  for (const socket of idle) socket.destroy();
+});

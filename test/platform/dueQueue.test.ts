@@ -1,0 +1,58 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { DueQueue } from "../../src/platform/dueQueue.ts";
+import { instant } from "../../src/domain/units.ts";
+
+test("an empty queue has nothing next and nothing due", () => {
+  const queue = new DueQueue<string>();
+  expect([queue.next(), queue.size, [...queue.due(instant(1e15))]]).toEqual([undefined, 0, []]);
+});
+
+test("what is due comes out in the order of its moments, each key once", () => {
+  const queue = new DueQueue<string>();
+  for (const [moment, key] of [
+    [5, "e"],
+    [1, "a"],
+    [3, "c"],
+    [2, "a"],
+    [9, "z"],
+  ] as const)
+    queue.push(instant(moment), key);
+  expect([...queue.due(instant(5))]).toEqual(["a", "c", "e"]);
+  expect([queue.next(), queue.size]).toEqual([9, 1]);
+});
+
+test("one that is cleared is as good as new", () => {
+  const queue = new DueQueue<string>();
+  queue.push(instant(1), "a");
+  queue.push(instant(2), "b");
+  queue.clear();
+  expect([queue.next(), queue.size]).toEqual([undefined, 0]);
+  queue.push(instant(3), "c");
+  expect([...queue.due(instant(5))]).toEqual(["c"]);
+});
+
+test("whatever is pushed and taken, the queue always equals a sorted list", () => {
+  const step = fc.oneof(
+    fc.record({ push: fc.nat(50), key: fc.constantFrom("a", "b", "c", "d", "e") }),
+    fc.record({ due: fc.nat(60) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const queue = new DueQueue<string>();
+      let model: { at: number; key: string }[] = [];
+      for (const step of steps) {
+        if ("push" in step) {
+          queue.push(instant(step.push), step.key);
+          model.push({ at: step.push, key: step.key });
+        } else {
+          const due = model.filter(({ at }) => at <= step.due).map(({ key }) => key);
+          model = model.filter(({ at }) => at > step.due);
+          expect(queue.due(instant(step.due))).toEqual(new Set(due));
+        }
+        expect(queue.size).toBe(model.length);
+        expect(queue.next()).toBe(model.map(({ at }) => at).toSorted((a, b) => a - b)[0]);
+      }
+    }),
+  );
+});

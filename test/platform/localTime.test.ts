@@ -1,0 +1,45 @@
+import * as fc from "fast-check";
+import { DateTime } from "luxon";
+import { expect, test } from "vitest";
+
+import { type Instant, instant } from "../../src/domain/units.ts";
+import { wallClock } from "../../src/platform/localTime.ts";
+
+const at = (text: string): Instant => instant(Date.parse(text));
+
+test("a moment of today is a time of day, any other has its date", () => {
+  const clock = wallClock("Europe/Oslo", () => at("2026-11-21T05:00:00Z"));
+  expect(clock(at("2026-11-21T05:00:41Z"))).toBe("06:00:41");
+  expect(clock(at("2026-11-21T23:30:00Z"))).toBe("2026-11-22 00:30:00");
+});
+
+test("the hour that a DST change repeats is told twice, and the one it skips never (F24)", () => {
+  const clock = wallClock("Europe/Oslo", () => at("2026-10-25T12:00:00Z"));
+  expect([clock(at("2026-10-25T00:30:00Z")), clock(at("2026-10-25T01:30:00Z"))]).toEqual([
+    "02:30:00",
+    "02:30:00",
+  ]);
+  const spring = wallClock("Europe/Oslo", () => at("2026-03-29T12:00:00Z"));
+  expect([spring(at("2026-03-29T00:59:59Z")), spring(at("2026-03-29T01:00:00Z"))]).toEqual([
+    "01:59:59",
+    "03:00:00",
+  ]);
+});
+
+test("it tells what luxon tells, in any zone at any time since 1970", () => {
+  const zones = [
+    "UTC",
+    "Europe/Oslo",
+    "Asia/Kathmandu",
+    "Pacific/Apia",
+    "America/St_Johns",
+    "Australia/Lord_Howe",
+  ];
+  const moments = fc.integer({ min: at("1990-01-01T00:00:00Z"), max: at("2060-01-01T00:00:00Z") });
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), moments, (zone, moment) => {
+      const clock = wallClock(zone, () => instant(moment));
+      expect(clock(instant(moment))).toBe(DateTime.fromMillis(moment, { zone }).toFormat("HH:mm:ss"));
+    }),
+  );
+});

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+
+import type { Change } from "../../src/domain/changes.ts";
+import type { PricesAsked, PriceSeries } from "../../src/domain/prices.ts";
+import { instant, iso, minutes } from "../../src/domain/units.ts";
+import { priceBoard, takePrices } from "../../src/prices/board.ts";
+
+const NOON = instant(Date.parse("2026-11-21T12:00:00Z"));
+const NO1 = { region: "NO1", kind: "actual" } as const;
+
+const series = (value: number, over: Partial<PriceSeries> = {}): PriceSeries => ({
+  ...NO1,
+  fetchedAt: NOON,
+  prices: [
+    {
+      start: NOON,
+      end: instant(NOON + minutes(60)),
+      value,
+      currency: "NOK",
+      perUnit: "kWh",
+      region: "NO1",
+      vat: null,
+    },
+  ],
+  doubts: [],
+  raw: "{}",
+  ...over,
+});
+const good = (value = 0.5): PricesAsked => ({ kind: "read", series: series(value) });
+const failed: PricesAsked = {
+  kind: "failed",
+  reason: "the partner answered 500",
+  retry: true,
+  retryAfter: null,
+};
+const unreadable: PricesAsked = { kind: "unreadable", reason: "not JSON", raw: "<html>" };
+
+const around = { now: () => NOON, wallClock: iso };
+
+/** A board that took these answers, each the last of its attempt, and what came of them. */
+function after(stored: readonly PriceSeries[], ...answers: readonly PricesAsked[]) {
+  const board = priceBoard([NO1], stored);
+  const taken = answers.map((asked) => takePrices(board, NO1, asked, true, around));
+  const rows = taken.flatMap(({ changes }) => changes).flatMap(wordsOf);
+  return {
+    board,
+    stand: board.stands.get("actual/NO1"),
+    rows,
+    alarms: taken.map(({ alarm }) => alarm !== null),
+  };
+}
+
+const wordsOf = (change: Change): readonly string[] => (change.kind === "audit" ? [change.entry.words] : []);
+
+test("what was stored is there before anything was asked; what nobody asks for any more is not", () => {
+  const stored = [series(0.4), series(0.6, { region: "NO2" })];
+  const { stand, board } = after(stored);
+  expect(stand).toMatchObject({ series: { prices: [{ value: 0.4 }] }, outcome: null });
+  expect(board.stands.size).toBe(1);
+});
+
+test("prices are on record when they first come, and not every hour", () => {
+  const { rows, stand } = after([], good(), good(0.7), good(0.8));
+  expect(rows).toEqual(["spot prices of NO1: 1 prices, 0.5 to 0.5 NOK/kWh, until 2026-11-21T13:00:00.000Z"]);
+  expect(stand).toMatchObject({ outcome: "good", reason: null, series: { prices: [{ value: 0.8 }] } });
+});
+
+test("only other prices are published", () => {
+  const { board } = after([series(0.5)], good(0.5));
+  expect([...board.unpublished]).toEqual([]);
+  takePrices(board, NO1, good(0.6), true, around);
+  expect([...board.unpublished]).toEqual(["actual/NO1"]);
+});
+
+test("a failure leaves the last prices, is on record once, and alarms once until they are there again", () => {
+  const { rows, alarms, stand } = after([series(0.4)], failed, failed, good(), failed);
+  expect(rows).toEqual([
+    "spot prices of NO1 cannot be had: the partner answered 500; the last ones stay",
+    expect.stringMatching(/^spot prices of NO1: 1 prices/),
+    "spot prices of NO1 cannot be had: the partner answered 500; the last ones stay",
+  ]);
+  expect(alarms).toEqual([true, false, false, true]);
+  expect(stand).toMatchObject({ outcome: "failed", series: { prices: [{ value: 0.5 }] } });
+});
+
+test("while more is tried nobody is alarmed", () => {
+  const board = priceBoard([NO1], []);
+  expect(takePrices(board, NO1, failed, false, around)).toMatchObject({ outcome: "failed", alarm: null });
+  expect(takePrices(board, NO1, failed, true, around).alarm).toBe(
+    "spot prices of NO1 cannot be had: the partner answered 500; there are none yet; asked again when they are due",
+  );
+});
+
+test("an answer that cannot be read is kept to be looked at, once, and costs no price (F37)", () => {
+  const board = priceBoard([NO1], [series(0.4)]);
+  const { changes } = takePrices(board, NO1, unreadable, true, around);
+  expect(changes).toMatchObject([
+    { kind: "quarantine", source: "prices", rejected: { reason: "not JSON", raw: "<html>" } },
+    { kind: "audit", entry: { kind: "rejected", facts: { outcome: "unreadable", warning: "not JSON" } } },
+  ]);
+  expect(takePrices(board, NO1, unreadable, true, around).changes).toEqual([]);
+  expect(board.stands.get("actual/NO1")?.series?.prices).toMatchObject([{ value: 0.4 }]);
+});
+
+test("odd prices are taken, and what was odd is told", () => {
+  const odd: PricesAsked = {
+    kind: "read",
+    series: series(0.5, { doubts: ["asked for NO1, answered for NO2"] }),
+  };
+  const { rows, stand } = after([], odd);
+  expect(rows[0]).toMatch(/; odd: asked for NO1, answered for NO2$/);
+  expect(stand).toMatchObject({ outcome: "doubtful", reason: "asked for NO1, answered for NO2" });
+});
+
+test("units that nobody named are a question mark", () => {
+  const [price] = series(0.5).prices;
+  if (price === undefined) throw new Error("no price");
+  const nameless = { ...series(0.5), prices: [{ ...price, currency: null, perUnit: null }] };
+  expect(after([], { kind: "read", series: nameless }).rows[0]).toContain("0.5 to 0.5 ?/?, until");
+});
+
+test("a series that was not on the board is on it once it was asked for", () => {
+  const board = priceBoard([], []);
+  takePrices(board, NO1, failed, true, around);
+  takePrices(board, NO1, good(), true, around);
+  expect(board.stands.get("actual/NO1")).toMatchObject({ outcome: "good", alarmed: false });
+  const other = priceBoard([], []);
+  expect(takePrices(other, NO1, good(), true, around).outcome).toBe("good");
+});

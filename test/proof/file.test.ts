@@ -1,0 +1,85 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { fact, type Fact, sealed, formatOf, SPELLINGS, spelled } from "../../src/proof/file.ts";
+import { verifyProof } from "../../src/proof/verify.ts";
+import { SITE_KEY } from "../support/aCharger.ts";
+import { PROOF_KEY, proofText, sealedText } from "../support/aProof.ts";
+
+const text = fc.option(
+  fc.string({ unit: "binary", minLength: 1 }).map((words) => words.replaceAll(/[\r\n]/g, "") || "x"),
+);
+const someFact: fc.Arbitrary<Fact> = fc
+  .record({
+    vehicle: text,
+    words: text,
+    value: fc.option(fc.double({ noDefaultInfinity: true, noNaN: true }).map((value) => value + 0)),
+    seq: fc.option(fc.nat()),
+  })
+  .map(({ vehicle, ...said }) =>
+    fact("vehicle", "sent", { ...said, vehicle: vehicle?.toWellFormed() ?? null }),
+  );
+
+const NO_KEYS = { siteKey: null, publicKey: null };
+
+test("whatever a fact says, each spelling can be read back, and both carry the same seal", () => {
+  fc.assert(
+    fc.property(fc.array(someFact, { minLength: 1 }), (facts) => {
+      const lines = [...sealed(facts, SITE_KEY, PROOF_KEY)];
+      for (const format of ["json", "csv"] as const) {
+        const written = [...spelled(lines, format)].join("\n");
+        expect(verifyProof(written, NO_KEYS).broken).toEqual([]);
+        const { heading, read } = SPELLINGS[format];
+        const back = written.split("\n").slice(heading.length, -1).map(read);
+        expect(back).toEqual(lines);
+      }
+    }),
+  );
+});
+
+test("JSON is an array with a fact on each line, its members in order", () => {
+  const written = proofText("json");
+  const facts: unknown = JSON.parse(written);
+  expect(facts).toHaveLength(written.split("\n").length - 1);
+  expect(written.split("\n")[1]).toMatch(
+    /^\{"print":"[0-9a-f]{64}","section":"proof","what":"event","words":"EV-7731"\},$/,
+  );
+});
+
+test("a table opens in a spreadsheet: a mark for its letters, a heading, and nothing that it would compute", () => {
+  const lines = proofText("csv").split("\n");
+  expect(lines[0]).toBe(
+    "\uFEFFsection,vehicle,charger,command,what,from,until,value,unit,words,seq,previous,hash,print",
+  );
+  expect(lines[2]).toMatch(/^proof,,,,event,,,,,EV-7731,,,,[0-9a-f]{64}$/);
+  const formula = sealedText([fact("vehicle", "name", { words: '=HYPERLINK("x")' })], "csv");
+  expect(formula).toContain(`"'=HYPERLINK(""x"")"`);
+  expect(verifyProof(formula, NO_KEYS).broken).toEqual([]);
+});
+
+test("a line break in a name does not break a line", () => {
+  const broken = sealedText(
+    [fact("vehicle", "name", { words: "Bus\r\n214" }), fact("vehicle", "name", { words: "" })],
+    "csv",
+  );
+  expect(broken.split("\n")).toHaveLength(6);
+  expect(broken).toContain("Bus  214");
+});
+
+test("of nothing there is a heading at most", () => {
+  expect([[...spelled([], "json")], [...spelled([], "csv")].length]).toEqual([[""], 2]);
+});
+
+test("a spelling is known by its first lines, whichever of them was changed", () => {
+  expect([formatOf(["[{", "{"]), formatOf(["x", "{"]), formatOf(["[", "x"])]).toEqual([
+    "json",
+    "json",
+    "json",
+  ]);
+  expect([formatOf([]), formatOf(["section", "proof"])]).toEqual(["csv", "csv"]);
+});
+
+test("what is no fact is not read", () => {
+  const lines = ["1", "null", "{", '{"section":"proof"}', '{"section":"sums","what":"a","print":"b"}'];
+  expect(lines.map((line) => SPELLINGS.json.read(line))).toEqual(lines.map(() => null));
+});

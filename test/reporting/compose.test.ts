@@ -1,0 +1,151 @@
+import { expect, test } from "vitest";
+
+import { Depot } from "../../src/control/state.ts";
+import { readingsOf } from "../../src/reporting/reading.ts";
+import { reportPlan } from "../../src/reporting/plan.ts";
+import { chargerId, instant, iso, millis, minutes, vehicleId } from "../../src/domain/units.ts";
+import { compose } from "../../src/reporting/compose.ts";
+import { writeReport } from "../../src/vtn/dialects/partner/report.ts";
+import { NOTHING_STORED } from "../support/aPicture.ts";
+import { aCharger, aVehicle, SITE_KEY, settingsWith } from "../support/aCharger.ts";
+import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
+import { aDescriptor, reportSettings } from "../support/aReport.ts";
+
+const COUNT = 10_000;
+const ids = Array.from({ length: COUNT }, (_, n) => `veh-${n}`);
+const chargers = ids.map((_, n) => aCharger({ id: `bay-${n}` }));
+const vehicles = ids.map((id, n) => aVehicle({ id, charger: chargerId(`bay-${n}`) }));
+const settings = reportSettings();
+
+const aDepot = (): Depot =>
+  new Depot({
+    chargers,
+    vehicles,
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 7,
+    archive: NOTHING_STORED,
+    wallClock: iso,
+    unsure: false,
+  });
+
+/** The first report on a descriptor of an event from 12:00 for an hour. */
+function aReport(descriptor: Parameters<typeof aDescriptor>[0], targets = targetsOf(...ids)) {
+  const event = anEvent({
+    start: at("12:00"),
+    randomizeStart: minutes(0),
+    reports: [aDescriptor(descriptor)],
+    targets,
+  });
+  const input = { event, start: at("12:00"), receivedAt: at("11:00"), descriptor: 0, issued: null };
+  const [window] = reportPlan(input, settings).windows;
+  if (window === undefined) throw new Error("nothing to report");
+  return { window, revision: { event, start: at("12:00") } };
+}
+
+/** Every charger metered 100 Wh a minute. */
+const ports = {
+  monotonic: () => millis(performance.now()),
+  wallClock: iso,
+  calendar: (moment: number, days: number) => ({ at: instant(moment - days * 86_400_000), weekday: 3 }),
+  seats: () => [],
+  record: () => [],
+  readings: (asked: Iterable<ReturnType<typeof chargerId>>) =>
+    [...asked].flatMap((charger) =>
+      Array.from({ length: 62 }, (_, minute) => {
+        const moment = instant(at("12:00") + minute * 60_000);
+        const vehicle = vehicleId(charger.replace("bay", "veh"));
+        return readingsOf({ charger, vehicle }, { at: moment, energyWh: minute * 100 }, moment, null);
+      }).flat(),
+    ),
+};
+
+/** What this thread has worked, ms: the machine may be busy with other things. */
+const worked = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+};
+
+/** How long the loop was held at most while something was done, and how often it was given back. */
+async function heldBy<Result>(work: () => Promise<Result>) {
+  let [turns, longest, before] = [0, 0, worked()];
+  const ticking = setInterval(() => {
+    const now = worked();
+    turns += 1;
+    longest = Math.max(longest, now - before);
+    before = now;
+  }, 1);
+  const result = await work();
+  longest = Math.max(longest, worked() - before);
+  clearInterval(ticking);
+  return { result, turns, longest };
+}
+
+test("a report on ten thousand vehicles gives the loop back all the time, also for what is to be sent", async () => {
+  const depot = aDepot();
+  const asked = aReport({ numIntervals: 4 });
+  const { result, turns, longest } = await heldBy(() => compose(depot, asked, settings, ports));
+  expect(result.summary).toBe(`${COUNT} vehicles, 60000 kWh`);
+  expect(result.report.resources).toHaveLength(COUNT);
+  expect(turns).toBeGreaterThan(20);
+  expect(longest).toBeLessThan(250);
+  const spelled = await heldBy(async () =>
+    JSON.stringify(
+      writeReport(result.report, "openadr30", { clientName: "depot", notes: true, location: null }),
+    ),
+  );
+  expect(spelled.longest).toBeLessThan(400);
+}, 240_000);
+
+test("a forecast is what the chargers will be told, where the vehicles are now", async () => {
+  const depot = aDepot();
+  const asked = aReport({ payloadType: "SETPOINT", historical: false }, targetsOf("veh-7", "veh-unknown"));
+  depot.remember(live(asked.revision.event), at("11:00"));
+  const { report } = await compose(depot, asked, settings, { ...ports, readings: () => [] });
+  expect(report.resources.map(({ name, intervals }) => [name, intervals[0]?.payloads[0]?.values[0]])).toEqual(
+    [
+      ["veh-7", 16],
+      ["veh-unknown", "MISSING"],
+    ],
+  );
+});
+
+const row = (seq: number, time: string) => ({
+  seq,
+  at: at(time),
+  kind: "outcome" as const,
+  charger: null,
+  vehicle: vehicleId("veh-1"),
+  event: null,
+  command: null,
+  words: "",
+  facts: { progress: "notFollowed" },
+});
+
+test("the record is read page by page, and rows after the report do not count", async () => {
+  const asked = aReport({}, targetsOf("veh-1"));
+  const pages = (rows: readonly ReturnType<typeof row>[]) => (_: unknown, after: number) =>
+    rows.filter(({ seq }) => seq > after).slice(0, 1);
+  const causes = async (rows: readonly ReturnType<typeof row>[]) => {
+    const { report } = await compose(aDepot(), asked, settings, { ...ports, record: pages(rows) });
+    return report.resources[0]?.causes;
+  };
+  expect(await causes([row(1, "11:59"), row(2, "12:10")])).toEqual(["setpoint not followed"]);
+  expect(await causes([row(1, "13:10")])).toEqual([]);
+});
+
+test("a vehicle that has no place and never had one was absent", async () => {
+  const nomad = aVehicle({ id: "nomad", charger: null });
+  const depot = new Depot({
+    chargers,
+    vehicles: [nomad],
+    settings: settingsWith(),
+    siteKey: SITE_KEY,
+    epoch: 7,
+    archive: NOTHING_STORED,
+    wallClock: iso,
+    unsure: false,
+  });
+  const { report } = await compose(depot, aReport({}, targetsOf("nomad")), settings, ports);
+  expect(report.resources[0]?.causes).toEqual(["vehicle absent"]);
+});

@@ -1,0 +1,444 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { CoordinationEvent, TrackedEvent } from "../../src/domain/event.ts";
+import { summaryOf } from "../../src/domain/eventSummary.ts";
+import type { ReportDuty } from "../../src/domain/report.ts";
+import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../src/domain/units.ts";
+import { forDescriptor, reportDesk, type ReportDesk } from "../../src/reporting/obligations.ts";
+import { reportName } from "../../src/reporting/plan.ts";
+import {
+  type DeskContext,
+  edgesWithin,
+  issue,
+  lookAtEvents as lookAt,
+  reportedOn,
+  restoreDesk,
+  takeDue,
+} from "../../src/reporting/reportSchedule.ts";
+import { reportRecord } from "../store/sqlite/words.ts";
+import { aDescriptor, aReportedEvent, reportSettings } from "../support/aReport.ts";
+import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";
+
+const context = (changes: Partial<DeskContext> = {}): DeskContext => ({
+  settings: reportSettings(),
+  enabled: true,
+  concernsUs: () => true,
+  whole: () => null,
+  ...changes,
+});
+const knownAs = (...events: readonly TrackedEvent[]): ReadonlyMap<EventId, TrackedEvent> =>
+  new Map(events.map((known) => [known.id, known]));
+const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]>[]) =>
+  aReportedEvent({}, { reports: reports.map(aDescriptor) });
+
+/** As if all of them had changed, those that are gone included. */
+const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, TrackedEvent>, how: DeskContext) =>
+  lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
+
+/** `EV-7731/0/0 at 13:00:30` of each duty with a report to come. */
+const upcoming = ({ upcoming }: ReportDesk): readonly string[] =>
+  [...upcoming.values()].map(({ window }) => `${reportName(window)} at ${iso(window.due).slice(11, 19)}`);
+const inWords = ({ event, descriptor, state, reason }: ReportDuty): string =>
+  [`${event}/${descriptor}`, state, reason].filter((part) => part !== null).join(" ");
+const duties = (desk: ReportDesk): readonly string[] => [...desk.duties.values()].map(inWords);
+
+/** Hands the next report of a duty over. */
+function hand(desk: ReportDesk, key: string, settings = context().settings, reason: string | null = null) {
+  const next = desk.upcoming.get(key);
+  if (next === undefined) throw new Error(`nothing to come of ${key}`);
+  return issue(desk, key, next, reason, settings);
+}
+
+test("each descriptor of an event has its next report, and nothing of it has to be stored", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
+  expect(lookAtEvents(desk, events, context())).toEqual([]);
+  expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 13:00:30", "EV-7731/1/0 at 12:15:30"]);
+  expect(lookAtEvents(desk, events, context())).toEqual([]);
+});
+
+test("F15 L3: an event that brings out a bug has its descriptors flagged, and others are planned", () => {
+  const desk = reportDesk();
+  const other = live(anAsk({}), { id: eventId("EV-2") });
+  const concernsUs: DeskContext["concernsUs"] = (revision) => {
+    if (revision === other.revision) return true;
+    throw new TypeError("what is this?");
+  };
+  const flagged = lookAtEvents(desk, knownAs(live(anAsk({}, {})), other), context({ concernsUs }));
+  const why = "flagged a bug: this program cannot plan it (TypeError: what is this?)";
+  expect(flagged.map(inWords)).toEqual([`EV-7731/0 ${why}`, `EV-7731/1 ${why}`]);
+  expect(upcoming(desk)).toHaveLength(1);
+});
+
+test("reports are named when they are due, and not again until they are handed over", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
+  expect(takeDue(desk, at("12:15"))).toEqual([]);
+  expect(takeDue(desk, at("12:15:30"))).toEqual(["EV-7731/0"]);
+  expect(takeDue(desk, at("12:40"))).toEqual([]);
+  expect(hand(desk, "EV-7731/0")).toMatchObject({ state: "open", issued: { k: 0, moment: at("12:15") } });
+  expect(takeDue(desk, at("12:40"))).toEqual(["EV-7731/0"]);
+});
+
+test("with the last report handed over a duty is done, and stays so after a restart", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})));
+  lookAtEvents(desk, events, context());
+  const done = hand(desk, "EV-7731/0");
+  expect(done).toMatchObject({ state: "done", reason: null });
+  if (done === null) throw new Error("no duty");
+  const again = reportDesk();
+  restoreDesk(again, { duties: [done], outbox: [] }, true);
+  expect(lookAtEvents(again, events, context())).toEqual([]);
+  expect([upcoming(again), duties(again)]).toEqual([[], ["EV-7731/0 done"]]);
+});
+
+test("what could not be made is remembered, and flags the duty when nothing more is to come", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 2 }))), context());
+  expect(hand(desk, "EV-7731/0", context().settings, "no power")).toMatchObject({
+    state: "open",
+    reason: "no power",
+  });
+  expect(hand(desk, "EV-7731/0")).toMatchObject({ state: "flagged", reason: "no power" });
+});
+
+test("a report that is not known any more is not handed over", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  const next = desk.upcoming.get("EV-7731/0");
+  if (next === undefined) throw new Error("nothing to come");
+  lookAtEvents(desk, new Map(), context());
+  expect(issue(desk, "EV-7731/0", next, null, context().settings)).toBeNull();
+});
+
+test.each<readonly [string, Partial<DeskContext>, CoordinationEvent, string]>([
+  ["reports are switched off", { enabled: false }, anAsk({}), "reports are switched off"],
+  [
+    "none of its vehicles is ours",
+    { concernsUs: () => false },
+    anAsk({}),
+    "none of its targets is a vehicle of this site",
+  ],
+  [
+    "it has no length",
+    {},
+    aReportedEvent({}, { duration: minutes(0) }),
+    "the event's duration is zero: nothing to report",
+  ],
+  [
+    "everything was due before it came, and that is not wanted",
+    { settings: reportSettings({ catchUp: "none" }) },
+    aReportedEvent({}, { start: at("01:00") }),
+    "1 more was due before the event arrived",
+  ],
+])("a descriptor is flagged with the reason where %s (L3)", (_why, changes, event, reason) => {
+  const desk = reportDesk();
+  const flagged = lookAtEvents(desk, knownAs(live(event)), context(changes));
+  expect(flagged.map(inWords)).toEqual([`EV-7731/0 flagged ${reason}`]);
+  expect(upcoming(desk)).toEqual([]);
+});
+
+test("past the last instant that there is, there is nothing to report", () => {
+  const end = instant(8.64e15);
+  const desk = reportDesk();
+  const flagged = lookAtEvents(desk, knownAs(live(aReportedEvent({}, { start: end }))), context());
+  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged there is nothing to report"]);
+});
+
+test("descriptors beyond the 32nd share one flag", () => {
+  const desk = reportDesk();
+  const flagged = lookAtEvents(
+    desk,
+    knownAs(live(anAsk(...Array.from({ length: 40 }, () => ({}))))),
+    context(),
+  );
+  expect(flagged.map(inWords)).toEqual(["EV-7731/32 flagged 8 report descriptors too many"]);
+  expect(upcoming(desk)).toHaveLength(32);
+});
+
+test("reports that were switched off are made once they are switched on again", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})));
+  const stored = lookAtEvents(desk, events, context({ enabled: false }));
+  const [off, on] = [reportDesk(), reportDesk()];
+  restoreDesk(off, { duties: stored, outbox: [] }, false);
+  expect(lookAtEvents(off, events, context({ enabled: false }))).toEqual([]);
+  restoreDesk(on, { duties: stored, outbox: [] }, true);
+  lookAtEvents(on, events, context());
+  expect(upcoming(on)).toEqual(["EV-7731/0/0 at 13:00:30"]);
+});
+
+test("an event whose vehicle was configured after it came is reported after all", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})));
+  const stored = lookAtEvents(desk, events, context({ concernsUs: () => false }));
+  const [unknown, known] = [reportDesk(), reportDesk()];
+  restoreDesk(unknown, { duties: stored, outbox: [] }, true);
+  expect(lookAtEvents(unknown, events, context({ concernsUs: () => false }))).toEqual([]);
+  restoreDesk(known, { duties: stored, outbox: [] }, true);
+  expect(lookAtEvents(known, events, context())).toEqual([]);
+  expect([upcoming(known), duties(known)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
+});
+
+test("a new revision replaces the schedule, what was handed over stays handed over", () => {
+  const desk = reportDesk();
+  const counts = { numIntervals: 1, frequency: 1, repeat: 4 };
+  lookAtEvents(desk, knownAs(live(anAsk(counts, {}))), context());
+  hand(desk, "EV-7731/0");
+  const shorter = aReportedEvent(counts, { duration: minutes(32), revision: at("12:20") });
+  const flagged = lookAtEvents(
+    desk,
+    knownAs(live(shorter, { receivedAt: at("12:20"), descriptors: 2 })),
+    context(),
+  );
+  expect(flagged.map(inWords)).toEqual(["EV-7731/1 flagged the event does not ask for it any more"]);
+  expect(upcoming(desk)).toEqual(["EV-7731/0/1 at 12:20:00"]);
+  expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/0"]);
+});
+
+const LATE = "flagged what it asks for now was asked after its reports had gone out";
+
+test.each<readonly [string, CoordinationEvent, string]>([
+  ["another thing", anAsk({ payloadType: "DEMAND" }), LATE],
+  ["another time", aReportedEvent({}, { duration: minutes(30) }), LATE],
+  ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
+])("a revision that asks for %s once all is answered does not end in silence (L3)", (_what, event, state) => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  hand(desk, "EV-7731/0");
+  const revised = knownAs(live(event, { receivedAt: at("13:05") }));
+  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
+  expect(upcoming(desk)).toEqual([]);
+});
+
+test.each<readonly [string, CoordinationEvent, string]>([
+  ["another thing", anAsk({ payloadType: "DEMAND" }), LATE],
+  ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
+])(
+  "the same holds for %s where memory has only a summary of what was asked before",
+  (_what, event, state) => {
+    const desk = reportDesk();
+    const before = live(anAsk({}));
+    lookAtEvents(desk, knownAs(before), context());
+    hand(desk, "EV-7731/0");
+    expect(lookAtEvents(desk, knownAs(summaryOf(before, 700)), context())).toEqual([]);
+    const revised = knownAs(live(event, { receivedAt: at("13:05") }));
+    expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
+  },
+);
+
+test("an event that is revived after all its reports had gone out owes nothing, whole or summary", () => {
+  const gone = withdrawn(anAsk({}), at("13:02"));
+  for (const tombstone of [gone, summaryOf(gone, 90)]) {
+    const desk = reportDesk();
+    lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+    hand(desk, "EV-7731/0");
+    expect(lookAtEvents(desk, knownAs(tombstone), context())).toEqual([]);
+    const revived = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
+    expect(lookAtEvents(desk, revived, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+  }
+});
+
+test("a first look at an event of which all was reported before a restart leaves it as it was", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  hand(desk, "EV-7731/0");
+  desk.seen.clear();
+  const revised = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
+  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+});
+
+test("confirmation by a fetch is no new revision", () => {
+  const desk = reportDesk();
+  const known = live(anAsk({}), { source: "webhook" });
+  lookAtEvents(desk, knownAs(known), context());
+  hand(desk, "EV-7731/0");
+  expect(lookAtEvents(desk, knownAs({ ...known, source: "fetch" }), context())).toEqual([]);
+  expect(duties(desk)).toEqual(["EV-7731/0 done"]);
+});
+
+test("a withdrawal flags what was to come", () => {
+  const desk = reportDesk();
+  const event = anAsk({});
+  lookAtEvents(desk, knownAs(live(event)), context());
+  const flagged = lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"))), context());
+  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
+});
+
+test("the part of a withdrawn event is reported where that is wanted, once, and after a restart as well", () => {
+  const settings = reportSettings({ onCancel: "partial" });
+  const desk = reportDesk();
+  const event = anAsk({});
+  lookAtEvents(desk, knownAs(live(event)), context({ settings }));
+  const gone = knownAs(withdrawn(event, at("12:20")));
+  const stored = lookAtEvents(desk, gone, context({ settings }));
+  expect(stored.map(inWords)).toEqual(["EV-7731/0 open"]);
+  const again = reportDesk();
+  restoreDesk(again, { duties: stored, outbox: [] }, true);
+  lookAtEvents(again, gone, context({ settings }));
+  expect(upcoming(again)).toEqual(["EV-7731/0/0 at 12:20:30"]);
+  expect(hand(again, "EV-7731/0", settings)).toMatchObject({
+    state: "flagged",
+    reason: "the event was withdrawn",
+  });
+});
+
+test("what is kept of a withdrawn event holds its own descriptor only, and nothing once no report is to come", () => {
+  const settings = reportSettings({ onCancel: "partial" });
+  const desk = reportDesk();
+  const event = anAsk(...Array.from({ length: 100 }, (_, index) => ({ payloadType: `TYPE-${index}` })));
+  lookAtEvents(desk, knownAs(live(event)), context({ settings }));
+  const gone = knownAs(withdrawn(event, at("12:20")));
+  const stored: readonly ReportDuty[] = JSON.parse(
+    JSON.stringify(lookAtEvents(desk, gone, context({ settings }))),
+  );
+  expect(stored.map(inWords)).toEqual(Array.from({ length: 32 }, (_, index) => `EV-7731/${index} open`));
+  for (const duty of stored) {
+    const kept = duty.withdrawn?.revision.event.reports ?? [];
+    expect(kept.filter(Boolean).map(({ payloadType }) => payloadType)).toEqual([`TYPE-${duty.descriptor}`]);
+  }
+  const again = reportDesk();
+  restoreDesk(again, { duties: stored, outbox: [] }, true);
+  lookAtEvents(again, gone, context({ settings }));
+  expect(upcoming(again)).toEqual(upcoming(desk));
+  expect(hand(again, "EV-7731/31", settings)?.withdrawn).toBeNull();
+});
+
+test("a withdrawal that was stored just before a crash is found in what the event left", () => {
+  const settings = reportSettings({ onCancel: "partial" });
+  const event = anAsk({});
+  const revision = { event, start: at("12:00") };
+  const open: ReportDuty = {
+    event: event.id,
+    descriptor: 0,
+    receivedAt: at("11:00"),
+    issued: null,
+    withdrawn: null,
+    state: "open",
+    reason: null,
+  };
+  const desk = reportDesk();
+  restoreDesk(desk, { duties: [open], outbox: [] }, true);
+  const ending = { revision, at: at("12:20") };
+  lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"), [ending])), context({ settings }));
+  expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 12:20:30"]);
+  const lost = reportDesk();
+  restoreDesk(lost, { duties: [open], outbox: [] }, true);
+  const flagged = lookAtEvents(lost, knownAs(withdrawn(event, at("12:20"))), context({ settings }));
+  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
+});
+
+test("a descriptor of which nothing was stored before a crash is flagged all the same, and once (L3)", () => {
+  const gone = knownAs(withdrawn(anAsk({}, {}), at("12:20")));
+  const desk = reportDesk();
+  const flagged = lookAtEvents(desk, gone, context());
+  expect(flagged.map(inWords)).toEqual([
+    "EV-7731/0 flagged the event was withdrawn",
+    "EV-7731/1 flagged the event was withdrawn",
+  ]);
+  const again = reportDesk();
+  restoreDesk(again, { duties: flagged, outbox: [] }, true);
+  expect(lookAtEvents(again, gone, context())).toEqual([]);
+  const fewer = knownAs(live(anAsk({}), { receivedAt: at("12:20"), descriptors: 2 }));
+  expect(lookAtEvents(reportDesk(), fewer, context()).map(inWords)).toEqual([
+    "EV-7731/1 flagged the event does not ask for it any more",
+  ]);
+});
+
+test("an event is reported on until its last report is taken, and while nobody has looked at what it asks for", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({})), live(aReportedEvent({}, { reports: [] }), { id: eventId("EV-2") }));
+  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
+  lookAtEvents(desk, events, context());
+  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
+  hand(desk, "EV-7731/0");
+  expect([...reportedOn(desk, events)]).toEqual([]);
+  const waiting = reportRecord("EV-3/0/0");
+  restoreDesk(desk, { duties: [], outbox: [waiting] }, true);
+  expect([...reportedOn(desk, new Map())]).toEqual([waiting.event]);
+});
+
+test("an event that is not kept any more takes its duties with it; the others stay", () => {
+  const desk = reportDesk();
+  const other = live(aReportedEvent({}, {}), { id: eventId("EV-2") });
+  lookAtEvents(desk, knownAs(live(anAsk({})), other), context());
+  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
+  expect([upcoming(desk), duties(desk)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
+});
+
+test("a desk that starts over again and again, as on a full disk, does not grow (F05)", () => {
+  const desk = reportDesk();
+  const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
+  lookAtEvents(desk, events, context());
+  const { size } = desk.due;
+  for (let tries = 0; tries < 3; tries += 1) {
+    restoreDesk(desk, { duties: [], outbox: [] }, true);
+    expect(desk.due.size).toBe(0);
+    lookAtEvents(desk, events, context());
+  }
+  expect(desk.due.size).toBe(size);
+  expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/1", "EV-7731/0"]);
+});
+
+const clock = (moment: Instant): string => iso(moment).slice(11, 16);
+
+test("where intervals begin and end is known ahead, in order and each once", () => {
+  const desk = reportDesk();
+  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 4 }, {}))), context());
+  const edges = edgesWithin(desk, { from: at("12:00"), until: at("12:46") });
+  expect(edges.map(clock)).toEqual(["12:00", "12:15", "12:30", "12:45"]);
+});
+
+test("however an event is edited, withdrawn and revived, each descriptor is open with a report to come, or at an end with its reason (L3)", () => {
+  const step = fc.record({
+    kind: fc.constantFrom("live", "live", "withdrawn"),
+    descriptors: fc.integer({ min: 0, max: 3 }),
+    length: fc.integer({ min: 0, max: 120 }),
+    hands: fc.integer({ min: 0, max: 3 }),
+    ends: fc.constantFrom("goes on", "restarts", "crashes"),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 8 }), fc.constantFrom("none", "partial"), (steps, onCancel) => {
+      const settings = reportSettings({ onCancel });
+      let desk = reportDesk();
+      let most = 0;
+      const stored = new Map<string, ReportDuty>();
+      const keep = (duties: readonly (ReportDuty | null)[]) => {
+        for (const duty of duties) if (duty !== null) stored.set(`${duty.event}/${duty.descriptor}`, duty);
+      };
+      steps.forEach(({ kind, descriptors: count, length, hands, ends }, index) => {
+        const when = instant(at("11:00") + index * 600_000);
+        const reports = Array.from({ length: count }, () => aDescriptor({ repeat: 2, numIntervals: 1 }));
+        const event = aReportedEvent({}, { duration: minutes(length), reports, revision: when });
+        if (kind === "live") most = Math.max(most, count);
+        const as = kind === "live" ? live(event, { receivedAt: when }) : withdrawn(event, when);
+        const known = { ...as, descriptors: most };
+        const changed = lookAtEvents(desk, knownAs(known), context({ settings }));
+        if (ends !== "crashes") keep(changed);
+        for (let hand = 0; hand < (ends === "crashes" ? 0 : hands); hand += 1) {
+          const [next] = desk.upcoming;
+          if (next !== undefined) keep([issue(desk, ...next, null, settings)]);
+        }
+        if (ends !== "goes on") {
+          desk = reportDesk();
+          restoreDesk(desk, { duties: [...stored.values()], outbox: [] }, true);
+          keep(lookAtEvents(desk, knownAs(known), context({ settings })));
+        }
+        expect(desk.duties.size).toBe(most);
+        for (const [key, { state, reason }] of desk.duties) {
+          expect(desk.upcoming.has(key)).toBe(state === "open");
+          expect(reason !== null).toBe(state === "flagged");
+        }
+      });
+    }),
+  );
+});
+
+test("what is kept of a withdrawn event for one report holds that descriptor alone, or none where it has none", () => {
+  const event = anEvent({ reports: [aDescriptor(), aDescriptor()] });
+  const ending = { revision: { event, start: event.revision }, at: event.revision };
+  expect(forDescriptor(ending, 1).revision.event.reports).toEqual([undefined, aDescriptor()]);
+  expect(forDescriptor(ending, 2).revision.event.reports).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+
+import type { Measured, Reading, Stated } from "../../src/domain/reading.ts";
+import { after, instant, seconds, vehicleId } from "../../src/domain/units.ts";
+import { upheld } from "../../src/reporting/thinning.ts";
+import { measured, stated } from "../support/aReading.ts";
+import { at } from "../support/anEvent.ts";
+
+const START = at("12:00");
+const NOW = after(START, seconds(100));
+const VEHICLE = vehicleId("veh-214");
+
+const by = <R extends Reading>(readings: readonly R[]) => new Map(readings.map((one) => [one.kind, one]));
+
+/** What is said again 100 s later, of words of which nothing else was kept. */
+const again = (
+  words: readonly (Measured | Stated)[],
+  kept: readonly Reading[] = [],
+  changes: Partial<Parameters<typeof upheld>[0]> = {},
+): readonly string[] => {
+  const held = upheld(
+    { said: by(words), kept: by(kept), vehicle: VEHICLE, hasFlowed: false, ...changes },
+    NOW,
+    seconds(100),
+  );
+  return held.map(({ kind, value, at: when }) => `${(when - START) / 1000} ${kind} ${JSON.stringify(value)}`);
+};
+
+test("a last word is said again once nothing was kept of its kind for long enough", () => {
+  const soc = measured("soc", 50, START);
+  expect(again([soc])).toEqual(["100 soc 50"]);
+  expect(again([soc], [soc])).toEqual(["100 soc 50"]);
+  expect(again([soc], [measured("soc", 50, after(START, seconds(1)))])).toEqual([]);
+});
+
+test("what was kept before the clock was set back does not put it off", () => {
+  const soc = measured("soc", 50, START);
+  expect(again([soc], [measured("soc", 50, after(NOW, seconds(3600)))])).toEqual(["100 soc 50"]);
+});
+
+test("it holds for the vehicle that was there, and for no other", () => {
+  const soc = measured("soc", 50, START);
+  expect(again([soc], [], { vehicle: null })).toEqual([]);
+  expect(again([{ ...soc, vehicle: null }], [], { vehicle: null })).toEqual(["100 soc 50"]);
+});
+
+test("what came late by the charger's clock is said again as late", () => {
+  const late = measured("soc", 50, START, { receivedAt: instant(START + 5000) });
+  expect(again([late])).toEqual(["95 soc 50"]);
+});
+
+test("what it had kept for minutes is not said again: nobody knows what became of it since", () => {
+  const kept = measured("soc", 50, instant(START - 60_001), { receivedAt: START });
+  expect(again([kept])).toEqual([]);
+});
+
+test.each<readonly [string, readonly (Measured | Stated)[], boolean]>([
+  ["while nothing flows", [measured("power", 99, START)], true],
+  ["not while it charges", [measured("power", 100, START)], false],
+  ["not while it feeds back", [measured("power", -4000, START)], false],
+  ["while it says that it is paused", [stated("paused", START)], true],
+  ["not while it says that it charges", [stated("charging", START)], false],
+  ["not while nobody can say", [], false],
+])("a register holds %s", (_when, words, holds) => {
+  const register = measured("energy", 1000, START);
+  expect(again([register, ...words]).includes("100 energy 1000")).toBe(holds);
+});
+
+test("a register that was not told since something flowed has not stood still", () => {
+  const words = [measured("energy", 1000, START), measured("power", 0, START)];
+  expect(again(words)).toEqual(["100 energy 1000", "100 power 0"]);
+  expect(again(words, [], { hasFlowed: true })).toEqual(["100 power 0"]);
+});

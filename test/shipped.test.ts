@@ -1,9 +1,0 @@
-import { existsSync } from "node:fs";
-import { expect, test } from "vitest";
-
-import { shipped } from "../src/shipped.ts";
-
-test("what comes with the program is found from any working directory", () => {
-  const files = ["package.json", "config/demo.yaml", "config/demo-script.yaml"].map(shipped);
-  expect(files.filter((file) => !file.startsWith("/") || !existsSync(file))).toEqual([]);
-});

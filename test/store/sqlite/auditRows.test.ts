@@ -1,0 +1,139 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+
+import type { Change } from "../../../src/domain/changes.ts";
+
+import { eventId, instant, minutes } from "../../../src/domain/units.ts";
+import type { Store } from "../../../src/store/sqlite/store.ts";
+import { aDirectory, opened } from "./state.ts";
+import { NOON, reportRecord, row, tombstone } from "./words.ts";
+
+/** Rows a minute apart from noon on. */
+const rows = (count: number, words = "row"): Change[] =>
+  Array.from({ length: count }, (_, n) => row(`${words} ${n + 1}`, { at: instant(NOON + n * minutes(1)) }));
+
+/** Prunes one step as the flow does; answers how many rows went. */
+async function prune(store: Store, query: Parameters<Store["oldRows"]>[0]): Promise<number> {
+  const old = store.oldRows(query);
+  if (old === null) return 0;
+  const { through, hash } = old;
+  store.write([
+    row("pruned", { kind: "checkpoint", facts: { through, hash }, at: instant(NOON + minutes(1e6)) }),
+    { kind: "auditPruned", through },
+  ]);
+  expect(await store.durable()).toEqual({ ok: true });
+  return old.rows;
+}
+
+const seqs = (store: Store): readonly number[] => store.audit({ limit: 1e6 }).map(({ seq }) => seq);
+
+test("only rows older than asked go, in steps, and the record verifies after each of them and after a restart (S8)", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  store.write(rows(30));
+  await store.durable();
+  const query = { before: instant(NOON + minutes(25)), maxRows: 1000, most: 10 };
+  expect(store.oldRows({ ...query, before: NOON })).toBeNull();
+  for (const [gone, first] of [
+    [10, 11],
+    [10, 21],
+    [5, 26],
+    [0, 26],
+  ]) {
+    expect(await prune(store, query)).toBe(gone);
+    expect(seqs(store)[0]).toBe(first);
+    expect(store.verify()).toMatchObject({ ok: true, rows: seqs(store).length });
+  }
+  store[Symbol.dispose]();
+  const again = opened(directory);
+  expect([again.setAside, again.store.verify()]).toMatchObject([null, { ok: true, rows: 8 }]);
+});
+
+test("rows beyond the number go whatever their age, and that comes to an end", async () => {
+  const { store } = opened(aDirectory());
+  store.write(rows(57));
+  await store.durable();
+  const query = { before: null, maxRows: 20, most: 10 };
+  const gone: number[] = [];
+  for (let step = await prune(store, query); step > 0; step = await prune(store, query)) gone.push(step);
+  expect(gone).toEqual([10, 10, 10, 10, 10]);
+  expect(store.verify()).toMatchObject({ ok: true, rows: 12 });
+});
+
+test("an empty record has nothing to prune", () => {
+  const { store } = opened(aDirectory());
+  expect(store.oldRows({ before: instant(NOON * 2), maxRows: 0, most: 10 })).toBeNull();
+});
+
+test("a pruned record whose first rows were taken away afterwards is found (S8)", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  store.write(rows(30));
+  await store.durable();
+  await prune(store, { before: instant(NOON + minutes(25)), maxRows: 1000, most: 10 });
+  store[Symbol.dispose]();
+  const database = new DatabaseSync(join(directory, "setpointd.db"));
+  database.exec("DELETE FROM audit WHERE seq <= 12");
+  database.close();
+  expect(opened(directory).setAside).not.toBeNull();
+});
+
+test("filled, pruned and filled again the database is as large as before (S10)", async () => {
+  const directory = aDirectory();
+  const sizes: number[] = [];
+  const words = "as long as what is said of a decision usually is, with its reason and its limits ".repeat(3);
+  for (let round = 0; round < 4; round += 1) {
+    const { store } = opened(directory);
+    for (let turn = 0; turn < 4; turn += 1) {
+      store.write(rows(500, words));
+      await store.durable();
+    }
+    while ((await prune(store, { before: null, maxRows: 500, most: 500 })) > 0);
+    store[Symbol.dispose]();
+    sizes.push(statSync(join(directory, "setpointd.db")).size);
+  }
+  const [first = 0, , , last = 0] = sizes;
+  expect(last).toBeLessThan(first * 1.3);
+});
+
+const duty = (event: string): Change => ({
+  kind: "duty",
+  duty: {
+    event: eventId(event),
+    descriptor: 0,
+    receivedAt: NOON,
+    issued: null,
+    withdrawn: null,
+    state: "open",
+    reason: null,
+  },
+});
+
+test("a forgotten event takes its own duties along, and no one else's", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  store.write([{ kind: "event", known: tombstone("EV") }, duty("EV"), duty("EV/1"), duty("EV0")]);
+  store.write([{ kind: "eventForgotten", id: eventId("EV") }]);
+  await store.durable();
+  store[Symbol.dispose]();
+  const { remembered } = opened(directory);
+  expect(remembered.events).toEqual([]);
+  expect(remembered.duties.map(({ event }) => event)).toEqual(["EV/1", "EV0"]);
+});
+
+test("a closed report goes at its age, one with a next try never", async () => {
+  const { store } = opened(aDirectory());
+  const closed = reportRecord("EV-1/0/0", { state: "sent", nextTry: null });
+  store.write([
+    { kind: "report", record: closed, body: "{}" },
+    { kind: "report", record: reportRecord("EV-2/0/0"), body: "{}" },
+  ]);
+  await store.durable();
+  expect(store.oldReports(closed.composedAt, 10)).toEqual([]);
+  expect(store.oldReports(instant(closed.composedAt + 1), 10)).toEqual(["EV-1/0/0"]);
+  store.write([{ kind: "reportForgotten", name: "EV-1/0/0" }]);
+  await store.durable();
+  expect(store.reports({}).map(({ name }) => name)).toEqual(["EV-2/0/0"]);
+});

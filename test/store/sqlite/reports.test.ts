@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+
+import type { ReportDuty, ReportRecord } from "../../../src/domain/report.ts";
+import { eventId } from "../../../src/domain/units.ts";
+import { aDirectory, opened } from "./state.ts";
+import { NOON, reportRecord } from "./words.ts";
+
+const duty: ReportDuty = {
+  event: eventId("EV-1"),
+  descriptor: 0,
+  receivedAt: NOON,
+  issued: { k: 0, moment: NOON },
+  withdrawn: null,
+  state: "open",
+  reason: null,
+};
+
+/** Kept with their bodies, in this order, and closed. */
+function kept(directory: string, records: readonly (readonly [ReportRecord, string | null])[]): void {
+  const { store } = opened(directory);
+  for (const [record, body] of records) store.write([{ kind: "report", record, body }]);
+  store[Symbol.dispose]();
+}
+
+test("a restart finds what was not delivered yet, the oldest first, with the very body, and every duty as it was", () => {
+  const directory = aDirectory();
+  const sent = reportRecord("EV-1/0/0", { state: "sent", nextTry: null });
+  kept(directory, [
+    [reportRecord("EV-1/0/0"), '{"a":1}'],
+    [reportRecord("EV-1/1/0"), '{"b":"ü\ud800"}'],
+    [reportRecord("EV-2/0/0"), '{"c":1}'],
+    [sent, null],
+  ]);
+  const { store, remembered } = opened(directory);
+  store.write([{ kind: "duty", duty: { ...duty, issued: null } }]);
+  store.write([{ kind: "duty", duty }]);
+  store[Symbol.dispose]();
+  expect(remembered.outbox.map(({ name }) => name)).toEqual(["EV-1/1/0", "EV-2/0/0"]);
+  const again = opened(directory);
+  expect(again.remembered.duties).toEqual([duty]);
+  expect(again.store.report("EV-1/0/0")).toEqual({ record: sent, body: '{"a":1}' });
+  expect(again.store.report("EV-1/1/0")?.body).toBe('{"b":"ü\ufffd"}');
+  expect(again.store.report("EV-9/0/0")).toBeNull();
+});
+
+test("reports are listed the newest first, of one event or of all", () => {
+  const directory = aDirectory();
+  kept(
+    directory,
+    ["EV-1/0/0", "EV-2/0/0", "EV-1/0/1"].map((name) => [reportRecord(name), "{}"] as const),
+  );
+  const { store } = opened(directory);
+  const names = (query: Parameters<typeof store.reports>[0]) => store.reports(query).map(({ name }) => name);
+  expect(names({})).toEqual(["EV-1/0/1", "EV-2/0/0", "EV-1/0/0"]);
+  expect(names({ event: "EV-1", limit: 1 })).toEqual(["EV-1/0/1"]);
+});
+
+test("a body that was changed on the disk is never sent, and a changed report is not shown", () => {
+  const directory = aDirectory();
+  const done = reportRecord("EV-1/0/0", { nextTry: null, state: "sent" });
+  kept(directory, [
+    [done, '{"kWh":1}'],
+    [reportRecord("EV-1/0/1"), '{"kWh":2}'],
+  ]);
+  const database = new DatabaseSync(join(directory, "setpointd.db"));
+  database.exec("UPDATE report SET body = replace(body, 'USAGE', 'DEMAND') WHERE id = 'EV-1/0/0'");
+  database.exec("UPDATE report_body SET body = replace(body, '2', '9')");
+  database.close();
+  const { store } = opened(directory);
+  expect(store.reports({}).map(({ name }) => name)).toEqual(["EV-1/0/1"]);
+  expect(store.report("EV-1/0/0")).toBeNull();
+  expect(store.report("EV-1/0/1")).toMatchObject({ body: null });
+});
+
+test("of what is delivered the newest 128 MiB of bodies are kept; what still has to go out always is", async () => {
+  const { store } = opened(aDirectory());
+  const body = "x".repeat(30 * 1024 * 1024);
+  store.write([{ kind: "report", record: reportRecord("EV-1/0/0"), body }]);
+  for (const k of [1, 2, 3, 4, 5]) {
+    const record = reportRecord(`EV-1/0/${k}`, { state: "sent", nextTry: null });
+    store.write([{ kind: "report", record, body }]);
+    await store.durable();
+  }
+  const kept = [0, 1, 2, 3, 4, 5].filter((k) => store.report(`EV-1/0/${k}`)?.body != null);
+  expect(kept).toEqual([0, 2, 3, 4, 5]);
+  expect(store.reports({})).toHaveLength(6);
+});

@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import type { Instant } from "../../../src/domain/units.ts";
+import { openState, type OpenOptions, type Opened } from "../../../src/store/sqlite/open.ts";
+import { NOON } from "./words.ts";
+
+/** An empty directory that goes with the test. */
+export function aDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "store-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** Opens as the daemon does, at noon unless told. */
+export const open = (directory: string, options: Partial<OpenOptions> & { at?: Instant } = {}): Opened =>
+  openState(directory, {
+    now: () => options.at ?? NOON,
+    random: randomBytes,
+    keys: { site: null, proof: null },
+    log: pino({ level: "silent" }),
+    ...options,
+  });
+
+/** As `open`, where nothing but success will do; closed with the test. */
+export function opened(directory: string, options: Partial<OpenOptions> & { at?: Instant } = {}) {
+  const state = open(directory, options);
+  if (!state.ok) throw new Error(state.reason);
+  onTestFinished(() => state.store[Symbol.dispose]());
+  return state;
+}

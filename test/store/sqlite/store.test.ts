@@ -1,0 +1,397 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { pino } from "pino";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Json } from "../../../src/domain/audit.ts";
+import type { Change } from "../../../src/domain/changes.ts";
+import type { PriceSeries } from "../../../src/domain/prices.ts";
+import { chargerId, type EventId, eventId, instant, vehicleId } from "../../../src/domain/units.ts";
+import type { AuditRow } from "../../../src/store/sqlite/auditRows.ts";
+import type { KnownEvent } from "../../../src/domain/event.ts";
+import { anEvent, live } from "../../support/anEvent.ts";
+import { diskThatFillsUp } from "../../support/fullDisk.ts";
+import { aDescriptor } from "../../support/aReport.ts";
+import { aDirectory, opened } from "./state.ts";
+import { commandRecord, NOON, row, tombstone } from "./words.ts";
+
+const quarantined = (n: number): Change => ({
+  kind: "quarantine",
+  at: NOON,
+  source: "webhook",
+  rejected: { kind: "rejected", id: null, path: `[${n}]`, reason: "not an event", raw: "{}" },
+});
+
+const minute = (count: number) => instant(NOON + count * 60_000);
+const hold = { charger: chargerId("bay-02"), events: [eventId("EV-7731")], since: NOON, until: NOON };
+
+test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  first.store.write([
+    { kind: "event", known: tombstone("EV-1") },
+    { kind: "command", record: commandRecord("bay-01", 1) },
+    { kind: "command", record: commandRecord("bay-01", 2) },
+    { kind: "hold", hold },
+    { kind: "hold", hold: { ...hold, charger: chargerId("bay-03") } },
+    { kind: "holdEnded", charger: chargerId("bay-03") },
+    row("16 A"),
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  first.store[Symbol.dispose]();
+  const second = opened(directory);
+  expect(second.store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
+  expect(second.remembered).toEqual({
+    events: [expect.objectContaining({ kind: "over", was: "withdrawn", id: "EV-1" })],
+    commands: [commandRecord("bay-01", 2)],
+    reasons: new Map(),
+    holds: [hold],
+    duties: [],
+    outbox: [],
+    lookedAt: NOON,
+    recordedAt: NOON,
+    aliveAt: NOON,
+    edited: [],
+  });
+});
+
+const decided = (charger: string, seq: number, facts: Json): readonly Change[] => [
+  { kind: "command", record: commandRecord(charger, seq) },
+  row("to 16 A", { charger: chargerId(charger), command: `7-${seq}`, facts }),
+];
+
+test("why a command was decided is there after a restart, unless its row is gone or cannot be read", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const why = { words: "to 16 A", cause: "event", overruled: [], overruledCount: 0, limits: [] };
+  const observed: Change = {
+    kind: "command",
+    record: { ...commandRecord("bay-01", 5), progress: "observed", standing: commandRecord("bay-01", 2) },
+  };
+  first.store.write([
+    ...decided("bay-01", 1, { ...why, words: "to 6 A" }),
+    ...decided("bay-01", 2, { ...why, told: { kind: "current", amperes: 16 } }),
+    row("taken", { kind: "outcome", charger: chargerId("bay-01"), command: "7-2" }),
+    ...decided("bay-02", 3, { words: "of another make" }),
+    { kind: "command", record: commandRecord("bay-03", 4) },
+    observed,
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  first.store[Symbol.dispose]();
+  expect([...opened(directory).remembered.reasons]).toEqual([["7-2", why]]);
+});
+
+test("the writes of an hour are the levels that the broker took, and re-sends, without those that were only made longer", async () => {
+  const { store } = opened(aDirectory());
+  const bay = chargerId("bay-01");
+  const said = (count: number, kind: AuditRow["kind"], command: string, facts: Json, charger = bay) =>
+    row("said", { at: minute(count), kind, command, charger, facts });
+  const ACKNOWLEDGED = { progress: "acknowledged" };
+  store.write([
+    said(0, "outcome", "7-1", ACKNOWLEDGED),
+    said(2, "outcome", "7-2", ACKNOWLEDGED),
+    said(3, "decision", "7-3", { cause: "event" }),
+    said(4, "outcome", "7-3", ACKNOWLEDGED),
+    said(5, "outcome", "7-3", { progress: "followed" }),
+    said(6, "decision", "7-4", { cause: "held" }),
+    said(7, "outcome", "7-4", ACKNOWLEDGED),
+    said(8, "outcome", "7-3", { progress: "notFollowed", resends: 1, resent: true }),
+    said(9, "outcome", "7-3", { progress: "notFollowed", resends: 2, resent: true }),
+    said(10, "outcome", "7-3", { progress: "notFollowed", resends: 2 }),
+    said(11, "outcome", "7-5", ACKNOWLEDGED, chargerId("bay-02")),
+  ]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.writes(bay, minute(1))).toEqual([minute(2), minute(4), minute(8), minute(9)]);
+});
+
+test("what the broker took of a command is read from the record: its own row is written once", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const bay = chargerId("bay-01");
+  const said = (kind: AuditRow["kind"], command: string, progress: string) =>
+    row(progress, { kind, command, charger: bay, facts: { progress } });
+  first.store.write([
+    said("decision", "7-1", "told"),
+    said("outcome", "7-1", "acknowledged"),
+    said("decision", "7-2", "told"),
+    said("outcome", "7-2", "failed"),
+    { kind: "command", record: commandRecord("bay-01", 2) },
+  ]);
+  expect(await first.store.durable()).toEqual({ ok: true });
+  const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
+  expect(first.store.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
+  first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
+  first.store[Symbol.dispose]();
+  const arrived = { ...commandRecord("bay-01", 2), progress: "acknowledged", sentAt: NOON, sends: 1 };
+  expect(opened(directory).remembered.commands).toEqual([arrived]);
+});
+
+test("an event that was stored before descriptors were counted has those of its last revision (L3)", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const known = live(anEvent({ reports: [aDescriptor()] }));
+  const stored = [known, tombstone("EV-2")].map((event) => ({ ...event, descriptors: undefined }));
+  const old: readonly KnownEvent[] = JSON.parse(JSON.stringify(stored));
+  first.store.write(old.map((event) => ({ kind: "event", known: event })));
+  first.store[Symbol.dispose]();
+  const { store } = opened(directory);
+  expect(old.map(({ id }) => store.events.event(id))).toEqual([known, tombstone("EV-2")]);
+});
+
+test("an event that was withdrawn before the anchor was kept has none", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const old: KnownEvent = JSON.parse(JSON.stringify({ ...tombstone("EV-1"), anchor: undefined }));
+  const known = { ...tombstone("EV-2"), anchor: NOON };
+  first.store.write([old, known].map((event) => ({ kind: "event", known: event })));
+  first.store[Symbol.dispose]();
+  const { store } = opened(directory);
+  expect([old, known].map(({ id }) => store.events.event(id))).toEqual([tombstone("EV-1"), known]);
+});
+
+const series = (region: string, raw: string): PriceSeries => ({
+  region,
+  kind: "actual",
+  fetchedAt: NOON,
+  prices: [],
+  doubts: [],
+  raw,
+});
+
+test("the last prices of each series are there after a restart; one that was changed on the disk is left out", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  for (const one of [series("NO1", "a"), series("NO2", "b"), series("NO1", "c")])
+    first.store.write([{ kind: "prices", series: one }]);
+  first.store[Symbol.dispose]();
+  const again = opened(directory);
+  expect(again.store.prices()).toEqual([series("NO1", "c"), series("NO2", "b")]);
+  again.store[Symbol.dispose]();
+  const database = new DatabaseSync(join(directory, "setpointd.db"));
+  database.exec("UPDATE prices SET body = replace(body, 'actual', 'actuel') WHERE id = 'actual/NO1'");
+  database.close();
+  expect(opened(directory).store.prices()).toEqual([series("NO2", "b")]);
+});
+
+test("all who write in one turn of the loop share one commit", async () => {
+  const { store } = opened(aDirectory());
+  const answers = [1, 2, 3].map((n) => {
+    store.write([row(`row ${n}`)]);
+    return store.durable();
+  });
+  expect(store.audit({})).toEqual([]);
+  expect(await Promise.all(answers)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
+  expect(store.stats()).toMatchObject({ commits: 1, failures: 0 });
+  expect(store.audit({}).map(({ seq, words }) => [seq, words])).toEqual([
+    [1, "row 1"],
+    [2, "row 2"],
+    [3, "row 3"],
+  ]);
+});
+
+test("with nothing written there is nothing to wait for", async () => {
+  const { store } = opened(aDirectory());
+  store.write([]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.stats().commits).toBe(0);
+});
+
+test("rows reach the log after their commit, with their place in the chain", async () => {
+  const { store } = opened(aDirectory());
+  const seen: AuditRow[] = [];
+  store.onCommitted = (rows) => seen.push(...rows);
+  store.write([row("16 A", { facts: { a: [1, null] } })]);
+  expect(seen).toEqual([]);
+  await store.durable();
+  expect(seen).toEqual(store.audit({}));
+});
+
+test("a stop commits what is staged", () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  first.store.write([row("stopped")]);
+  first.store[Symbol.dispose]();
+  expect(opened(directory).store.audit({})).toHaveLength(1);
+});
+
+test("a commit that the disk has no room for is dropped whole and said so; the next one is clean (F05)", async () => {
+  const { store } = opened(aDirectory(), { maxPages: 40 });
+  store.write([row("before"), { kind: "command", record: commandRecord("bay-01", 1) }]);
+  expect(await store.durable()).toEqual({ ok: true });
+
+  const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
+  store.write(flood);
+  const waiting = [store.durable(), store.durable()];
+  const full = { ok: false, reason: expect.stringContaining("full"), dropped: flood };
+  expect(await Promise.all(waiting)).toEqual([full, full]);
+
+  store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(store.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
+  expect(store.verify()).toMatchObject({ ok: true, rows: 2 });
+  expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
+});
+
+test("a failed commit that drops nothing does not log that changes are dropped (F05)", async () => {
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const { store } = opened(aDirectory(), { log });
+  isFull = true;
+  store.write([row("the broker is away", { kind: "silence" })]);
+  expect(await store.durable()).toMatchObject({ ok: false, dropped: [] });
+  store.write([row("a new event", { kind: "event" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  const logged = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.includes("are dropped"));
+  expect(logged).toMatchObject([{ changes: 1, kept: 1 }]);
+});
+
+test("a store that is closed on a full disk stays closed, whatever still waits for a commit", async () => {
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  isFull = true;
+  store.write([row("the broker is away", { kind: "silence" })]);
+  const answer = store.durable();
+  store[Symbol.dispose]();
+  expect(await answer).toMatchObject({ ok: false });
+  isFull = false;
+  // The turn of the loop in which the commit was due passes.
+  await new Promise((resolve) => setImmediate(resolve));
+  const next = opened(directory);
+  expect(next.store.audit({})).toEqual([]);
+});
+
+test("rows on silences and outages outlive failed commits, before everything newer, and so does what is asked for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  // A commit on a busy machine would count as slow, and the next one would wait for a timer that stands still.
+  const { store } = opened(aDirectory(), { monotonic: () => 0 });
+  isFull = true;
+  store.write([row("the broker is away", { kind: "silence" }), row("a new event", { kind: "event" })]);
+  const stored = vi.fn<() => void>();
+  void store.writeUntilStored([row("released", { kind: "decision" }), { kind: "hold", hold }]).then(stored);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  store.write([row("the clock was set", { kind: "daemon" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  expect(store.audit({})).toEqual([]);
+  expect(stored).not.toHaveBeenCalled();
+
+  isFull = false;
+  store.write([row("newer", { kind: "event" })]);
+  expect(await store.durable()).toEqual({ ok: true });
+  const words = () => store.audit({}).map((found) => found.words);
+  expect(words()).toEqual(["the broker is away", "released", "the clock was set", "newer"]);
+  const scope = { events: new Set<EventId>(), chargers: new Set([hold.charger]) };
+  expect(store.stored(scope).holds).toEqual([hold]);
+  expect(stored).toHaveBeenCalledOnce();
+
+  isFull = true;
+  store.write([row("the broker is there again", { kind: "silence" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  isFull = false;
+  // Nobody writes anything: it is tried again all the same.
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(words().slice(4)).toEqual(["the broker is there again"]);
+});
+
+test("the record can be asked by event, by charger, from a row on, and newest first", async () => {
+  const { store } = opened(aDirectory());
+  store.write([
+    row("1", { event: eventId("EV-1"), charger: chargerId("bay-01") }),
+    row("2", { event: eventId("EV-2"), charger: chargerId("bay-01") }),
+    row("3", { event: eventId("EV-1"), charger: chargerId("bay-02") }),
+    row("4"),
+  ]);
+  await store.durable();
+  const words = (query: Parameters<typeof store.audit>[0]) => store.audit(query).map((found) => found.words);
+  expect(words({ event: "EV-1" })).toEqual(["1", "3"]);
+  expect(words({ charger: "bay-01" })).toEqual(["1", "2"]);
+  expect(words({ event: "EV-1", charger: "bay-02" })).toEqual(["3"]);
+  expect(words({ after: 2 })).toEqual(["3", "4"]);
+  expect(words({ newest: true, limit: 2 })).toEqual(["4", "3"]);
+});
+
+test("of the unreadable input the newest 1,000 are kept", async () => {
+  const { store } = opened(aDirectory());
+  store.write(Array.from({ length: 1200 }, (_, n) => quarantined(n)));
+  store.write([quarantined(1200)]);
+  await store.durable();
+  const kept = store.quarantine(5000);
+  expect(kept).toHaveLength(1000);
+  expect(kept[0]).toEqual({
+    at: NOON,
+    source: "webhook",
+    event: null,
+    path: "[1200]",
+    reason: "not an event",
+    raw: "{}",
+  });
+});
+
+test("whatever text a row carries, it always reads back and verifies", async () => {
+  const { store } = opened(aDirectory());
+  const anyText = fc.string({ unit: "binary" });
+  const anything = fc.record({ words: anyText, vehicle: anyText, facts: fc.jsonValue() });
+  await fc.assert(
+    fc.asyncProperty(anything, async ({ words, vehicle, facts }) => {
+      // A stray half of a surrogate pair, as a sender may cut it.
+      const cut = `${words}\ud800`;
+      const json: Json = JSON.parse(JSON.stringify(facts));
+      store.write([row(cut, { vehicle: vehicleId(vehicle), facts: json })]);
+      expect(await store.durable()).toEqual({ ok: true });
+      const [newest] = store.audit({ newest: true, limit: 1 });
+      expect(newest).toMatchObject({ words: cut.toWellFormed(), vehicle: vehicle.toWellFormed() });
+      expect(newest?.facts).toEqual(json);
+    }),
+  );
+  expect(store.verify()).toMatchObject({ ok: true });
+});
+
+test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  const before = store.stats().bytes;
+  expect(store.beat(NOON)).toEqual({ ok: true });
+  const beaten = store.stats().bytes;
+  expect(beaten).toBeGreaterThan(before);
+  store.write([row("16 A")]);
+  await store.durable();
+  const written = store.stats().bytes;
+  expect(store.beat(NOON)).toEqual({ ok: true });
+  expect(store.stats().bytes).toBe(written);
+  store[Symbol.dispose]();
+  expect(opened(directory).store.verify()).toMatchObject({ ok: true });
+});
+
+test("after a fault other than a full disk the database is opened again, before the next commit (F07)", async () => {
+  const directory = aDirectory();
+  const reopened: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void reopened.push(line) });
+  const { store } = opened(directory, { log });
+  const { exec } = DatabaseSync.prototype;
+  let isBroken = true;
+  const handles = new Set<DatabaseSync>();
+  vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql: string) {
+    if (sql === "COMMIT") handles.add(this);
+    if (sql === "COMMIT" && isBroken)
+      throw Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
+    exec.call(this, sql);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  store.write([row("lost")]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  isBroken = false;
+  store.write([row("kept")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  expect(handles.size).toBe(2);
+  expect(reopened.filter((line) => line.includes("database opened again after a fault"))).toHaveLength(1);
+  expect(store.audit({}).map(({ words }) => words)).toEqual(["kept"]);
+});
