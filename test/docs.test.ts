@@ -8,7 +8,7 @@ import { reachOf } from "../src/chargers/profile/acceptance.ts";
 import type { Profile } from "../src/chargers/profile/schema.ts";
 import { configFrom } from "../src/config/load.ts";
 import { loadProfiles } from "../src/daemon/loadProfiles.ts";
-import { makesOf } from "../src/daemon/chargerModels.ts";
+import { profileChecks } from "../src/daemon/chargerModels.ts";
 import { countProblems } from "../src/operator/problems.ts";
 import { readEvent } from "../src/vtn/dialects/partner/event.ts";
 import { readListBody, readWebhookBody } from "../src/vtn/dialects/partner/envelope.ts";
@@ -89,7 +89,7 @@ test("the smallest configuration of the README is valid", () => {
   for (const name of ["vtn-client-secret", "webhook-secret"])
     writeFileSync(join(directory, name), "a secret of the tests", { mode: 0o600 });
   const text = /```yaml\n(site:[\s\S]*?)```/.exec(read("README.md"))?.[1] ?? "";
-  const loaded = configFrom(text, { env: {}, directory }, makesOf(loadProfiles(null)));
+  const loaded = configFrom(text, { env: {}, directory }, profileChecks(loadProfiles(null)));
   expect(loaded).toMatchObject({ ok: true, warnings: [] });
 });
 

@@ -3,42 +3,48 @@ import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
-import { sectionOf, type Discarded, type FleetOptions, type FleetBroker } from "./broker/address.ts";
+import { sectionOf, type Discarded, type ConnectionOptions, type NamedBroker } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
-import { type Switchboard, switchboard } from "./broker/topicRouter.ts";
+import { type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
-import type { Line } from "./driver.ts";
-import { gatewayOnlineTopic, nativeFilters, nativeTopics, siteTopic, nativeLine } from "./native/messages.ts";
-import type { Bound } from "./profile/instance.ts";
-import { boundTo } from "./profile/profileLimits.ts";
+import type { ChargerDriver } from "./driver.ts";
+import {
+  gatewayOnlineTopic,
+  nativeFilters,
+  nativeTopics,
+  siteTopic,
+  nativeDriver,
+} from "./native/messages.ts";
+import type { ProfileInstance } from "./profile/instance.ts";
+import { instanceSettings } from "./profile/profileLimits.ts";
 import { commandingOf, keepalivesOf } from "./profile/topics.ts";
-import { ProfileLine } from "./profileDriver.ts";
+import { ProfileDriver } from "./profileDriver.ts";
 
 /** Where one charger is: its line, its state topic, and the gate that its messages come through. */
-interface Outlet {
+interface ConnectedCharger {
   readonly id: ChargerId;
   /** The broker that it is reached over. */
   readonly broker: string;
-  readonly line: Line;
+  readonly driver: ChargerDriver;
   readonly admits: () => boolean;
   readonly publishState: (payload: string) => Promise<Sent>;
 }
 
 /** All chargers of the site, over their brokers. Nothing is queued here: what fails, the next look sends again. */
-export class Fleet implements AsyncDisposable {
-  readonly #options: FleetOptions;
+export class ChargerConnections implements AsyncDisposable {
+  readonly #options: ConnectionOptions;
   readonly #sessions = new Map<string, BrokerSession>();
-  readonly #outlets = new Map<ChargerId, Outlet>();
-  readonly #bounds = new Map<ChargerId, Bound>();
+  readonly #outlets = new Map<ChargerId, ConnectedCharger>();
+  readonly #bounds = new Map<ChargerId, ProfileInstance>();
   /** By the name of their broker. */
   readonly #hearts = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
   readonly #stack = new DisposableStack();
 
   /** Connects at once; `onBroker` says when commands can be sent. */
-  constructor(options: FleetOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options;
     for (const [name, broker] of options.brokers) this.#connect(name, broker);
   }
@@ -93,20 +99,20 @@ export class Fleet implements AsyncDisposable {
     before: Desired | null = null,
     isDoubted = false,
   ): Promise<Sent> {
-    const line = this.#outlets.get(command.charger)?.line;
-    return line?.send(command, lease, before, isDoubted) ?? noLine(command.charger);
+    const line = this.#outlets.get(command.charger)?.driver;
+    return line?.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
   }
 
   /** The level that a charger shows it stands under, whoever told it; null: it does not show. */
   shows(charger: ChargerId): Desired | null {
-    return this.#outlets.get(charger)?.line.shows() ?? null;
+    return this.#outlets.get(charger)?.driver.shows() ?? null;
   }
 
   /**
    * Says nothing any more that would keep a charger obeying, until what it answers is called. A text: another charger
    * needs to hear the same.
    */
-  hush(charger: ChargerId): (() => void) | string {
+  pauseKeepalives(charger: ChargerId): (() => void) | string {
     const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
     const keepalives = bound === undefined ? [] : keepalivesOf(bound);
     const keys = new Set(keepalives.map(keyOf));
@@ -115,22 +121,22 @@ export class Fleet implements AsyncDisposable {
       if (theirs !== undefined && keepalivesOf(theirs).some((keepalive) => keys.has(keyOf(keepalive))))
         return `${other} is kept alive by the same message`;
     }
-    return this.#hearts.get(outlet?.broker ?? "")?.hush(keepalives) ?? (() => {});
+    return this.#hearts.get(outlet?.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
   }
 
   /** Says what keeps a charger obeying also where it only observes, until what it answers is called. */
-  rouse(charger: ChargerId): () => void {
+  resumeKeepalives(charger: ChargerId): () => void {
     const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
     const hearts = this.#hearts.get(outlet?.broker ?? "");
     if (!this.#options.observes || bound === undefined || hearts === undefined) return () => {};
     const commanding = commandingOf(bound);
-    hearts.hush(commanding)();
-    return () => void hearts.hush(commanding);
+    hearts.pauseKeepalives(commanding)();
+    return () => void hearts.pauseKeepalives(commanding);
   }
 
   /** What is asked, allowed and measured, retained for whoever asks later. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
-    return this.#outlets.get(charger)?.publishState(payload) ?? noLine(charger);
+    return this.#outlets.get(charger)?.publishState(payload) ?? noDriver(charger);
   }
 
   /** Something about the site, retained at its own broker; `path` comes after `<prefix>/<site>/`. */
@@ -147,7 +153,7 @@ export class Fleet implements AsyncDisposable {
     this.#stack.dispose();
   }
 
-  #connect(name: string, { address, prefix }: FleetBroker): void {
+  #connect(name: string, { address, prefix }: NamedBroker): void {
     const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker, window, timing } =
       this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
@@ -155,14 +161,14 @@ export class Fleet implements AsyncDisposable {
     for (const [id, its] of bound) this.#bounds.set(id, its);
     // Lines publish through the session, which is made after them because it has to know their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
-    const board = switchboard<Outlet>();
+    const board = topicRouter<ConnectedCharger>();
     const outlets = here.flatMap((charger) =>
       this.#outlet(name, prefix, charger, bound.get(charger.id), publish),
     );
     for (const outlet of outlets) {
       this.#outlets.set(outlet.id, outlet);
-      for (const topic of outlet.line.topics) board.connect(topic, outlet);
-      this.#stack.use(outlet.line);
+      for (const topic of outlet.driver.topics) board.connect(topic, outlet);
+      this.#stack.use(outlet.driver);
     }
     const heartbeats = this.#stack.use(
       new Heartbeats(
@@ -172,10 +178,10 @@ export class Fleet implements AsyncDisposable {
       ),
     );
     this.#hearts.set(name, heartbeats);
-    if (observes) heartbeats.hush([...bound.values()].flatMap(commandingOf));
+    if (observes) heartbeats.pauseKeepalives([...bound.values()].flatMap(commandingOf));
     const filters = here
       .filter((charger) => !isNative(charger))
-      .flatMap(({ id }) => this.#outlets.get(id)?.line.topics ?? []);
+      .flatMap(({ id }) => this.#outlets.get(id)?.driver.topics ?? []);
     const session = new BrokerSession({
       address,
       section: sectionOf(name),
@@ -190,14 +196,14 @@ export class Fleet implements AsyncDisposable {
       random,
       log: name === "" ? log : log.child({ broker: name }),
       onUp: () => {
-        for (const { line } of outlets) line.brokerUp();
+        for (const { driver: line } of outlets) line.brokerUp();
         heartbeats.start();
         onBroker(name, true);
       },
       onAbsent: () => onBroker(name, false),
       onDown: () => {
         heartbeats.stop();
-        for (const { line } of outlets) line.brokerDown();
+        for (const { driver: line } of outlets) line.brokerDown();
         onBroker(name, false);
       },
       onMessage: (topic, payload, retained) => this.#hear(board, topic, payload, retained),
@@ -207,10 +213,10 @@ export class Fleet implements AsyncDisposable {
     this.#sessions.set(name, session);
   }
 
-  #bound(charger: Charger): readonly [ChargerId, Bound][] {
+  #bound(charger: Charger): readonly [ChargerId, ProfileInstance][] {
     const profile = this.#options.profiles.get(charger.profile);
     if (profile === undefined || profile.nativePayloads) return [];
-    const binding = boundTo(charger, profile);
+    const binding = instanceSettings(charger, profile);
     // What cannot be bound is explained by the check of the configuration, and refused as without a line.
     return binding.ok ? [[charger.id, binding.bound]] : [];
   }
@@ -219,9 +225,9 @@ export class Fleet implements AsyncDisposable {
     name: string,
     prefix: string,
     { id, profile }: Charger,
-    bound: Bound | undefined,
+    bound: ProfileInstance | undefined,
     publish: BrokerSession["publish"],
-  ): readonly Outlet[] {
+  ): readonly ConnectedCharger[] {
     const { site, brokers, now } = this.#options;
     const say = (message: ChargerMessage): void => this.#say(message);
     const ports = { now, publish, say };
@@ -231,9 +237,9 @@ export class Fleet implements AsyncDisposable {
     const topics = nativeTopics(root, site, id);
     if (topics === null || (!native && bound === undefined)) return [];
     const line =
-      bound === undefined ? nativeLine(topics, [prefix, site], ports) : new ProfileLine(id, bound, ports);
+      bound === undefined ? nativeDriver(topics, [prefix, site], ports) : new ProfileDriver(id, bound, ports);
     const publishState = (payload: string) => this.#retain(home, topics.state, payload);
-    return [{ id, broker: name, line, admits: floodGate(now), publishState }];
+    return [{ id, broker: name, driver: line, admits: floodGate(now), publishState }];
   }
 
   async #retain(broker: string, topic: string, payload: string): Promise<Sent> {
@@ -244,11 +250,11 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Who is reached over one broker is not believed over another: each has its own board. */
-  #hear(board: Switchboard<Outlet>, topic: string, payload: Buffer, retained: boolean): void {
+  #hear(board: TopicRouter<ConnectedCharger>, topic: string, payload: Buffer, retained: boolean): void {
     const listeners = board.listeners(topic);
     if (listeners.size === 0) this.#options.log.debug({ topic }, "a charger that is not configured speaks");
-    for (const { id, line, admits } of listeners) {
-      if (admits()) line.hear(topic, payload, retained);
+    for (const { id, driver: line, admits } of listeners) {
+      if (admits()) line.handleMessage(topic, payload, retained);
       else this.#discard(id, "tooMany", "too many messages in a second");
     }
   }
@@ -272,7 +278,7 @@ export class Fleet implements AsyncDisposable {
 
 const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 
-const noLine = (charger: ChargerId): Sent => ({
+const noDriver = (charger: ChargerId): Sent => ({
   ok: false,
   retry: false,
   reason: `charger ${JSON.stringify(charger)} has no topic: unknown id, profile or broker`,

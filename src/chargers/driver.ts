@@ -5,7 +5,7 @@ import type { Instant, Millis } from "../domain/units.ts";
 import type { PublishOptions } from "./broker/connection.ts";
 
 /** How one charger is spoken with, whatever its make. */
-export interface Line extends Disposable {
+export interface ChargerDriver extends Disposable {
   /** Topics that it speaks on; + may stand for single levels. */
   readonly topics: readonly string[];
   /**
@@ -18,7 +18,7 @@ export interface Line extends Disposable {
     before: Desired | null,
     isDoubted?: boolean,
   ) => Promise<Sent>;
-  readonly hear: (topic: string, payload: Buffer, retained: boolean) => void;
+  readonly handleMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
   readonly shows: () => Desired | null;
   readonly brokerUp: () => void;
@@ -26,7 +26,7 @@ export interface Line extends Disposable {
 }
 
 /** What a line needs around it. */
-export interface LinePorts {
+export interface DriverPorts {
   readonly now: () => Instant;
   readonly publish: (topic: string, payload: string, options: PublishOptions) => Promise<Sent>;
   readonly say: (message: ChargerMessage) => void;

@@ -25,7 +25,7 @@ export class Presence implements Disposable {
   #said: boolean | null = null;
   /** Last live `true`. */
   #saidLive = instant(0);
-  #bell: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #everGaveSign = false;
 
   constructor(options: PresenceOptions) {
@@ -73,18 +73,18 @@ export class Presence implements Disposable {
 
   /** Silence is ours now, not the charger's. */
   brokerDown(): void {
-    clearTimeout(this.#bell);
+    clearTimeout(this.#timer);
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#bell);
+    clearTimeout(this.#timer);
   }
 
   #watch(): void {
     const { silentAfter } = this.#options;
     if (silentAfter === null) return;
-    clearTimeout(this.#bell);
-    this.#bell = setTimeout(() => {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
       this.#isSilent = true;
       this.#tell(false);
     }, silentAfter);

@@ -2,35 +2,35 @@ import { type Command, commandId, type Sent } from "../domain/command.ts";
 import { type Desired, valueOf } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
-import { type Line, type LinePorts, PAST, secondsLeft } from "./driver.ts";
+import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "./driver.ts";
 import { Presence } from "./presence.ts";
 import { isAccepted, refusalOf, Overwritten, Settling } from "./profile/acceptance.ts";
 import {
-  hear,
+  decodeMessage,
   identified,
   isTakenAway,
   measuredIn,
   isReadable,
   type Memory,
 } from "./profile/decodeMessage.ts";
-import { type Order, pictureOf, shownLevel, withoutMeasurements } from "./profile/driverState.ts";
+import { type Order, telemetryFrom, shownLevel, withoutMeasurements } from "./profile/driverState.ts";
 import { isLevel, isOwners, pauseBefore, phasesBefore, Echoes } from "./profile/echoes.ts";
-import type { Bound } from "./profile/instance.ts";
-import { telemetryOf, folded, NOTHING_STANDS, standsAs, without } from "./profile/lastKnownSignals.ts";
+import type { ProfileInstance } from "./profile/instance.ts";
+import { telemetryOf, folded, NOTHING_STANDS, currentSignals, without } from "./profile/lastKnownSignals.ts";
 import { ordersFor, type Pause } from "./profile/orders.ts";
 import { decoded } from "./profile/payload.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { Reported } from "./profile/reported.ts";
-import { type Answer, type Means, showsNoPause } from "./profile/signals.ts";
-import { type Ear, earOf } from "./profile/telemetryMap.ts";
+import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
+import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 
 /** A charger that is spoken with as its profile says. It remembers what the charger told and was told, since each message says a part. */
-export class ProfileLine implements Line {
+export class ProfileDriver implements ChargerDriver {
   readonly topics: readonly string[];
   readonly #charger: ChargerId;
-  readonly #bound: Bound;
-  readonly #ports: LinePorts;
-  readonly #ear: Ear;
+  readonly #instance: ProfileInstance;
+  readonly #ports: DriverPorts;
+  readonly #telemetryMap: TelemetryMap;
   readonly #memory: Memory = new Map();
   readonly #echoes: Echoes;
   readonly #presence: Presence;
@@ -55,20 +55,20 @@ export class ProfileLine implements Line {
   #everHeard = false;
   /** Counts its returns: what left before one may be lost. */
   #returns = 0;
-  #bell: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(charger: ChargerId, bound: Bound, ports: LinePorts) {
+  constructor(charger: ChargerId, bound: ProfileInstance, ports: DriverPorts) {
     this.#charger = charger;
-    this.#bound = bound;
+    this.#instance = bound;
     this.#ports = ports;
-    this.#ear = earOf(bound);
+    this.#telemetryMap = compileTelemetry(bound);
     this.#echoes = new Echoes(bound);
     this.#reported = new Reported(bound);
     this.#overwritten = new Overwritten(bound);
     this.#settling = new Settling(bound.profile.burst, () => {
       ports.say({ kind: "telemetry", charger, telemetry: { at: ports.now() }, picture: this.#picture() });
     });
-    this.topics = this.#ear.filters;
+    this.topics = this.#telemetryMap.filters;
     this.#presence = new Presence({
       silentAfter: bound.profile.alive?.silentAfter ?? null,
       willIsRetained: bound.profile.retained,
@@ -99,7 +99,7 @@ export class ProfileLine implements Line {
       phases: phasesBefore(this.#phases, desired, before, this.#standing),
     };
     if (isOwners(desired, before, this.#order)) this.#reported.take();
-    const bound = { ...this.#bound, reported: this.#reported.values };
+    const bound = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, standing, bound, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
     const { order, needless } = this.#take(command, before, orders.publishes);
@@ -120,10 +120,10 @@ export class ProfileLine implements Line {
     return { ok: true };
   }
 
-  hear(topic: string, payload: Buffer, retained: boolean): void {
+  handleMessage(topic: string, payload: Buffer, retained: boolean): void {
     const text = decoded(payload);
     this.#everHeard ||= !retained;
-    if (text === undefined || !isReadable(this.#ear, topic, text)) {
+    if (text === undefined || !isReadable(this.#telemetryMap, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
       this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
@@ -134,9 +134,9 @@ export class ProfileLine implements Line {
     }
     if (!retained) this.#echoes.hear(topic, text);
     this.#reported.hear(topic, text, !retained && isLevel(this.#order));
-    const { means: said, answer } = hear(this.#ear, this.#memory, topic, text);
-    const means = identified(this.#ear, this.#memory, topic, said);
-    const isWill = this.#ear.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
+    const { signals: said, answer } = decodeMessage(this.#telemetryMap, this.#memory, topic, text);
+    const means = identified(this.#telemetryMap, this.#memory, topic, said);
+    const isWill = this.#telemetryMap.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
     this.#hearPresence(topic, means, retained, isWill);
     const isHeld = !retained && this.#order !== null && this.#order.desired.kind !== "release";
     if (isHeld && this.#overwritten.isBy(topic, text, this.#ports.now())) this.#sayForgot();
@@ -146,7 +146,7 @@ export class ProfileLine implements Line {
   }
 
   shows(): Desired | null {
-    return isTakenAway(this.#ear, this.#memory) ? null : shownLevel(this.#standing, this.#bound);
+    return isTakenAway(this.#telemetryMap, this.#memory) ? null : shownLevel(this.#standing, this.#instance);
   }
 
   brokerUp(): void {
@@ -158,13 +158,13 @@ export class ProfileLine implements Line {
 
   brokerDown(): void {
     this.#hasWaiting = false;
-    clearTimeout(this.#bell);
+    clearTimeout(this.#timer);
     this.#settling[Symbol.dispose]();
     this.#presence.brokerDown();
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#bell);
+    clearTimeout(this.#timer);
     this.#settling[Symbol.dispose]();
     this.#presence[Symbol.dispose]();
   }
@@ -178,7 +178,7 @@ export class ProfileLine implements Line {
     const [id, last] = [commandId(command), this.#order];
     if (last !== null && last.id === id) return { order: last, needless: false };
     const wire = JSON.stringify(publishes);
-    const wears = this.#bound.profile.rate.wear !== "none";
+    const wears = this.#instance.profile.rate.wear !== "none";
     const needless = wears && this.#acquired && last !== null && last.arrived && last.wire === wire;
     const order = { id, desired: command.desired, before, wire, arrived: false, answered: false };
     this.#order = order;
@@ -195,12 +195,12 @@ export class ProfileLine implements Line {
     order.arrived = true;
     if (order !== this.#order) return;
     this.#confirm();
-    const { confirmedBy } = this.#bound.profile;
+    const { confirmedBy } = this.#instance.profile;
     if (!isFirst || order.answered || confirmedBy === undefined) return;
-    clearTimeout(this.#bell);
-    this.#bell = setTimeout(() => {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
       if (order !== this.#order || order.answered) return;
-      const reason = refusalOf(order.desired, this.#standing, this.#bound, this.#reported);
+      const reason = refusalOf(order.desired, this.#standing, this.#instance, this.#reported);
       if (reason === null) return;
       const isHeard = this.#everHeard;
       this.#ports.say({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, isHeard });
@@ -208,31 +208,31 @@ export class ProfileLine implements Line {
     }, confirmedBy.within);
   }
 
-  #hearPresence(topic: string, { online }: Means, retained: boolean, isWill: boolean): void {
+  #hearPresence(topic: string, { online }: Signals, retained: boolean, isWill: boolean): void {
     if (isWill && typeof online === "boolean") this.#presence.willSays(online, retained);
     if (retained) return;
-    if (topic === this.#ear.ready) this.#presence.obeys();
-    if (topic === this.#ear.alive) this.#presence.gaveSign();
+    if (topic === this.#telemetryMap.ready) this.#presence.obeys();
+    if (topic === this.#telemetryMap.alive) this.#presence.gaveSign();
   }
 
   /**
    * Measured values that waited at the broker, told once, for reports, when the charger first speaks. No command is
    * judged by them. Not with its birth message, after which it tells everything anew.
    */
-  #lastKnown(retained: boolean, isWill: boolean): Means {
+  #lastKnown(retained: boolean, isWill: boolean): Signals {
     if (retained) this.#hasWaiting = true;
     if (retained || !this.#hasWaiting) return {};
     this.#hasWaiting = false;
-    return isWill ? {} : measuredIn(this.#ear, this.#memory);
+    return isWill ? {} : measuredIn(this.#telemetryMap, this.#memory);
   }
 
-  #hearMeans(means: Means, retained: boolean, lastKnown: Means): void {
+  #hearMeans(means: Signals, retained: boolean, lastKnown: Signals): void {
     const { now, say } = this.#ports;
     const charger = this.#charger;
     const before = this.#stands;
     const told = retained ? withoutMeasurements(means) : means;
     this.#stands = folded(before, told);
-    const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#bound.electrics.phases, now());
+    const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#instance.electrics.phases, now());
     // Some have no other word for their limit.
     if (Object.keys(telemetry).length > 1 || means.requestedA !== undefined)
       say({ kind: "telemetry", charger, telemetry, picture: this.#picture() });
@@ -241,7 +241,7 @@ export class ProfileLine implements Line {
     const { plugged } = this.#standing;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
-    if (isPlugIn && this.#bound.profile.refresh.onPlugIn) this.#sayForgot();
+    if (isPlugIn && this.#instance.profile.refresh.onPlugIn) this.#sayForgot();
   }
 
   #sayForgot(): void {
@@ -250,18 +250,23 @@ export class ProfileLine implements Line {
   }
 
   #picture(): Telemetry {
-    return pictureOf(this.#settling.judged(this.#standing), this.#order, this.#bound, this.#ports.now());
+    return telemetryFrom(
+      this.#settling.judged(this.#standing),
+      this.#order,
+      this.#instance,
+      this.#ports.now(),
+    );
   }
 
   /** A yes counts only where the charger does not show by itself what it took. */
   #hearAnswer(answer: Answer): void {
-    if (!answer.accepted || this.#bound.profile.confirmedBy === undefined) this.#answer(answer);
+    if (!answer.accepted || this.#instance.profile.confirmedBy === undefined) this.#answer(answer);
   }
 
   #confirm(): void {
     const order = this.#order;
     if (order === null || !order.arrived || order.answered) return;
-    if (isAccepted(order.desired, this.#standing, this.#bound, this.#reported))
+    if (isAccepted(order.desired, this.#standing, this.#instance, this.#reported))
       this.#answer({ accepted: true, reason: null });
   }
 
@@ -273,8 +278,8 @@ export class ProfileLine implements Line {
     this.#ports.say({ kind: "ack", charger: this.#charger, id: order.id, accepted, value, reason });
   }
 
-  get #standing(): Means {
-    return standsAs(this.#stands);
+  get #standing(): Signals {
+    return currentSignals(this.#stands);
   }
 
   /** Only what it says from now on counts. */

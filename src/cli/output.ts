@@ -12,7 +12,7 @@ export type ExitCode = 0 | 1 | 2;
 export const say = (text: string): void => write(1, printable(text));
 
 /** As `say`, for a line with foreign text in it: a partner or a charger cannot make it look like two. */
-export const sayLine = (text: string): void => write(1, oneLine(text));
+export const writeLine = (text: string): void => write(1, oneLine(text));
 
 /** Sealed text, byte for byte; a terminal is shown no escape sequence of it. */
 export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(1, text));
@@ -21,7 +21,7 @@ export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(
 export const complain = (text: string): void => write(2, printable(text));
 
 /** As `complain`, for a line with foreign text in it. */
-export const complainLine = (text: string): void => write(2, oneLine(text));
+export const writeErrorLine = (text: string): void => write(2, oneLine(text));
 
 /** How long a full pipe is left alone before the next try, in ms. */
 const FULL_PIPE_PAUSE = 5;

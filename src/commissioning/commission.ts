@@ -1,22 +1,22 @@
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type Lent, lend, returned } from "../control/decide/commissioningAccess.ts";
+import { type AcquiredCharger, acquire, returned } from "../control/decide/commissioningAccess.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Change, Committed } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
-import { type Desired, inWords } from "../domain/setpoint.ts";
+import { type Desired, formatLevel } from "../domain/setpoint.ts";
 import { type Instant, type Millis, seconds } from "../domain/units.ts";
-import { isGood, resultFacts, resultInWords, summary } from "./report.ts";
-import { type Bench, beforeInWords, beforeOf, type SilencePromise, tryCharger } from "./trial.ts";
+import { isGood, resultFacts, formatResult, summary } from "./report.ts";
+import { type Bench, describePriorState, priorState, type SilencePromise, tryCharger } from "./trial.ts";
 
 /** What commissioning needs, whether the daemon does it or the verb by itself. */
 export interface Commissioning {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly silence: boolean;
-  readonly lent: Lent;
-  readonly depot: Depot;
+  readonly lent: AcquiredCharger;
+  readonly depot: ControlState;
   readonly settings: JudgeSettings;
   /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
   readonly shows: () => Desired | null;
@@ -44,7 +44,7 @@ const LONG_SILENCE = seconds(90);
 const ANSWER_WITHIN = seconds(10);
 
 /** Why a charger should not be tried now; null: nothing speaks against it. */
-export function reasonNotTo(depot: Depot, charger: Charger, now: Instant): string | null {
+export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant): string | null {
   const { winner, until } = depot.verdictOn(charger, now);
   if (winner !== null)
     return `${winner.event.id} holds on ${charger.id} until ${until === null ? "it is withdrawn" : depot.wallClock(until)}`;
@@ -52,7 +52,8 @@ export function reasonNotTo(depot: Depot, charger: Charger, now: Instant): strin
 }
 
 /** Takes a charger from control for a while. Where control runs, `commissioned` is called in the same turn: it stores the pledge. */
-export const borrow = (depot: Depot, charger: Charger, now: Instant): Lent => lend(depot, charger, now);
+export const acquireCharger = (depot: ControlState, charger: Charger, now: Instant): AcquiredCharger =>
+  acquire(depot, charger, now);
 
 /** Tries a charger that control has lent, leaves it as it was, and writes down what it did. */
 export async function commissioned(
@@ -71,15 +72,15 @@ export async function commissioned(
     return { good: false, words: null, complaint: `nothing was tried: ${why}` };
   };
   // At once: what control decides while the first word is waited for has to be stored after it.
-  write(lent.pledge);
+  write(lent.pendingRelease);
   const pledged = await durable();
   if (!pledged.ok) return nothingTried(pledged.reason);
   await bench.until(() => bench.told() !== null, FIRST_WORDS);
-  if (bench.isStopped()) return nothingTried(bench.takenFor() ?? "stopped");
-  const before = beforeOf(lent.standing, shows(), charger);
+  if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");
+  const before = priorState(lent.standing, shows(), charger);
   const unwritten = await note(
     `commissioning of ${charger.id} (${profile.profile}) begins`,
-    { before: inWords(before.desired), knownBy: before.source },
+    { before: formatLevel(before.desired), knownBy: before.source },
     [],
   );
   if (unwritten !== null) return nothingTried(unwritten);
@@ -102,7 +103,7 @@ export async function commissioned(
   );
   return {
     good: isGood(result) && lost === null,
-    words: `${charger.id} (${profile.profile}), ${beforeInWords(before)}\n${resultInWords(result)}`,
+    words: `${charger.id} (${profile.profile}), ${describePriorState(before)}\n${formatResult(result)}`,
     complaint: lost === null ? null : `the result could not be written down: ${lost}`,
   };
 }

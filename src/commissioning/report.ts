@@ -1,5 +1,5 @@
 import type { Json } from "../domain/audit.ts";
-import { inWords } from "../domain/setpoint.ts";
+import { formatLevel } from "../domain/setpoint.ts";
 import type { Millis } from "../domain/units.ts";
 import type { Effect } from "./judgement.ts";
 import type { Result, Silence, Step } from "./trial.ts";
@@ -7,7 +7,7 @@ import type { Result, Silence, Step } from "./trial.ts";
 const HEADINGS = ["asked", "confirmed", "measured", "followed"];
 
 /** The table and the sentences under it, for people. */
-export function resultInWords(result: Result): string {
+export function formatResult(result: Result): string {
   const rows = [HEADINGS, ...result.steps.map(rowOf)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) =>
@@ -32,15 +32,22 @@ export const isGood = ({ steps, silence, cut, leftFailure }: Result): boolean =>
 
 /** One line for the record. */
 export function summary(result: Result): string {
-  const steps = result.steps.map((step) => `${inWords(step.level)} ${effectInWords(step.effect)}`);
+  const steps = result.steps.map((step) => `${formatLevel(step.level)} ${formatEffect(step.effect)}`);
   const tried = steps.length === 0 ? "nothing was tried" : steps.join(", ");
   return [tried, ...sentences(result)].join("; ");
 }
 
 /** The result as a value, for the record. */
-export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }: Result): Json => ({
+export const resultFacts = ({
+  steps,
+  silence,
+  cut,
+  preemptedBy: takenFor,
+  left,
+  leftFailure,
+}: Result): Json => ({
   steps: steps.map(({ level, failure, confirmedAfter, heard, refusal, drawn, effect }) => ({
-    asked: inWords(level),
+    asked: formatLevel(level),
     failure,
     confirmedAfterMs: confirmedAfter,
     heard,
@@ -59,7 +66,7 @@ export const resultFacts = ({ steps, silence, cut, takenFor, left, leftFailure }
         },
   cut,
   takenFor,
-  left: takenFor === null ? inWords(left) : null,
+  left: takenFor === null ? formatLevel(left) : null,
   leftFailure,
 });
 
@@ -74,10 +81,15 @@ function rowOf({ level, failure, confirmedAfter, heard, refusal, drawn, effect }
             ? "said nothing"
             : "never heard"
           : `after ${inSeconds(confirmedAfter)}`;
-  return [inWords(level), confirmed, drawn === null ? "-" : `${drawn.toFixed(1)} A`, effectInWords(effect)];
+  return [
+    formatLevel(level),
+    confirmed,
+    drawn === null ? "-" : `${drawn.toFixed(1)} A`,
+    formatEffect(effect),
+  ];
 }
 
-function effectInWords(effect: Effect): string {
+function formatEffect(effect: Effect): string {
   switch (effect.kind) {
     case "followed":
       return "yes";
@@ -88,30 +100,37 @@ function effectInWords(effect: Effect): string {
   }
 }
 
-function sentences({ steps, silence, cut, takenFor, left, leftFailure }: Result): readonly string[] {
+function sentences({
+  steps,
+  silence,
+  cut,
+  preemptedBy: takenFor,
+  left,
+  leftFailure,
+}: Result): readonly string[] {
   const reached = steps.filter(({ failure }) => failure === null);
   const tried = [
     ...(reached.length > 0 && reached.every(({ heard }) => !heard) ? [NEVER_HEARD] : []),
-    ...(silence === null ? [] : [silenceInWords(silence)]),
+    ...(silence === null ? [] : [formatSilence(silence)]),
   ];
   if (takenFor !== null) return [...tried, `cut short: ${takenFor}, so it was left to control`];
   return [
     ...tried,
     ...(cut ? ["cut short"] : []),
     leftFailure === null
-      ? `left with: ${inWords(left)}`
-      : `NOT left with ${inWords(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
+      ? `left with: ${formatLevel(left)}`
+      : `NOT left with ${formatLevel(left)}: ${leftFailure}; setpointd release, or the charger itself, frees it`,
   ];
 }
 
 const NEVER_HEARD =
   "nothing was ever heard of it, which is no refusal: compare its topics with setpointd profile show, and the broker's access list";
 
-function silenceInWords({ promised, level, seen, seenAfter }: Silence): string {
+function formatSilence({ promised, level, seen, seenAfter }: Silence): string {
   const after = `after ${inSeconds(promised.after)} of silence`;
   const expected = `${promised.effect} ${after}`;
   if (seen === "unmeasured") return `silence: cannot be measured; it should be: ${expected}`;
-  const when = seenAfter === null ? `at ${inWords(level)} to the end` : `after ${inSeconds(seenAfter)}`;
+  const when = seenAfter === null ? `at ${formatLevel(level)} to the end` : `after ${inSeconds(seenAfter)}`;
   const verdict = seen === promised.effect ? "as expected" : `NOT as expected: ${expected}`;
   return `silence: ${seen} ${when}, ${verdict}`;
 }

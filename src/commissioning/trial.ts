@@ -1,7 +1,7 @@
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Sent } from "../domain/command.ts";
-import { type Desired, inWords, type Setpoint } from "../domain/setpoint.ts";
+import { type Desired, formatLevel, type Setpoint } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type Instant, type Millis, between, millis, minutes, seconds } from "../domain/units.ts";
 import {
@@ -15,14 +15,14 @@ import {
 } from "./judgement.ts";
 
 /** How a charger stood before it was tried, which is how it is left. */
-export interface Before {
+export interface PriorState {
   readonly desired: Desired;
   /** Who knows: our own record, the charger, or nobody, and then it is released. */
   readonly source: "record" | "charger" | "nobody";
 }
 
 /** `standing`: the limit of ours that it is under; `shown`: the level that it shows, whoever told it. Null: none. */
-export function beforeOf(standing: Desired | null, shown: Desired | null, charger: Charger): Before {
+export function priorState(standing: Desired | null, shown: Desired | null, charger: Charger): PriorState {
   if (standing !== null) return { desired: standing, source: "record" };
   if (shown === null) return { desired: { kind: "release" }, source: "nobody" };
   const isFree =
@@ -31,19 +31,19 @@ export function beforeOf(standing: Desired | null, shown: Desired | null, charge
 }
 
 /** For people: after the name of the charger. */
-export function beforeInWords({ desired, source }: Before): string {
+export function describePriorState({ desired, source }: PriorState): string {
   switch (source) {
     case "record":
-      return `told ${inWords(desired)} before`;
+      return `told ${formatLevel(desired)} before`;
     case "charger":
-      return desired.kind === "release" ? "free before" : `at ${inWords(desired)} before, not by us`;
+      return desired.kind === "release" ? "free before" : `at ${formatLevel(desired)} before, not by us`;
     case "nobody":
       return "what held before is not known, so it is released";
   }
 }
 
 /** How a charger took the last order. */
-export interface Taken {
+export interface OrderOutcome {
   readonly accepted: boolean;
   /** Its own words; null: it gave none. */
   readonly reason: string | null;
@@ -56,7 +56,7 @@ export interface Bench {
   /** For `lease` at most, where the charger knows leases. Ok: the broker has all of it. */
   readonly order: (desired: Desired, lease: Millis) => Promise<Sent>;
   /** Null: it has not answered the last order. */
-  readonly taken: () => Taken | null;
+  readonly taken: () => OrderOutcome | null;
   /** Whether it has sent anything at all. */
   readonly heard: () => boolean;
   /** All that it has told, the newest of each; null: nothing yet. */
@@ -70,7 +70,7 @@ export interface Bench {
   /** Somebody pressed Ctrl-C, or it is taken away: what is under way is cut short. */
   readonly isStopped: () => boolean;
   /** Why control has taken the charger for itself: it is told nothing more. Null: it has not. */
-  readonly takenFor: () => string | null;
+  readonly preemptedBy: () => string | null;
 }
 
 /** What became of one level. */
@@ -111,7 +111,7 @@ export interface Result {
   /** Ctrl-C cut it short. */
   readonly cut: boolean;
   /** Why control took it for itself meanwhile; null: it did not. */
-  readonly takenFor: string | null;
+  readonly preemptedBy: string | null;
   /** What it was left with, unless it was taken. */
   readonly left: Desired;
   /** Null: the broker took that; else why not. */
@@ -154,13 +154,13 @@ export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
   } finally {
     left = await restore(trial, bench);
   }
-  const [cut, takenFor] = [bench.isStopped(), bench.takenFor()];
-  return { steps, silence, cut, takenFor, left: trial.leave, leftFailure: left };
+  const [cut, takenFor] = [bench.isStopped(), bench.preemptedBy()];
+  return { steps, silence, cut, preemptedBy: takenFor, left: trial.leave, leftFailure: left };
 }
 
 async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<Step> {
   const { charger, settings, answerWithin, progress } = trial;
-  progress(`telling it ${inWords(level)}`);
+  progress(`telling it ${formatLevel(level)}`);
   const toldAt = bench.now();
   const sent = await bench.order(level, LEASE);
   if (!sent.ok) {
@@ -204,7 +204,7 @@ async function fallSilent(
   const look = (): SilenceEffect => afterSilence(level, bench.told(), charger, settings);
   const before = look();
   progress(
-    `silent now, for ${(promised.after + GRACE) / 1000} s at most, after telling it ${inWords(level)}`,
+    `silent now, for ${(promised.after + GRACE) / 1000} s at most, after telling it ${formatLevel(level)}`,
   );
   const changed = await bench.until(() => look() !== before, millis(promised.after + GRACE));
   if (bench.isStopped()) return null;
@@ -217,11 +217,11 @@ async function fallSilent(
 
 /** The broker may be away for a moment: the charger must not stay as the trial left it, unless control has it again. */
 async function restore({ leave, progress }: Trial, bench: Bench): Promise<string | null> {
-  if (bench.takenFor() === null) progress(`leaving it with: ${inWords(leave)}`);
+  if (bench.preemptedBy() === null) progress(`leaving it with: ${formatLevel(leave)}`);
   let failure = "";
   for (let tries = 0; tries < RESTORING_TRIES; tries += 1) {
     if (tries > 0) await bench.rest(RETRY);
-    if (bench.takenFor() !== null) return null;
+    if (bench.preemptedBy() !== null) return null;
     const sent = await bench.order(leave, LEASE);
     if (sent.ok) return null;
     failure = sent.reason;

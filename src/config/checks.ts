@@ -6,13 +6,13 @@ import type { ConfigFile } from "./schema.ts";
 import type { BrokerSection } from "./sections/mqtt.ts";
 
 /** What is known of charger makes, as far as a configuration is held against it. */
-export interface Makes {
+export interface ProfileChecks {
   /** What cannot be done with these makes. */
   readonly mistakes: (file: ConfigFile) => readonly Finding[];
   /** What works, but was perhaps not meant. */
   readonly warnings: (file: ConfigFile) => readonly Finding[];
   /** A charger with what its make brings along. */
-  readonly equip: (charger: Charger) => Charger;
+  readonly applyProfileLimits: (charger: Charger) => Charger;
 }
 
 /** Chargers whose profile is none of these. */
@@ -38,10 +38,10 @@ export const unknownProfiles = (
   });
 
 /** Without profiles: chargers that speak the native topics only. */
-export const NATIVE_ONLY: Makes = {
+export const NATIVE_ONLY: ProfileChecks = {
   mistakes: (file) => unknownProfiles(file, ["native"]),
   warnings: () => [],
-  equip: (charger) => charger,
+  applyProfileLimits: (charger) => charger,
 };
 
 function oneOf(section: object, keys: readonly string[], path: Path, what: string): readonly Finding[] {

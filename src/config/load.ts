@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-import { crossChecks, type Makes, NATIVE_ONLY } from "./checks.ts";
+import { crossChecks, type ProfileChecks, NATIVE_ONLY } from "./checks.ts";
 import { readYaml, type Source } from "./document.ts";
 import { findings, sentence, pathText, type Finding, type Mistake } from "./explain.ts";
 import { whyUnreadable, type Environment, type Place } from "./fields/secret.ts";
@@ -43,7 +43,7 @@ export type SecretsNeed = "needed" | "unused";
 export function configFrom(
   text: string,
   place: Place,
-  makes: Makes = NATIVE_ONLY,
+  makes: ProfileChecks = NATIVE_ONLY,
   secrets: SecretsNeed = "needed",
 ): Loaded {
   const yaml = readYaml(text);
@@ -65,7 +65,7 @@ export function configFrom(
   if (mistakes.length > 0) return refused(source, mistakes);
   return {
     ok: true,
-    config: { ...config, chargers: config.chargers.map(makes.equip) },
+    config: { ...config, chargers: config.chargers.map(makes.applyProfileLimits) },
     warnings: doubts.map(located(source)),
   };
 }
@@ -79,7 +79,7 @@ const unread = (found: string, expected: string): Loaded => ({
 export function loadConfig(
   file: string,
   env: Environment,
-  makes: Makes = NATIVE_ONLY,
+  makes: ProfileChecks = NATIVE_ONLY,
   secrets: SecretsNeed = "needed",
 ): Loaded {
   let bytes: Buffer;

@@ -31,13 +31,21 @@ import {
   millis,
   type ChargerId,
 } from "../domain/units.ts";
-import { alarm, inTurns, turnEnd$ } from "../platform/scheduling.ts";
+import { alarm, batchPerTick, turnEnd$ } from "../platform/scheduling.ts";
 import { idsIn, missingAfterList } from "./ingest/ingest.ts";
 import { isLong, partsOf } from "./ingest/listParts.ts";
 import { type Hint, polling } from "./ingest/pipeline.ts";
-import type { Arrival, Fetched, PollingPorts, TakeAnswer, ControlPorts, Freeing, Touch } from "./ports.ts";
+import type {
+  Arrival,
+  Fetched,
+  PollingPorts,
+  IngestAnswer,
+  ControlPorts,
+  Freeing,
+  Reevaluation,
+} from "./ports.ts";
 import { stagesOf } from "./stages.ts";
-import type { Depot } from "./state.ts";
+import type { ControlState } from "./state.ts";
 
 /** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
 const FIRST_FETCH_PATIENCE = seconds(10);
@@ -48,12 +56,12 @@ export interface PartnerPorts extends PollingPorts {
   /** Events that only a fetch by id can settle. */
   readonly ask: (ids: readonly EventId[]) => void;
   /** What was fetched has been taken in, or could not be stored. */
-  readonly settled: (delivery: Delivery, answer: TakeAnswer) => void;
+  readonly settled: (delivery: Delivery, answer: IngestAnswer) => void;
 }
 
 /** The partner as control sees it: every answer to our requests, and the deliveries among them. */
 export function partnerSources(
-  depot: Depot,
+  depot: ControlState,
   ports: PartnerPorts,
   hint$: Observable<Hint>,
   every: Millis,
@@ -79,7 +87,7 @@ export function partnerSources(
 }
 
 function askForMissing(
-  depot: Depot,
+  depot: ControlState,
   ports: PartnerPorts,
   ids: ReadonlySet<EventId> | null,
   at: Instant,
@@ -90,15 +98,15 @@ function askForMissing(
 
 /** Takes in a long list: each part has a commit of its own, and the event loop runs in between. */
 async function takeInParts(
-  depot: Depot,
+  depot: ControlState,
   ports: PartnerPorts,
   delivery: Delivery,
   arrives: (part: Arrival) => void,
 ): Promise<void> {
   const { parts, last } = partsOf(delivery);
-  const arrive = (part: Delivery, isPart: boolean): Promise<TakeAnswer> =>
+  const arrive = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
     new Promise((settle) => arrives({ delivery: part, isPart, settle }));
-  let answer: TakeAnswer = { ok: true, taken: { accepted: 0, repeats: 0, rejected: 0 } };
+  let answer: IngestAnswer = { ok: true, taken: { accepted: 0, repeats: 0, rejected: 0 } };
   for (const part of parts) {
     answer = sumOf(answer, await arrive(part, true));
     if (!answer.ok) break;
@@ -108,7 +116,7 @@ async function takeInParts(
   ports.settled(delivery, answer);
 }
 
-const sumOf = (a: TakeAnswer, b: TakeAnswer): TakeAnswer => {
+const sumOf = (a: IngestAnswer, b: IngestAnswer): IngestAnswer => {
   if (!a.ok || !b.ok) return a.ok ? b : a;
   return {
     ok: true,
@@ -203,7 +211,7 @@ export interface ControlSources {
   /** Chargers that an operator frees. */
   readonly freed$: Observable<Freeing>;
   /** A charger that commissioning has done with: what it was told before is lost on it. */
-  readonly handedBack$: Observable<ChargerId>;
+  readonly unlocked$: Observable<ChargerId>;
 }
 
 /** How many publishes are on their way at once to one broker; a broker that wants fewer is obeyed by its session. */
@@ -213,13 +221,17 @@ const WINDOW = 20;
  * The whole of control: what arrives is taken in and committed, in order; what is touched by it, by time, or by a
  * charger's return is looked at, and the difference between what should hold and what was told last goes out.
  */
-export function control(depot: Depot, sources: ControlSources, ports: ControlPorts): Observable<unknown> {
+export function control(
+  depot: ControlState,
+  sources: ControlSources,
+  ports: ControlPorts,
+): Observable<unknown> {
   const stages = stagesOf(depot, ports);
   const looked$ = new Subject<void>();
   const behind$ = new Subject<void>();
 
   const touched$ = merge(sources.webhook$, sources.polled$).pipe(
-    inTurns(),
+    batchPerTick(),
     map((arrivals) => stages.take(arrivals)), // intake + expand; the commit is shared with the look that follows
   );
   const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => () => stages.advance()));
@@ -229,15 +241,15 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
-    sources.handedBack$.pipe(map((charger) => () => stages.handedBack(charger))),
+    sources.unlocked$.pipe(map((charger) => () => stages.handedBack(charger))),
   );
   const elsewhere$ = merge(boundary$, heard$, everyone$).pipe(
-    inTurns(),
+    batchPerTick(),
     map((turn) => turn.flatMap((stage) => stage())), // at the end of the turn, so that the look shares their commit
   );
 
   const evaluated$ = merge(
-    merge(touched$, elsewhere$).pipe(map((touches: readonly Touch[]) => stages.look(touches))),
+    merge(touched$, elsewhere$).pipe(map((touches: readonly Reevaluation[]) => stages.look(touches))),
     // A large evaluation goes on in the next turn of the loop: what arrived meanwhile is handled first.
     behind$.pipe(
       exhaustMap(() => turnEnd$),
@@ -248,7 +260,7 @@ export function control(depot: Depot, sources: ControlSources, ports: ControlPor
   return evaluated$.pipe(
     tap(() => {
       looked$.next();
-      ports.looked();
+      ports.evaluated();
     }),
     concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
     tap(() => {

@@ -1,12 +1,12 @@
 import type { Change, Committed, Scope, StoredScope } from "../domain/changes.ts";
 import type { Command, Sent } from "../domain/command.ts";
-import type { Delivery, Taken } from "../domain/delivery.ts";
+import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 
 /** What a delivery is answered with: counts once it is durable, or that it could not be stored. */
-export type TakeAnswer =
-  | { readonly ok: true; readonly taken: Taken }
+export type IngestAnswer =
+  | { readonly ok: true; readonly taken: IngestResult }
   | { readonly ok: false; readonly reason: string };
 
 /** A delivery on its way in; it is settled after the commit that holds it. */
@@ -14,7 +14,7 @@ export interface Arrival {
   readonly delivery: Delivery;
   /** More of the same list follows: chargers are evaluated once all of it is taken in. */
   readonly isPart?: boolean;
-  readonly settle: (answer: TakeAnswer) => void;
+  readonly settle: (answer: IngestAnswer) => void;
 }
 
 /** Chargers that an operator frees; settled after the commit that holds it. */
@@ -24,7 +24,7 @@ export interface Freeing {
 }
 
 /** Someone asks the flow to look at a charger. */
-export interface Touch {
+export interface Reevaluation {
   readonly charger: ChargerId;
   /** It came back: what holds now is sent, changed or not. */
   readonly reassert: boolean;
@@ -63,7 +63,7 @@ export interface ControlPorts {
   /** A start was noticed this long after its moment. */
   readonly started: (lateBy: Millis) => void;
   /** A look was done: health wants to know that they are fresh. */
-  readonly looked: () => void;
+  readonly evaluated: () => void;
   /** Something that a person should hear of, and that changes nothing. */
   readonly warn: (words: string) => void;
 }

@@ -1,4 +1,4 @@
-import type { Change, Remembered, Scope, StoredScope } from "../domain/changes.ts";
+import type { Change, StoredState, Scope, StoredScope } from "../domain/changes.ts";
 import { commandId, type CommandRecord, nextJudgement } from "../domain/command.ts";
 import type { Rejected } from "../domain/delivery.ts";
 import type { KnownEvent } from "../domain/event.ts";
@@ -14,7 +14,7 @@ import {
 import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
 import { carryMarks } from "./schedule/carryOver.ts";
 import { expand } from "./schedule/expand.ts";
-import type { Depot } from "./state.ts";
+import type { ControlState } from "./state.ts";
 
 /** After a failed commit everyone is looked at again so much later: soon, but not in circles. */
 const COMMIT_RETRY = seconds(5);
@@ -24,7 +24,7 @@ const COMMIT_RETRY = seconds(5);
  * with every start (F15): it is set aside and forgotten, so that the partner's next list brings it anew. Answers what is
  * to be written of that.
  */
-export function pickUp(depot: Depot, remembered: Remembered, now: Instant): readonly Change[] {
+export function restoreState(depot: ControlState, remembered: StoredState, now: Instant): readonly Change[] {
   const planned = plannable(depot, remembered, now);
   const edited = remembered.edited.map(({ id, raw }) => ({
     kind: "rejected" as const,
@@ -37,7 +37,7 @@ export function pickUp(depot: Depot, remembered: Remembered, now: Instant): read
 }
 
 /** Restores what can be planned. Answers what is to be written of the rest. */
-function plannable(depot: Depot, remembered: Remembered, now: Instant): readonly Change[] {
+function plannable(depot: ControlState, remembered: StoredState, now: Instant): readonly Change[] {
   const { agenda } = depot;
   try {
     depot.restore(remembered, now);
@@ -66,7 +66,7 @@ function plannable(depot: Depot, remembered: Remembered, now: Instant): readonly
 
 /** Set aside with the reason, and not stored any more. */
 const forgotten = (
-  depot: Depot,
+  depot: ControlState,
   rejected: readonly (Rejected & { readonly id: EventId })[],
   now: Instant,
 ): readonly Change[] => [
@@ -74,7 +74,7 @@ const forgotten = (
   ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
 ];
 
-function faultOf(known: KnownEvent, { expansion }: Depot): string | null {
+function faultOf(known: KnownEvent, { expansion }: ControlState): string | null {
   try {
     expand(known, expansion);
     return null;
@@ -95,8 +95,8 @@ export interface LastSent {
  * memory only, and must not all fall due at once; and what went out goes on from there, as a charger without a refresh
  * would wait for its outcome for ever. Answers what the record still lacks of that.
  */
-export function startOver(
-  depot: Depot,
+export function recoverAfterFailedCommit(
+  depot: ControlState,
   scope: Scope,
   stored: StoredScope,
   sent: ReadonlyMap<ChargerId, LastSent>,
@@ -118,13 +118,13 @@ export function startOver(
     depot.commands.set(charger, asSent(record, was.record));
     if (record.progress === "planned") lacking.push(...was.said);
   }
-  const chargers = [...vehicles].flatMap((vehicle) => depot.plugs.chargersOf(vehicle));
+  const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
   retryLater(depot, [...scope.chargers, ...chargers], now);
   return lacking;
 }
 
 /** Chargers whose evaluation was not stored are evaluated again in a few seconds. */
-export function retryLater(depot: Depot, chargers: Iterable<ChargerId>, now: Instant): void {
+export function retryLater(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
   for (const charger of chargers) depot.wake(charger, after(now, COMMIT_RETRY));
 }
 
@@ -140,10 +140,10 @@ function asSent(stored: CommandRecord, was: CommandRecord): CommandRecord {
  * After the clock was set back: what is known only since the start counts as of now where it is dated later. It would
  * be newer than anything that is heard for as long as the clock was ahead.
  */
-export function setBack(depot: Depot, now: Instant): void {
+export function onClockMovedBack(depot: ControlState, now: Instant): void {
   const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
-  depot.plugs.setBack(now);
-  depot.ramp?.setBack(now);
+  depot.occupancy.onClockMovedBack(now);
+  depot.ramp?.onClockMovedBack(now);
   for (const [charger, presence] of depot.presence) {
     depot.presence.set(charger, {
       ...presence,
@@ -182,13 +182,13 @@ export function scopeOf(dropped: readonly Change[]): Scope {
  * Returns the vehicles for which something holds, or held, now.
  */
 export function rollBack(
-  depot: Depot,
+  depot: ControlState,
   scope: Scope,
   stored: StoredScope,
   now: Instant,
 ): ReadonlySet<VehicleId> {
   depot.rejections.clear();
-  for (const vehicle of depot.unsaid) {
+  for (const vehicle of depot.unreported) {
     for (const dispatch of depot.agenda.of(vehicle)) depot.nowhere.delete(dispatch);
     depot.agenda.unmark("placed", vehicle);
   }
@@ -197,7 +197,7 @@ export function rollBack(
     depot.commands.delete(charger);
     depot.why.delete(charger);
     depot.holds.delete(charger);
-    depot.undurable.delete(charger);
+    depot.awaitingCommit.delete(charger);
   }
   depot.putCommands(stored);
   for (const hold of stored.holds) depot.holds.set(hold.charger, hold);
@@ -207,18 +207,18 @@ export function rollBack(
 }
 
 function rollBackEvents(
-  depot: Depot,
+  depot: ControlState,
   scope: Scope,
   stored: StoredScope,
   now: Instant,
 ): ReadonlySet<VehicleId> {
-  const lookedAt = depot.lookedAt ?? now;
+  const lookedAt = depot.evaluatedAt ?? now;
   const affected = new Set<VehicleId>();
   const events = new Map(stored.events.map((known) => [known.id, known]));
   for (const id of scope.events) {
     const before = depot.agenda.ofEvent(id);
     const known = events.get(id);
-    const changed = known === undefined ? depot.forget(id, lookedAt) : depot.remember(known, lookedAt);
+    const changed = known === undefined ? depot.forget(id, lookedAt) : depot.putEvent(known, lookedAt);
     for (const vehicle of changed) affected.add(vehicle);
     carryMarks(before, depot.agenda.ofEvent(id), lookedAt, depot);
   }

@@ -1,22 +1,28 @@
 import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
-import { commandId, isDoubted, leaseOf, toldBefore } from "../domain/command.ts";
+import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
-import { free, look } from "./decide/evaluate.ts";
+import { free, evaluate } from "./decide/evaluate.ts";
 import { EvaluationQueue } from "./decide/evaluationQueue.ts";
-import { take } from "./ingest/ingest.ts";
+import { ingest } from "./ingest/ingest.ts";
 import { condense } from "./ingest/summary.ts";
-import { hear } from "./observe/chargerMessages.ts";
+import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { fallSilent, heardAgain } from "./observe/recordSilence.ts";
-import type { Arrival, ControlPorts, Freeing, Touch } from "./ports.ts";
-import { scopeOf, setBack, type LastSent, retryLater, startOver } from "./recovery.ts";
-import { advance as advanced, nowhere } from "./schedule/advance.ts";
-import { outcome } from "./send/outcome.ts";
+import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
+import {
+  scopeOf,
+  onClockMovedBack,
+  type LastSent,
+  retryLater,
+  recoverAfterFailedCommit,
+} from "./recovery.ts";
+import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
+import { recordOutcome } from "./send/outcome.ts";
 import { type FreeingPart, Freeings } from "./send/release.ts";
-import { strandedInWords } from "./send/stranded.ts";
+import { formatStranded } from "./send/stranded.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
-import type { Depot } from "./state.ts";
+import type { ControlState } from "./state.ts";
 
 const jumped = (jump: Millis, at: Instant): Change => ({
   kind: "audit",
@@ -37,15 +43,16 @@ const jumped = (jump: Millis, at: Instant): Change => ({
   },
 });
 
-const chargersOf = (touches: readonly Touch[]): readonly ChargerId[] => touches.map(({ charger }) => charger);
+const chargersOf = (touches: readonly Reevaluation[]): readonly ChargerId[] =>
+  touches.map(({ charger }) => charger);
 
-const touchesOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Touch[] =>
+const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Reevaluation[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
 
 /** A look whose changes are on their way to the disk. */
 export interface Pending {
   readonly number: number;
-  readonly looked: readonly Touch[];
+  readonly looked: readonly Reevaluation[];
   readonly freed: readonly FreeingPart[];
   /** Those of them that have something to be sent once it is there. */
   readonly send: readonly ChargerId[];
@@ -61,12 +68,12 @@ interface Waiting {
 }
 
 /** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
-export function stagesOf(depot: Depot, ports: ControlPorts) {
+export function stagesOf(depot: ControlState, ports: ControlPorts) {
   let looks = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, LastSent>();
   // A charger that only a stored command says has a vehicle is expected to speak: one that is dead keeps no claim.
-  for (const charger of depot.plugs.recalled()) depot.silence.heard(charger, clock.monotonic);
+  for (const charger of depot.occupancy.recalled()) depot.silence.heard(charger, clock.monotonic);
   /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
   let lacking: readonly Change[] = [];
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
@@ -81,21 +88,21 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     rolledBack = failed;
     const scope = scopeOf(failed.dropped);
     const stored = unrecorded.over(scope, ports.stored(scope));
-    lacking = [...lacking, ...startOver(depot, scope, stored, sent, ports.now())];
+    lacking = [...lacking, ...recoverAfterFailedCommit(depot, scope, stored, sent, ports.now())];
   };
 
   const maySend = (charger: ChargerId): boolean =>
-    !depot.inFlight.has(charger) && !depot.undurable.has(charger) && !depot.loans.has(charger);
+    !depot.inFlight.has(charger) && !depot.awaitingCommit.has(charger) && !depot.locks.has(charger);
 
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);
     if (known === undefined) return;
     const { command } = known;
-    const before = toldBefore(known, depot.epoch);
+    const before = desiredBefore(known, depot.epoch);
     const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
     const came = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
-    const rows = outcome(depot, command, came, { from, until: ports.now() }, ports.random());
+    const rows = recordOutcome(depot, command, came, { from, until: ports.now() }, ports.random());
     ports.write(rows);
     const record = depot.commands.get(charger);
     if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
@@ -107,15 +114,15 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
   };
 
   /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
-  const advance = (): readonly Touch[] => {
+  const advance = (): readonly Reevaluation[] => {
     const before = clock;
     clock = { wall: ports.now(), monotonic: ports.monotonic() };
     const jump = jumpBetween(before, clock);
-    const { lookedAt } = depot;
+    const { evaluatedAt: lookedAt } = depot;
     const changed = jump < 0 ? depot.replan(clock.wall) : [];
-    if (jump < 0) setBack(depot, clock.wall);
+    if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
-    const { touched, changes, late } = advanced(depot, clock.wall);
+    const { affectedChargers: touched, changes, late } = advanced(depot, clock.wall);
     condense(depot, clock.wall);
     ports.write(changes);
     // What had begun by then is on record: whoever starts next has not missed it.
@@ -125,19 +132,19 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
     for (const words of fallen.warnings) ports.warn(words);
     if (jump !== 0) {
       ports.write([jumped(jump, clock.wall)]);
-      return touchesOf(depot.chargers.keys());
+      return reevaluationsOf(depot.chargers.keys());
     }
     for (const lateBy of late) ports.started(lateBy);
-    return touchesOf([...touched, ...fallen.touched]);
+    return reevaluationsOf([...touched, ...fallen.affectedChargers]);
   };
 
-  const evaluateNext = (touches: readonly Touch[]): Pending => {
+  const evaluateNext = (touches: readonly Reevaluation[]): Pending => {
     ports.write(lacking);
     lacking = [];
     const now = ports.now();
     const freed = freeings.take(chargersOf(touches));
     for (const { chargers } of freed) ports.write(free(depot, chargers, now));
-    const { changes, send } = look(depot, touches, now);
+    const { changes, send } = evaluate(depot, touches, now);
     ports.write(changes);
     looks += 1;
     const since = ports.monotonic();
@@ -146,8 +153,13 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
 
   return {
     /** Intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as well. */
-    take(arrivals: readonly Arrival[]): readonly Touch[] {
-      const { changes, touched, ask, taken } = take(
+    take(arrivals: readonly Arrival[]): readonly Reevaluation[] {
+      const {
+        changes,
+        affectedVehicles: touched,
+        ask,
+        results: taken,
+      } = ingest(
         depot,
         arrivals.map(({ delivery }) => delivery),
       );
@@ -163,28 +175,32 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       });
       for (const charger of touched) waiting.add(charger);
       if (arrivals.every(({ isPart = false }) => isPart)) return [];
-      const touches = touchesOf(waiting);
+      const touches = reevaluationsOf(waiting);
       waiting.clear();
       return touches;
     },
 
     advance,
 
-    hear(message: ChargerMessage): readonly Touch[] {
-      const { changes, touched, warning } = hear(depot, message, ports.now());
+    hear(message: ChargerMessage): readonly Reevaluation[] {
+      const {
+        changes,
+        affectedChargers: touched,
+        warning,
+      } = handleChargerMessage(depot, message, ports.now());
       const again = heardAgain(depot, message, ports.monotonic(), ports.now());
       ports.write([...again.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
       return again.touched.length === 0 ? touched : [...touched, ...again.touched];
     },
 
-    everyone(): readonly Touch[] {
-      for (const words of strandedInWords(depot, ports.now())) ports.warn(words);
-      return touchesOf(depot.chargers.keys());
+    everyone(): readonly Reevaluation[] {
+      for (const words of formatStranded(depot, ports.now())) ports.warn(words);
+      return reevaluationsOf(depot.chargers.keys());
     },
 
     /** The broker is there again. What is on its way by now went to it, not to the one before. */
-    brokerReturned(broker: string): readonly Touch[] {
+    brokerReturned(broker: string): readonly Reevaluation[] {
       const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
       for (const { id } of back) {
         depot.silence.pardon(id, ports.monotonic());
@@ -193,26 +209,26 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
     },
 
-    allowStarts(): readonly Touch[] {
+    allowStarts(): readonly Reevaluation[] {
       depot.startsAllowed = true;
       // A clock that is believed again may be back by hours, and right again before anything else looks at the time.
       advance();
-      ports.write(nowhere(depot, depot.vehicles.keys(), ports.now()));
-      return touchesOf(depot.chargers.keys());
+      ports.write(reportUnplugged(depot, depot.vehicles.keys(), ports.now()));
+      return reevaluationsOf(depot.chargers.keys());
     },
 
     /** Each charger is freed with its evaluation. Settled after the commit of the last one. */
-    free(freeing: Freeing): readonly Touch[] {
+    free(freeing: Freeing): readonly Reevaluation[] {
       freeings.add(freeing);
-      return touchesOf(freeing.chargers, true);
+      return reevaluationsOf(freeing.chargers, true);
     },
 
-    handedBack(charger: ChargerId): readonly Touch[] {
-      return touchesOf([charger], true);
+    handedBack(charger: ChargerId): readonly Reevaluation[] {
+      return reevaluationsOf([charger], true);
     },
 
     /** Evaluates these chargers now where they are few, else the first slice of all that wait. */
-    look: (touches: readonly Touch[]): Pending => evaluateNext(queue.take(touches, ports.now())),
+    look: (touches: readonly Reevaluation[]): Pending => evaluateNext(queue.take(touches, ports.now())),
 
     /** Evaluates the next slice of those that wait. */
     lookOn: (): Pending => evaluateNext(queue.next()),
@@ -227,8 +243,8 @@ export function stagesOf(depot: Depot, ports: ControlPorts) {
       const now = ports.now();
       let line = send;
       if (outcome.ok) {
-        depot.undurable.clear();
-        depot.unsaid.clear();
+        depot.awaitingCommit.clear();
+        depot.unreported.clear();
       } else {
         rollBack(outcome);
         retryLater(depot, chargersOf(looked), now);

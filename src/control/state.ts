@@ -1,7 +1,7 @@
-import type { Remembered } from "../domain/changes.ts";
+import type { StoredState } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, reallySent, type Hold } from "../domain/command.ts";
-import { broughtBack, type EventArchive, type KnownEvent } from "../domain/event.ts";
+import { clampToNow, type EventArchive, type KnownEvent } from "../domain/event.ts";
 import { overSince } from "../domain/eventSummary.ts";
 import type { Reason } from "../domain/reason.ts";
 import {
@@ -17,7 +17,7 @@ import {
 import type { Vehicle } from "../domain/vehicle.ts";
 import { DueQueue } from "../platform/dueQueue.ts";
 import type { WallClock } from "../platform/localTime.ts";
-import type { Loan } from "./decide/commissioningLock.ts";
+import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type Reach, reachOf } from "./decide/describe.ts";
 import { whileHeld } from "./decide/explain.ts";
 import { chargingPhases } from "./decide/limits.ts";
@@ -27,7 +27,7 @@ import type { ControlSettings } from "./decide/settings.ts";
 import { type Verdict, verdict } from "./decide/verdict.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { KnownEvents, Rejections } from "./ingest/knownEvents.ts";
-import { Plugs } from "./observe/occupancy.ts";
+import { Occupancy } from "./observe/occupancy.ts";
 import { ABSENT, type Presence, Silence } from "./observe/presence.ts";
 import { Agenda } from "./schedule/agenda.ts";
 import { carryOver, Revised, Expansions } from "./schedule/carryOver.ts";
@@ -35,7 +35,7 @@ import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
 import { NOTHING_IN_FORCE } from "./schedule/inForce.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 
-export interface DepotSetup {
+export interface ControlSetup {
   readonly chargers: readonly Charger[];
   readonly vehicles: readonly Vehicle[];
   readonly settings: ControlSettings;
@@ -45,7 +45,7 @@ export interface DepotSetup {
   readonly archive: EventArchive;
   readonly wallClock: WallClock;
   /** The state was lost: every charger is asserted once, release included. */
-  readonly unsure: boolean;
+  readonly assertAll: boolean;
 }
 
 export interface PublishFailure {
@@ -62,13 +62,13 @@ const FRESH_VOLTS = minutes(3);
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
  * the flow change it and write the same to the ledger; after a failed commit it is restored from what is stored.
  */
-export class Depot {
+export class ControlState {
   readonly chargers: ReadonlyMap<ChargerId, Charger>;
   readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly settings: ControlSettings;
   readonly wallClock: WallClock;
   readonly reach: Reach;
-  readonly plugs: Plugs;
+  readonly occupancy: Occupancy;
   readonly known: KnownEvents;
   /** When each event that is whole in memory is over. */
   readonly over = new DueQueue<EventId>();
@@ -87,23 +87,23 @@ export class Depot {
   readonly held = new Map<ChargerId, Held>();
   readonly writes = new Writes();
   /** Chargers that commissioning has. */
-  readonly loans = new Map<ChargerId, Loan>();
+  readonly locks = new Map<ChargerId, CommissioningLock>();
   /** Null: the site may rise at once. */
   readonly ramp: Ramp | null;
   /** Dispatches whose vehicle was found to be at no charger: said once. */
   readonly nowhere = new WeakSet<Dispatch>();
   /** Vehicles of whom that is not on disk yet. */
-  readonly unsaid = new Set<VehicleId>();
+  readonly unreported = new Set<VehicleId>();
   /** Dispatches that a look has weighed, won or lost: they are not missed. */
   readonly seen = new WeakSet<Dispatch>();
   /** Chargers that were told nothing yet since the state was lost. */
-  readonly unsure: Set<ChargerId>;
+  readonly assertAll: Set<ChargerId>;
   /** Chargers that wait for their turn to be sent what holds then. */
   readonly toSend = new SendQueue();
   /** Chargers with a publish on its way, and the number of the look after which it left. */
   readonly inFlight = new Map<ChargerId, number>();
   /** Chargers whose newest decision is not committed yet: it must not go out. */
-  readonly undurable = new Set<ChargerId>();
+  readonly awaitingCommit = new Set<ChargerId>();
   /** Chargers whose last publish failed: since when, and why. */
   readonly publishFailures = new Map<ChargerId, PublishFailure>();
   /** Chargers whose published state is no longer what it should be. */
@@ -111,16 +111,16 @@ export class Depot {
   agenda: Agenda;
   /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
   startsAllowed = false;
-  lookedAt: Instant | null = null;
+  evaluatedAt: Instant | null = null;
   readonly #revised = new Revised(this.seen);
   readonly #expansions = new Expansions();
   readonly epoch: number;
-  readonly #setup: DepotSetup;
+  readonly #setup: ControlSetup;
   readonly #wakes = new DueQueue<ChargerId>();
   readonly #wakeOf = new Map<ChargerId, Instant>();
   #seq = 0;
 
-  constructor(setup: DepotSetup) {
+  constructor(setup: ControlSetup) {
     this.#setup = setup;
     this.epoch = setup.epoch;
     this.known = new KnownEvents(setup.archive);
@@ -130,35 +130,35 @@ export class Depot {
     this.agenda = new Agenda(setup.settings);
     this.wallClock = setup.wallClock;
     this.reach = reachOf(setup.chargers);
-    this.plugs = new Plugs(setup.vehicles);
+    this.occupancy = new Occupancy(setup.vehicles);
     const { releaseRamp } = setup.settings;
     this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
-    this.unsure = new Set(setup.unsure ? this.chargers.keys() : []);
+    this.assertAll = new Set(setup.assertAll ? this.chargers.keys() : []);
   }
 
   /** Starts over from what is stored; windows that passed since the last row will be found by the first look. */
-  restore(remembered: Remembered, now: Instant): void {
+  restore(remembered: StoredState, now: Instant): void {
     this.known.clear();
     this.commands.clear();
     this.why.clear();
     this.holds.clear();
-    this.undurable.clear();
+    this.awaitingCommit.clear();
     this.rejections.clear();
     const before = this.agenda;
-    for (const vehicle of this.unsaid)
+    for (const vehicle of this.unreported)
       for (const dispatch of before.of(vehicle)) this.nowhere.delete(dispatch);
     this.agenda = new Agenda(this.settings);
     // A clock that was set back since: what it has still ahead of it was not looked at.
-    this.lookedAt = earlier(this.lookedAt ?? remembered.lookedAt ?? now, now);
+    this.evaluatedAt = earlier(this.evaluatedAt ?? remembered.evaluatedAt ?? now, now);
     for (const known of remembered.events) {
       if (known.kind === "over") this.known.set(known.id, known);
-      else this.remember(broughtBack(known, now), this.lookedAt);
+      else this.putEvent(clampToNow(known, now), this.evaluatedAt);
     }
-    this.#carryOver(before, later(this.lookedAt, remembered.lookedAt ?? this.lookedAt));
+    this.#carryOver(before, later(this.evaluatedAt, remembered.evaluatedAt ?? this.evaluatedAt));
     this.putCommands(remembered);
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
-      if (vehicle !== null && desired.kind !== "release") this.plugs.recall(charger, vehicle, decidedAt);
+      if (vehicle !== null && desired.kind !== "release") this.occupancy.recall(charger, vehicle, decidedAt);
     }
     for (const hold of remembered.holds) this.holds.set(hold.charger, hold);
     this.assertAgain(this.chargers.keys());
@@ -166,7 +166,7 @@ export class Depot {
   }
 
   /** Takes in stored commands, and why they were decided. */
-  putCommands({ commands, reasons }: Pick<Remembered, "commands" | "reasons">): void {
+  putCommands({ commands, reasons }: Pick<StoredState, "commands" | "reasons">): void {
     for (const stored of commands) {
       const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
       if (record === null) continue;
@@ -180,9 +180,9 @@ export class Depot {
 
   /** After a failed commit: a charger without a command was not asserted yet since the state was lost. */
   assertAgain(chargers: Iterable<ChargerId>): void {
-    if (!this.#setup.unsure) return;
+    if (!this.#setup.assertAll) return;
     for (const charger of chargers)
-      if (this.chargers.has(charger) && !this.commands.has(charger)) this.unsure.add(charger);
+      if (this.chargers.has(charger) && !this.commands.has(charger)) this.assertAll.add(charger);
   }
 
   get expansion(): ExpandContext {
@@ -190,7 +190,7 @@ export class Depot {
   }
 
   /** Takes in what is known of an event; answers the vehicles for whom something holds, or held, now. */
-  remember(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
+  putEvent(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
     this.known.set(known.id, known);
     const dispatches = this.#expansions.expand(known, this.expansion);
     this.#revised.mark(known.id, this.agenda.ofEvent(known.id), dispatches, now);
@@ -200,15 +200,15 @@ export class Depot {
 
   /** Plans everything anew after the clock was set back: what had ended by it may be open again. Answers what changed. */
   replan(now: Instant): readonly KnownEvent[] {
-    const { agenda, lookedAt } = this;
+    const { agenda, evaluatedAt: lookedAt } = this;
     this.agenda = new Agenda(this.settings);
-    this.lookedAt = now;
+    this.evaluatedAt = now;
     const changed: KnownEvent[] = [];
     for (const tracked of this.known.values()) {
       const known = this.known.openAt(tracked, now);
       if (known === null) continue;
-      const planned = broughtBack(known, now);
-      this.remember(planned, now);
+      const planned = clampToNow(known, now);
+      this.putEvent(planned, now);
       if (planned !== known) changed.push(planned);
     }
     this.#carryOver(agenda, lookedAt ?? now);
@@ -226,7 +226,7 @@ export class Depot {
   }
 
   verdictOn(charger: Charger, now: Instant): Verdict {
-    const occupant = this.plugs.at(charger.id);
+    const occupant = this.occupancy.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
     return verdict({
       charger,

@@ -4,9 +4,9 @@ import type { ChargerId, Instant } from "../domain/units.ts";
 import { decide, listens } from "./decide/evaluate.ts";
 import { unclaimed } from "./decide/verdict.ts";
 import type { ControlPorts } from "./ports.ts";
-import { outcome } from "./send/outcome.ts";
-import { limited, staysInWords } from "./send/stranded.ts";
-import type { Depot } from "./state.ts";
+import { recordOutcome } from "./send/outcome.ts";
+import { limited, formatStays } from "./send/stranded.ts";
+import type { ControlState } from "./state.ts";
 
 /** Interval between checks whether the last publishes are over, ms. */
 const CHECK_EVERY = 10;
@@ -20,7 +20,7 @@ interface StopLog {
 
 /** What an orderly stop does with chargers that are limited (DESIGN 5.7): keeps, releases or pauses them, and names them. */
 export async function standDown(
-  depot: Depot,
+  depot: ControlState,
   ports: ControlPorts,
   onStop: "keep" | "release" | "pause",
   log: StopLog,
@@ -62,7 +62,7 @@ export async function standDown(
       const from = ports.now();
       const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
       if (isLate) return;
-      ports.write(outcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
+      ports.write(recordOutcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
       if (sent.ok) told.add(command.charger);
     }),
   );
@@ -77,12 +77,12 @@ export async function standDown(
   }
 }
 
-function stays(depot: Depot, record: CommandRecord, now: Instant, log: StopLog): void {
-  const words = staysInWords(depot, record, now);
+function stays(depot: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
+  const words = formatStays(depot, record, now);
   if (words !== null) log.warn(words);
 }
 
-const limitedBy = (depot: Depot, before: readonly CommandRecord[]): readonly CommandRecord[] =>
+const limitedBy = (depot: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
   before.flatMap(({ command }) => {
     const now = depot.commands.get(command.charger);
     return now === undefined || now.command === command ? [] : [now];

@@ -28,20 +28,21 @@ export const stageOf = (notAfter: Instant, now: Instant): Stage | null =>
 /** A matter of days: an error, no warning any more. */
 export const isUrgent = (stage: Stage): boolean => stage <= 3;
 
-export const stageInWords = (stage: Stage): string => (stage === 0 ? "expired" : `within ${stage} days`);
+export const formatStage = (stage: Stage): string => (stage === 0 ? "expired" : `within ${stage} days`);
 
 /** E.g. `certificate webhook.tls.cert (CN=gateway) expires in 12 days, on 2026-12-03T08:00:00.000Z`. */
-export function expiryInWords({ name, subject, notAfter }: Certificate, now: Instant): string {
+export function formatExpiry({ name, subject, notAfter }: Certificate, now: Instant): string {
   const left = between(now, notAfter);
-  const when = left > 0 ? `expires in ${inWords(left)}` : `expired ${inWords(between(notAfter, now))} ago`;
+  const when =
+    left > 0 ? `expires in ${formatSpan(left)}` : `expired ${formatSpan(between(notAfter, now))} ago`;
   return `certificate ${name} (${subject}) ${when}, on ${iso(notAfter)}`;
 }
 
-const inWords = (span: Millis): string =>
+const formatSpan = (span: Millis): string =>
   span >= 2 * DAY ? `${Math.floor(span / DAY)} days` : `${Math.floor(span / HOUR)} h`;
 
 /** The stage that was last told, by name and end: a renewed certificate starts over. */
-export type Told = ReadonlyMap<string, Stage>;
+export type WarnedStages = ReadonlyMap<string, Stage>;
 
 export interface Expiring {
   readonly certificate: Certificate;
@@ -50,10 +51,10 @@ export interface Expiring {
 
 /** The certificates that have come to a stage which was not told of them yet. */
 export function newlyExpiring(
-  told: Told,
+  told: WarnedStages,
   certificates: readonly Certificate[],
   now: Instant,
-): { readonly told: Told; readonly tell: readonly Expiring[] } {
+): { readonly told: WarnedStages; readonly tell: readonly Expiring[] } {
   const next = new Map<string, Stage>();
   const tell: Expiring[] = [];
   for (const certificate of certificates) {
@@ -111,7 +112,7 @@ export const expiryWarnings = (config: Config, now: Instant): readonly string[] 
   sourcesOf(config)
     .flatMap(({ name, text }) => certificateIn(name, text()))
     .filter(({ notAfter }) => stageOf(notAfter, now) !== null)
-    .map((certificate) => expiryInWords(certificate, now));
+    .map((certificate) => formatExpiry(certificate, now));
 
 const NOTHING_TO_READ =
   "SIGHUP: no certificate is configured, nothing to read again; anything else needs a restart";
@@ -140,7 +141,7 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
     clientCa: config.webhook?.clientCa?.current() ?? null,
   });
   let served = tls === null ? null : readTls(tls);
-  let told: Told = new Map();
+  let told: WarnedStages = new Map();
 
   // The listener keeps what it was given; brokers are met with what the files have at each connection.
   const inUse = (): readonly Certificate[] =>
@@ -154,8 +155,8 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
     told = expiring.told;
     for (const { certificate, stage } of expiring.tell) {
       const { name, notAfter } = certificate;
-      const level = isUrgent(stage) ? { alarm: true } : { warning: stageInWords(stage) };
-      note(expiryInWords(certificate, now()), { certificate: name, notAfter: iso(notAfter), ...level });
+      const level = isUrgent(stage) ? { alarm: true } : { warning: formatStage(stage) };
+      note(formatExpiry(certificate, now()), { certificate: name, notAfter: iso(notAfter), ...level });
     }
   };
 
@@ -202,7 +203,7 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
           certificate: name,
           subject,
           notAfter: iso(notAfter),
-          alarm: stage === null ? null : stageInWords(stage),
+          alarm: stage === null ? null : formatStage(stage),
         };
       }),
 

@@ -1,10 +1,10 @@
 import { dirname, join } from "node:path";
 
-import type { Bound } from "../chargers/profile/instance.ts";
-import { boundTo, equipped } from "../chargers/profile/profileLimits.ts";
+import type { ProfileInstance } from "../chargers/profile/instance.ts";
+import { instanceSettings, applyProfileLimits } from "../chargers/profile/profileLimits.ts";
 import { publishesFor } from "../chargers/profile/publishes.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type Makes, unknownProfiles } from "../config/checks.ts";
+import { type ProfileChecks, unknownProfiles } from "../config/checks.ts";
 import { type Finding, type Path, pathText } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import { loadConfig, type Loaded, type SecretsNeed } from "../config/load.ts";
@@ -15,7 +15,7 @@ import { instant } from "../domain/units.ts";
 import { type LoadedProfiles, loadProfiles } from "./loadProfiles.ts";
 
 /** One configured charger with its make. */
-interface Made {
+interface ModelledCharger {
   readonly index: number;
   readonly entry: ConfigFile["chargers"][number];
   readonly charger: Charger;
@@ -23,7 +23,7 @@ interface Made {
 }
 
 /** What the profiles say of a configuration (DESIGN 6.1): every mistake with its path and what would be right. */
-export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
+export function profileChecks({ profiles, broken }: LoadedProfiles): ProfileChecks {
   const causes = new Map(
     broken.map(({ file, mistakes: [first] }) => [
       nameIn(file),
@@ -33,13 +33,16 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
   return {
     mistakes: (file) => [
       ...unknownProfiles(file, [...profiles.keys()], causes),
-      ...madeIn(file, profiles).flatMap((made) => [...parameterMistakes(made), ...limitMistakes(made)]),
+      ...modelledChargers(file, profiles).flatMap((made) => [
+        ...parameterMistakes(made),
+        ...limitMistakes(made),
+      ]),
       ...phaseMistakes(file, profiles),
-      ...collisions(madeIn(file, profiles)),
+      ...collisions(modelledChargers(file, profiles)),
     ],
     warnings: (file) => [
-      ...uncertainties(madeIn(file, profiles)),
-      ...cappedMaxima(madeIn(file, profiles)),
+      ...uncertainties(modelledChargers(file, profiles)),
+      ...cappedMaxima(modelledChargers(file, profiles)),
       ...idleParameters(file, profiles),
       ...[...causes].map(([name, why]) => ({
         path: [],
@@ -47,16 +50,19 @@ export function makesOf({ profiles, broken }: LoadedProfiles): Makes {
         expected: why,
       })),
     ],
-    equip: (charger) => {
+    applyProfileLimits: (charger) => {
       const profile = profiles.get(charger.profile);
-      return profile === undefined ? charger : equipped(charger, profile);
+      return profile === undefined ? charger : applyProfileLimits(charger, profile);
     },
   };
 }
 
 const nameIn = (file: string): string => file.replace(/^.*[/\\]/, "").replace(/\.ya?ml$/i, "");
 
-const madeIn = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Made[] =>
+const modelledChargers = (
+  file: ConfigFile,
+  profiles: ReadonlyMap<string, Profile>,
+): readonly ModelledCharger[] =>
   file.chargers.flatMap((entry, index) => {
     const profile = profiles.get(entry.profile);
     return profile === undefined || profile.nativePayloads
@@ -64,8 +70,8 @@ const madeIn = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): reado
       : [{ index, entry, profile, charger: chargerOf(entry, file.control) }];
   });
 
-function parameterMistakes({ index, entry, profile, charger }: Made): readonly Finding[] {
-  const binding = boundTo(charger, profile);
+function parameterMistakes({ index, entry, profile, charger }: ModelledCharger): readonly Finding[] {
+  const binding = instanceSettings(charger, profile);
   if (binding.ok) return [];
   const { parameter, reason } = binding;
   const isMissing = !Object.hasOwn(entry.params, parameter);
@@ -98,7 +104,7 @@ const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>
   );
 
 /** What the configuration says that a make cannot do, and would be silently refused or cut. */
-function limitMistakes({ index, entry, profile }: Made): readonly Finding[] {
+function limitMistakes({ index, entry, profile }: ModelledCharger): readonly Finding[] {
   const { current, power } = profile.limits;
   const at = (...path: Path): Path => ["chargers", index, ...path];
   const all: Finding[] = [];
@@ -132,7 +138,7 @@ const tooMuch = (path: Path, found: number, profile: Profile): Finding => ({
 });
 
 /** A maximum beyond what the make can be told: the lesser of the two is what holds, for control too. */
-const cappedMaxima = (all: readonly Made[]): readonly Finding[] =>
+const cappedMaxima = (all: readonly ModelledCharger[]): readonly Finding[] =>
   all.flatMap(({ index, entry: { current }, profile }): readonly Finding[] =>
     current === undefined || profile.limits.current.allOrNothing || current.max <= ceilingOf(profile)
       ? []
@@ -177,10 +183,10 @@ function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
 }
 
 /** Two chargers that would be told the same thing at the same place. */
-function collisions(all: readonly Made[]): readonly Finding[] {
+function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
   const first = new Map<string, number>();
   return all.flatMap(({ index, profile, charger }): readonly Finding[] => {
-    const binding = boundTo(charger, profile);
+    const binding = instanceSettings(charger, profile);
     const target = binding.ok ? targetOf(binding.bound, charger) : null;
     if (target === null) return [];
     const earlier = first.get(target);
@@ -199,7 +205,7 @@ function collisions(all: readonly Made[]): readonly Finding[] {
 }
 
 /** Where one and the same level goes: the same only for the same charger. */
-function targetOf(bound: Bound, { broker }: Charger): string | null {
+function targetOf(bound: ProfileInstance, { broker }: Charger): string | null {
   const electrics = { maxCurrentA: null, phases: 3, nominalV: 230 };
   const level = { kind: "setCurrent", currentA: bound.profile.limits.current.max } as const;
   const said = publishesFor(level, { ...bound, electrics }, instant(0));
@@ -207,7 +213,7 @@ function targetOf(bound: Bound, { broker }: Charger): string | null {
 }
 
 /** Once for each profile that is in use and that nobody has confirmed in all points. */
-function uncertainties(all: readonly Made[]): readonly Finding[] {
+function uncertainties(all: readonly ModelledCharger[]): readonly Finding[] {
   const said = new Set<string>();
   return all.flatMap(({ index, profile }): readonly Finding[] => {
     const { profile: name, experimental, uncertain } = profile;
@@ -231,5 +237,5 @@ export function loadSite(
   secrets: SecretsNeed = "needed",
 ): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
   const known = loadProfiles(join(dirname(file), "profiles"));
-  return { loaded: loadConfig(file, env, makesOf(known), secrets), profiles: known.profiles };
+  return { loaded: loadConfig(file, env, profileChecks(known), secrets), profiles: known.profiles };
 }

@@ -2,17 +2,17 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
-import { sectionOf, type FleetBroker } from "../chargers/broker/address.ts";
+import { sectionOf, type NamedBroker } from "../chargers/broker/address.ts";
 import { Heartbeats } from "../chargers/broker/heartbeats.ts";
 import { BrokerSession } from "../chargers/broker/session.ts";
-import type { Line } from "../chargers/driver.ts";
-import { nativeTopics, siteTopic, nativeLine } from "../chargers/native/messages.ts";
-import type { Bound } from "../chargers/profile/instance.ts";
-import { boundTo } from "../chargers/profile/profileLimits.ts";
+import type { ChargerDriver } from "../chargers/driver.ts";
+import { nativeTopics, siteTopic, nativeDriver } from "../chargers/native/messages.ts";
+import type { ProfileInstance } from "../chargers/profile/instance.ts";
+import { instanceSettings } from "../chargers/profile/profileLimits.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { keepalivesOf } from "../chargers/profile/topics.ts";
-import { ProfileLine } from "../chargers/profileDriver.ts";
-import type { Bench, Taken } from "../commissioning/trial.ts";
+import { ProfileDriver } from "../chargers/profileDriver.ts";
+import type { Bench, OrderOutcome } from "../commissioning/trial.ts";
 import type { Charger } from "../domain/charger.ts";
 import { type Command, commandId, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
@@ -31,7 +31,7 @@ export interface TalkPorts {
   readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
   readonly fallSilent: () => void;
   readonly isStopped: () => boolean;
-  readonly takenFor: () => string | null;
+  readonly preemptedBy: () => string | null;
 }
 
 /** A bench that hears what its charger says. */
@@ -44,16 +44,16 @@ const LOOK_MS = 50;
 
 /** Orders to one charger with numbers of their own, and what it says to them. */
 export function talk(ports: TalkPorts): Talk {
-  const { charger, now, fallSilent, isStopped, takenFor } = ports;
+  const { charger, now, fallSilent, isStopped, preemptedBy: takenFor } = ports;
   let { before, told } = ports;
   let order: string | null = null;
-  let taken: Taken | null = null;
+  let taken: OrderOutcome | null = null;
   let heard = told !== null;
   return {
     now,
     fallSilent,
     isStopped,
-    takenFor,
+    preemptedBy: takenFor,
     taken: () => taken,
     told: () => told,
     heard: () => heard,
@@ -92,7 +92,7 @@ export interface MqttBenchOptions {
   readonly site: string;
   readonly charger: Charger;
   readonly profile: Profile;
-  readonly broker: FleetBroker;
+  readonly broker: NamedBroker;
   /** What it was told last; null: nothing by us. */
   readonly before: Desired | null;
   /** Numbers of the next order: higher than all that the charger has had. */
@@ -106,19 +106,19 @@ export interface MqttBenchOptions {
 /** One charger over its own broker, under a client id of our own: the daemon's stays free for the daemon. */
 export class MqttBench implements AsyncDisposable {
   readonly talk: Talk;
-  readonly #line: Line;
+  readonly #line: ChargerDriver;
   readonly #session: BrokerSession;
   readonly #heartbeats: Heartbeats;
 
-  private constructor(options: MqttBenchOptions, bound: Bound | null) {
+  private constructor(options: MqttBenchOptions, bound: ProfileInstance | null) {
     const { site, charger, broker, now, random, log, stop } = options;
     let isSilent = false;
     const publish: BrokerSession["publish"] = (...message) => this.#session.publish(...message);
     const ports = { now, publish, say: (message: ChargerMessage) => this.talk.hear(message) };
     this.#line =
       bound === null
-        ? nativeLine(topicsOf(options), [broker.prefix, site], ports)
-        : new ProfileLine(charger.id, bound, ports);
+        ? nativeDriver(topicsOf(options), [broker.prefix, site], ports)
+        : new ProfileDriver(charger.id, bound, ports);
     this.#heartbeats = new Heartbeats(
       bound === null ? [] : keepalivesOf(bound),
       ({ topic, payload }) => publish(topic, payload, { retain: false }),
@@ -134,7 +134,7 @@ export class MqttBench implements AsyncDisposable {
         this.#heartbeats.stop();
       },
       isStopped: () => stop.aborted,
-      takenFor: () => null,
+      preemptedBy: () => null,
     });
     this.#session = new BrokerSession({
       address: broker.address,
@@ -153,14 +153,14 @@ export class MqttBench implements AsyncDisposable {
         this.#heartbeats.stop();
         this.#line.brokerDown();
       },
-      onMessage: (topic, payload, retained) => this.#line.hear(topic, payload, retained),
+      onMessage: (topic, payload, retained) => this.#line.handleMessage(topic, payload, retained),
     });
   }
 
   /** Connects at once. A text: the profile's parameters are wrong. */
   static open(options: MqttBenchOptions): MqttBench | string {
     if (options.profile.nativePayloads) return new MqttBench(options, null);
-    const binding = boundTo(options.charger, options.profile);
+    const binding = instanceSettings(options.charger, options.profile);
     return binding.ok ? new MqttBench(options, binding.bound) : binding.reason;
   }
 

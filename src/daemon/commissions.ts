@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Fleet } from "../chargers/connections.ts";
+import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { type Talk, talk } from "./commissioningBench.ts";
-import { borrow, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
+import { acquireCharger, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
-import type { Loan } from "../control/decide/commissioningLock.ts";
+import type { CommissioningLock } from "../control/decide/commissioningLock.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Change, Committed } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
@@ -16,10 +16,10 @@ import { type ChargerId, chargerId, type Instant, type Millis } from "../domain/
 import type { CommissionRequest } from "../operator/controlSocket.ts";
 
 export interface DaemonCommissionsPorts {
-  readonly depot: Depot;
+  readonly depot: ControlState;
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: JudgeSettings;
-  readonly fleet: Fleet;
+  readonly fleet: ChargerConnections;
   readonly now: () => Instant;
   readonly write: (changes: readonly Change[]) => void;
   readonly durable: () => Promise<Committed>;
@@ -29,7 +29,7 @@ export interface DaemonCommissionsPorts {
 
 interface Running {
   readonly bench: Talk;
-  readonly loan: Loan;
+  readonly loan: CommissioningLock;
   readonly ended: Promise<unknown>;
 }
 
@@ -72,11 +72,11 @@ export class DaemonCommissions implements AsyncDisposable {
         `setpointd runs without a charger ${request.charger}: start it again with this configuration`,
       );
     const { id } = charger;
-    if (this.#running.has(id) || depot.loans.has(id)) return refused(`${id} is being commissioned already`);
+    if (this.#running.has(id) || depot.locks.has(id)) return refused(`${id} is being commissioned already`);
     const why = request.force ? null : reasonNotTo(depot, charger, now());
     if (why !== null) return refused(`${why}; --force commissions it all the same`);
     if (!fleet.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
-    const hushed = request.silence ? fleet.hush(id) : null;
+    const hushed = request.silence ? fleet.pauseKeepalives(id) : null;
     if (typeof hushed === "string") return refused(`its silence cannot be tried: ${hushed}`);
     hushed?.();
     return this.#borrow(charger, profile, request.silence, progress, gone);
@@ -96,10 +96,10 @@ export class DaemonCommissions implements AsyncDisposable {
   ): Promise<Commissioned> {
     const { depot, settings, fleet, now, write, durable, handBack } = this.#ports;
     const { id } = charger;
-    const lent = borrow(depot, charger, now());
-    const { loan, standing } = lent;
+    const lent = acquireCharger(depot, charger, now());
+    const { lock: loan, standing } = lent;
     const hushed: (() => void)[] = [];
-    const rest = fleet.rouse(id);
+    const rest = fleet.resumeKeepalives(id);
     const bench = talk({
       charger: id,
       before: standing,
@@ -108,11 +108,11 @@ export class DaemonCommissions implements AsyncDisposable {
       now,
       send: (...order) => this.#send(loan, ...order),
       fallSilent: () => {
-        const speakAgain = fleet.hush(id);
+        const speakAgain = fleet.pauseKeepalives(id);
         if (typeof speakAgain !== "string") hushed.push(speakAgain);
       },
-      isStopped: () => loan.isRecalled || gone.aborted || loan.takenFor !== null,
-      takenFor: () => loan.takenFor,
+      isStopped: () => loan.isRecalled || gone.aborted || loan.preemptedBy !== null,
+      preemptedBy: () => loan.preemptedBy,
     });
     const shows = (): Desired | null => fleet.shows(id);
     const ended = commissioned(
@@ -129,17 +129,22 @@ export class DaemonCommissions implements AsyncDisposable {
       // Also where a bug has ended it: control would stay away from this charger for ever.
       loan.isOver = true;
       // Who took it has it already.
-      if (loan.takenFor === null) handBack(id);
+      if (loan.preemptedBy === null) handBack(id);
     }
   }
 
   /** Never together with what control says, so that neither overtakes the other. */
-  async #send(loan: Loan, command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+  async #send(
+    loan: CommissioningLock,
+    command: Command,
+    lease: Millis,
+    before: Desired | null,
+  ): Promise<Sent> {
     const { depot, fleet, handBack } = this.#ports;
     const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
     while (depot.inFlight.has(command.charger)) await sleep(LOOK_MS);
-    if (loan.takenFor !== null) return { ok: false, retry: false, reason: loan.takenFor };
+    if (loan.preemptedBy !== null) return { ok: false, retry: false, reason: loan.preemptedBy };
     loan.isTelling = true;
     let sent: Sent;
     try {
@@ -148,7 +153,7 @@ export class DaemonCommissions implements AsyncDisposable {
       loan.isTelling = false;
     }
     if (sent.ok && wears) depot.writes.wrote(command.charger, command.decidedAt);
-    if (loan.takenFor !== null) handBack(command.charger);
+    if (loan.preemptedBy !== null) handBack(command.charger);
     return sent;
   }
 }

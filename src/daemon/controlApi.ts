@@ -4,29 +4,29 @@ import { type PollResult, pollMessage } from "../control/ingest/pollRequest.ts";
 import type { ControlPorts, Freeing } from "../control/ports.ts";
 import { chargerIn, exceptThoseWhoLeft, notReleased, released } from "../control/send/release.ts";
 import { limited } from "../control/send/stranded.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Committed } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
-import { inWords } from "../domain/setpoint.ts";
+import { formatLevel } from "../domain/setpoint.ts";
 import { eventId, iso } from "../domain/units.ts";
-import type { ControlDoor } from "../operator/controlSocket.ts";
+import type { ControlApi } from "../operator/controlSocket.ts";
 import { pricesView } from "../operator/listViews.ts";
-import { gently } from "../platform/cooperative.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
-import type { ReportDesk } from "../reporting/obligations.ts";
+import type { ReportSchedule } from "../reporting/obligations.ts";
 import type { Store } from "../store/sqlite/store.ts";
 import type { DaemonCommissions } from "./commissions.ts";
 import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
 import { proofGently } from "./proof.ts";
 
 /** The parts of the daemon that its verbs reach through the control socket. */
-export interface ControlDoorParts {
+export interface ControlApiParts {
   readonly config: Config;
   readonly store: Store;
   readonly siteKey: Buffer;
-  readonly depot: Depot;
+  readonly state: ControlState;
   readonly board: PriceBoard;
-  readonly desk: ReportDesk;
+  readonly reportSchedule: ReportSchedule;
   readonly reports: Pick<ReturnType<typeof partnerReports>, "sendable">;
   readonly commissions: DaemonCommissions;
   readonly ports: Pick<ControlPorts, "now" | "isLinked">;
@@ -43,11 +43,22 @@ export interface ControlDoorParts {
 }
 
 /** What the verbs ask of the running daemon, answered from its own parts (DESIGN 6.4). */
-export function controlDoor(parts: ControlDoorParts): ControlDoor {
-  const { config, store, siteKey, depot, board, desk, reports, commissions, ports, monotonic } = parts;
+export function controlApi(parts: ControlApiParts): ControlApi {
+  const {
+    config,
+    store,
+    siteKey,
+    state: depot,
+    board,
+    reportSchedule: desk,
+    reports,
+    commissions,
+    ports,
+    monotonic,
+  } = parts;
   return {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
-    verify: async () => ({ ...(await gently(store.verifying(), monotonic)) }),
+    verify: async () => ({ ...(await runCooperatively(store.verifying(), monotonic)) }),
     hashes: (seqs) => [...store.hashes(seqs)],
     proof: async (event, format) => {
       const known = depot.known.whole(eventId(event)) ?? null;
@@ -80,7 +91,7 @@ export function controlDoor(parts: ControlDoorParts): ControlDoor {
         };
       }),
     limited: () =>
-      limited(depot).map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+      limited(depot).map(({ command }) => ({ charger: command.charger, told: formatLevel(command.desired) })),
     commission: async (request, progress, gone) =>
       parts.isReady()
         ? { ...(await commissions.try(request, progress, gone)) }
@@ -91,9 +102,9 @@ export function controlDoor(parts: ControlDoorParts): ControlDoor {
 }
 
 async function release(
-  { depot, config, ports, free }: ControlDoorParts,
+  { state: depot, config, ports, free }: ControlApiParts,
   target: string | null,
-): ReturnType<ControlDoor["release"]> {
+): ReturnType<ControlApi["release"]> {
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
   const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { merge, startWith, Subject, tap } from "rxjs";
 
-import { addressOf, credentialsOf, mqttClientId, type FleetBroker } from "../chargers/broker/address.ts";
+import { addressOf, credentialsOf, mqttClientId, type NamedBroker } from "../chargers/broker/address.ts";
 import { connectionsFor, daemonAt, EmbeddedBroker } from "../chargers/broker/embedded.ts";
-import { Fleet } from "../chargers/connections.ts";
+import { ChargerConnections } from "../chargers/connections.ts";
 import { siteRoot } from "../chargers/native/messages.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Config } from "../config/schema.ts";
@@ -15,10 +15,10 @@ import type { Hint } from "../control/ingest/pipeline.ts";
 import { RequestedPolls } from "../control/ingest/pollRequest.ts";
 import { endedByStart } from "../control/observe/recordSilence.ts";
 import { control, partnerSources, startsAllowed, standstill } from "../control/pipeline.ts";
-import type { Arrival, ControlPorts, Fetched, Freeing, TakeAnswer } from "../control/ports.ts";
-import { pickUp } from "../control/recovery.ts";
+import type { Arrival, ControlPorts, Fetched, Freeing, IngestAnswer } from "../control/ports.ts";
+import { restoreState } from "../control/recovery.ts";
 import { states } from "../control/send/pipeline.ts";
-import { Depot } from "../control/state.ts";
+import { ControlState } from "../control/state.ts";
 import { standDown } from "../control/stop.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
@@ -47,8 +47,8 @@ import { WebhookListener } from "../vtn/webhook.ts";
 import { ActionLog } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
-import { controlDoor } from "./controlApi.ts";
-import { partnerReports, shownReports, storedDesk } from "./partnerReports.ts";
+import { controlApi } from "./controlApi.ts";
+import { partnerReports, shownReports, storedSchedule } from "./partnerReports.ts";
 import { outages, asFetched, PartnerWatch } from "./partnerWatch.ts";
 import { configuredPrices, spotPrices } from "./spotPrices.ts";
 
@@ -120,7 +120,7 @@ export async function startApp(
   const note = (words: string, facts: Json = null): void => store.write([daemonRow(now(), words, facts)]);
 
   const clock = wallClock(config.site.timezone, now);
-  const depot = new Depot({
+  const depot = new ControlState({
     chargers: config.chargers,
     vehicles: config.vehicles,
     settings: config.control,
@@ -128,10 +128,10 @@ export async function startApp(
     epoch,
     archive: store.events,
     wallClock: clock,
-    unsure,
+    assertAll: unsure,
   });
   const board = configuredPrices(config, store);
-  const desk = storedDesk(config, remembered);
+  const desk = storedSchedule(config, remembered);
   const certificates = certificatesInUse(config, {
     now,
     renew: (pair) => webhook?.renew(pair) ?? null,
@@ -157,7 +157,7 @@ export async function startApp(
     metrics.committed(tookMs / 1000, rows);
     actions.add(rows);
   };
-  store.write(pickUp(depot, remembered, now()));
+  store.write(restoreState(depot, remembered, now()));
   recallWrites(depot, (charger, since) => store.writes(charger, since), now());
   // Before the row of the start: what is over by then is not ended by it once more.
   store.write(endedByStart(depot, store.openOutages(), millis(monotonic()), now()));
@@ -226,7 +226,7 @@ export async function startApp(
   const heard = (answer: Asked): Fetched => (flow.closed ? asFetched(answer) : partner.heard(answer));
 
   const polls = new RequestedPolls((request) => hint$.next(request));
-  const settled = (delivery: Delivery, answer: TakeAnswer): void => {
+  const settled = (delivery: Delivery, answer: IngestAnswer): void => {
     polls.settled(delivery, answer);
     if (!answer.ok) return;
     client.settled(delivery);
@@ -280,7 +280,7 @@ export async function startApp(
     isLinked: (charger) => fleet.isLinked(charger),
     ask: (ids) => hint$.next(ids),
     started: (lateBy) => metrics.startedLate(lateBy / 1000),
-    looked: () => {
+    evaluated: () => {
       lookedAt = now();
       lookedTick = monotonic();
     },
@@ -313,8 +313,8 @@ export async function startApp(
         monotonic,
         log,
         hint: (ask) => hint$.next(ask),
-        take: (delivery) => {
-          const { promise, resolve } = Promise.withResolvers<TakeAnswer>();
+        ingest: (delivery) => {
+          const { promise, resolve } = Promise.withResolvers<IngestAnswer>();
           webhook$.next({
             delivery,
             settle: (answer) => {
@@ -366,7 +366,7 @@ export async function startApp(
 
   const clientId = mqttClientId(config.site.id, siteKey);
   const daemon = daemonAt(clientId, world.randomBytes);
-  const brokers = new Map<string, FleetBroker>();
+  const brokers = new Map<string, NamedBroker>();
   let brokerPort: number | null = null;
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
     const { reach, prefix } = broker;
@@ -389,7 +389,7 @@ export async function startApp(
     brokers.set(name, { prefix, address: addressOf(broker, inside) });
   }
   const fleet = stack.use(
-    new Fleet({
+    new ChargerConnections({
       site: config.site.id,
       clientId,
       chargers: config.chargers,
@@ -448,7 +448,7 @@ export async function startApp(
           },
         }),
         freed$,
-        handedBack$,
+        unlocked$: handedBack$,
       },
       ports,
     ),
@@ -494,7 +494,7 @@ export async function startApp(
     desk,
     depot,
     config,
-    { charger$, told$, changed$, brokerUp$, resend$ },
+    { charger$, command$: told$, changed$, brokerUp$, resend$ },
     {
       ...world,
       now,
@@ -534,13 +534,13 @@ export async function startApp(
   stack.use(listeners.move());
   wired.resolve();
 
-  const door = controlDoor({
+  const door = controlApi({
     config,
     store,
     siteKey,
-    depot,
+    state: depot,
     board,
-    desk,
+    reportSchedule: desk,
     reports,
     commissions,
     ports,

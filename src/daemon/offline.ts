@@ -1,10 +1,10 @@
-import { addressOf, mqttClientId, type FleetBroker } from "../chargers/broker/address.ts";
-import { Fleet } from "../chargers/connections.ts";
+import { addressOf, mqttClientId, type NamedBroker } from "../chargers/broker/address.ts";
+import { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Config } from "../config/schema.ts";
 import { decide, free } from "../control/decide/evaluate.ts";
-import { pickUp } from "../control/recovery.ts";
-import { outcome } from "../control/send/outcome.ts";
+import { restoreState } from "../control/recovery.ts";
+import { recordOutcome } from "../control/send/outcome.ts";
 import {
   chargerIn,
   exceptThoseWhoLeft,
@@ -13,7 +13,7 @@ import {
   notReleased,
 } from "../control/send/release.ts";
 import { limited } from "../control/send/stranded.ts";
-import { Depot } from "../control/state.ts";
+import { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
 import { wallClock } from "../platform/localTime.ts";
 import { nothingYet, openState } from "../store/sqlite/open.ts";
@@ -40,7 +40,7 @@ export async function releaseOffline(
   });
   if (!opened.ok) return { ok: false, words: opened.reason };
   using store = opened.store;
-  const depot = new Depot({
+  const depot = new ControlState({
     chargers: config.chargers,
     vehicles: config.vehicles,
     settings: config.control,
@@ -48,9 +48,9 @@ export async function releaseOffline(
     epoch: opened.epoch,
     archive: store.events,
     wallClock: wallClock(config.site.timezone, now),
-    unsure: opened.unsure,
+    assertAll: opened.unsure,
   });
-  pickUp(depot, opened.remembered, now());
+  restoreState(depot, opened.remembered, now());
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
   const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
@@ -91,7 +91,7 @@ export async function releaseOffline(
     if (fleet === null || record === undefined) continue;
     const from = now();
     const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
-    store.write(outcome(depot, record.command, sent, { from, until: now() }, random()));
+    store.write(recordOutcome(depot, record.command, sent, { from, until: now() }, random()));
     if (sent.ok) continue;
     failures.push(`${command.charger}: ${sent.reason}`);
     freed.delete(command.charger);
@@ -121,16 +121,16 @@ export async function releaseOffline(
 
 /** The brokers of these chargers, all there; a text: why not. */
 async function reach(
-  depot: Depot,
+  depot: ControlState,
   held: readonly CommandRecord[],
   config: Config,
   ports: Pick<Surroundings, "now" | "random" | "log"> & {
     readonly profiles: ReadonlyMap<string, Profile>;
     readonly siteKey: Buffer;
   },
-): Promise<Fleet | string> {
+): Promise<ChargerConnections | string> {
   const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
-  const brokers = new Map<string, FleetBroker>();
+  const brokers = new Map<string, NamedBroker>();
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
     if (!needed.has(name)) continue;
     if (broker.reach.kind === "embedded")
@@ -141,7 +141,7 @@ async function reach(
   const up = Promise.withResolvers<void>();
   await using stack = new AsyncDisposableStack();
   const fleet = stack.use(
-    new Fleet({
+    new ChargerConnections({
       site: config.site.id,
       clientId: mqttClientId(config.site.id, ports.siteKey),
       chargers: config.chargers,

@@ -1,18 +1,18 @@
 import type { Logger } from "pino";
 
-import type { Fleet } from "../chargers/connections.ts";
+import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import { targeting } from "../control/schedule/targeting.ts";
-import type { Depot } from "../control/state.ts";
-import type { Remembered } from "../domain/changes.ts";
+import type { ControlState } from "../control/state.ts";
+import type { StoredState } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import { type Instant, instant, type Millis, millis } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import { siteCalendar, type WallClock } from "../platform/localTime.ts";
-import { type ReportDesk, reportDesk } from "../reporting/obligations.ts";
+import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
-import { lookAtEvents, restoreDesk } from "../reporting/reportSchedule.ts";
+import { scheduleChangedEvents, restoreSchedule } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
 import type { KeptReadings } from "../store/sqlite/pruneReadings.ts";
 import type { Store } from "../store/sqlite/store.ts";
@@ -27,7 +27,7 @@ export interface ReportSurroundings {
   readonly client: VtnClient;
   readonly store: Store;
   readonly metrics: Metrics;
-  readonly fleet: Fleet;
+  readonly fleet: ChargerConnections;
   readonly now: () => Instant;
   readonly monotonic: () => number;
   readonly random: () => number;
@@ -47,18 +47,18 @@ export interface ReportSurroundings {
 const PAGE = 1000;
 
 /** What is owed to the partner, as it is stored. */
-export function storedDesk({ report }: Config, remembered: Remembered): ReportDesk {
-  const desk = reportDesk();
-  restoreDesk(desk, remembered, report.enabled);
+export function storedSchedule({ report }: Config, remembered: StoredState): ReportSchedule {
+  const desk = reportSchedule();
+  restoreSchedule(desk, remembered, report.enabled);
   return desk;
 }
 
 /** The same with what follows from the stored events, for where nothing runs: for showing, never for acting. */
-export function plannedDesk(config: Config, remembered: Remembered, store: Store): ReportDesk {
-  const desk = storedDesk(config, remembered);
+export function plannedSchedule(config: Config, remembered: StoredState, store: Store): ReportSchedule {
+  const desk = storedSchedule(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const events = new Map(remembered.events.map((known) => [known.id, known]));
-  lookAtEvents(desk, events, events.keys(), {
+  scheduleChangedEvents(desk, events, events.keys(), {
     settings: config.report,
     enabled: config.report.enabled,
     concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,
@@ -68,12 +68,12 @@ export function plannedDesk(config: Config, remembered: Remembered, store: Store
 }
 
 /** Every report that is stored or to come. */
-export const shownReports = (desk: ReportDesk, store: Store): readonly ReportRow[] =>
+export const shownReports = (desk: ReportSchedule, store: Store): readonly ReportRow[] =>
   reportsView(desk, store.reports({ limit: PAGE }));
 
 /** One report with its body, which one that is only planned has not got; null: there is none of this name. */
 export function shownReport(
-  desk: ReportDesk,
+  desk: ReportSchedule,
   store: Store,
   name: string,
 ): { readonly report: ReportRow; readonly body: string | null } | null {
@@ -85,8 +85,8 @@ export function shownReport(
 
 /** The pipeline that keeps readings and sends reports, the client it sends with, and what may be sent again. */
 export function partnerReports(
-  desk: ReportDesk,
-  depot: Depot,
+  desk: ReportSchedule,
+  depot: ControlState,
   { report: rules, retention, vtn, site }: Config,
   sources: ReportSources,
   {

@@ -4,7 +4,7 @@ import type { KnownEvent } from "../domain/event.ts";
 import { overSince } from "../domain/eventSummary.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
-import { atOnce, type Steps, gently } from "../platform/cooperative.ts";
+import { runToEnd, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/localTime.ts";
 import { type ProofInput, proofFacts } from "../proof/compose.ts";
 import { sealed, type Format, spelled } from "../proof/file.ts";
@@ -29,19 +29,19 @@ export type Proven =
 
 /** At once: for a verb, which has nothing else to do. */
 export const proofNow = (event: string, format: Format, sources: ProofSources): Proven =>
-  atOnce(proving(event, format, sources));
+  runToEnd(proving(event, format, sources));
 
 /** A little at a time: for the daemon. */
 export const proofGently = (
   event: string,
   format: Format,
   sources: ProofSources & { readonly monotonic: () => number },
-): Promise<Proven> => gently(proving(event, format, sources), sources.monotonic);
+): Promise<Proven> => runCooperatively(proving(event, format, sources), sources.monotonic);
 
 const refused = (reason: string): Proven => ({ ok: false, reason });
 
 /** The record as it is now, then the readings vehicle by vehicle, then all of it line by line. */
-function* proving(id: string, format: Format, sources: ProofSources): Steps<Proven> {
+function* proving(id: string, format: Format, sources: ProofSources): ResumableTask<Proven> {
   const { config, store, siteKey, now, known } = sources;
   const event = eventId(id);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import type { Fleet } from "../chargers/connections.ts";
+import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { PriceQuery } from "../domain/prices.ts";
 import type { Instant } from "../domain/units.ts";
@@ -21,7 +21,7 @@ const ACTUAL_PATH = "/smart/v1/prices/actual/{region}";
 export interface PriceSurroundings {
   readonly tokens: TokenSource;
   readonly client: VtnClient;
-  readonly fleet: Fleet;
+  readonly fleet: ChargerConnections;
   readonly store: Store;
   readonly metrics: Metrics;
   readonly now: () => Instant;

@@ -4,7 +4,7 @@ import type { Rejected } from "./delivery.ts";
 import type { KnownEvent, TrackedEvent } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reason } from "./reason.ts";
-import type { ReportDuty, ReportRecord } from "./report.ts";
+import type { ReportObligation, ReportRecord } from "./report.ts";
 import type { ChargerId, EventId, Instant } from "./units.ts";
 
 /** One thing to be remembered. All changes written in one turn of the loop are committed together, in order. */
@@ -19,7 +19,7 @@ export type Change =
   | { readonly kind: "holdEnded"; readonly charger: ChargerId }
   /** In the place of what was known of this series. */
   | { readonly kind: "prices"; readonly series: PriceSeries }
-  | { readonly kind: "duty"; readonly duty: ReportDuty }
+  | { readonly kind: "duty"; readonly duty: ReportObligation }
   /** `body`: as it goes to the partner, with the first of its records; null: as it was. */
   | { readonly kind: "report"; readonly record: ReportRecord; readonly body: string | null }
   | { readonly kind: "reportForgotten"; readonly name: string }
@@ -52,7 +52,7 @@ export interface Scope {
 }
 
 /** The stored state of a scope. */
-export interface StoredScope extends Pick<Remembered, "commands" | "reasons" | "holds"> {
+export interface StoredScope extends Pick<StoredState, "commands" | "reasons" | "holds"> {
   readonly events: readonly KnownEvent[];
 }
 
@@ -64,7 +64,7 @@ export interface EditedEvent {
 }
 
 /** What survived the last stop. */
-export interface Remembered {
+export interface StoredState {
   /** Whole while they may still have something open, summaries of the others. */
   readonly events: readonly TrackedEvent[];
   /** Not among the events: never acted on. */
@@ -73,11 +73,11 @@ export interface Remembered {
   /** Why, by command id; absent: the record does not have it any more. */
   readonly reasons: ReadonlyMap<string, Reason>;
   readonly holds: readonly Hold[];
-  readonly duties: readonly ReportDuty[];
+  readonly duties: readonly ReportObligation[];
   /** Those with a next try, the oldest first. */
   readonly outbox: readonly ReportRecord[];
   /** The last moment at which somebody certainly looked; null: never. */
-  readonly lookedAt: Instant | null;
+  readonly evaluatedAt: Instant | null;
   /** When the last row was written: a clock that is behind it is doubted. Null: there is none. */
   readonly recordedAt: Instant | null;
   /** The last sign of life, to within a minute; null: never. */

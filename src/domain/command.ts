@@ -96,7 +96,7 @@ export const reallySent = (record: CommandRecord): CommandRecord | null =>
   record.progress === "observed" ? (record.standing ?? null) : record;
 
 /** What a charger stands under, perhaps, after this command: one that never left changed nothing. */
-export const toldBy = (
+export const desiredAfter = (
   { command, progress, sentAt, failures, replaces }: CommandRecord,
   mayHaveLeft: boolean,
 ): Desired | null => {
@@ -109,7 +109,7 @@ export const toldBy = (
  * What a charger was told before this command, by us. A level or a pause of an earlier run has reached it, perhaps:
  * what it shows then is not its owner's.
  */
-export const toldBefore = ({ command, replaces }: CommandRecord, epoch: number): Desired | null =>
+export const desiredBefore = ({ command, replaces }: CommandRecord, epoch: number): Desired | null =>
   command.epoch === epoch || command.desired.kind === "release" ? replaces : command.desired;
 
 /** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */

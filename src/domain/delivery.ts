@@ -35,7 +35,7 @@ export interface Delivery {
 }
 
 /** What became of a delivery, per notice; counted as DESIGN 6.3 answers a webhook. */
-export interface Taken {
+export interface IngestResult {
   readonly accepted: number;
   readonly repeats: number;
   readonly rejected: number;

@@ -157,7 +157,7 @@ const FURTHEST_AHEAD = minutes(24 * 60);
  * dated now. Else a revision that was replaced in that time would hold again, from the end of its successor until the
  * wrong date. The very same object where nothing is dated later.
  */
-export function broughtBack(tracked: KnownEvent, now: Instant): KnownEvent {
+export function clampToNow(tracked: KnownEvent, now: Instant): KnownEvent {
   const newest = tracked.kind === "live" ? tracked.receivedAt : tracked.deletedAt;
   if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return tracked;
   // The receipt counts as of now, and the last withdrawal was before it.

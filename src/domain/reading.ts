@@ -33,7 +33,7 @@ export interface Stated extends Stamp {
 }
 
 /** What the charger was told by us, and until when that holds at most. */
-export interface Told extends Stamp {
+export interface CommandReading extends Stamp {
   readonly kind: "setpoint";
   readonly value: Desired;
   readonly until: Instant | null;
@@ -41,4 +41,4 @@ export interface Told extends Stamp {
 }
 
 /** One thing that was so at one moment. */
-export type Reading = Measured | Stated | Told;
+export type Reading = Measured | Stated | CommandReading;

@@ -8,7 +8,7 @@ export type Issued = Pick<ReportWindow, "k" | "moment">;
  * What one descriptor of an event obliges us to, and how far that is. Stored once there is something to remember:
  * until then it follows from the event alone.
  */
-export interface ReportDuty {
+export interface ReportObligation {
   readonly event: EventId;
   /** Index in `reportDescriptors`. */
   readonly descriptor: number;
@@ -54,8 +54,10 @@ export interface ReportRecord {
 }
 
 /** What tells one duty from another, in the store too. An id may hold a "/", a descriptor does not. */
-export const dutyKey = ({ event, descriptor }: Pick<ReportDuty, "event" | "descriptor">): string =>
-  `${event}/${descriptor}`;
+export const obligationKey = ({
+  event,
+  descriptor,
+}: Pick<ReportObligation, "event" | "descriptor">): string => `${event}/${descriptor}`;
 
 /** What came of handing one report over. */
 export type PostAnswer =

@@ -41,9 +41,9 @@ export function onSamePhases(desired: Desired, before: Desired | null): Desired 
 }
 
 /** "16 A", "11040 W", "pause", "release"; "10 A on 1 phase" where phases were switched. */
-export function inWords(desired: Desired): string {
+export function formatLevel(desired: Desired): string {
   const count = switchedIn(desired)?.count;
-  const phases = count === undefined ? "" : ` on ${phasesInWords(count)}`;
+  const phases = count === undefined ? "" : ` on ${formatPhases(count)}`;
   switch (desired.kind) {
     case "current":
       return `${desired.amperes} A${phases}`;
@@ -57,7 +57,7 @@ export function inWords(desired: Desired): string {
 }
 
 /** "1 phase", "3 phases". */
-export const phasesInWords = (count: PhaseCount): string => (count === 1 ? "1 phase" : `${count} phases`);
+export const formatPhases = (count: PhaseCount): string => (count === 1 ? "1 phase" : `${count} phases`);
 
 /** Value and unit as every contract outside spells them; null for pause and release. */
 export function valueOf(desired: Desired): { value: number | null; unit: "A" | "W" | null } {

@@ -8,7 +8,7 @@ import { limitConnections } from "../platform/connectionLimit.ts";
 import { type AuditParameters, auditParameters } from "./http/server.ts";
 
 /** What the verbs of the command line ask of a running daemon (DESIGN 6.4). */
-export interface ControlDoor {
+export interface ControlApi {
   readonly audit: (query: AuditParameters) => Json;
   readonly verify: () => Promise<Json>;
   /** Number and hash of those of these rows that are kept. */
@@ -73,7 +73,7 @@ export class ControlSocket implements AsyncDisposable {
   }
 
   /** A text says why there is no socket; the daemon works without one. */
-  static async start(path: string, door: ControlDoor): Promise<ControlSocket | string> {
+  static async start(path: string, door: ControlApi): Promise<ControlSocket | string> {
     if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
     const app = Fastify({ forceCloseConnections: true });
     limitConnections(app.server, CONNECTIONS);

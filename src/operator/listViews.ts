@@ -1,9 +1,9 @@
 import type { Json } from "../domain/audit.ts";
 import { type PriceQuery, spelled, type SpelledPrice, type PriceStand } from "../domain/prices.ts";
-import { dutyKey, type ReportRecord } from "../domain/report.ts";
+import { obligationKey, type ReportRecord } from "../domain/report.ts";
 import { type Instant, iso } from "../domain/units.ts";
 import type { PriceBoard } from "../prices/board.ts";
-import type { ReportDesk } from "../reporting/obligations.ts";
+import type { ReportSchedule } from "../reporting/obligations.ts";
 import { reportName } from "../reporting/plan.ts";
 import { spanOf } from "../reporting/report.ts";
 
@@ -88,7 +88,7 @@ const NOTHING_YET = {
 } as const;
 
 /** Every descriptor in its state: the next report of each, those that end without one, then reports, newest first. */
-export const reportsView = (desk: ReportDesk, records: readonly ReportRecord[]): readonly ReportRow[] => [
+export const reportsView = (desk: ReportSchedule, records: readonly ReportRecord[]): readonly ReportRow[] => [
   ...plannedRows(desk),
   ...flaggedRows(desk),
   ...records.map(reportRow),
@@ -119,7 +119,7 @@ export function reportRow(record: ReportRecord): ReportRow {
   };
 }
 
-const plannedRows = ({ upcoming }: ReportDesk): readonly ReportRow[] =>
+const plannedRows = ({ upcoming }: ReportSchedule): readonly ReportRow[] =>
   [...upcoming.values()]
     .toSorted((a, b) => b.window.due - a.window.due)
     .map(({ window }) => {
@@ -138,13 +138,13 @@ const plannedRows = ({ upcoming }: ReportDesk): readonly ReportRow[] =>
       };
     });
 
-const flaggedRows = ({ duties }: ReportDesk): readonly ReportRow[] =>
+const flaggedRows = ({ obligations: duties }: ReportSchedule): readonly ReportRow[] =>
   [...duties.values()]
     .filter(({ state }) => state === "flagged")
     .toSorted((a, b) => b.receivedAt - a.receivedAt)
     .map((duty) => ({
       ...NOTHING_YET,
-      name: dutyKey(duty),
+      name: obligationKey(duty),
       event: duty.event,
       descriptor: duty.descriptor,
       state: "flagged",

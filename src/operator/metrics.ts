@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 import { type AuditEntry, factOf } from "../domain/audit.ts";
 import type { Sent } from "../domain/command.ts";
-import type { Delivery, Taken } from "../domain/delivery.ts";
+import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
 
 /** What can only be asked for at the moment of a scrape. */
@@ -187,7 +187,7 @@ export class Metrics {
   }
 
   /** One delivery, counted as it was answered. */
-  delivered(source: Delivery["source"], { accepted, repeats, rejected }: Taken): void {
+  delivered(source: Delivery["source"], { accepted, repeats, rejected }: IngestResult): void {
     for (const [outcome, count] of Object.entries({ accepted, repeats, rejected })) {
       if (count > 0) this.#deliveries.inc({ source, outcome }, count);
     }

@@ -1,6 +1,6 @@
 import { type CommandRecord, isToBeFreed, reallySent } from "../domain/command.ts";
-import { inWords } from "../domain/setpoint.ts";
-import type { Depot } from "../control/state.ts";
+import { formatLevel } from "../domain/setpoint.ts";
+import type { ControlState } from "../control/state.ts";
 import type { PartnerHealth } from "../control/ingest/partnerHealth.ts";
 import type { RetentionAlarm } from "../retention/caps.ts";
 import { between, type ChargerId, type Instant, iso, type Millis, seconds } from "../domain/units.ts";
@@ -85,7 +85,7 @@ export const MANY_DROPS = 3;
 const FIRST_MESSAGE_WITHIN = seconds(60);
 
 /** Everything that is wrong at the moment, grouped by kind, the oldest first within a kind. */
-export function problems(depot: Depot, sources: ProblemSources, now: Instant): readonly Problem[] {
+export function problems(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
   const all = [...ofTheSite(sources), ...ofChargers(depot, sources, now), ...stranded(depot)];
   const rank = (problem: Problem): number => PROBLEM_KINDS.indexOf(problem.kind);
   return all.toSorted((a, b) => rank(a) - rank(b) || (a.since ?? "").localeCompare(b.since ?? ""));
@@ -103,7 +103,7 @@ export function countProblems(found: readonly Problem[]): Readonly<Record<Proble
  * start.
  */
 export function isUnreachable(
-  depot: Depot,
+  depot: ControlState,
   charger: ChargerId,
   { startedAt, isLinked }: Pick<ProblemSources, "startedAt" | "isLinked">,
   now: Instant,
@@ -186,7 +186,7 @@ function ofTheSite(sources: ProblemSources): readonly Problem[] {
   return found;
 }
 
-function ofChargers(depot: Depot, sources: ProblemSources, now: Instant): readonly Problem[] {
+function ofChargers(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
   return [...depot.chargers.keys()].flatMap((id) => {
     const reach = reachProblem(depot, id, sources, now);
     const publish = depot.publishFailures.get(id);
@@ -208,7 +208,7 @@ function ofChargers(depot: Depot, sources: ProblemSources, now: Instant): readon
 
 /** Null: it can be reached, or its broker is the problem. */
 function reachProblem(
-  depot: Depot,
+  depot: ControlState,
   id: ChargerId,
   { startedAt, isLinked }: ProblemSources,
   now: Instant,
@@ -240,7 +240,7 @@ function reachProblem(
 function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
   const { command, progress, outAt } = record;
   if (progress !== "notFollowed" && progress !== "refused") return null;
-  const told = inWords(command.desired);
+  const told = formatLevel(command.desired);
   const since = iso(outAt ?? command.decidedAt);
   return progress === "refused"
     ? {
@@ -260,7 +260,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
 }
 
 /** Null: no other charger claims the vehicle that this one is limited for. */
-function claimProblem({ plugs }: Depot, { command }: CommandRecord): Problem | null {
+function claimProblem({ occupancy: plugs }: ControlState, { command }: CommandRecord): Problem | null {
   const occupant = plugs.at(command.charger);
   if (occupant.kind !== "vehicle" || occupant.source !== "kept") return null;
   const where = plugs.where(occupant.vehicle);
@@ -274,7 +274,7 @@ function claimProblem({ plugs }: Depot, { command }: CommandRecord): Problem | n
 }
 
 /** Chargers that left the configuration while they were limited. */
-function stranded(depot: Depot): readonly Problem[] {
+function stranded(depot: ControlState): readonly Problem[] {
   return [...depot.commands.values()].flatMap((record) => {
     const { charger } = record.command;
     if (depot.chargers.has(charger) || !isToBeFreed(record)) return [];
@@ -282,7 +282,7 @@ function stranded(depot: Depot): readonly Problem[] {
       since: iso(record.command.decidedAt),
       kind: "stranded",
       subject: charger,
-      message: `${charger} left the configuration while it was limited to ${inWords((reallySent(record) ?? record).command.desired)}`,
+      message: `${charger} left the configuration while it was limited to ${formatLevel((reallySent(record) ?? record).command.desired)}`,
       action: `put it back into the configuration and run setpointd release ${charger}, or free it at the charger`,
     } satisfies Problem;
   });

@@ -2,7 +2,7 @@ import { oddities } from "../control/decide/describe.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
 import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
 import { chargerState } from "../control/send/chargerState.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
@@ -28,7 +28,7 @@ export interface Vitals extends ProblemSources {
 }
 
 /** Is the system alive: partner, broker, chargers, clock, state. */
-export function statusView(depot: Depot, now: Instant, vitals: Vitals): Json {
+export function statusView(depot: ControlState, now: Instant, vitals: Vitals): Json {
   const { partner } = vitals;
   const records = [...depot.commands.values()];
   const ids = [...depot.chargers.keys()];
@@ -82,7 +82,7 @@ function hasLeft(record: CommandRecord): boolean {
 }
 
 /** Every event that is known, the newest start first. What is over is read from the disk when its turn comes. */
-export function* eventsView(depot: Depot, now: Instant): Generator<Json> {
+export function* eventsView(depot: ControlState, now: Instant): Generator<Json> {
   const newestFirst = [...depot.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
   for (const { id } of newestFirst) {
     const known = depot.known.whole(id);
@@ -96,7 +96,7 @@ function startOf(known: TrackedEvent): number {
   return known.kind === "live" ? known.revision.start : known.receivedAt;
 }
 
-function eventView(depot: Depot, known: KnownEvent, now: Instant): Json {
+function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
   if (known.kind === "withdrawn") {
     return { id: known.id, state: "withdrawn", withdrawnAt: iso(known.receivedAt) };
   }
@@ -124,7 +124,7 @@ function eventView(depot: Depot, known: KnownEvent, now: Instant): Json {
 }
 
 /** Every charger: what is asked, allowed and measured, and why. */
-export const chargersView = (depot: Depot, now: Instant): Json =>
+export const chargersView = (depot: ControlState, now: Instant): Json =>
   [...depot.chargers.values()].map((charger) => {
     const { id } = charger;
     const verdict = depot.verdictOn(charger, now);
@@ -135,14 +135,14 @@ export const chargersView = (depot: Depot, now: Instant): Json =>
         charger.writesPerHour === null
           ? null
           : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
-      commissioning: depot.loans.has(id),
+      commissioning: depot.locks.has(id),
     };
   });
 
 /** Every vehicle: where it is, and what is planned for it. */
-export const vehiclesView = (depot: Depot, now: Instant): Json =>
+export const vehiclesView = (depot: ControlState, now: Instant): Json =>
   [...depot.vehicles.values()].map((vehicle) => {
-    const charger = depot.plugs.where(vehicle.id);
+    const charger = depot.occupancy.where(vehicle.id);
     const record = charger === null ? undefined : depot.commands.get(charger);
     return {
       id: vehicle.id,
@@ -168,7 +168,7 @@ export const vehiclesView = (depot: Depot, now: Instant): Json =>
 const MOST_PLANNED = 100;
 
 /** What the metrics count in the depot. */
-export const depotGauges = (depot: Depot) => ({
+export const depotGauges = (depot: ControlState) => ({
   dispatches: () => depot.agenda.size,
   chargers: () => {
     const counts = { online: 0, offline: 0, unreachable: 0, silent: 0 };

@@ -1,8 +1,8 @@
 /** Work that can be left at any step and gone on with. */
-export type Steps<Result> = Generator<void, Result>;
+export type ResumableTask<Result> = Generator<void, Result>;
 
 /** All steps, one after the other: for who has nothing else to do. */
-export function atOnce<Result>(steps: Steps<Result>): Result {
+export function runToEnd<Result>(steps: ResumableTask<Result>): Result {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -13,7 +13,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 const TURN = 10;
 
 /** To be waited for after each step of long work: gives the loop a turn, but only once this one was held for long enough. */
-export function breather(monotonic: () => number): () => Promise<void> {
+export function yieldToEventLoop(monotonic: () => number): () => Promise<void> {
   let began = monotonic();
   return async () => {
     if (monotonic() - began < TURN) return;
@@ -23,8 +23,11 @@ export function breather(monotonic: () => number): () => Promise<void> {
 }
 
 /** A few steps at a time: for the daemon. */
-export async function gently<Result>(steps: Steps<Result>, monotonic: () => number): Promise<Result> {
-  const pause = breather(monotonic);
+export async function runCooperatively<Result>(
+  steps: ResumableTask<Result>,
+  monotonic: () => number,
+): Promise<Result> {
+  const pause = yieldToEventLoop(monotonic);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

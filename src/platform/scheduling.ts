@@ -21,7 +21,7 @@ import { between, type Instant, type Millis, millis, seconds, minutes } from "..
 /** Timers beyond 2^31-1 ms fire at once, and long ones miss a stepped wall clock: never sleep longer than this. */
 const LONGEST_NAP = seconds(60);
 
-export const nap = (due: Instant | undefined, now: Instant): Millis =>
+export const delayUntil = (due: Instant | undefined, now: Instant): Millis =>
   due === undefined ? LONGEST_NAP : millis(Math.min(Math.max(between(now, due), 0), LONGEST_NAP));
 
 /** One alarm for the earliest boundary. It rings once; whoever has looked arms it again. */
@@ -36,17 +36,17 @@ export const alarm = (
     looked$.pipe(
       startWith(undefined),
       // A look may have brought something earlier: the old nap is forgotten.
-      switchMap(() => timer(nap(next(), now()))),
+      switchMap(() => timer(delayUntil(next(), now()))),
     ),
   ).pipe(map(now));
 
 /** A day-long timer would sleep through a clock that is set, or a machine that was suspended. */
-const NAP = seconds(60);
+const LONGEST_DELAY = seconds(60);
 const DAY = minutes(24 * 60);
 
 /** At once, and whenever a day has passed on the wall clock since the last time. */
 export const daily = (now: () => Instant): Observable<Instant> =>
-  timer(0, NAP).pipe(
+  timer(0, LONGEST_DELAY).pipe(
     map(now),
     distinctUntilChanged((last, at) => Math.abs(at - last) < DAY),
   );
@@ -76,7 +76,7 @@ export const turnEnd$ = new Observable<void>((subscriber) => {
 });
 
 /** Gathers what arrives within one turn of the event loop, so that a burst costs one commit and not one each. */
-export const inTurns = <T>(): OperatorFunction<T, readonly T[]> =>
+export const batchPerTick = <T>(): OperatorFunction<T, readonly T[]> =>
   connect((values$) => values$.pipe(buffer(values$.pipe(exhaustMap(() => turnEnd$)))));
 
 /** Resolves once the condition holds. It is checked at once, and then every `everyMs`. */

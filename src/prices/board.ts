@@ -30,7 +30,7 @@ export function priceBoard(queries: readonly PriceQuery[], stored: readonly Pric
   return { stands: new Map(stands), unpublished: new Set() };
 }
 
-export interface PricesTaken {
+export interface PriceUpdate {
   readonly outcome: PriceOutcome;
   readonly changes: readonly Change[];
   /** To be said aloud; null: nothing, or it was said before. */
@@ -41,13 +41,13 @@ export interface PricesTaken {
  * Takes an answer in. A bad one changes no price; a change of outcome is on record once; one alarm is raised when
  * nothing more is tried (`isLast`), until it is good again.
  */
-export function takePrices(
+export function applyPriceAnswer(
   board: PriceBoard,
   query: PriceQuery,
   asked: PricesAsked,
   isLast: boolean,
   { now, wallClock }: { readonly now: () => Instant; readonly wallClock: WallClock },
-): PricesTaken {
+): PriceUpdate {
   const key = priceKey(query);
   const before = board.stands.get(key);
   const kept = before?.series ?? null;

@@ -23,7 +23,7 @@ import { priceKey, type PriceOutcome, type PricesAsked, type PriceQuery, spelled
 import { type Instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
 import { backoff } from "../platform/backoff.ts";
 import type { WallClock } from "../platform/localTime.ts";
-import { type PriceBoard, takePrices } from "./board.ts";
+import { type PriceBoard, applyPriceAnswer } from "./board.ts";
 
 /** The edges as the price pipeline sees them. */
 export interface PricePorts {
@@ -109,7 +109,7 @@ function pauseAfter(asked: PricesAsked, failures: number, fraction: number): Mil
 }
 
 function take(board: PriceBoard, query: PriceQuery, { asked, isLast }: Attempt, ports: PricePorts): void {
-  const { outcome, changes, alarm } = takePrices(board, query, asked, isLast, ports);
+  const { outcome, changes, alarm } = applyPriceAnswer(board, query, asked, isLast, ports);
   ports.write(changes);
   ports.counted(query, outcome);
   if (alarm !== null) ports.alarm(alarm);

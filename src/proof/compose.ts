@@ -25,14 +25,14 @@ import {
   reportFacts,
 } from "./sections.ts";
 import {
-  type Deed,
-  deedFacts,
-  deedsOf,
+  type CommandHistoryEntry,
+  historyFacts,
+  commandHistory,
   endOf,
   measuredFacts,
-  type Share,
-  shareFacts,
-  sharesOf,
+  type VehicleAllocation,
+  allocationFacts,
+  vehicleAllocations,
 } from "./vehicles.ts";
 
 /** All that a proof of one event is made from. */
@@ -68,16 +68,16 @@ export function* proofFacts(input: ProofInput): Generator<Fact> {
 
 interface ProvenVehicle {
   readonly id: VehicleId;
-  readonly deeds: readonly Deed[];
-  readonly shares: readonly Share[];
+  readonly deeds: readonly CommandHistoryEntry[];
+  readonly shares: readonly VehicleAllocation[];
 }
 
 /** Those that the event is aimed at, and those that ever did something because of it, by id. */
 function vehiclesOf({ event, known, record, expansion }: ProofInput): readonly ProvenVehicle[] {
   const dispatches = known === null ? [] : expand(known, expansion);
   const byVehicle = Map.groupBy<VehicleId, Dispatch>(dispatches, ({ vehicle }) => vehicle);
-  const deeds = Map.groupBy<VehicleId | null, Deed>(
-    deedsOf(event, record.rows, byVehicle),
+  const deeds = Map.groupBy<VehicleId | null, CommandHistoryEntry>(
+    commandHistory(event, record.rows, byVehicle),
     ({ row }) => row.vehicle,
   );
   const targeted = known?.kind === "live" ? targeting(known.revision.event, expansion).vehicles : [];
@@ -87,7 +87,7 @@ function vehiclesOf({ event, known, record, expansion }: ProofInput): readonly P
     .map((id) => {
       const own = deeds.get(id) ?? [];
       const rows = own.map(({ row }) => row);
-      return { id, deeds: own, shares: sharesOf(event, byVehicle.get(id) ?? [], rows) };
+      return { id, deeds: own, shares: vehicleAllocations(event, byVehicle.get(id) ?? [], rows) };
     });
 }
 
@@ -131,8 +131,8 @@ function* vehicleFacts(
   const { now, expansion, context, readings } = input;
   const ours = expansion.vehicles.get(id);
   yield fact("vehicle", "name", { vehicle: id, words: ours?.name ?? "not configured any more" });
-  yield* shareFacts(id, shares);
-  yield* deedFacts(deeds);
+  yield* allocationFacts(id, shares);
+  yield* historyFacts(deeds);
   yield fact("vehicle", "end", { vehicle: id, words: endOf(deeds) });
   const window = spanOf(shares);
   if (window === null) return;

@@ -1,7 +1,7 @@
 import type { Dispatch } from "../control/schedule/expand.ts";
 import { factOf, type Json, numberOf, type RecordRow, textOf } from "../domain/audit.ts";
 import { claimsOn, isOverruled } from "../domain/reason.ts";
-import { inWords } from "../domain/setpoint.ts";
+import { formatLevel } from "../domain/setpoint.ts";
 import {
   type Windows,
   type EventId,
@@ -26,7 +26,7 @@ import { gapsIn, mean, peak, within } from "../reporting/series.ts";
 import { type Fact, fact, kilo } from "./file.ts";
 
 /** A vehicle's share of the event: its window, and how its own random start came about. */
-export interface Share extends Window {
+export interface VehicleAllocation extends Window {
   readonly offset: Millis;
   readonly spread: Millis;
   /** "16 A" */
@@ -36,26 +36,26 @@ export interface Share extends Window {
 }
 
 /** What the stored event gives, or where it gives nothing any more, what the decisions were based on at the time. */
-export function sharesOf(
+export function vehicleAllocations(
   event: EventId,
   dispatches: readonly Dispatch[],
   rows: readonly RecordRow[],
-): readonly Share[] {
+): readonly VehicleAllocation[] {
   if (dispatches.length > 0)
     return dispatches.map(({ from, until, offset, setpoint, cutAt, event: { randomizeStart } }) => ({
       from,
       until,
       offset,
       spread: randomizeStart,
-      asked: inWords(setpoint),
+      asked: formatLevel(setpoint),
       cutAt,
     }));
-  const claims = rows.flatMap(({ facts }) => claimsOn(event, facts).flatMap(shareIn));
+  const claims = rows.flatMap(({ facts }) => claimsOn(event, facts).flatMap(allocationIn));
   return [...new Map(claims.map((share) => [`${share.from} ${share.until} ${share.asked}`, share])).values()];
 }
 
 /** As reason.ts writes it. */
-function shareIn(claim: Json): readonly Share[] {
+function allocationIn(claim: Json): readonly VehicleAllocation[] {
   const [from, until, cutAt] = ["from", "until", "cutAt"].map((name) => momentIn(claim, name));
   const [offset, spread] = [numberOf(claim, "offsetMs"), numberOf(claim, "spreadMs")];
   const asked = textOf(claim, "asked");
@@ -68,7 +68,7 @@ function momentIn(claim: Json, name: string): Instant | null {
   return text === null ? null : instant(Date.parse(text));
 }
 
-export const shareFacts = (vehicle: string, shares: readonly Share[]): readonly Fact[] =>
+export const allocationFacts = (vehicle: string, shares: readonly VehicleAllocation[]): readonly Fact[] =>
   shares.flatMap(({ from, until, offset, spread, asked, cutAt }) => [
     fact("vehicle", "random start offset", {
       vehicle,
@@ -85,7 +85,7 @@ export const shareFacts = (vehicle: string, shares: readonly Share[]): readonly 
   ]);
 
 /** One thing that was done with a vehicle because of the event, or in the place of it. */
-export interface Deed {
+export interface CommandHistoryEntry {
   readonly what: string;
   /** ISO. */
   readonly at: string;
@@ -97,9 +97,13 @@ export interface Deed {
  * refused by the charger, followed or not followed as measured, overruled or taken over by another event, released,
  * missed.
  */
-export const deedsOf = (event: EventId, rows: readonly RecordRow[], windows: Windows): readonly Deed[] =>
+export const commandHistory = (
+  event: EventId,
+  rows: readonly RecordRow[],
+  windows: Windows,
+): readonly CommandHistoryEntry[] =>
   rows.flatMap((row) => {
-    const what = deedIn(event, row, windows);
+    const what = historyEntryIn(event, row, windows);
     const sentAt = textOf(row.facts, "sentAt");
     return [
       // When it left is known, and written, once the broker has it.
@@ -108,7 +112,7 @@ export const deedsOf = (event: EventId, rows: readonly RecordRow[], windows: Win
     ];
   });
 
-function deedIn(event: EventId, row: RecordRow, windows: Windows): string | null {
+function historyEntryIn(event: EventId, row: RecordRow, windows: Windows): string | null {
   const { kind, facts } = row;
   switch (kind) {
     case "decision":
@@ -144,7 +148,7 @@ const PROGRESS: Readonly<Record<string, string>> = {
   notFollowed: "not followed",
 };
 
-export const deedFacts = (deeds: readonly Deed[]): readonly Fact[] =>
+export const historyFacts = (deeds: readonly CommandHistoryEntry[]): readonly Fact[] =>
   deeds.map(({ what, at, row: { vehicle, charger, command, words, seq, facts } }) => {
     const told = factOf(facts, "told");
     return fact("vehicle", what, {
@@ -167,7 +171,7 @@ const FINAL = ["followed", "not followed", "refused", "not sent"];
 const OTHERWISE = { decided: "decided, not sent", overruled: "overruled", missed: "missed" };
 
 /** One word for what became of a vehicle: the last thing that is known of its last level. */
-export function endOf(deeds: readonly Deed[]): string {
+export function endOf(deeds: readonly CommandHistoryEntry[]): string {
   const levels = new Set(deeds.filter(({ what }) => what === "decided").map(({ row }) => row.command));
   const last = deeds.findLast(({ row }) => row.kind === "outcome" && levels.has(row.command));
   if (last !== undefined) return FINAL.includes(last.what) ? last.what : "sent, not measured";

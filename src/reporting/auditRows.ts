@@ -1,9 +1,9 @@
 import type { Json } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
-import { dutyKey, type ReportDuty, type ReportRecord } from "../domain/report.ts";
+import { obligationKey, type ReportObligation, type ReportRecord } from "../domain/report.ts";
 import type { EventId, Instant } from "../domain/units.ts";
 import type { WallClock } from "../platform/localTime.ts";
-import { legible } from "../platform/sanitize.ts";
+import { sanitizeForLog } from "../platform/sanitize.ts";
 
 /** Rows of the record on reports. `warning` is what makes a line of the log a warning. */
 const row = (at: Instant, event: EventId, words: string, facts: Json): Change => ({
@@ -16,11 +16,16 @@ export function composedRow(record: ReportRecord, at: Instant, wallClock: WallCl
   const { name, event, payloadType, summary, span, flags } = record;
   const odd = flags.length === 0 ? "" : `; ${flags.join("; ")}`;
   const when = `${wallClock(span.from)} to ${wallClock(span.until)}`;
-  return row(at, event, `report ${name} composed: ${legible(payloadType)}, ${summary}, ${when}${odd}`, {
-    report: name,
-    progress: "composed",
-    flags,
-  });
+  return row(
+    at,
+    event,
+    `report ${name} composed: ${sanitizeForLog(payloadType)}, ${summary}, ${when}${odd}`,
+    {
+      report: name,
+      progress: "composed",
+      flags,
+    },
+  );
 }
 
 /** What became of a try: delivered, set aside, given up; or that it failed for the first time, or for a new reason. */
@@ -39,12 +44,12 @@ export function triedRow(before: ReportRecord, record: ReportRecord, at: Instant
 }
 
 /** A descriptor that ends without a report, or with less than it asked for. */
-export function dutyRows(duty: ReportDuty, at: Instant): readonly Change[] {
+export function obligationRows(duty: ReportObligation, at: Instant): readonly Change[] {
   if (duty.state !== "flagged") return [];
   const { event, descriptor, reason, issued } = duty;
   const rest = issued === null ? "no report" : "no further report";
   const words = `report descriptor ${descriptor} of event ${event}: ${rest}: ${reason ?? ""}`;
-  return [row(at, event, words, { descriptor: dutyKey(duty), progress: "flagged", warning: reason })];
+  return [row(at, event, words, { descriptor: obligationKey(duty), progress: "flagged", warning: reason })];
 }
 
 export const resentRow = ({ name, event }: ReportRecord, at: Instant): Change => ({

@@ -1,19 +1,19 @@
 import { listens } from "../control/decide/evaluate.ts";
-import { heardOf, type OwnClock, UNHEARD, waitingSince } from "../control/observe/presence.ts";
-import type { Depot } from "../control/state.ts";
+import { ageOfMessage, type OwnClock, NO_CLOCK_KNOWN, waitingSince } from "../control/observe/presence.ts";
+import type { ControlState } from "../control/state.ts";
 import { type Command, type CommandRecord, leaseOf } from "../domain/command.ts";
 import type { Measured, Reading, Stated } from "../domain/reading.ts";
 import type { ChargerMessage, Telemetry } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, type Millis, millis, type VehicleId } from "../domain/units.ts";
 import { firstWhere } from "../platform/dueQueue.ts";
-import { readingsOf, toldBy } from "./reading.ts";
-import { Allowance, thin, flows, isLongAgo, TOGETHER, upheld } from "./thinning.ts";
+import { readingsOf, commandReading } from "./reading.ts";
+import { Allowance, thin, isPowerFlowing, isLongAgo, TOGETHER, carryForward } from "./thinning.ts";
 
 /** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
 const MOST_UPHELD = 5_000;
 
 /** One message, and how things stood when it came. */
-interface Taken {
+interface CollectedMessage {
   readonly telemetry: Telemetry;
   readonly now: Instant;
   readonly vehicle: VehicleId | null;
@@ -25,16 +25,16 @@ const LONG_AGO = millis(-Infinity);
 /** A clock is known after two seconds: who says more in that time says it again. */
 const MOST_UNSURE = 20;
 
-interface Seen {
+interface ClockState {
   readonly at: number;
   /** The next start or end of what the vehicle on it was asked, as of then. */
   readonly turnsAt: number;
 }
 
-const UNSEEN: Seen = { at: Infinity, turnsAt: Infinity };
+const UNSEEN: ClockState = { at: Infinity, turnsAt: Infinity };
 
 /** What was kept of a charger, and how much more may be. */
-interface Shelf {
+interface ChargerReadingState {
   readonly newest: Map<Reading["kind"], Reading>;
   /** What it said last, for as long as that stands. */
   readonly said: Map<Reading["kind"], Measured | Stated>;
@@ -46,23 +46,23 @@ interface Shelf {
   meteredAt: Millis;
   clock: OwnClock;
   /** What may have been kept, or is by a clock that is behind: the next words tell. */
-  unsure: readonly Taken[];
+  unsure: readonly CollectedMessage[];
   /** Who was there by its last words, late ones included; undefined: it has said nothing yet. */
   who: VehicleId | null | undefined;
   /** When it last told of something. */
-  readonly seen: Map<Reading["kind"], Seen>;
+  readonly seen: Map<Reading["kind"], ClockState>;
   /** What it last told of something, where that was not kept. */
   readonly passedOver: Map<Reading["kind"], Reading>;
   readonly allowance: Allowance;
 }
 
-const freshShelf = (): Shelf => ({
+const freshShelf = (): ChargerReadingState => ({
   newest: new Map(),
   said: new Map(),
   heardAt: null,
   flowedAt: LONG_AGO,
   meteredAt: LONG_AGO,
-  clock: UNHEARD,
+  clock: NO_CLOCK_KNOWN,
   unsure: [],
   who: undefined,
   seen: new Map(),
@@ -86,19 +86,19 @@ export interface Collecting {
  * Turns what chargers say, and what they are told, into the readings worth keeping. On both sides of an edge the
  * message next to it is kept whole: a register is booked to one side of it or the other.
  */
-export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: Collecting) {
-  const shelves = new Map<ChargerId, Shelf>();
+export function collector(depot: ControlState, { edges, maxGap, isLinked, monotonic }: Collecting) {
+  const shelves = new Map<ChargerId, ChargerReadingState>();
   /** One may come late, or be lost with a commit: three in the longest gap. */
   const every = millis(maxGap / 3);
 
-  const shelfOf = (charger: ChargerId): Shelf => {
+  const shelfOf = (charger: ChargerId): ChargerReadingState => {
     const shelf = shelves.get(charger) ?? freshShelf();
     shelves.set(charger, shelf);
     return shelf;
   };
 
   const vehicleAt = (charger: ChargerId): VehicleId | null => {
-    const occupant = depot.plugs.at(charger);
+    const occupant = depot.occupancy.at(charger);
     // A vehicle that another charger claims is measured there.
     return occupant.kind === "vehicle" && occupant.source !== "kept" ? occupant.vehicle : null;
   };
@@ -108,7 +108,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
 
   /** Everything next to an edge, otherwise what is worth it: by kind, since many makes tell one thing at a time. */
   const choose = (
-    shelf: Shelf,
+    shelf: ChargerReadingState,
     readings: readonly Reading[],
     at: Instant,
     vehicle: VehicleId | null,
@@ -132,7 +132,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
   };
 
   const keep = (
-    shelf: Shelf,
+    shelf: ChargerReadingState,
     kept: readonly Reading[],
     now: Instant,
     at: Instant = now,
@@ -143,15 +143,15 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
   };
 
   /** It is there: what it said last still holds, unless it was silent for so long that nobody can say. */
-  const heardNow = (shelf: Shelf): void => {
+  const heardNow = (shelf: ChargerReadingState): void => {
     const tick = monotonic();
     if (shelf.heardAt !== null && tick - shelf.heardAt > maxGap) shelf.said.clear();
     shelf.heardAt = tick;
   };
 
-  const still = (charger: ChargerId, shelf: Shelf, now: Instant): readonly Reading[] => {
+  const still = (charger: ChargerId, shelf: ChargerReadingState, now: Instant): readonly Reading[] => {
     const hasFlowed = shelf.meteredAt + TOGETHER < shelf.flowedAt;
-    return upheld({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
+    return carryForward({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
   };
 
   /** Whether a charger stands under this still, as far as we know. A release is over with that it was said. */
@@ -159,7 +159,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
     const { charger: id, desired, until } = record.command;
     const charger = depot.chargers.get(id);
     if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
-    if ((until !== null && until <= now) || depot.loans.has(id)) return false;
+    if ((until !== null && until <= now) || depot.locks.has(id)) return false;
     const isReached = listens(depot, id) && isLinked(id) && !depot.silence.has(id);
     // Who is not refreshed any more goes to its own default when its lease passes.
     const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
@@ -168,13 +168,13 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
 
   const readingsIn = (
     charger: ChargerId,
-    shelf: Shelf,
-    { telemetry, now, vehicle, command }: Taken,
+    shelf: ChargerReadingState,
+    { telemetry, now, vehicle, command }: CollectedMessage,
     behind: Millis,
     isLive = false,
   ) => {
     const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
-    if (flows(shelf.said)) shelf.flowedAt = monotonic();
+    if (isPowerFlowing(shelf.said)) shelf.flowedAt = monotonic();
     for (const reading of readings) {
       if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
       // What comes late tells how things were: it stands only where nothing newer does.
@@ -191,8 +191,12 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
   };
 
   /** Of what comes late only its own words, or those before it, tell who was there: somebody else may be there by now. */
-  const asOfThen = (charger: ChargerId, shelf: Shelf, late: Taken): Taken => {
-    const told = depot.plugs.told(charger, late.telemetry);
+  const asOfThen = (
+    charger: ChargerId,
+    shelf: ChargerReadingState,
+    late: CollectedMessage,
+  ): CollectedMessage => {
+    const told = depot.occupancy.handleTelemetry(charger, late.telemetry);
     if (told !== undefined) shelf.who = told;
     return shelf.who === undefined ? late : { ...late, vehicle: shelf.who };
   };
@@ -212,7 +216,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
       return waitingSince(stamped) === null
         ? []
         : readingsIn(charger, shelf, asOfThen(charger, shelf, taken), NOT_BEHIND);
-    const { age, clock } = heardOf(shelf.clock, stamped);
+    const { age, clock } = ageOfMessage(shelf.clock, stamped);
     shelf.clock = clock;
     const all = [...shelf.unsure, taken];
     shelf.unsure = age === "unsure" ? all.slice(-MOST_UNSURE) : [];
@@ -254,7 +258,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
     /** Of one command that went out, its refreshes included: a charger may never say anything itself. */
     told(command: Command, now: Instant): readonly Reading[] {
       const shelf = shelfOf(command.charger);
-      return keep(shelf, thin(shelf.newest, [toldBy(command, now)]), now);
+      return keep(shelf, thin(shelf.newest, [commandReading(command, now)]), now);
     },
 
     /**
@@ -269,7 +273,7 @@ export function collector(depot: Depot, { edges, maxGap, isLinked, monotonic }: 
         const shelf = shelfOf(charger);
         const last = shelf.newest.get("setpoint");
         if (last !== undefined && !isLongAgo(last.receivedAt, now, every)) continue;
-        readings.push(keep(shelf, [toldBy(record.command, now)], now));
+        readings.push(keep(shelf, [commandReading(record.command, now)], now));
       }
       for (const [charger, shelf] of shelves) {
         if (readings.length >= MOST_UPHELD) break;

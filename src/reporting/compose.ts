@@ -1,7 +1,7 @@
 import { stretchesOf } from "../control/schedule/plan.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { EventId, Instant, VehicleId, Window } from "../domain/units.ts";
-import { breather } from "../platform/cooperative.ts";
+import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { absences, RecordedOutages } from "./cause.ts";
 import type { Commanded, FillContext, Subject } from "./evidence.ts";
 import type { Upcoming } from "./obligations.ts";
@@ -27,12 +27,12 @@ export interface Composed {
 
 /** Fills one report from what is stored, a few vehicles at a time. */
 export async function compose(
-  depot: Depot,
+  depot: ControlState,
   { window, revision: { event } }: Upcoming,
   settings: ReportSettings,
   ports: Evident,
 ): Promise<Composed> {
-  const pause = breather(ports.monotonic);
+  const pause = yieldToEventLoop(ports.monotonic);
   const { chargers, vehicles } = depot;
   const context: FillContext = { settings, chargers, vehicles, calendar: ports.calendar };
   const span = spanOf(window.intervals);
@@ -52,7 +52,7 @@ export async function compose(
 }
 
 function subjectOf(
-  depot: Depot,
+  depot: ControlState,
   vehicle: VehicleId,
   span: Window,
   times: readonly Window[],
@@ -63,7 +63,7 @@ function subjectOf(
   const known = depot.vehicles.get(vehicle);
   if (known === undefined)
     return { vehicle, readings: [], outages: [{ cause: "vehicle not known here", ...span }] };
-  const homes = [known.charger, depot.plugs.where(vehicle)].filter((charger) => charger !== null);
+  const homes = [known.charger, depot.occupancy.where(vehicle)].filter((charger) => charger !== null);
   const readings = times.flatMap(({ from, until }) =>
     ports.readings(new Set([...homes, ...ports.seats(vehicle, from, until)]), from, until),
   );
@@ -77,9 +77,9 @@ function subjectOf(
 }
 
 /** What a vehicle will be told where it is now, if nothing changes. */
-function plannedFor(depot: Depot, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
+function plannedFor(depot: ControlState, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
   const known = depot.vehicles.get(vehicle);
-  const where = depot.plugs.where(vehicle) ?? known?.charger ?? null;
+  const where = depot.occupancy.where(vehicle) ?? known?.charger ?? null;
   const charger = where === null ? undefined : depot.chargers.get(where);
   if (known === undefined || charger === undefined) return [];
   const dispatches = depot.agenda.of(vehicle);

@@ -1,5 +1,5 @@
 import type { Charger } from "../domain/charger.ts";
-import type { Measured, MeasuredKind, Reading, Stated, Told } from "../domain/reading.ts";
+import type { Measured, MeasuredKind, Reading, Stated, CommandReading } from "../domain/reading.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerState } from "../domain/telemetry.ts";
 import {
@@ -110,13 +110,16 @@ const FOR_EVER = millis(Infinity);
 
 /** A command holds until the next one for its charger, and never past its own end. */
 const toldIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Commanded[] =>
-  [...byCharger(readings.filter((reading): reading is Told => reading.kind === "setpoint")).values()].flatMap(
-    (line) =>
-      line.flatMap(({ at, until, value, charger, vehicle: seen }, index): readonly Commanded[] => {
-        const next = line[index + 1]?.at ?? after(at, FOR_EVER);
-        const step = { from: at, until: earlier(next, until ?? next), value, charger };
-        return seen === vehicle ? [step] : [];
-      }),
+  [
+    ...byCharger(
+      readings.filter((reading): reading is CommandReading => reading.kind === "setpoint"),
+    ).values(),
+  ].flatMap((line) =>
+    line.flatMap(({ at, until, value, charger, vehicle: seen }, index): readonly Commanded[] => {
+      const next = line[index + 1]?.at ?? after(at, FOR_EVER);
+      const step = { from: at, until: earlier(next, until ?? next), value, charger };
+      return seen === vehicle ? [step] : [];
+    }),
   );
 
 /** A mean over past days, and over how many. */

@@ -8,7 +8,7 @@ import {
   seconds,
   type Window,
 } from "../domain/units.ts";
-import type { Asked } from "./ranges.ts";
+import type { DescriptorParameters } from "./ranges.ts";
 import type { ReportSettings } from "./settings.ts";
 
 /** Where the intervals of an event lie, which has none of its own (openadr3 1.5). */
@@ -17,7 +17,7 @@ export interface Grid {
   readonly count: number;
   readonly spanOf: (interval: number) => Window;
   /** What is asked of this grid. */
-  readonly asked: Asked;
+  readonly asked: DescriptorParameters;
   readonly flags: readonly string[];
 }
 
@@ -34,7 +34,7 @@ const HOURLY = minutes(60);
 const RARER = "frequency is larger than the event: reported once, at its end";
 
 /** Divides an event as the mode says. */
-export function gridOf(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+export function gridOf(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   switch (settings.mode) {
     case "event":
       return whole(asked, nominal, []);
@@ -53,7 +53,7 @@ export function gridOf(asked: Asked, nominal: Nominal, settings: ReportSettings)
 
 /** Intervals of `stride` ms, the last one cut at the end of the event, unless they go on after it. */
 function grid(
-  asked: Asked,
+  asked: DescriptorParameters,
   { start, duration }: Nominal,
   stride: number,
   count: number,
@@ -68,15 +68,15 @@ function grid(
   return { asked, count, flags, spanOf: (index) => ({ from: edge(index), until: edge(index + 1) }) };
 }
 
-const whole = (asked: Asked, nominal: Nominal, flags: readonly string[]): Grid =>
+const whole = (asked: DescriptorParameters, nominal: Nominal, flags: readonly string[]): Grid =>
   grid(asked, nominal, nominal.duration, 1, flags);
 
 /** "All" of something without end is what there is in the event. */
-const bounded = (asked: Asked, within: number): Asked =>
+const bounded = (asked: DescriptorParameters, within: number): DescriptorParameters =>
   asked.count === "all" ? { ...asked, count: asked.step ?? within } : asked;
 
 /** Equal parts, so many that the asked reports fill the event exactly. */
-function auto(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+function auto(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   const { duration } = nominal;
   const { subInterval, minInterval, maxIntervals, continueAfterEvent } = settings;
   const isForever = asked.repeat === "forever";
@@ -95,7 +95,7 @@ function auto(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
 }
 
 /** Intervals that it takes for all reports that are asked for. */
-function needed({ start, count, step, repeat, historical }: Asked): number {
+function needed({ start, count, step, repeat, historical }: DescriptorParameters): number {
   if (repeat === "forever") return Infinity;
   const held = count === "all" ? (step ?? 1) : count;
   const every = step ?? held;
@@ -104,11 +104,11 @@ function needed({ start, count, step, repeat, historical }: Asked): number {
   return repeat === 1 ? start + held : Math.max(start, held - 1) + (repeat - 1) * every + 1;
 }
 
-const isRarer = ({ historical, start, step }: Asked, count: number): boolean =>
+const isRarer = ({ historical, start, step }: DescriptorParameters, count: number): boolean =>
   historical && start === "last" && step !== null && step > count;
 
 /** Intervals as long as the event: the first one is the event itself, the rest come after it. */
-function implied(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+function implied(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   const goesOn = asked.repeat !== "forever" || settings.continueAfterEvent;
   const count = goesOn ? needed(asked) : 1;
   if (count > 1 && nominal.duration < settings.minInterval) {
@@ -119,7 +119,7 @@ function implied(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid
 }
 
 /** Steps of `subInterval`, or of a multiple where one report could not hold them all. */
-function fixed(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
+function fixed(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   const { subInterval, maxIntervals } = settings;
   const isForever = asked.repeat === "forever";
   const steps = Math.ceil(nominal.duration / subInterval);
@@ -144,13 +144,19 @@ function fixed(asked: Asked, nominal: Nominal, settings: ReportSettings): Grid {
  * `frequency` as a time: a report on each such stretch while the event lasts, whatever the other counts say.
  * A forecast knows no such thing.
  */
-function timed(asked: Asked, nominal: Nominal, unit: Millis, settings: ReportSettings): Grid {
+function timed(asked: DescriptorParameters, nominal: Nominal, unit: Millis, settings: ReportSettings): Grid {
   if (!asked.historical) return auto(asked, nominal, settings);
   const { minInterval, continueAfterEvent } = settings;
   const wanted = asked.step === null ? HOURLY : asked.step * unit;
   const stride = Math.max(wanted, minInterval);
   const flags = stride > wanted ? [`every ${wanted / 1000} s is too often: every ${stride / 1000} s`] : [];
   const count = continueAfterEvent ? Infinity : Math.ceil(nominal.duration / stride);
-  const each: Asked = { start: "last", count: 1, step: 1, repeat: "forever", historical: true };
+  const each: DescriptorParameters = {
+    start: "last",
+    count: 1,
+    step: 1,
+    repeat: "forever",
+    historical: true,
+  };
   return grid(each, nominal, stride, count, flags, continueAfterEvent);
 }

@@ -1,16 +1,21 @@
 import type { Revision, TrackedEvent, ReportDescriptor, Ending, EventSummary } from "../domain/event.ts";
 import { MOST_DESCRIPTORS } from "../domain/eventSummary.ts";
-import { type ReportWindow, type ReportDuty, type ReportRecord, dutyKey } from "../domain/report.ts";
+import {
+  type ReportWindow,
+  type ReportObligation,
+  type ReportRecord,
+  obligationKey,
+} from "../domain/report.ts";
 import type { EventId } from "../domain/units.ts";
 import { DueQueue } from "../platform/dueQueue.ts";
 
 /** By `dutyKey`. */
-type Duties = ReadonlyMap<string, ReportDuty>;
+type Obligations = ReadonlyMap<string, ReportObligation>;
 
 /** The last one stands for all beyond the most that are answered. */
 export const EVERY_DESCRIPTOR = Array.from({ length: MOST_DESCRIPTORS + 1 }, (_, descriptor) => descriptor);
 
-export const freshDuty = ({ id, receivedAt }: TrackedEvent, descriptor: number): ReportDuty => ({
+export const freshDuty = ({ id, receivedAt }: TrackedEvent, descriptor: number): ReportObligation => ({
   event: id,
   descriptor,
   receivedAt,
@@ -24,27 +29,27 @@ export const freshDuty = ({ id, receivedAt }: TrackedEvent, descriptor: number):
  * Of all that an event ever asked for: nothing is stored of a descriptor that was not looked at before the process
  * ended, or of which nothing had to be remembered until then.
  */
-export const openDuties = (duties: Duties, known: TrackedEvent): readonly ReportDuty[] =>
+export const openDuties = (duties: Obligations, known: TrackedEvent): readonly ReportObligation[] =>
   EVERY_DESCRIPTOR.flatMap((descriptor) => {
-    const duty = duties.get(dutyKey({ event: known.id, descriptor }));
+    const duty = duties.get(obligationKey({ event: known.id, descriptor }));
     if (duty !== undefined) return duty.state === "open" ? [duty] : [];
     return descriptor < known.descriptors ? [freshDuty(known, descriptor)] : [];
   });
 
 /** All duties of an event, whatever their state. */
-export const dutiesOf = (duties: Duties, event: EventId): readonly ReportDuty[] =>
-  EVERY_DESCRIPTOR.flatMap((descriptor) => duties.get(dutyKey({ event, descriptor })) ?? []);
+export const obligationsByEvent = (duties: Obligations, event: EventId): readonly ReportObligation[] =>
+  EVERY_DESCRIPTOR.flatMap((descriptor) => duties.get(obligationKey({ event, descriptor })) ?? []);
 
 /** Whether each report descriptor of an event that is over has ended. */
-export const isSettled = (duties: Duties, { id, was, receivedAt, descriptors }: EventSummary): boolean =>
+export const isSettled = (duties: Obligations, { id, was, receivedAt, descriptors }: EventSummary): boolean =>
   EVERY_DESCRIPTOR.slice(0, descriptors).every((descriptor) => {
-    const duty = duties.get(dutyKey({ event: id, descriptor }));
+    const duty = duties.get(obligationKey({ event: id, descriptor }));
     if (duty === undefined || duty.state === "open") return false;
     return was === "withdrawn" || duty.receivedAt === receivedAt;
   });
 
 /** The last revision of a withdrawn event is only needed while a report is still to be made of it. */
-export const withoutRevision = (duty: ReportDuty): ReportDuty =>
+export const withoutRevision = (duty: ReportObligation): ReportObligation =>
   duty.state === "open" || duty.withdrawn === null ? duty : { ...duty, withdrawn: null };
 
 /** With this one descriptor, in its place: each duty is stored apart, and would hold all the others as well. */
@@ -62,11 +67,11 @@ export interface Upcoming {
 }
 
 /** What is owed to the partner: derived from what is stored, and kept up to date by the flow of reporting. */
-export interface ReportDesk {
+export interface ReportSchedule {
   /** As each event was when it was looked at last. */
   readonly seen: Map<EventId, TrackedEvent>;
   /** By `dutyKey`, as all that follow. */
-  readonly duties: Map<string, ReportDuty>;
+  readonly obligations: Map<string, ReportObligation>;
   /** The next report of each open duty. */
   readonly upcoming: Map<string, Upcoming>;
   readonly due: DueQueue<string>;
@@ -75,9 +80,9 @@ export interface ReportDesk {
 }
 
 /** What is stored of it; everything else is found by looking at the events. */
-export const reportDesk = (): ReportDesk => ({
+export const reportSchedule = (): ReportSchedule => ({
   seen: new Map(),
-  duties: new Map(),
+  obligations: new Map(),
   upcoming: new Map(),
   due: new DueQueue(),
   outbox: new Map(),

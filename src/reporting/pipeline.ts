@@ -1,12 +1,12 @@
 import { exhaustMap, interval, merge, type Observable, of, Subject, tap } from "rxjs";
 
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Command } from "../domain/command.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { alarm, inTurns } from "../platform/scheduling.ts";
+import { alarm, batchPerTick } from "../platform/scheduling.ts";
 import { collector } from "./collect.ts";
-import type { ReportDesk } from "./obligations.ts";
+import type { ReportSchedule } from "./obligations.ts";
 import type { ReportPorts, ReportRules } from "./ports.ts";
 import { reportStages } from "./stages.ts";
 
@@ -14,7 +14,7 @@ export interface ReportSources {
   /** After control has taken them in: who is on a charger is settled by then. */
   readonly charger$: Observable<ChargerMessage>;
   /** Commands that went out, refreshes included. */
-  readonly told$: Observable<Command>;
+  readonly command$: Observable<Command>;
   /** Something was committed that may have changed an event. */
   readonly changed$: Observable<unknown>;
   /** This broker is there again. */
@@ -33,8 +33,8 @@ const UPHOLD_EVERY = 30_000;
  * then sent until the partner has it. Apart from control, which it cannot hold up.
  */
 export function reporting(
-  desk: ReportDesk,
-  depot: Depot,
+  desk: ReportSchedule,
+  depot: ControlState,
   sources: ReportSources,
   rules: ReportRules,
   ports: ReportPorts,
@@ -47,10 +47,10 @@ export function reporting(
   const sent$ = new Subject<void>();
 
   const heard$ = sources.charger$.pipe(
-    inTurns(),
+    batchPerTick(),
     tap((messages) => ports.keep(messages.flatMap((message) => collect.heard(message, ports.now())))),
   );
-  const told$ = sources.told$.pipe(tap((command) => ports.keep(collect.told(command, ports.now()))));
+  const told$ = sources.command$.pipe(tap((command) => ports.keep(collect.told(command, ports.now()))));
   const upheld$ = interval(UPHOLD_EVERY).pipe(tap(() => ports.keep(collect.upheld(ports.now()))));
   const returned$ = sources.brokerUp$.pipe(tap((broker) => collect.brokerReturned(broker)));
   const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));

@@ -5,7 +5,12 @@ import { after, earlier, type Instant, later, type Millis } from "../domain/unit
 import { firstIndex } from "../platform/dueQueue.ts";
 import { type Grid, gridOf } from "./grid.ts";
 import { wantedOf } from "./payload.ts";
-import { type Asked, askedOf, isAcknowledgement, roundsOf } from "./ranges.ts";
+import {
+  type DescriptorParameters,
+  descriptorParameters,
+  isAcknowledgement,
+  reportRanges,
+} from "./ranges.ts";
 import type { ReportSettings } from "./settings.ts";
 
 export interface ReportPlan {
@@ -46,7 +51,7 @@ export function reportPlan(input: PlanInput, settings: ReportSettings): ReportPl
   const asking = event.reports[descriptor];
   if (asking === undefined) return { windows: [], more: false, flags: [] };
   const { wanted, flags: odd } = wantedOf(asking, event);
-  const { asked, flags: counts } = askedOf(asking, settings);
+  const { asked, flags: counts } = descriptorParameters(asking, settings);
   const flags = [...odd, ...counts];
   if (descriptor >= MOST_DESCRIPTORS) flags.push("too many report descriptors: this one is not answered");
   if (event.duration <= 0) flags.push("the event's duration is zero: nothing to report");
@@ -88,8 +93,13 @@ interface Schedule {
 }
 
 /** Rule R on the grid, with times. */
-function scheduleOf(asked: Asked, grid: Grid, receivedAt: Instant, settings: ReportSettings): Schedule {
-  const rounds = roundsOf(grid.asked, grid.count);
+function scheduleOf(
+  asked: DescriptorParameters,
+  grid: Grid,
+  receivedAt: Instant,
+  settings: ReportSettings,
+): Schedule {
+  const rounds = reportRanges(grid.asked, grid.count);
   const isReceipt = isAcknowledgement(asked);
   return {
     count: rounds.count,

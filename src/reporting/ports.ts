@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../domain/audit.ts";
-import type { Change, Committed, Remembered } from "../domain/changes.ts";
+import type { Change, Committed, StoredState } from "../domain/changes.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { PostAnswer } from "../domain/report.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../domain/units.ts";
@@ -36,7 +36,7 @@ export interface ReportPorts {
   readonly write: (changes: readonly Change[]) => void;
   readonly durable: () => Promise<Committed>;
   /** The stored state of what is owed: for starting over after a failed commit. */
-  readonly owed: () => Pick<Remembered, "duties" | "outbox">;
+  readonly owed: () => Pick<StoredState, "duties" | "outbox">;
   /** Whether the broker of a charger is there, so that it would be heard if it spoke. */
   readonly isLinked: (charger: ChargerId) => boolean;
   /** On disk within ten seconds. */

@@ -2,7 +2,7 @@ import type { ReportDescriptor } from "../domain/event.ts";
 import type { ReportSettings } from "./settings.ts";
 
 /** The counts of a descriptor once nonsense is out of them and absence is a word (openadr3 1.1). */
-export interface Asked {
+export interface DescriptorParameters {
   /** 0-based interval on which to generate; `last`: at the end. */
   readonly start: number | "last";
   readonly count: number | "all";
@@ -22,13 +22,13 @@ const LONGEST = 10 * 365 * 24 * 60 * 60;
  * The counts as they are meant: absent and -1 are not set, and so is 0 (openadr3 1.4: services write 0 for what nobody
  * set) except for a `startInterval` beside counts that are set.
  */
-export function askedOf(
+export function descriptorParameters(
   descriptor: Pick<
     ReportDescriptor,
     "startInterval" | "numIntervals" | "frequency" | "repeat" | "historical"
   >,
   { maxIntervals, mode }: Pick<ReportSettings, "maxIntervals" | "mode">,
-): { readonly asked: Asked; readonly flags: readonly string[] } {
+): { readonly asked: DescriptorParameters; readonly flags: readonly string[] } {
   const { startInterval, numIntervals, frequency, repeat, historical } = descriptor;
   const flags: string[] = [];
   const count = (name: string, found: number | null, most: number): number | null => {
@@ -56,11 +56,17 @@ export function askedOf(
 }
 
 /** A forecast of all there is, once, from the first interval on: it acknowledges the event, and is due on receipt. */
-export const isAcknowledgement = ({ start, count, step, repeat, historical }: Asked): boolean =>
+export const isAcknowledgement = ({
+  start,
+  count,
+  step,
+  repeat,
+  historical,
+}: DescriptorParameters): boolean =>
   !historical && start === 0 && count === "all" && step === null && repeat === 1;
 
 /** One report in terms of intervals: it holds `first` to `last`, and is sent at one edge of one of them. */
-interface Round {
+interface ReportRange {
   readonly first: number;
   readonly last: number;
   /** A forecast is sent at the start of its first interval, the rest at the end of the last. */
@@ -68,16 +74,16 @@ interface Round {
 }
 
 /** All reports that a descriptor asks for, by their number: there may be infinitely many. */
-export interface Rounds {
+export interface ReportRanges {
   readonly count: number;
-  readonly at: (k: number) => Round;
+  readonly at: (k: number) => ReportRange;
 }
 
 /**
  * Rule R (openadr3 1.4): which report holds which of `intervals` intervals, and when it is sent. Where the standard's
  * definitions contradict its examples, the examples win. What lies past the last interval is cut off.
  */
-export function roundsOf(asked: Asked, intervals: number): Rounds {
+export function reportRanges(asked: DescriptorParameters, intervals: number): ReportRanges {
   const end = intervals - 1;
   const start = asked.start === "last" ? null : Math.min(asked.start, end);
   if (!asked.historical) return forecasts(asked, start ?? 0, end);
@@ -85,7 +91,7 @@ export function roundsOf(asked: Asked, intervals: number): Rounds {
   return start === null ? upToTheEnd(asked, end) : fromTheStart(asked, start, end);
 }
 
-function forecasts({ count, step, repeat }: Asked, start: number, end: number): Rounds {
+function forecasts({ count, step, repeat }: DescriptorParameters, start: number, end: number): ReportRanges {
   const held = count === "all" ? end - start + 1 : count;
   const every = step ?? held;
   return {
@@ -98,14 +104,14 @@ function forecasts({ count, step, repeat }: Asked, start: number, end: number): 
 }
 
 /** One report: the last intervals, or those from `start` on. */
-function once({ count }: Asked, start: number | null, end: number): Rounds {
+function once({ count }: DescriptorParameters, start: number | null, end: number): ReportRanges {
   const held = count === "all" ? end + 1 : count;
   const first = start ?? Math.max(0, end - held + 1);
   return { count: 1, at: () => ({ first, last: Math.min(first + held - 1, end), edge: "end" }) };
 }
 
 /** One after every `frequency` intervals, and one for what is left at the end. A `repeat` of 1 is no limit here. */
-function upToTheEnd({ count, step, repeat }: Asked, end: number): Rounds {
+function upToTheEnd({ count, step, repeat }: DescriptorParameters, end: number): ReportRanges {
   const every = step ?? (count === "all" ? end + 1 : count);
   const held = count === "all" ? every : count;
   const reports = Math.floor(end / every) + 1;
@@ -119,7 +125,11 @@ function upToTheEnd({ count, step, repeat }: Asked, end: number): Rounds {
   };
 }
 
-function fromTheStart({ count, step, repeat }: Asked, start: number, end: number): Rounds {
+function fromTheStart(
+  { count, step, repeat }: DescriptorParameters,
+  start: number,
+  end: number,
+): ReportRanges {
   const held = count === "all" ? (step ?? end + 1) : count;
   const every = step ?? held;
   const goal = Math.min(Math.max(start, held - 1), end);
@@ -132,4 +142,4 @@ function fromTheStart({ count, step, repeat }: Asked, start: number, end: number
   };
 }
 
-const times = (repeat: Asked["repeat"]): number => (repeat === "forever" ? Infinity : repeat);
+const times = (repeat: DescriptorParameters["repeat"]): number => (repeat === "forever" ? Infinity : repeat);

@@ -1,6 +1,6 @@
 import { measuredAt, type Stamped } from "../control/observe/presence.ts";
 import type { Command } from "../domain/command.ts";
-import type { MeasuredKind, Measured, Stated, Told, Reading } from "../domain/reading.ts";
+import type { MeasuredKind, Measured, Stated, CommandReading, Reading } from "../domain/reading.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import {
   type ChargerId,
@@ -14,7 +14,7 @@ import {
 /** Ahead of the receipt by more than this, a charger's clock is wrong; less is taken for the receipt. */
 const MOST_AHEAD = minutes(1);
 
-interface Seat {
+interface Occupant {
   readonly charger: ChargerId;
   readonly vehicle: VehicleId | null;
 }
@@ -24,7 +24,7 @@ interface Seat {
  * charger was told to do when it came (null: nothing by us). `behind`: so far is its clock.
  */
 export function readingsOf(
-  { charger, vehicle }: Seat,
+  { charger, vehicle }: Occupant,
   telemetry: Telemetry,
   receivedAt: Instant,
   command: Command | null,
@@ -58,11 +58,14 @@ export function readingsOf(
   const stated: readonly Stated[] =
     state === undefined ? [] : [{ ...stamp, kind: "state", value: state, source: "charger", quality }];
   const isInForce = command !== null && (command.until === null || receivedAt < command.until);
-  return [...measured, ...stated, ...(isInForce ? [toldBy(command, receivedAt)] : [])];
+  return [...measured, ...stated, ...(isInForce ? [commandReading(command, receivedAt)] : [])];
 }
 
 /** What a charger was told, from `at` on: our own word, by our own clock. */
-export const toldBy = ({ charger, vehicle, desired, until, event }: Command, at: Instant): Told => ({
+export const commandReading = (
+  { charger, vehicle, desired, until, event }: Command,
+  at: Instant,
+): CommandReading => ({
   charger,
   vehicle,
   at,

@@ -245,7 +245,7 @@ function snapshotOfAll(snapshots: readonly Snapshot[]): Snapshot {
 const sum = (values: readonly number[]): number | null =>
   values.length === 0 ? null : values.reduce((a, b) => a + b);
 
-interface Fleet {
+interface ReportedFleet {
   readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly settings: Pick<ControlSettings, "untargeted" | "vehicleTargetTypes">;
 }
@@ -256,7 +256,7 @@ interface Fleet {
  */
 export function reportedVehicles(
   { targets }: Pick<CoordinationEvent, "targets">,
-  { vehicles, settings }: Fleet,
+  { vehicles, settings }: ReportedFleet,
 ): readonly VehicleId[] {
   if (targets.length === 0) return settings.untargeted === "all" ? [...vehicles.keys()] : [];
   const named = targets

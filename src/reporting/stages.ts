@@ -1,7 +1,7 @@
 import { targeting } from "../control/schedule/targeting.ts";
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Change } from "../domain/changes.ts";
-import type { PostAnswer, ReportDuty, ReportRecord } from "../domain/report.ts";
+import type { PostAnswer, ReportObligation, ReportRecord } from "../domain/report.ts";
 import {
   after,
   type Instant,
@@ -12,17 +12,17 @@ import {
   minutes,
   seconds,
 } from "../domain/units.ts";
-import { composedRow, dutyRows, resentRow, triedRow } from "./auditRows.ts";
+import { composedRow, obligationRows, resentRow, triedRow } from "./auditRows.ts";
 import { compose, type Composed } from "./compose.ts";
-import type { ReportDesk, Upcoming } from "./obligations.ts";
+import type { ReportSchedule, Upcoming } from "./obligations.ts";
 import { firstBy, aboutEvent, afterPost, dueAt, isCommonTrouble, pauseAfter, resent } from "./outbox.ts";
 import type { ReportOutcome, ReportPorts, ReportRules } from "./ports.ts";
 import {
-  type DeskContext,
+  type ScheduleContext,
   edgesWithin,
   issue,
-  lookAtEvents,
-  restoreDesk,
+  scheduleChangedEvents,
+  restoreSchedule,
   takeDue,
 } from "./reportSchedule.ts";
 
@@ -45,7 +45,12 @@ const TOO_LATE = "a report was due, and nothing ran, for longer than reports are
 const LONG_AGO = millis(-Infinity);
 
 /** The stages of reporting, bound to the desk that they change: each does its part and writes it down. */
-export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules, ports: ReportPorts) {
+export function reportStages(
+  desk: ReportSchedule,
+  depot: ControlState,
+  rules: ReportRules,
+  ports: ReportPorts,
+) {
   const { settings, giveUpAfter, enabled } = rules;
   // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
   /** Nothing is composed before it: a commit has failed. Null: none has. */
@@ -61,7 +66,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** Of the reports to come as they were then. */
   let edges: { readonly at: Instant; readonly near: readonly Instant[] } | null = null;
 
-  const context: DeskContext = {
+  const context: ScheduleContext = {
     settings,
     enabled,
     concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
@@ -81,10 +86,10 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   /** By then what is to be made falls due. */
   const dueBy = (): Instant => instant(ports.now() - ahead());
 
-  const remember = (duties: readonly ReportDuty[], now: Instant): readonly Change[] =>
+  const remember = (duties: readonly ReportObligation[], now: Instant): readonly Change[] =>
     duties.flatMap((duty) => {
       if (duty.state === "flagged") ports.counted("flagged");
-      return [{ kind: "duty", duty } as const, ...dutyRows(duty, now)];
+      return [{ kind: "duty", duty } as const, ...obligationRows(duty, now)];
     });
 
   /** As with new starts, the partner is asked first: its answer tells what our clock is worth. */
@@ -94,7 +99,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   const takeIn = (): void => {
     const changed = depot.known.takeChanged();
     if (changed.length === 0) return;
-    ports.write(remember(lookAtEvents(desk, depot.known, changed, context), ports.now()));
+    ports.write(remember(scheduleChangedEvents(desk, depot.known, changed, context), ports.now()));
     edges = null;
   };
 
@@ -120,7 +125,7 @@ export function reportStages(desk: ReportDesk, depot: Depot, rules: ReportRules,
   const startOver = (): void => {
     pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
     try {
-      restoreDesk(desk, ports.owed(), enabled);
+      restoreSchedule(desk, ports.owed(), enabled);
       isAstray = false;
     } catch {
       isAstray = true;

@@ -121,7 +121,7 @@ export class Allowance {
 }
 
 /** The last that a charger said of each kind, for as long as nothing puts it in doubt. */
-export type LastWords = ReadonlyMap<Reading["kind"], Measured | Stated>;
+export type LastReadings = ReadonlyMap<Reading["kind"], Measured | Stated>;
 
 /** Below this nothing flows that a register would count: standby electronics draw less, W. */
 const FLOWING = 100;
@@ -130,8 +130,8 @@ export const TOGETHER = seconds(10);
 /** What comes later than this by its own time was kept: nobody knows what became of it since. */
 const LATE = minutes(1);
 
-interface Standing {
-  readonly said: LastWords;
+interface Carried {
+  readonly said: LastReadings;
   /** What was kept last of each kind. */
   readonly kept: Kept;
   /** Who is there now. */
@@ -145,12 +145,12 @@ interface Standing {
  * kinds of which nothing was kept for `every`, for the vehicle that was there. A register holds only if nothing flowed
  * since: where something did, one that was not told has not stood still.
  */
-export function upheld(
-  { said, kept, vehicle, hasFlowed }: Standing,
+export function carryForward(
+  { said, kept, vehicle, hasFlowed }: Carried,
   now: Instant,
   every: Millis,
 ): readonly Reading[] {
-  const isMoving = flows(said);
+  const isMoving = isPowerFlowing(said);
   return [...said.values()]
     .filter(({ kind, vehicle: seen, at, receivedAt }) => {
       if (between(at, receivedAt) > LATE) return false;
@@ -174,7 +174,7 @@ const again = (word: Measured | Stated, now: Instant): Reading => ({
 });
 
 /** Whether energy flows, as far as is known; where nothing is, it may. */
-export function flows(said: LastWords): boolean {
+export function isPowerFlowing(said: LastReadings): boolean {
   const power = said.get("power");
   if (power?.kind === "power") return Math.abs(power.value) >= FLOWING;
   const state = said.get("state");

@@ -85,13 +85,19 @@ export class RetentionAlarms {
       return null;
     }
     const leftEarly = leavesEarly || (before?.leftEarly ?? false);
-    const alarm = { kind, since: before?.since ?? now, used, leftEarly, ...inWords(kind, used, leftEarly) };
+    const alarm = {
+      kind,
+      since: before?.since ?? now,
+      used,
+      leftEarly,
+      ...formatAlarm(kind, used, leftEarly),
+    };
     this.#open.set(kind, alarm);
     return before === undefined || leftEarly !== before.leftEarly ? alarm : null;
   }
 }
 
-function inWords(
+function formatAlarm(
   kind: Retained,
   used: number,
   leftEarly: boolean,

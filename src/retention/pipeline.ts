@@ -11,7 +11,7 @@ import {
   timer,
 } from "rxjs";
 
-import type { Depot } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Change, Committed } from "../domain/changes.ts";
 import type { OldRowsQuery, OldRows, Retention } from "../domain/retention.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
@@ -32,12 +32,16 @@ const PAUSE = seconds(1);
 const MEASURE_EVERY = minutes(10);
 
 /** Prunes once a day, and measures more often, so that the alarm comes before a cap makes anything leave. */
-export const retention = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> => {
+export const retention = (
+  depot: ControlState,
+  keep: Retention,
+  ports: RetentionPorts,
+): Observable<boolean> => {
   const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(tap(() => measure(depot, keep, ports)));
   return merge(pruning(depot, keep, ports), measuring$.pipe(ignoreElements()));
 };
 
-function measure(depot: Depot, keep: Retention, ports: RetentionPorts): void {
+function measure(depot: ControlState, keep: Retention, ports: RetentionPorts): void {
   const caps = capsOf(keep);
   noteUse(ports, "record", ports.recordRows() / caps.record);
   noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
@@ -59,7 +63,7 @@ export function noteUse(
 }
 
 /** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
-const pruning = (depot: Depot, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
+const pruning = (depot: ControlState, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
   daily(ports.now).pipe(
     delay(FIRST),
     exhaustMap(() =>
@@ -68,7 +72,7 @@ const pruning = (depot: Depot, keep: Retention, ports: RetentionPorts): Observab
   );
 
 /** False: nothing is left to be pruned today, or the disk refuses. */
-async function step(depot: Depot, keep: Retention, ports: RetentionPorts): Promise<boolean> {
+async function step(depot: ControlState, keep: Retention, ports: RetentionPorts): Promise<boolean> {
   const now = ports.now();
   const caps = capsOf(keep);
   // A clock that is wrong by years would make everything old: ages count only while the partner's agrees.

@@ -1,15 +1,15 @@
 import type { Logger } from "pino";
 
-import { boundTo } from "../chargers/profile/profileLimits.ts";
+import { instanceSettings } from "../chargers/profile/profileLimits.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Charger } from "../domain/charger.ts";
 import { amperes, type Amperes, type Watts, type Instant, millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { type PluggedVehicle, switchedOn } from "./charger.ts";
 import type { ChargerSetup } from "./chargers.ts";
-import { MAKES } from "./models.ts";
+import { MODELS } from "./models.ts";
 import type { Params } from "./models/model.ts";
-import { MqttMake } from "./mqttModel.ts";
+import { MqttModel } from "./mqttModel.ts";
 import type { MakeFaults } from "./simulatedModel.ts";
 
 /** A bus, not full for hours. */
@@ -70,8 +70,8 @@ export const mixedDepotOf = (
 ): readonly MadeSetup[] =>
   chargers.flatMap((charger, index) => {
     const profile = profiles.get(charger.profile);
-    if (profile === undefined || !MAKES.has(charger.profile) || charger.broker !== "") return [];
-    const binding = boundTo(charger, profile);
+    if (profile === undefined || !MODELS.has(charger.profile) || charger.broker !== "") return [];
+    const binding = instanceSettings(charger, profile);
     if (!binding.ok) return [];
     const { values } = binding.bound;
     return [{ ...outletOf(charger, vehicles, index), profile: profile.profile, params: values, faults: {} }];
@@ -99,10 +99,10 @@ const RECONNECT = millis(1000);
 
 /** Chargers of many makes on one broker, each a client of its own on its make's topics. */
 export class MixedFloor implements AsyncDisposable {
-  readonly chargers: readonly MqttMake[];
+  readonly chargers: readonly MqttModel[];
   readonly #ticking: NodeJS.Timeout;
 
-  private constructor(chargers: readonly MqttMake[]) {
+  private constructor(chargers: readonly MqttModel[]) {
     this.chargers = chargers;
     this.#ticking = setInterval(() => {
       for (const charger of chargers) charger.tick();
@@ -112,11 +112,11 @@ export class MixedFloor implements AsyncDisposable {
   /** Starts connecting at once. Throws for a profile that cannot be simulated. */
   static start({ chargers, ...options }: MixedFloorOptions): MixedFloor {
     const made = chargers.map(({ profile, params, traits, vehicle, faults = {} }) => {
-      const make = MAKES.get(profile);
+      const make = MODELS.get(profile);
       if (make === undefined) throw new Error(`${profile} cannot be simulated`);
       const clientId = `sim-${profile}-${traits.id}`;
       const model = switchedOn(traits, vehicle, options.now());
-      return new MqttMake(make(params), model, faults, { ...options, clientId, reconnectAfter: RECONNECT });
+      return new MqttModel(make(params), model, faults, { ...options, clientId, reconnectAfter: RECONNECT });
     });
     return new MixedFloor(made);
   }

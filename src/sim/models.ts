@@ -1,7 +1,7 @@
 import { evcc } from "./models/evcc.ts";
 import { everestLegacy, everestV1 } from "./models/everest.ts";
 import { goE } from "./models/goE.ts";
-import type { Make, Params } from "./models/model.ts";
+import type { Model, Params } from "./models/model.ts";
 import { ocpp } from "./models/ocpp.ts";
 import { openEvse } from "./models/openEvse.ts";
 import { openWb } from "./models/openWb.ts";
@@ -10,7 +10,7 @@ import { victron } from "./models/victron.ts";
 import { warp } from "./models/warp.ts";
 
 /** Every make that can be simulated, by the name of its profile; the parameters are those of the profile. */
-export const MAKES: ReadonlyMap<string, (params: Params) => Make> = new Map([
+export const MODELS: ReadonlyMap<string, (params: Params) => Model> = new Map([
   ["go-e-v2", goE],
   ["openevse-override", openEvse],
   ["warp", warp],

@@ -3,12 +3,12 @@ import type { Logger } from "pino";
 
 import type { Millis, ChargerId, Instant } from "../domain/units.ts";
 import type { PluggedVehicle, SimulatedCharger } from "./charger.ts";
-import type { Message, Make } from "./models/model.ts";
+import type { Message, Model } from "./models/model.ts";
 import {
   advance,
   hear,
-  type MadeCharger,
-  madeCharger,
+  type SimulatedModel,
+  simulatedModel,
   type MakeFaults,
   powerCycled,
   type Reaction,
@@ -118,18 +118,18 @@ export interface MqttMakeOptions {
 const TELL_ALL_MS = 1000;
 
 /** One simulated charger of a make, on its make's own topics. */
-export class MqttMake implements AsyncDisposable {
+export class MqttModel implements AsyncDisposable {
   readonly id: ChargerId;
   readonly #now: () => Instant;
   readonly #client: FloorClient;
   readonly #told = new Map<string, string>();
-  #made: MadeCharger;
+  #made: SimulatedModel;
   #toldAllAt: Instant;
 
-  constructor(make: Make, charger: SimulatedCharger, faults: MakeFaults, options: MqttMakeOptions) {
+  constructor(make: Model, charger: SimulatedCharger, faults: MakeFaults, options: MqttMakeOptions) {
     this.id = charger.traits.id;
     this.#now = options.now;
-    this.#made = madeCharger(make, charger, faults);
+    this.#made = simulatedModel(make, charger, faults);
     this.#toldAllAt = charger.at;
     this.#client = new FloorClient({
       ...options,

@@ -105,7 +105,7 @@ export class PartnerFaults {
 }
 
 /** What the routes answer from. */
-export interface PartnerDesk {
+export interface PartnerState {
   readonly tokens: Tokens;
   readonly events: ReadonlyMap<string, WireEvent>;
   readonly reports: ReportTray;
@@ -124,7 +124,7 @@ const found = (prices: object | null, reply: FastifyReply): FastifyReply =>
   prices === null ? reply.code(404).send({ error: "unknown region" }) : reply.send(prices);
 
 /** partner-interface 4, on one server: identity, both path families, spot prices. */
-export function partnerRoutes(server: FastifyInstance, desk: PartnerDesk): void {
+export function partnerRoutes(server: FastifyInstance, desk: PartnerState): void {
   const { tokens, events, faults, now } = desk;
 
   const endpoint =

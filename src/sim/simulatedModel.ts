@@ -1,6 +1,6 @@
 import { after, between, instant, type Instant, type Millis } from "../domain/units.ts";
 import { plugged, type PluggedVehicle, rebooted, type SimulatedCharger, step } from "./charger.ts";
-import { type Heard, type Make, type Message, type Told, viewOf } from "./models/model.ts";
+import { type ReceivedMessage, type Model, type Message, type LastOrder, viewOf } from "./models/model.ts";
 
 /** How a charger of a make disobeys. Any of these together. */
 export interface MakeFaults {
@@ -13,30 +13,34 @@ export interface MakeFaults {
 }
 
 /** A charger of some make at one moment: what it was told, in the make's ways, and the physics behind. */
-export interface MadeCharger {
-  readonly make: Make;
-  readonly told: Told;
+export interface SimulatedModel {
+  readonly make: Model;
+  readonly told: LastOrder;
   /** What it acts on; other than what it was told where it lies. */
-  readonly acted: Told;
+  readonly acted: LastOrder;
   readonly charger: SimulatedCharger;
   /** What it has, whatever it is switched to. */
   readonly wiredPhases: number;
   readonly bootedAt: Instant;
   /** Messages that a slow one has not come to, oldest first. */
-  readonly unheard: readonly (Pick<Heard, "topic" | "payload"> & { readonly due: Instant })[];
+  readonly unheard: readonly (Pick<ReceivedMessage, "topic" | "payload"> & { readonly due: Instant })[];
   readonly faults: MakeFaults;
 }
 
 /** What a charger is after something, and what it says to that. */
 export interface Reaction {
-  readonly charger: MadeCharger;
+  readonly charger: SimulatedModel;
   readonly answers: readonly Message[];
 }
 
 const FOREVER = instant(Infinity);
 
 /** As delivered, at the charger's own moment. */
-export const madeCharger = (make: Make, charger: SimulatedCharger, faults: MakeFaults = {}): MadeCharger =>
+export const simulatedModel = (
+  make: Model,
+  charger: SimulatedCharger,
+  faults: MakeFaults = {},
+): SimulatedModel =>
   acting({
     make,
     told: make.fresh,
@@ -49,13 +53,13 @@ export const madeCharger = (make: Make, charger: SimulatedCharger, faults: MakeF
   });
 
 /** A message reaches it. Retained or not: no make looks. */
-export function hear(before: MadeCharger, topic: string, payload: string, now: Instant): Reaction {
+export function hear(before: SimulatedModel, topic: string, payload: string, now: Instant): Reaction {
   const due = after(now, before.faults.lagsBy ?? (0 as Millis));
   return advance({ ...before, unheard: [...before.unheard, { topic, payload, due }] }, now);
 }
 
 /** Lets time pass. */
-export function advance(before: MadeCharger, now: Instant): Reaction {
+export function advance(before: SimulatedModel, now: Instant): Reaction {
   const charger = step(before.charger, now);
   const aged = before.make.ages(before.told, now);
   const acted = before.faults.lies === true ? before.acted : before.make.ages(before.acted, now);
@@ -77,7 +81,7 @@ export function advance(before: MadeCharger, now: Instant): Reaction {
   return { charger: acting({ ...heard, unheard }), answers };
 }
 
-function react(before: MadeCharger, heard: Heard): Reaction {
+function react(before: SimulatedModel, heard: ReceivedMessage): Reaction {
   const { faults, make } = before;
   const taken = make.hears(before.told, heard);
   if (taken === null) return { charger: before, answers: [] };
@@ -92,7 +96,7 @@ function react(before: MadeCharger, heard: Heard): Reaction {
 }
 
 /** The physics does what the make makes of what it was told. */
-function acting(made: MadeCharger): MadeCharger {
+function acting(made: SimulatedModel): SimulatedModel {
   const { make, acted, charger, wiredPhases } = made;
   const phases = Math.min(acted.phases ?? wiredPhases, wiredPhases);
   const traits = { ...charger.traits, phases };
@@ -101,19 +105,23 @@ function acting(made: MadeCharger): MadeCharger {
 }
 
 /** Everything it would tell now. */
-export const tells = ({ make, told, charger, bootedAt }: MadeCharger): readonly Message[] =>
+export const tells = ({ make, told, charger, bootedAt }: SimulatedModel): readonly Message[] =>
   make.tells(viewOf(told, charger, bootedAt));
 
 /** Another vehicle, or none. */
-export function replugged(before: MadeCharger, vehicle: PluggedVehicle | null, now: Instant): MadeCharger {
+export function replugged(
+  before: SimulatedModel,
+  vehicle: PluggedVehicle | null,
+  now: Instant,
+): SimulatedModel {
   const { make } = before;
-  const left = vehicle === null ? make.unplugged : (told: Told) => told;
+  const left = vehicle === null ? make.unplugged : (told: LastOrder) => told;
   const charger = plugged(before.charger, vehicle, now);
   return acting({ ...before, charger, told: left(before.told), acted: left(before.acted) });
 }
 
 /** Off and on again: what the make does not keep is gone. */
-export function powerCycled(before: MadeCharger, now: Instant): MadeCharger {
+export function powerCycled(before: SimulatedModel, now: Instant): SimulatedModel {
   const { make } = before;
   const told = make.rebooted(before.told);
   const acted = make.rebooted(before.acted);

@@ -3,7 +3,7 @@ import type { Agent } from "undici";
 
 import type { Delivery, Notice } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
-import { type Steps, gently } from "../platform/cooperative.ts";
+import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type Asking, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Monotonic, hourlyBudget } from "./budget.ts";
 import { readEventBody, readingList } from "./dialects/partner/envelope.ts";
@@ -48,7 +48,7 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
 }
 
 /** A list of events as a delivery. There may be 100,000 of them: it can be left after each. */
-export function* listFrom(answer: Answered, skew: Millis | null): Steps<Fetched> {
+export function* listFrom(answer: Answered, skew: Millis | null): ResumableTask<Fetched> {
   const body = yield* readingList(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   const { notices, complete } = body;
@@ -139,7 +139,7 @@ export class VtnClient implements AsyncDisposable {
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = skewOf(answer.headers, answer.at);
     if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
-    const fetched = await gently(listFrom(answer, skew), this.#options.monotonic);
+    const fetched = await runCooperatively(listFrom(answer, skew), this.#options.monotonic);
     if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
     return fetched;
   }

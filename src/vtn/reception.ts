@@ -1,4 +1,4 @@
-import type { Delivery, Taken } from "../domain/delivery.ts";
+import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { EventId, Instant } from "../domain/units.ts";
 import { type Monotonic, type Pace, bucket } from "./budget.ts";
 import { readWebhookBody } from "./dialects/partner/envelope.ts";
@@ -7,8 +7,8 @@ import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts
 import { type Scheme, verify } from "./signature.ts";
 
 /** `ok: false`: nothing was stored, and the partner has to send it again. */
-export type TakeAnswer =
-  | { readonly ok: true; readonly taken: Taken }
+export type IngestAnswer =
+  | { readonly ok: true; readonly taken: IngestResult }
   | { readonly ok: false; readonly reason: string };
 
 export interface ReceptionOptions {
@@ -16,7 +16,7 @@ export interface ReceptionOptions {
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
   /** Resolves once the delivery is committed: only then is it acknowledged (DESIGN 1.3). */
-  readonly take: (delivery: Delivery) => Promise<TakeAnswer>;
+  readonly ingest: (delivery: Delivery) => Promise<IngestAnswer>;
   /** What is worth fetching: events that came as an id only, or the list. */
   readonly hint: (ask: readonly EventId[] | "list") => void;
 }
@@ -24,7 +24,7 @@ export interface ReceptionOptions {
 /** What becomes of one webhook request, before it is put into HTTP. */
 export type Reception =
   /** `hint`: nothing was taken, a fetch was asked for instead. */
-  | { readonly kind: "taken"; readonly taken: Taken; readonly hint: boolean }
+  | { readonly kind: "taken"; readonly taken: IngestResult; readonly hint: boolean }
   | {
       readonly kind: "refused";
       readonly status: 400 | 401 | 413 | 429 | 503;
@@ -43,13 +43,13 @@ export type Reception =
 const PARTNER_PACE: Pace = { perSecond: 2000, burst: 5000 };
 /** Anybody can send a hint, and the list is fetched every ten seconds at most, however many there are. */
 const HINT_PACE: Pace = { perSecond: 50, burst: 500 };
-const NOTHING: Taken = { accepted: 0, repeats: 0, rejected: 0 };
+const NOTHING: IngestResult = { accepted: 0, repeats: 0, rejected: 0 };
 
 /** Signature over the raw bytes, then pace, then parsing, then the commit (DESIGN 6.3). */
 export function receive(
   options: ReceptionOptions,
 ): (headers: HeaderFields, rawBody: Buffer, at: Instant) => Promise<Reception> {
-  const { scheme, take, hint } = options;
+  const { scheme, ingest: take, hint } = options;
   const proven = scheme.kind !== "none";
   const mayPass = bucket(proven ? PARTNER_PACE : HINT_PACE, options.monotonic);
   const refused = (

@@ -1,7 +1,7 @@
 import { connectAsync } from "mqtt";
 import { describe, expect, test } from "vitest";
-import { Fleet } from "../../src/chargers/connections.ts";
-import type { FleetBroker, FleetOptions } from "../../src/chargers/broker/address.ts";
+import { ChargerConnections } from "../../src/chargers/connections.ts";
+import type { NamedBroker, ConnectionOptions } from "../../src/chargers/broker/address.ts";
 import type { Command } from "../../src/domain/command.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { ChargerMessage } from "../../src/domain/telemetry.ts";
@@ -35,17 +35,17 @@ const box = (id: string, duo: number, parentIp: string): Charger =>
   aCharger({ id, profile: "openwb-secondary", params: { duo, parentIp } });
 
 interface FleetUnderTest extends AsyncDisposable {
-  readonly fleet: Fleet;
+  readonly fleet: ChargerConnections;
   readonly messages: ChargerMessage[];
   readonly brokers: boolean[];
   readonly lines: LogLine[];
 }
 
-async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<FleetUnderTest> {
+async function aFleet(url: string, chosen: Partial<ConnectionOptions> = {}): Promise<FleetUnderTest> {
   const messages: ChargerMessage[] = [];
   const brokers: boolean[] = [];
   const { log, lines } = aLog();
-  const fleet = new Fleet({
+  const fleet = new ChargerConnections({
     site: "depot",
     clientId: "setpointd-depot-0123abcd",
     chargers: [charger("bay-01"), charger("bay-02")],
@@ -64,7 +64,7 @@ async function aFleet(url: string, chosen: Partial<FleetOptions> = {}): Promise<
   return { fleet, messages, brokers, lines, [Symbol.asyncDispose]: () => fleet[Symbol.asyncDispose]() };
 }
 
-const reached = (url: string): FleetBroker => ({
+const reached = (url: string): NamedBroker => ({
   prefix: "setpointd",
   address: { url, username: DAEMON.username, password: () => DAEMON.password, tls: null },
 });
@@ -306,8 +306,8 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     ];
     await using depot = await aFleet(broker.url, { chargers, profiles: builtIn });
     const { fleet } = depot;
-    expect(fleet.hush(chargerId("bay-02"))).toBe("bay-03 is kept alive by the same message");
-    expect(fleet.hush(BAY)).toBeTypeOf("function");
+    expect(fleet.pauseKeepalives(chargerId("bay-02"))).toBe("bay-03 is kept alive by the same message");
+    expect(fleet.pauseKeepalives(BAY)).toBeTypeOf("function");
     expect(fleet.shows(BAY)).toBeNull();
     await using onBox = await anObserver(broker.url);
     await onBox.client.publishAsync("openWB/internal_chargepoint/0/get/evse_current", "13", { qos: 1 });
@@ -334,11 +334,11 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     const said = (what: string) => floor.seen.filter((line) => line.includes(what)).length;
     await waitFor(() => said("R/gx/keepalive") > 0);
     expect([said("global_data"), said("communication_check")]).toEqual([0, 0]);
-    const rest = depot.fleet.rouse(BAY);
+    const rest = depot.fleet.resumeKeepalives(BAY);
     await waitFor(() => said("communication_check") > 0);
     rest();
     expect(said("global_data")).toBe(0);
-    expect(depot.fleet.rouse(chargerId("bay-09"))).toBeTypeOf("function");
+    expect(depot.fleet.resumeKeepalives(chargerId("bay-09"))).toBeTypeOf("function");
   });
 
   test("a charger on another broker or with another profile is not spoken to in native words", async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import { ProfileDriver } from "../../src/chargers/profileDriver.ts";
 import type { Command } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { ChargerMessage } from "../../src/domain/telemetry.ts";
@@ -22,7 +22,7 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
   const messages: ChargerMessage[] = [];
   let seq = 0;
   let before: Desired | null = null;
-  const line = new ProfileLine(BAY, boundTo("evcc", { id: 1 }), {
+  const line = new ProfileDriver(BAY, boundTo("evcc", { id: 1 }), {
     now: () => instant(Date.now()),
     publish: async (topic, payload) => {
       published.push(`${topic.slice(POINT.length + 1).replace("/set", "")} ${payload}`);
@@ -31,7 +31,11 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
     say: (message) => messages.push(message),
   });
   const hears = (name: string, payload: string | number, isRetained = false): void =>
-    line.hear(name.startsWith("evcc/") ? name : `${POINT}/${name}`, Buffer.from(String(payload)), isRetained);
+    line.handleMessage(
+      name.startsWith("evcc/") ? name : `${POINT}/${name}`,
+      Buffer.from(String(payload)),
+      isRetained,
+    );
   line.brokerUp();
   for (const [name, payload] of Object.entries(retained)) hears(name, payload, true);
   const send = async (desired: Desired): Promise<readonly string[]> => {

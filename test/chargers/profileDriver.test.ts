@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import type { LinePorts } from "../../src/chargers/driver.ts";
+import type { DriverPorts } from "../../src/chargers/driver.ts";
 import type { Params } from "../../src/chargers/profile/instance.ts";
-import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import { ProfileDriver } from "../../src/chargers/profileDriver.ts";
 import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
@@ -22,11 +22,11 @@ const now = () => instant(Date.now());
 /** As go-e lists what it measures. */
 const nrg = (drawn: number) => [230, 230, 230, 0, drawn, drawn, drawn, 0, 0, 0, 0, drawn * 690, 0, 0, 0, 0];
 
-function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) {
+function aLine(profile: string, params: Params, publish?: DriverPorts["publish"]) {
   const published: string[] = [];
   const messages: ChargerMessage[] = [];
   let seq = 0;
-  const line = new ProfileLine(BAY, boundTo(profile, params), {
+  const line = new ProfileDriver(BAY, boundTo(profile, params), {
     now,
     publish:
       publish ??
@@ -67,7 +67,7 @@ function aLine(profile: string, params: Params, publish?: LinePorts["publish"]) 
     },
     hears(topic: string, payload: unknown, retained = false): void {
       const text = typeof payload === "string" ? payload : JSON.stringify(payload);
-      line.hear(topic, Buffer.from(text), retained);
+      line.handleMessage(topic, Buffer.from(text), retained);
     },
     acks: () =>
       messages.flatMap((message) =>
@@ -506,7 +506,7 @@ test.each([
   ["go-eCharger/000001/nrg", Buffer.alloc(65 * 1024, "1")],
 ])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
   const charger = goE();
-  charger.line.hear(topic, Buffer.from(payload), false);
+  charger.line.handleMessage(topic, Buffer.from(payload), false);
   expect(charger.messages.map(({ kind }) => kind)).toEqual(["rubbish"]);
 });
 

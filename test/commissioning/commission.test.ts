@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { talk } from "../../src/daemon/commissioningBench.ts";
-import { borrow, commissioned } from "../../src/commissioning/commission.ts";
+import { acquireCharger, commissioned } from "../../src/commissioning/commission.ts";
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { chargerId } from "../../src/domain/units.ts";
 import { NOON, profileNamed } from "../chargers/profile/aTrial.ts";
@@ -15,8 +15,8 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   if (charger === undefined) throw new Error(`no charger ${id}`);
   const written: Change[] = [];
   const told: string[] = [];
-  const lent = borrow(depot, charger, NOON);
-  const { loan } = lent;
+  const lent = acquireCharger(depot, charger, NOON);
+  const { lock: loan } = lent;
   const bench = talk({
     charger: charger.id,
     before: null,
@@ -28,8 +28,8 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       return { ok: true };
     },
     fallSilent: () => {},
-    isStopped: () => loan.isRecalled || loan.takenFor !== null,
-    takenFor: () => loan.takenFor,
+    isStopped: () => loan.isRecalled || loan.preemptedBy !== null,
+    preemptedBy: () => loan.preemptedBy,
   });
   const ended = commissioned(
     {
@@ -53,19 +53,19 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
 
 test("the pledge is stored before control can decide anything else, and what was taken before it began never begins", async () => {
   const { lent, written, told, ended } = aTrialOf("bay-01");
-  expect(written).toEqual(lent.pledge);
-  lent.loan.takenFor = "EV-C wants it";
+  expect(written).toEqual(lent.pendingRelease);
+  lent.lock.preemptedBy = "EV-C wants it";
   expect(await ended).toEqual({
     good: false,
     words: null,
     complaint: "nothing was tried: EV-C wants it",
   });
-  expect([written, told]).toEqual([lent.pledge, []]);
+  expect([written, told]).toEqual([lent.pendingRelease, []]);
 });
 
 test("one that is stopped before it began is back as it was", async () => {
   const { lent, words, told, ended } = aTrialOf("bay-01");
-  lent.loan.isRecalled = true;
+  lent.lock.isRecalled = true;
   expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
   expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
 });

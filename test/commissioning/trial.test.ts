@@ -1,26 +1,26 @@
 import { expect, test } from "vitest";
 
-import { beforeInWords, beforeOf } from "../../src/commissioning/trial.ts";
+import { describePriorState, priorState } from "../../src/commissioning/trial.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { amperes } from "../../src/domain/units.ts";
 import { aCharger } from "../support/aCharger.ts";
 
 const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
-const before = (standing: Desired | null, shown: Desired | null) => beforeOf(standing, shown, aCharger());
+const before = (standing: Desired | null, shown: Desired | null) => priorState(standing, shown, aCharger());
 
 test("a limit of ours is what it is left with, whatever it shows", () => {
   expect(before(A(10), A(16))).toEqual({ desired: A(10), source: "record" });
-  expect(beforeInWords(before(A(10), null))).toBe("told 10 A before");
+  expect(describePriorState(before(A(10), null))).toBe("told 10 A before");
 });
 
 test("a limit of somebody else is put back too, and so is that there was none", () => {
   expect(before(null, A(16))).toEqual({ desired: A(16), source: "charger" });
-  expect(beforeInWords(before(null, A(16)))).toBe("at 16 A before, not by us");
+  expect(describePriorState(before(null, A(16)))).toBe("at 16 A before, not by us");
   expect(before(null, A(32)).desired).toEqual({ kind: "release" });
-  expect(beforeInWords(before(null, { kind: "release" }))).toBe("free before");
+  expect(describePriorState(before(null, { kind: "release" }))).toBe("free before");
 });
 
 test("what cannot be known is released, and said", () => {
   expect(before(null, null).desired).toEqual({ kind: "release" });
-  expect(beforeInWords(before(null, null))).toContain("so it is released");
+  expect(describePriorState(before(null, null))).toContain("so it is released");
 });

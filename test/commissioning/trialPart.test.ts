@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 
-import { isGood, resultFacts, resultInWords, summary } from "../../src/commissioning/report.ts";
+import { isGood, resultFacts, formatResult, summary } from "../../src/commissioning/report.ts";
 import { type SilencePromise, type Trial, tryCharger } from "../../src/commissioning/trial.ts";
 import { amperes, seconds } from "../../src/domain/units.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import { aCharger } from "../support/aCharger.ts";
 import { BUS } from "../sim/pairing.ts";
 import { virtualBench } from "./virtualBench.ts";
@@ -27,7 +27,7 @@ const failing = (): never => {
 };
 
 describe("a charger on the bench", () => {
-  test.each([...MAKES.keys()])(
+  test.each([...MODELS.keys()])(
     "a good %s passes, is measured at 32, 19 and 6 A, and is released",
     async (profile) => {
       const bench = virtualBench({ profile });
@@ -52,11 +52,11 @@ describe("a charger on the bench", () => {
     bench.isMute = true;
     const result = await tryCharger(aTrial(), bench);
     expect(isGood(result)).toBe(false);
-    expect(resultInWords(result)).toContain(
+    expect(formatResult(result)).toContain(
       "32 A   never heard  -         cannot be measured: it told nothing",
     );
-    expect(resultInWords(result)).toContain("nothing was ever heard of it, which is no refusal");
-    expect(resultInWords(result)).not.toContain("refused");
+    expect(formatResult(result)).toContain("nothing was ever heard of it, which is no refusal");
+    expect(formatResult(result)).not.toContain("refused");
   });
 
   test("one that ignores setpoints fails, and what it draws is told", async () => {
@@ -65,7 +65,7 @@ describe("a charger on the bench", () => {
       virtualBench({ profile: "warp", faults: { ignoresSetpoints: true } }),
     );
     expect(isGood(result)).toBe(false);
-    expect(resultInWords(result).split("\n").slice(-3)).toEqual([
+    expect(formatResult(result).split("\n").slice(-3)).toEqual([
       "19 A   said nothing  32.0 A    NO",
       "6 A    said nothing  32.0 A    NO",
       "left with: release",
@@ -84,7 +84,7 @@ describe("a charger on the bench", () => {
 
   test("one without a vehicle cannot be measured, which is said and is no failure where it confirms", async () => {
     const result = await tryCharger(aTrial(), virtualBench({ profile: "smartevse", vehicle: null }));
-    expect(resultInWords(result)).toContain("cannot be measured: nothing is plugged in");
+    expect(formatResult(result)).toContain("cannot be measured: nothing is plugged in");
     expect(isGood(result)).toBe(true);
     const silent = await tryCharger(aTrial(), virtualBench({ profile: "ocpp2mqtt", vehicle: null }));
     expect(isGood(silent)).toBe(false);
@@ -119,7 +119,7 @@ describe("what a charger does in silence", () => {
       virtualBench({ profile: "openwb-secondary" }),
     );
     expect([result.silence?.seen, isGood(result)]).toEqual(["pauses", true]);
-    expect(resultInWords(result)).toMatch(/silence: pauses after [78]\d s, as expected/);
+    expect(formatResult(result)).toMatch(/silence: pauses after [78]\d s, as expected/);
   });
 
   test("others hold", async () => {
@@ -127,13 +127,13 @@ describe("what a charger does in silence", () => {
       aTrial({ silence: HOLDS }),
       virtualBench({ profile: "everest-api-legacy" }),
     );
-    expect(resultInWords(result)).toContain("silence: holds at 6 A to the end, as expected");
+    expect(formatResult(result)).toContain("silence: holds at 6 A to the end, as expected");
     expect(isGood(result)).toBe(true);
   });
 
   test("one that does not do what its profile says fails", async () => {
     const result = await tryCharger(aTrial({ silence: PAUSES }), virtualBench({ profile: "warp" }));
-    expect(resultInWords(result)).toContain("NOT as expected: pauses after 80 s of silence");
+    expect(formatResult(result)).toContain("NOT as expected: pauses after 80 s of silence");
     expect(isGood(result)).toBe(false);
   });
 
@@ -152,7 +152,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     };
     const result = await tryCharger(aTrial({ progress }), bench);
     expect([bench.ordered, result.cut, isGood(result)]).toEqual([["32", "release"], true, false]);
-    expect(resultInWords(result)).toContain("cut short");
+    expect(formatResult(result)).toContain("cut short");
   });
 
   test("Ctrl-C in the silence releases too", async () => {
@@ -171,7 +171,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     };
     const result = await tryCharger(aTrial({ progress }), bench);
     expect([bench.ordered, isGood(result)]).toEqual([["32", "19"], false]);
-    expect(resultInWords(result)).toContain("cut short: EV-7 wants it, so it was left to control");
+    expect(formatResult(result)).toContain("cut short: EV-7 wants it, so it was left to control");
     expect(resultFacts(result)).toMatchObject({ takenFor: "EV-7 wants it", left: null });
   });
 
@@ -187,7 +187,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     const bench = virtualBench({ profile: "warp" });
     bench.broker = Array.from({ length: 20 }, () => AWAY);
     const result = await tryCharger(aTrial(), bench);
-    expect(resultInWords(result)).toContain("NOT left with release: broker not connected; setpointd release");
+    expect(formatResult(result)).toContain("NOT left with release: broker not connected; setpointd release");
   });
 
   test("a bug in the middle still releases", async () => {

@@ -1,4 +1,4 @@
-import type { Bench, Taken } from "../../src/commissioning/trial.ts";
+import type { Bench, OrderOutcome } from "../../src/commissioning/trial.ts";
 import type { Sent } from "../../src/domain/command.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { millis, type Millis, seconds } from "../../src/domain/units.ts";
@@ -27,7 +27,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
   let [stopped, orderedAt, signal] = [false, pair.now, 0];
   let wanted: string | null = null;
   const { confirmedBy } = pair.bound.profile;
-  const taken = (): Taken | null => {
+  const taken = (): OrderOutcome | null => {
     if (bench.isMute) return null;
     const [reason] = pair.refusals;
     if (reason !== undefined) return { accepted: false, reason, at: pair.now };
@@ -66,7 +66,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     },
     rest: async (span) => pair.pass(span),
     isStopped: () => stopped || wanted !== null,
-    takenFor: () => wanted,
+    preemptedBy: () => wanted,
   };
   return bench;
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { inWords } from "../../src/domain/setpoint.ts";
+import { formatLevel } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { chargerId, millis } from "../../src/domain/units.ts";
 import { stagesOf } from "../../src/control/stages.ts";
@@ -245,19 +245,19 @@ test("a newer decision does not go out before its commit, though its charger wai
     },
     stored: () => ({ events: [], commands: [], reasons: new Map(), holds: [], edited: [] }),
     send: async ({ desired }) => {
-      sent.push(inWords(desired));
+      sent.push(formatLevel(desired));
       return { ok: true };
     },
     publishState: async () => ({ ok: true }),
     isLinked: () => true,
     ask: () => {},
     started: () => {},
-    looked: () => {},
+    evaluated: () => {},
     warn: () => {},
   });
   const charger = chargerId("bay-01");
   const asks = (level: number) => {
-    depot.remember(
+    depot.putEvent(
       live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
       at("05:30"),
     );

@@ -2,11 +2,11 @@ import { expect, test, vi } from "vitest";
 
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { KnownEvent } from "../../src/domain/event.ts";
-import type { Remembered } from "../../src/domain/changes.ts";
+import type { StoredState } from "../../src/domain/changes.ts";
 import { chargerId, type EventId, eventId, minutes, seconds } from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
-import { look } from "../../src/control/decide/evaluate.ts";
-import { pickUp, startOver } from "../../src/control/recovery.ts";
+import { evaluate } from "../../src/control/decide/evaluate.ts";
+import { restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
 import { Store } from "../../src/store/sqlite/store.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
@@ -20,7 +20,7 @@ const broken: KnownEvent = JSON.parse(
 
 test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
   const depot = aPicture();
-  const changes = pickUp(depot, rememberedOf({ events: [broken, live(anEvent())] }), at("04:00"));
+  const changes = restoreState(depot, rememberedOf({ events: [broken, live(anEvent())] }), at("04:00"));
   expect([...depot.known.keys()]).toEqual(["EV-7731"]);
   expect(depot.next()).toBeGreaterThanOrEqual(at("05:00"));
   expect(changes.map(({ kind }) => kind)).toEqual(["quarantine", "audit", "eventForgotten"]);
@@ -33,15 +33,15 @@ test("F15: a stored event that brings out a bug is set aside and forgotten, and 
 
 test("F15: beside an event that brings out a bug, what was acted on before the start is not missed", () => {
   const depot = aPicture();
-  const stored = rememberedOf({ events: [live(anEvent()), broken], lookedAt: at("05:30") });
-  pickUp(depot, stored, at("07:00"));
+  const stored = rememberedOf({ events: [live(anEvent()), broken], evaluatedAt: at("05:30") });
+  restoreState(depot, stored, at("07:00"));
   expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
 });
 
 test("an event that another program edited is set aside with its reason and forgotten, and never planned", () => {
   const depot = aPicture();
   const edited = [{ id: eventId("EV-edited"), raw: '{"amperes":32}' }];
-  const changes = pickUp(depot, rememberedOf({ events: [live(anEvent())], edited }), at("04:00"));
+  const changes = restoreState(depot, rememberedOf({ events: [live(anEvent())], edited }), at("04:00"));
   expect([...depot.known.keys()]).toEqual(["EV-7731"]);
   expect(changes).toMatchObject([
     {
@@ -60,8 +60,8 @@ test("an event that another program edited is set aside with its reason and forg
 
 test("a bug that no event brings out ends the start", () => {
   const depot = aPicture();
-  const noCommands: Remembered = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
-  expect(() => pickUp(depot, noCommands, at("04:00"))).toThrow(TypeError);
+  const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
+  expect(() => restoreState(depot, noCommands, at("04:00"))).toThrow(TypeError);
 });
 
 test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
@@ -169,14 +169,14 @@ test("two looks that share a commit that fails are both done again (F05)", async
 });
 
 test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
-  const depot = aPicture({ unsure: true });
+  const depot = aPicture({ assertAll: true });
   depot.startsAllowed = true;
-  pickUp(depot, rememberedOf({}), at("04:00"));
+  restoreState(depot, rememberedOf({}), at("04:00"));
   const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
-  expect(look(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
+  expect(evaluate(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);
   const scope = { events: new Set<EventId>(), chargers: new Set(depot.chargers.keys()) };
-  startOver(depot, scope, rememberedOf({}), new Map(), at("04:00"));
-  expect(look(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
+  recoverAfterFailedCommit(depot, scope, rememberedOf({}), new Map(), at("04:00"));
+  expect(evaluate(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
 });
 
 test("F05: a pause for a switch of phases whose outcome could not be recorded goes on, also where nothing is refreshed", async () => {
@@ -235,7 +235,7 @@ test("tries that were counted in memory stay counted, and what was judged since 
     const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
     const bay = chargerId("bay-01");
     const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
-    startOver(depot, scope, rememberedOf({ commands }), new Map([[bay, last]]), at("05:10"));
+    recoverAfterFailedCommit(depot, scope, rememberedOf({ commands }), new Map([[bay, last]]), at("05:10"));
     const { progress, resends, judgeAt, sends } = depot.commands.get(chargerId("bay-01")) ?? sent;
     return { progress, resends, judgeAt, sends };
   };

@@ -14,7 +14,7 @@ const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]
 
 test("an event that was never stored is forgotten, a charger without a stored command has none", () => {
   const depot = aPicture();
-  depot.remember(live(anEvent(noSpread)), at("05:10"));
+  depot.putEvent(live(anEvent(noSpread)), at("05:10"));
   depot.commands.set(bay, commandRecord(bay, 1));
   rollBack(depot, nothing, rememberedOf({}), at("05:10"));
   expect([depot.known.size, depot.agenda.size, depot.commands.size]).toEqual([0, 0, 0]);
@@ -23,11 +23,11 @@ test("an event that was never stored is forgotten, a charger without a stored co
 test("a revision that was stored takes the place of one that was not, and what was evaluated stays so", () => {
   const depot = aPicture();
   const stored = live(anEvent({ ...noSpread, revision: at("04:00") }));
-  depot.remember(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
+  depot.putEvent(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
   const [planned] = depot.agenda.of(bus);
   if (planned !== undefined) depot.seen.add(planned);
   if (planned !== undefined) depot.nowhere.add(planned);
-  depot.unsaid.add(vehicleId("veh-1"));
+  depot.unreported.add(vehicleId("veh-1"));
   rollBack(depot, nothing, rememberedOf({ events: [stored] }), at("04:10"));
   expect(depot.known.get(stored.id)).toBe(stored);
   const marks = depot.agenda.of(bus).map((one) => [depot.seen.has(one), depot.nowhere.has(one)]);
@@ -36,9 +36,9 @@ test("a revision that was stored takes the place of one that was not, and what w
 
 test("a stored window that the dropped revision did not have was evaluated if it had begun, and is said again if nobody stored it", () => {
   const depot = aPicture();
-  depot.lookedAt = at("05:30");
-  depot.unsaid.add(bus);
-  depot.remember(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
+  depot.evaluatedAt = at("05:30");
+  depot.unreported.add(bus);
+  depot.putEvent(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
   for (const one of depot.agenda.of(bus)) depot.nowhere.add(one);
   const affected = rollBack(depot, nothing, rememberedOf({ events: [live(anEvent(noSpread))] }), at("05:30"));
   expect([...affected]).toEqual([bus]);

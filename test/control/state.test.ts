@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { UNHEARD } from "../../src/control/observe/presence.ts";
-import type { Depot } from "../../src/control/state.ts";
-import type { Remembered } from "../../src/domain/changes.ts";
+import { NO_CLOCK_KNOWN } from "../../src/control/observe/presence.ts";
+import type { ControlState } from "../../src/control/state.ts";
+import type { StoredState } from "../../src/domain/changes.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { Reason } from "../../src/domain/reason.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/domain/units.ts";
@@ -14,7 +14,7 @@ const bay = chargerId("bay-01");
 const bus = aVehicle().id;
 const noSpread = { randomizeStart: millis(0) };
 
-const remembered = (changes: Parameters<typeof rememberedOf>[0] = {}): Remembered =>
+const remembered = (changes: Parameters<typeof rememberedOf>[0] = {}): StoredState =>
   rememberedOf({ events: [live(anEvent(noSpread))], ...changes });
 
 const record = (progress: CommandRecord["progress"]): CommandRecord => ({
@@ -67,11 +67,11 @@ test("why a charger was told what it was told is known again, and not once its c
 
 test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
   const depot = aPicture();
-  depot.restore(remembered({ lookedAt: at("04:30") }), at("07:00"));
-  expect([depot.lookedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
+  depot.restore(remembered({ evaluatedAt: at("04:30") }), at("07:00"));
+  expect([depot.evaluatedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
   const fresh = aPicture();
   fresh.restore(remembered(), at("07:00"));
-  expect([fresh.lookedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
+  expect([fresh.evaluatedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
 });
 
 const commandsKept = (mode: "drive" | "observe") => {
@@ -85,18 +85,18 @@ test("what was only observed was never sent: a charger that is driven now counts
 });
 
 test("F04: after the state was lost no charger's last command is known", () => {
-  expect(aPicture().unsure.size).toBe(0);
-  expect([...aPicture({ unsure: true }).unsure]).toEqual(["bay-01", "bay-02"]);
+  expect(aPicture().assertAll.size).toBe(0);
+  expect([...aPicture({ assertAll: true }).assertAll]).toEqual(["bay-01", "bay-02"]);
 });
 
 test("F04: after a failed commit who was told nothing since the state was lost is still to be asserted", () => {
-  const depot = aPicture({ unsure: true });
-  depot.unsure.clear();
+  const depot = aPicture({ assertAll: true });
+  depot.assertAll.clear();
   depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
-  expect([...depot.unsure]).toEqual(["bay-02"]);
+  expect([...depot.assertAll]).toEqual(["bay-02"]);
   const sure = aPicture();
   sure.restore(remembered(), at("05:10"));
-  expect(sure.unsure.size).toBe(0);
+  expect(sure.assertAll.size).toBe(0);
 });
 
 test("commands are numbered from one in each epoch", () => {
@@ -109,14 +109,14 @@ test("commands are numbered from one in each epoch", () => {
 
 test("a charger with nobody on it is to be released, and one with the vehicle does what its event asks", () => {
   const depot = aPicture();
-  expect([...depot.remember(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
+  expect([...depot.putEvent(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
   const [first, second] = ["bay-01", "bay-02"].map((id) => depot.verdictOn(aCharger({ id }), at("05:10")));
   expect([first?.desired.kind, second?.desired.kind]).toEqual(["current", "release"]);
 });
 
 test("an operator's hold counts in the verdict", () => {
   const depot = aPicture();
-  depot.remember(live(anEvent(noSpread)), at("05:10"));
+  depot.putEvent(live(anEvent(noSpread)), at("05:10"));
   depot.holds.set(bay, {
     charger: bay,
     events: [eventId("EV-7731")],
@@ -129,7 +129,7 @@ test("an operator's hold counts in the verdict", () => {
 /** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
 function allowed(voltage: number | null, toldAt: string | null): number | null {
   const depot = aPicture();
-  depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+  depot.putEvent(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
   depot.presence.set(bay, {
     online: true,
     heardAt: at("05:10"),
@@ -138,7 +138,7 @@ function allowed(voltage: number | null, toldAt: string | null): number | null {
     currentsAt: toldAt === null ? null : at(toldAt),
     stateAt: null,
     stamped: null,
-    clock: UNHEARD,
+    clock: NO_CLOCK_KNOWN,
     unsure: null,
     measuredAt: null,
     telemetry: { at: at("05:09") },
@@ -158,11 +158,11 @@ test("measured volts count while they are fresh", () => {
 });
 
 /** A picture whose vehicle charges on so many phases; null: it does not say. */
-const ours = (phases: number | null): Depot => aPicture({ vehicles: [aVehicle({ phases })] });
+const ours = (phases: number | null): ControlState => aPicture({ vehicles: [aVehicle({ phases })] });
 
 test("measured phases count while they are fresh, and only where they are more than the vehicle declares", () => {
-  const allowedOn = (depot: Depot, currentsA: readonly number[], toldAt = "05:09"): unknown => {
-    depot.remember(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+  const allowedOn = (depot: ControlState, currentsA: readonly number[], toldAt = "05:09"): unknown => {
+    depot.putEvent(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
     const telemetry = { at: at(toldAt), currentsA };
     depot.presence.set(bay, {
       online: true,
@@ -172,7 +172,7 @@ test("measured phases count while they are fresh, and only where they are more t
       currentsAt: at(toldAt),
       stateAt: null,
       stamped: null,
-      clock: UNHEARD,
+      clock: NO_CLOCK_KNOWN,
       unsure: null,
       measuredAt: null,
       telemetry,
@@ -194,7 +194,7 @@ test("measured phases count while they are fresh, and only where they are more t
     currentsAt: at("05:09"),
     stateAt: null,
     stamped: null,
-    clock: UNHEARD,
+    clock: NO_CLOCK_KNOWN,
     unsure: null,
     measuredAt: null,
     telemetry: null,
@@ -211,7 +211,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     currentsAt: null,
     stateAt: null,
     stamped: null,
-    clock: UNHEARD,
+    clock: NO_CLOCK_KNOWN,
     unsure: null,
     measuredAt: null,
     telemetry: null,
@@ -231,7 +231,7 @@ test("of two wishes to be looked at, the earlier one counts, and the later comes
 
 test("the next look is due at the next boundary or wish, whichever is first", () => {
   const depot = aPicture();
-  depot.remember(live(anEvent(noSpread)), at("04:00"));
+  depot.putEvent(live(anEvent(noSpread)), at("04:00"));
   expect(depot.next()).toBe(at("05:00"));
   depot.wake(bay, at("05:30"));
   expect(depot.next()).toBe(at("05:00"));
@@ -248,8 +248,8 @@ test("dispatches that were found to be nowhere are said once", () => {
 
 test("F21: what a clock that was ahead had left behind lies ahead again after a restart", () => {
   const depot = aPicture();
-  depot.restore(remembered({ lookedAt: at("06:30") }), at("04:30"));
-  expect([depot.lookedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
+  depot.restore(remembered({ evaluatedAt: at("06:30") }), at("04:30"));
+  expect([depot.evaluatedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
 });
 
 test("F21: what had ended by a clock that was ahead is planned anew once it is set back", () => {
@@ -257,7 +257,7 @@ test("F21: what had ended by a clock that was ahead is planned anew once it is s
   depot.restore(remembered(), at("04:30"));
   depot.agenda.advance(at("07:00"));
   depot.replan(at("04:31"));
-  expect([depot.lookedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
+  expect([depot.evaluatedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
 });
 
 test("F21: what was weighed is not missed when the clock was set back over it, by whoever looks then or starts next", () => {
@@ -268,14 +268,14 @@ test("F21: what was weighed is not missed when the clock was set back over it, b
   depot.replan(at("04:20"));
   expect(depot.agenda.of(bus).map((dispatch) => depot.seen.has(dispatch))).toEqual([true]);
   const next = aPicture();
-  next.restore(remembered({ lookedAt: at("07:00") }), at("04:20"));
+  next.restore(remembered({ evaluatedAt: at("07:00") }), at("04:20"));
   expect(next.agenda.of(bus).map((dispatch) => next.seen.has(dispatch))).toEqual([true]);
 });
 
 test("F21: before the first look nothing was weighed", () => {
   const depot = aPicture();
   depot.replan(at("04:30"));
-  expect(depot.lookedAt).toBe(at("04:30"));
+  expect(depot.evaluatedAt).toBe(at("04:30"));
 });
 
 test("a wake that an earlier one took the place of wakes nobody", () => {
@@ -295,7 +295,7 @@ test("a wake that an earlier one took the place of wakes nobody", () => {
 test("a forgotten event leaves nothing behind", () => {
   const depot = aPicture();
   const event = live(anEvent());
-  depot.remember(event, at("04:00"));
+  depot.putEvent(event, at("04:00"));
   depot.forget(event.id, at("04:00"));
   expect([depot.known.size, depot.agenda.size]).toEqual([0, 0]);
 });

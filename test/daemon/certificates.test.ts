@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 
 import {
   type Certificate,
-  expiryInWords,
+  formatExpiry,
   isUrgent,
   newlyExpiring,
   type Stage,
-  stageInWords,
+  formatStage,
   stageOf,
-  type Told,
+  type WarnedStages,
 } from "../../src/daemon/certificates.ts";
 import { instant } from "../../src/domain/units.ts";
 
@@ -36,10 +36,10 @@ test.each([
 test("warnings become errors three days before the end", () => {
   const stages: readonly Stage[] = [30, 14, 3, 0];
   expect(stages.map(isUrgent)).toEqual([false, false, true, true]);
-  expect(stages.map(stageInWords)).toEqual(["within 30 days", "within 14 days", "within 3 days", "expired"]);
+  expect(stages.map(formatStage)).toEqual(["within 30 days", "within 14 days", "within 3 days", "expired"]);
 });
 
-const words = (span: number) => expiryInWords(certificate, before(span));
+const words = (span: number) => formatExpiry(certificate, before(span));
 
 test("the end is told in days, and in hours when it is near", () => {
   expect(words(12.7 * DAY)).toBe(
@@ -50,7 +50,7 @@ test("the end is told in days, and in hours when it is near", () => {
 });
 
 test("each stage is told once; a renewed certificate starts over, and a clock set back tells nothing anew", () => {
-  let told: Told = new Map();
+  let told: WarnedStages = new Map();
   const heard = (certificates: readonly Certificate[], now: number) => {
     const expiring = newlyExpiring(told, certificates, instant(now));
     told = expiring.told;
@@ -71,7 +71,7 @@ test("however often and whenever one looks, a certificate is told of at most fou
   const moments = fc.array(fc.integer({ min: -50, max: 60 }), { maxLength: 100 });
   fc.assert(
     fc.property(moments, (days) => {
-      let told: Told = new Map();
+      let told: WarnedStages = new Map();
       const stages: Stage[] = [];
       for (const left of days.toSorted((a, b) => b - a)) {
         const expiring = newlyExpiring(told, [certificate], before(left * DAY));

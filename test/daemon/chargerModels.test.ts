@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { configFrom, type Loaded } from "../../src/config/load.ts";
 import { loadProfiles, type LoadedProfiles } from "../../src/daemon/loadProfiles.ts";
-import { makesOf } from "../../src/daemon/chargerModels.ts";
+import { profileChecks } from "../../src/daemon/chargerModels.ts";
 import { aProfile } from "../chargers/profile/aProfile.ts";
 import { least } from "../support/aConfiguration.ts";
 
@@ -11,7 +11,11 @@ const builtIn = loadProfiles(null);
 type Fields = Readonly<Record<string, unknown>>;
 
 const from = (text: string, known: LoadedProfiles = builtIn): Loaded =>
-  configFrom(text, { env: { SECRET: "a secret of the tests" }, directory: "/etc/setpointd" }, makesOf(known));
+  configFrom(
+    text,
+    { env: { SECRET: "a secret of the tests" }, directory: "/etc/setpointd" },
+    profileChecks(known),
+  );
 
 const textOf = (chargers: readonly Fields[]): string =>
   stringify({

@@ -7,7 +7,7 @@ import {
   isToBeFreed,
   MOST_RESENDS,
   nextJudgement,
-  toldBefore,
+  desiredBefore,
 } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { after, amperes, seconds } from "../../src/domain/units.ts";
@@ -67,8 +67,8 @@ test("a command is doubted from when it is seen not to be followed until it goes
 
 test("a level or a pause of an earlier run may have reached its charger, which is then told it once more", () => {
   const { epoch } = told(limit).command;
-  expect(toldBefore(told(limit, { replaces: release }), epoch)).toEqual(release);
-  expect(toldBefore(told(limit, { replaces: release }), epoch + 1)).toEqual(limit);
-  expect(toldBefore(told({ kind: "pause" }, { replaces: null }), epoch + 1)).toEqual({ kind: "pause" });
-  expect(toldBefore(told(release, { replaces: limit }), epoch + 1)).toEqual(limit);
+  expect(desiredBefore(told(limit, { replaces: release }), epoch)).toEqual(release);
+  expect(desiredBefore(told(limit, { replaces: release }), epoch + 1)).toEqual(limit);
+  expect(desiredBefore(told({ kind: "pause" }, { replaces: null }), epoch + 1)).toEqual({ kind: "pause" });
+  expect(desiredBefore(told(release, { replaces: limit }), epoch + 1)).toEqual(limit);
 });

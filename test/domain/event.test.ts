@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { broughtBack } from "../../src/domain/event.ts";
+import { clampToNow } from "../../src/domain/event.ts";
 import { instant } from "../../src/domain/units.ts";
 import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";
 
@@ -13,12 +13,12 @@ test("F21: what came by a clock that was ahead came at the latest now", () => {
     { revision, at: at("05:50") },
   ];
   const clamped = [endings[0], { revision, at: now }];
-  expect(broughtBack(live(anEvent(), { receivedAt: at("05:50"), endings }), now)).toMatchObject({
+  expect(clampToNow(live(anEvent(), { receivedAt: at("05:50"), endings }), now)).toMatchObject({
     receivedAt: now,
     endings: clamped,
     revision: { start: at("05:00") },
   });
-  expect(broughtBack(withdrawn(anEvent(), at("05:50"), endings), now)).toMatchObject({
+  expect(clampToNow(withdrawn(anEvent(), at("05:50"), endings), now)).toMatchObject({
     receivedAt: now,
     endings: clamped,
   });
@@ -26,20 +26,20 @@ test("F21: what came by a clock that was ahead came at the latest now", () => {
 
 test("F21: a withdrawal by a clock that was ahead was before the receipt, which is now", () => {
   const known = live(anEvent(), { receivedAt: at("05:30"), goneUntil: at("05:50") });
-  expect(broughtBack(known, now)).not.toHaveProperty("goneUntil");
+  expect(clampToNow(known, now)).not.toHaveProperty("goneUntil");
 });
 
 test("F21: what was to start now, by a clock that was ahead, has started", () => {
   const known = live(anEvent({ start: "now" }), { receivedAt: at("05:50") });
-  expect(broughtBack(known, now)).toMatchObject({ revision: { start: now } });
+  expect(clampToNow(known, now)).toMatchObject({ revision: { start: now } });
   const cut = withdrawn(anEvent({ start: "now" }), at("05:50"), [], at("05:45"));
-  expect(broughtBack(cut, now)).toMatchObject({ anchor: now });
+  expect(clampToNow(cut, now)).toMatchObject({ anchor: now });
   const earlier = withdrawn(anEvent({ start: "now" }), at("05:50"), [], at("05:00"));
-  expect(broughtBack(earlier, now)).toMatchObject({ anchor: at("05:00") });
+  expect(clampToNow(earlier, now)).toMatchObject({ anchor: at("05:00") });
 });
 
 test("F21: what came before is as it was, and a clock that lost the time says nothing", () => {
   const known = live(anEvent(), { receivedAt: at("05:00"), endings: [{ revision, at: at("05:00") }] });
-  expect(broughtBack(known, now)).toBe(known);
-  expect(broughtBack(known, instant(100_000))).toBe(known);
+  expect(clampToNow(known, now)).toBe(known);
+  expect(clampToNow(known, instant(100_000))).toBe(known);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Desired, inWords, onSamePhases, valueOf } from "../../src/domain/setpoint.ts";
+import { type Desired, formatLevel, onSamePhases, valueOf } from "../../src/domain/setpoint.ts";
 import { amperes, instant, watts } from "../../src/domain/units.ts";
 
 test("every level is said with its unit, for people and for programs", () => {
@@ -9,7 +9,7 @@ test("every level is said with its unit, for people and for programs", () => {
     { kind: "pause" },
     { kind: "release" },
   ];
-  expect(all.map(inWords)).toEqual(["13.7 A", "11040 W", "pause", "release"]);
+  expect(all.map(formatLevel)).toEqual(["13.7 A", "11040 W", "pause", "release"]);
   expect(all.map(valueOf)).toEqual([
     { value: 13.7, unit: "A" },
     { value: 11_040, unit: "W" },
@@ -23,8 +23,8 @@ test("switched phases are said, and stay as they are with what says nothing of t
   const ten = { kind: "current", amperes: amperes(10) } as const;
   const pause: Desired = { kind: "pause" };
   const one: Desired = { kind: "pause", phases };
-  expect(inWords(onSamePhases(ten, one))).toBe("10 A on 1 phase");
-  expect(inWords({ kind: "pause", phases: { ...phases, count: 3 } })).toBe("pause on 3 phases");
+  expect(formatLevel(onSamePhases(ten, one))).toBe("10 A on 1 phase");
+  expect(formatLevel({ kind: "pause", phases: { ...phases, count: 3 } })).toBe("pause on 3 phases");
   expect(onSamePhases(pause, one)).toEqual(one);
   expect(onSamePhases(pause, null)).toEqual(pause);
   expect(onSamePhases(pause, ten)).toEqual(pause);

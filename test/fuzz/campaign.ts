@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 
 import type { Delivery } from "../../src/domain/delivery.ts";
-import { Depot } from "../../src/control/state.ts";
+import { ControlState } from "../../src/control/state.ts";
 import { instant, iso, seconds } from "../../src/domain/units.ts";
-import { take } from "../../src/control/ingest/ingest.ts";
+import { ingest } from "../../src/control/ingest/ingest.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
@@ -36,8 +36,8 @@ const MOST_FINDINGS = 10;
 /** So many accepted bodies share a depot: what they leave behind is bounded. */
 const DEPOT_LASTS = 1_000;
 
-const aPicture = (): Depot =>
-  new Depot({
+const aPicture = (): ControlState =>
+  new ControlState({
     chargers: [aCharger()],
     vehicles: [aVehicle()],
     settings: settingsWith(),
@@ -45,7 +45,7 @@ const aPicture = (): Depot =>
     epoch: 1,
     archive: NOTHING_STORED,
     wallClock: iso,
-    unsure: false,
+    assertAll: false,
   });
 
 const signed = (bytes: Buffer) => ({
@@ -53,7 +53,7 @@ const signed = (bytes: Buffer) => ({
 });
 
 /** What a depot believes, as text. */
-const belief = (depot: Depot): string => JSON.stringify([...depot.known]);
+const belief = (depot: ControlState): string => JSON.stringify([...depot.known]);
 
 /**
  * Mutated bodies through the real reception (signature, parser) and the real intake. What says nothing readable goes
@@ -97,17 +97,17 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
     // The pace of deliveries is not what is tried here.
     monotonic: () => (clock += seconds(1)),
     hint: () => undefined,
-    take: async (delivery) => {
+    ingest: async (delivery) => {
       judge(delivery);
       const isJunk = delivery.notices.every(({ kind }) => kind === "rejected");
       if (!isJunk && (counts.news += 1) % DEPOT_LASTS === 0) scratch = aPicture();
-      const [taken] = take(isJunk ? standing : scratch, [delivery]).taken;
+      const [taken] = ingest(isJunk ? standing : scratch, [delivery]).results;
       return taken === undefined ? { ok: false, reason: "not taken" } : { ok: true, taken };
     },
   });
   const valid = { source: "webhook", at: NOW, askedAt: NOW, complete: false } as const;
   for (const original of validBodies) await reception(signed(original), original, NOW);
-  take(standing, [{ ...valid, notices: [...scratch.known.values()].flatMap(asNotice) }]);
+  ingest(standing, [{ ...valid, notices: [...scratch.known.values()].flatMap(asNotice) }]);
   const before = belief(standing);
 
   for (let done = 0; done < bodies; done += 1) {
@@ -135,5 +135,5 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
   return { answers, accepted, rejected, slowestMs, findings };
 }
 
-const asNotice = (known: Depot["known"] extends Map<unknown, infer Known> ? Known : never) =>
+const asNotice = (known: ControlState["known"] extends Map<unknown, infer Known> ? Known : never) =>
   known.kind === "live" ? [{ kind: "event", event: known.revision.event } as const] : [];

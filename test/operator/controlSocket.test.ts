@@ -7,14 +7,14 @@ import { Client } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
-import { type ControlDoor, ControlSocket } from "../../src/operator/controlSocket.ts";
+import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const stopped = Promise.withResolvers<void>();
 /** Of the requests to try bay-03, one by one. */
 const gone: AbortSignal[] = [];
 
-const door: ControlDoor = {
+const door: ControlApi = {
   audit: (query) => [{ ...query }],
   verify: async () => ({ ok: true, rows: 3 }),
   hashes: (seqs) => seqs.map((seq) => [seq, "ab"]),

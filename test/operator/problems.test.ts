@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../src/domain/command.ts";
-import type { Depot } from "../../src/control/state.ts";
+import type { ControlState } from "../../src/control/state.ts";
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import { RetentionAlarms } from "../../src/retention/caps.ts";
 import { ABSENT } from "../../src/control/observe/presence.ts";
@@ -29,18 +29,18 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
 });
 
 /** Two chargers that were both heard. */
-function heardDepot(): Depot {
+function heardDepot(): ControlState {
   const depot = aPicture();
   for (const id of depot.chargers.keys()) depot.presence.set(id, { ...ABSENT, online: true, heardAt: NOON });
   return depot;
 }
 
-const found = (depot: Depot, changes: Partial<ProblemSources> = {}) =>
+const found = (depot: ControlState, changes: Partial<ProblemSources> = {}) =>
   problems(depot, sources(changes), LATER).map(
     ({ kind, subject, message }) => `${kind} ${subject ?? "-"}: ${message}`,
   );
 
-const withCommand = (depot: Depot, changes: Partial<CommandRecord>): Depot => {
+const withCommand = (depot: ControlState, changes: Partial<CommandRecord>): ControlState => {
   depot.commands.set(BAY, { ...commandRecord("bay-01", 1), ...changes });
   return depot;
 };
@@ -123,9 +123,9 @@ test("a charger that keeps the limit of a vehicle which another one claims is sh
   const depot = withCommand(heardDepot(), { progress: "followed" });
   const bus = vehicleId("veh-214");
   const at = NOON;
-  depot.plugs.note(chargerId("bay-02"), { at, vehicle: "veh-214" }, at);
+  depot.occupancy.note(chargerId("bay-02"), { at, vehicle: "veh-214" }, at);
   expect(found(depot)).toEqual([]);
-  depot.plugs.kept.keep(BAY, bus);
+  depot.occupancy.kept.keep(BAY, bus);
   expect(found(depot)).toEqual([
     "contradicted bay-01: bay-01 keeps its limit for veh-214, which is said to be at bay-02: it has not said that nobody is plugged in",
   ]);

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { ReportRecord } from "../../src/domain/report.ts";
 import { eventId } from "../../src/domain/units.ts";
 import { bodiless, reportsView } from "../../src/operator/listViews.ts";
-import { reportDesk } from "../../src/reporting/obligations.ts";
-import { lookAtEvents } from "../../src/reporting/reportSchedule.ts";
+import { reportSchedule } from "../../src/reporting/obligations.ts";
+import { scheduleChangedEvents } from "../../src/reporting/reportSchedule.ts";
 import { aReportedEvent, reportSettings } from "../support/aReport.ts";
 import { at, live } from "../support/anEvent.ts";
 
@@ -29,10 +29,10 @@ const sent: ReportRecord = {
 };
 
 test("every descriptor shows: what is to come and when, what never will and why, then what was made", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const foreign = live(aReportedEvent(), { id: eventId("EV-9") });
   const known = new Map([live(aReportedEvent()), foreign].map((event) => [event.id, event]));
-  lookAtEvents(desk, known, known.keys(), {
+  scheduleChangedEvents(desk, known, known.keys(), {
     settings: reportSettings(),
     enabled: true,
     concernsUs: ({ event }) => event !== foreign.revision.event,

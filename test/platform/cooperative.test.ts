@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { atOnce } from "../../src/platform/cooperative.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 
 test("steps taken at once are all taken, in order", () => {
   const taken: number[] = [];
-  const result = atOnce(
+  const result = runToEnd(
     (function* () {
       for (let step = 1; step <= 3; step += 1) {
         taken.push(step);

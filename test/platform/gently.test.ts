@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { gently } from "../../src/platform/cooperative.ts";
+import { runCooperatively } from "../../src/platform/cooperative.ts";
 
 test("the loop has its turn about every ten milliseconds, however much there is to do", async () => {
   let tick = 0;
@@ -11,7 +11,7 @@ test("the loop has its turn about every ten milliseconds, however much there is 
     if (!over) setImmediate(turn);
   };
   setImmediate(turn);
-  const result = await gently(
+  const result = await runCooperatively(
     (function* () {
       for (let step = 0; step < 100; step += 1) {
         tick += 4;
@@ -31,5 +31,5 @@ test("what goes wrong on the way is told to who waits for it", async () => {
     yield;
     throw new Error("the disk is gone");
   })();
-  await expect(gently(wrong, () => 0)).rejects.toThrow("the disk is gone");
+  await expect(runCooperatively(wrong, () => 0)).rejects.toThrow("the disk is gone");
 });

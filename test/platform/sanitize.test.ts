@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 
-import { legible, oneLine, printable } from "../../src/platform/sanitize.ts";
+import { sanitizeForLog, oneLine, printable } from "../../src/platform/sanitize.ts";
 
 test("what a partner writes makes no line of its own, and moves no terminal", () => {
-  expect(legible("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
-  expect(legible("x\n08:00:00  bay-01 released\u001b[31m\u2028\u009b")).toBe(
+  expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
+  expect(sanitizeForLog("x\n08:00:00  bay-01 released\u001b[31m\u2028\u009b")).toBe(
     "x\uFFFD08:00:00  bay-01 released\uFFFD[31m\uFFFD\uFFFD",
   );
 });
 
 test("a page of it is cut, also in the middle of a character", () => {
-  expect(legible("a".repeat(300_000))).toBe(`${"a".repeat(128)}...`);
-  expect(legible(`${"a".repeat(127)}\u{1f50c}`)).toBe(`${"a".repeat(127)}\uFFFD...`);
+  expect(sanitizeForLog("a".repeat(300_000))).toBe(`${"a".repeat(128)}...`);
+  expect(sanitizeForLog(`${"a".repeat(127)}\u{1f50c}`)).toBe(`${"a".repeat(127)}\uFFFD...`);
 });
 
 const HOSTILE = "a\u001b]0;title\u0007b\nc\u009b31m\u202ed\u200be\ud800f\u2028g\u{e0001}h";
@@ -20,7 +20,7 @@ test("foreign text stays on its line, and no terminal obeys it", () => {
   expect(oneLine(HOSTILE)).toBe(
     "a\\u001b]0;title\\u0007b\\u000ac\\u009b31m\\u202ed\\u200be\\ud800f\\u2028g\\udb40\\udc01h",
   );
-  expect(legible("a\u202eb")).toBe("a\uFFFDb");
+  expect(sanitizeForLog("a\u202eb")).toBe("a\uFFFDb");
   for (const fine of ["Bus 214, \u00c6r\u00f8", "\u6771\u4eac"]) expect(oneLine(fine)).toBe(fine);
 });
 

@@ -1,11 +1,11 @@
 import { from, lastValueFrom, toArray } from "rxjs";
 import { expect, test } from "vitest";
 
-import { inTurns } from "../../src/platform/scheduling.ts";
+import { batchPerTick } from "../../src/platform/scheduling.ts";
 import { aDepot } from "../support/aDepot.ts";
 
 test("what arrives within one turn of the loop is handled together, in order", async () => {
-  const turns = await lastValueFrom(from([1, 2, 3]).pipe(inTurns(), toArray()));
+  const turns = await lastValueFrom(from([1, 2, 3]).pipe(batchPerTick(), toArray()));
   expect(turns.filter(({ length }) => length > 0)).toEqual([[1, 2, 3]]);
 });
 

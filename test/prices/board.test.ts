@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Change } from "../../src/domain/changes.ts";
 import type { PricesAsked, PriceSeries } from "../../src/domain/prices.ts";
 import { instant, iso, minutes } from "../../src/domain/units.ts";
-import { priceBoard, takePrices } from "../../src/prices/board.ts";
+import { priceBoard, applyPriceAnswer } from "../../src/prices/board.ts";
 
 const NOON = instant(Date.parse("2026-11-21T12:00:00Z"));
 const NO1 = { region: "NO1", kind: "actual" } as const;
@@ -40,7 +40,7 @@ const around = { now: () => NOON, wallClock: iso };
 /** A board that took these answers, each the last of its attempt, and what came of them. */
 function after(stored: readonly PriceSeries[], ...answers: readonly PricesAsked[]) {
   const board = priceBoard([NO1], stored);
-  const taken = answers.map((asked) => takePrices(board, NO1, asked, true, around));
+  const taken = answers.map((asked) => applyPriceAnswer(board, NO1, asked, true, around));
   const rows = taken.flatMap(({ changes }) => changes).flatMap(wordsOf);
   return {
     board,
@@ -68,7 +68,7 @@ test("prices are on record when they first come, and not every hour", () => {
 test("only other prices are published", () => {
   const { board } = after([series(0.5)], good(0.5));
   expect([...board.unpublished]).toEqual([]);
-  takePrices(board, NO1, good(0.6), true, around);
+  applyPriceAnswer(board, NO1, good(0.6), true, around);
   expect([...board.unpublished]).toEqual(["actual/NO1"]);
 });
 
@@ -85,20 +85,23 @@ test("a failure leaves the last prices, is on record once, and alarms once until
 
 test("while more is tried nobody is alarmed", () => {
   const board = priceBoard([NO1], []);
-  expect(takePrices(board, NO1, failed, false, around)).toMatchObject({ outcome: "failed", alarm: null });
-  expect(takePrices(board, NO1, failed, true, around).alarm).toBe(
+  expect(applyPriceAnswer(board, NO1, failed, false, around)).toMatchObject({
+    outcome: "failed",
+    alarm: null,
+  });
+  expect(applyPriceAnswer(board, NO1, failed, true, around).alarm).toBe(
     "spot prices of NO1 cannot be had: the partner answered 500; there are none yet; asked again when they are due",
   );
 });
 
 test("an answer that cannot be read is kept to be looked at, once, and costs no price (F37)", () => {
   const board = priceBoard([NO1], [series(0.4)]);
-  const { changes } = takePrices(board, NO1, unreadable, true, around);
+  const { changes } = applyPriceAnswer(board, NO1, unreadable, true, around);
   expect(changes).toMatchObject([
     { kind: "quarantine", source: "prices", rejected: { reason: "not JSON", raw: "<html>" } },
     { kind: "audit", entry: { kind: "rejected", facts: { outcome: "unreadable", warning: "not JSON" } } },
   ]);
-  expect(takePrices(board, NO1, unreadable, true, around).changes).toEqual([]);
+  expect(applyPriceAnswer(board, NO1, unreadable, true, around).changes).toEqual([]);
   expect(board.stands.get("actual/NO1")?.series?.prices).toMatchObject([{ value: 0.4 }]);
 });
 
@@ -121,9 +124,9 @@ test("units that nobody named are a question mark", () => {
 
 test("a series that was not on the board is on it once it was asked for", () => {
   const board = priceBoard([], []);
-  takePrices(board, NO1, failed, true, around);
-  takePrices(board, NO1, good(), true, around);
+  applyPriceAnswer(board, NO1, failed, true, around);
+  applyPriceAnswer(board, NO1, good(), true, around);
   expect(board.stands.get("actual/NO1")).toMatchObject({ outcome: "good", alarmed: false });
   const other = priceBoard([], []);
-  expect(takePrices(other, NO1, good(), true, around).outcome).toBe("good");
+  expect(applyPriceAnswer(other, NO1, good(), true, around).outcome).toBe("good");
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Depot } from "../../src/control/state.ts";
+import type { ControlState } from "../../src/control/state.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { Reading } from "../../src/domain/reading.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
@@ -75,7 +75,7 @@ const A_LOAN = {
   before: null,
   wish: "null",
   isRecalled: false,
-  takenFor: null,
+  preemptedBy: null,
   isTelling: false,
   isOver: false,
 };
@@ -213,10 +213,10 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
       const telemetry = { at: second(at), energyWh: 1000 + at, ...more };
       return collect.heard({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
     };
-    depot.plugs.note(bay, { at: noon, vehicle: "veh-214" }, noon);
+    depot.occupancy.note(bay, { at: noon, vehicle: "veh-214" }, noon);
     heard(0, 0, {});
     // All that comes in one turn is taken in before any of it is kept.
-    depot.plugs.note(bay, { at: second(900), vehicle: "veh-9" }, second(900));
+    depot.occupancy.note(bay, { at: second(900), vehicle: "veh-9" }, second(900));
     const kept = words.flatMap(([more], n) => heard(100 * (n + 1), 900, more));
     expect(kept.map(({ vehicle }) => vehicle)).toEqual(words.map(([, vehicle]) => vehicle));
   },
@@ -279,7 +279,7 @@ test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeo
   ["was told nothing yet", { sentAt: null }, () => {}],
   ["was only watched", { progress: "observed" }, () => {}],
   ["is not ours any more", { command: { ...record().command, charger: chargerId("bay-99") } }, () => {}],
-  ["is being commissioned", {}, ({ depot }) => depot.loans.set(bay, A_LOAN)],
+  ["is being commissioned", {}, ({ depot }) => depot.locks.set(bay, A_LOAN)],
   ["is offline", {}, ({ isOnline }) => isOnline(false, 0)],
   ["is silent for so long that it is unreachable", {}, ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", {}, ({ isLinked }) => (isLinked.value = false)],
@@ -384,7 +384,7 @@ test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>
   ["was behind a broker that was away", ({ collect }) => collect.brokerReturned("")],
   [
     "has another vehicle on it",
-    ({ depot }) => depot.plugs.note(bay, { at: second(50), vehicle: "veh-9" }, second(50)),
+    ({ depot }) => depot.occupancy.note(bay, { at: second(50), vehicle: "veh-9" }, second(50)),
   ],
 ])("nothing is upheld of a charger that %s", (_why, befalls) => {
   const collecting = aCollector();
@@ -394,7 +394,7 @@ test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>
   expect(collecting.upheld(200)).toEqual([]);
 });
 
-function fallen({ silence }: Depot): void {
+function fallen({ silence }: ControlState): void {
   silence.heard(bay, millis(0));
   silence.fallen(minutes(10), minutes(5), () => true);
 }
@@ -415,7 +415,7 @@ test("of rubbish nothing is kept, and it upholds nothing", () => {
 test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {
   const { depot, hears } = aCollector();
   const event = anEvent({ start: second(13), duration: seconds(4), randomizeStart: millis(0) });
-  depot.remember(live(event), noon);
+  depot.putEvent(live(event), noon);
   const kept = Array.from({ length: 21 }, (_, n) => hears(n, { energyWh: 1000 + n })).flat();
   expect(kept.map((words) => words.split(" ")[0])).toEqual(
     ["0", "10", "12", "13", "16", "17", "20"].slice(0, 6),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Depot } from "../../src/control/state.ts";
+import { ControlState } from "../../src/control/state.ts";
 import { readingsOf } from "../../src/reporting/reading.ts";
 import { reportPlan } from "../../src/reporting/plan.ts";
 import { chargerId, instant, iso, millis, minutes, vehicleId } from "../../src/domain/units.ts";
@@ -17,8 +17,8 @@ const chargers = ids.map((_, n) => aCharger({ id: `bay-${n}` }));
 const vehicles = ids.map((id, n) => aVehicle({ id, charger: chargerId(`bay-${n}`) }));
 const settings = reportSettings();
 
-const aDepot = (): Depot =>
-  new Depot({
+const aDepot = (): ControlState =>
+  new ControlState({
     chargers,
     vehicles,
     settings: settingsWith(),
@@ -26,7 +26,7 @@ const aDepot = (): Depot =>
     epoch: 7,
     archive: NOTHING_STORED,
     wallClock: iso,
-    unsure: false,
+    assertAll: false,
   });
 
 /** The first report on a descriptor of an event from 12:00 for an hour. */
@@ -100,7 +100,7 @@ test("a report on ten thousand vehicles gives the loop back all the time, also f
 test("a forecast is what the chargers will be told, where the vehicles are now", async () => {
   const depot = aDepot();
   const asked = aReport({ payloadType: "SETPOINT", historical: false }, targetsOf("veh-7", "veh-unknown"));
-  depot.remember(live(asked.revision.event), at("11:00"));
+  depot.putEvent(live(asked.revision.event), at("11:00"));
   const { report } = await compose(depot, asked, settings, { ...ports, readings: () => [] });
   expect(report.resources.map(({ name, intervals }) => [name, intervals[0]?.payloads[0]?.values[0]])).toEqual(
     [
@@ -136,7 +136,7 @@ test("the record is read page by page, and rows after the report do not count", 
 
 test("a vehicle that has no place and never had one was absent", async () => {
   const nomad = aVehicle({ id: "nomad", charger: null });
-  const depot = new Depot({
+  const depot = new ControlState({
     chargers,
     vehicles: [nomad],
     settings: settingsWith(),
@@ -144,7 +144,7 @@ test("a vehicle that has no place and never had one was absent", async () => {
     epoch: 7,
     archive: NOTHING_STORED,
     wallClock: iso,
-    unsure: false,
+    assertAll: false,
   });
   const { report } = await compose(depot, aReport({}, targetsOf("nomad")), settings, ports);
   expect(report.resources[0]?.causes).toEqual(["vehicle absent"]);

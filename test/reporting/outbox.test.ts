@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { dutyKey, type PostAnswer, type ReportRecord } from "../../src/domain/report.ts";
+import { obligationKey, type PostAnswer, type ReportRecord } from "../../src/domain/report.ts";
 import { after, between, eventId, millis, minutes, seconds } from "../../src/domain/units.ts";
 import {
   aboutEvent,
@@ -189,7 +189,7 @@ test("a next try further ahead than any wait is due now: the clock that set it w
 });
 
 test("a duty is known by its event and the place of its descriptor", () => {
-  expect(dutyKey({ event: eventId("EV/1"), descriptor: 3 })).toBe("EV/1/3");
+  expect(obligationKey({ event: eventId("EV/1"), descriptor: 3 })).toBe("EV/1/3");
 });
 
 test("a conflict, and what the partner's list has settled, hold no other report up", () => {

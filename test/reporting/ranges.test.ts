@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { askedOf, isAcknowledgement } from "../../src/reporting/ranges.ts";
+import { descriptorParameters, isAcknowledgement } from "../../src/reporting/ranges.ts";
 import { aDescriptor, type Counts, counts, reportSettings } from "../support/aReport.ts";
 
 /** `start count step repeat`, and what was odd. */
 function said(...asked: Counts): string {
-  const { asked: meant, flags } = askedOf(aDescriptor(counts(asked)), reportSettings());
+  const { asked: meant, flags } = descriptorParameters(aDescriptor(counts(asked)), reportSettings());
   return [`${meant.start} ${meant.count} ${meant.step} ${meant.repeat}`, ...flags].join("; ");
 }
 
 const acknowledges = (...asked: Counts): boolean =>
-  isAcknowledgement(askedOf(aDescriptor(counts(asked)), reportSettings()).asked);
+  isAcknowledgement(descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked);
 
 test("absent, -1 and four zeros all say that nothing is set", () => {
   expect(said(null, null, "T", null, null)).toBe("last all null 1");

@@ -3,24 +3,24 @@ import { expect, test } from "vitest";
 
 import type { CoordinationEvent, TrackedEvent } from "../../src/domain/event.ts";
 import { summaryOf } from "../../src/domain/eventSummary.ts";
-import type { ReportDuty } from "../../src/domain/report.ts";
+import type { ReportObligation } from "../../src/domain/report.ts";
 import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../src/domain/units.ts";
-import { forDescriptor, reportDesk, type ReportDesk } from "../../src/reporting/obligations.ts";
+import { forDescriptor, reportSchedule, type ReportSchedule } from "../../src/reporting/obligations.ts";
 import { reportName } from "../../src/reporting/plan.ts";
 import {
-  type DeskContext,
+  type ScheduleContext,
   edgesWithin,
   issue,
-  lookAtEvents as lookAt,
+  scheduleChangedEvents as lookAt,
   reportedOn,
-  restoreDesk,
+  restoreSchedule,
   takeDue,
 } from "../../src/reporting/reportSchedule.ts";
 import { reportRecord } from "../store/sqlite/words.ts";
 import { aDescriptor, aReportedEvent, reportSettings } from "../support/aReport.ts";
 import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";
 
-const context = (changes: Partial<DeskContext> = {}): DeskContext => ({
+const context = (changes: Partial<ScheduleContext> = {}): ScheduleContext => ({
   settings: reportSettings(),
   enabled: true,
   concernsUs: () => true,
@@ -33,25 +33,33 @@ const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]
   aReportedEvent({}, { reports: reports.map(aDescriptor) });
 
 /** As if all of them had changed, those that are gone included. */
-const lookAtEvents = (desk: ReportDesk, events: ReadonlyMap<EventId, TrackedEvent>, how: DeskContext) =>
-  lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
+const lookAtEvents = (
+  desk: ReportSchedule,
+  events: ReadonlyMap<EventId, TrackedEvent>,
+  how: ScheduleContext,
+) => lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
 
 /** `EV-7731/0/0 at 13:00:30` of each duty with a report to come. */
-const upcoming = ({ upcoming }: ReportDesk): readonly string[] =>
+const upcoming = ({ upcoming }: ReportSchedule): readonly string[] =>
   [...upcoming.values()].map(({ window }) => `${reportName(window)} at ${iso(window.due).slice(11, 19)}`);
-const inWords = ({ event, descriptor, state, reason }: ReportDuty): string =>
+const inWords = ({ event, descriptor, state, reason }: ReportObligation): string =>
   [`${event}/${descriptor}`, state, reason].filter((part) => part !== null).join(" ");
-const duties = (desk: ReportDesk): readonly string[] => [...desk.duties.values()].map(inWords);
+const duties = (desk: ReportSchedule): readonly string[] => [...desk.obligations.values()].map(inWords);
 
 /** Hands the next report of a duty over. */
-function hand(desk: ReportDesk, key: string, settings = context().settings, reason: string | null = null) {
+function hand(
+  desk: ReportSchedule,
+  key: string,
+  settings = context().settings,
+  reason: string | null = null,
+) {
   const next = desk.upcoming.get(key);
   if (next === undefined) throw new Error(`nothing to come of ${key}`);
   return issue(desk, key, next, reason, settings);
 }
 
 test("each descriptor of an event has its next report, and nothing of it has to be stored", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
   expect(lookAtEvents(desk, events, context())).toEqual([]);
   expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 13:00:30", "EV-7731/1/0 at 12:15:30"]);
@@ -59,9 +67,9 @@ test("each descriptor of an event has its next report, and nothing of it has to 
 });
 
 test("F15 L3: an event that brings out a bug has its descriptors flagged, and others are planned", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const other = live(anAsk({}), { id: eventId("EV-2") });
-  const concernsUs: DeskContext["concernsUs"] = (revision) => {
+  const concernsUs: ScheduleContext["concernsUs"] = (revision) => {
     if (revision === other.revision) return true;
     throw new TypeError("what is this?");
   };
@@ -72,7 +80,7 @@ test("F15 L3: an event that brings out a bug has its descriptors flagged, and ot
 });
 
 test("reports are named when they are due, and not again until they are handed over", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
   expect(takeDue(desk, at("12:15"))).toEqual([]);
   expect(takeDue(desk, at("12:15:30"))).toEqual(["EV-7731/0"]);
@@ -82,20 +90,20 @@ test("reports are named when they are due, and not again until they are handed o
 });
 
 test("with the last report handed over a duty is done, and stays so after a restart", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   lookAtEvents(desk, events, context());
   const done = hand(desk, "EV-7731/0");
   expect(done).toMatchObject({ state: "done", reason: null });
   if (done === null) throw new Error("no duty");
-  const again = reportDesk();
-  restoreDesk(again, { duties: [done], outbox: [] }, true);
+  const again = reportSchedule();
+  restoreSchedule(again, { duties: [done], outbox: [] }, true);
   expect(lookAtEvents(again, events, context())).toEqual([]);
   expect([upcoming(again), duties(again)]).toEqual([[], ["EV-7731/0 done"]]);
 });
 
 test("what could not be made is remembered, and flags the duty when nothing more is to come", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 2 }))), context());
   expect(hand(desk, "EV-7731/0", context().settings, "no power")).toMatchObject({
     state: "open",
@@ -105,7 +113,7 @@ test("what could not be made is remembered, and flags the duty when nothing more
 });
 
 test("a report that is not known any more is not handed over", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
   const next = desk.upcoming.get("EV-7731/0");
   if (next === undefined) throw new Error("nothing to come");
@@ -113,7 +121,7 @@ test("a report that is not known any more is not handed over", () => {
   expect(issue(desk, "EV-7731/0", next, null, context().settings)).toBeNull();
 });
 
-test.each<readonly [string, Partial<DeskContext>, CoordinationEvent, string]>([
+test.each<readonly [string, Partial<ScheduleContext>, CoordinationEvent, string]>([
   ["reports are switched off", { enabled: false }, anAsk({}), "reports are switched off"],
   [
     "none of its vehicles is ours",
@@ -134,7 +142,7 @@ test.each<readonly [string, Partial<DeskContext>, CoordinationEvent, string]>([
     "1 more was due before the event arrived",
   ],
 ])("a descriptor is flagged with the reason where %s (L3)", (_why, changes, event, reason) => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const flagged = lookAtEvents(desk, knownAs(live(event)), context(changes));
   expect(flagged.map(inWords)).toEqual([`EV-7731/0 flagged ${reason}`]);
   expect(upcoming(desk)).toEqual([]);
@@ -142,13 +150,13 @@ test.each<readonly [string, Partial<DeskContext>, CoordinationEvent, string]>([
 
 test("past the last instant that there is, there is nothing to report", () => {
   const end = instant(8.64e15);
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const flagged = lookAtEvents(desk, knownAs(live(aReportedEvent({}, { start: end }))), context());
   expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged there is nothing to report"]);
 });
 
 test("descriptors beyond the 32nd share one flag", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const flagged = lookAtEvents(
     desk,
     knownAs(live(anAsk(...Array.from({ length: 40 }, () => ({}))))),
@@ -159,31 +167,31 @@ test("descriptors beyond the 32nd share one flag", () => {
 });
 
 test("reports that were switched off are made once they are switched on again", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   const stored = lookAtEvents(desk, events, context({ enabled: false }));
-  const [off, on] = [reportDesk(), reportDesk()];
-  restoreDesk(off, { duties: stored, outbox: [] }, false);
+  const [off, on] = [reportSchedule(), reportSchedule()];
+  restoreSchedule(off, { duties: stored, outbox: [] }, false);
   expect(lookAtEvents(off, events, context({ enabled: false }))).toEqual([]);
-  restoreDesk(on, { duties: stored, outbox: [] }, true);
+  restoreSchedule(on, { duties: stored, outbox: [] }, true);
   lookAtEvents(on, events, context());
   expect(upcoming(on)).toEqual(["EV-7731/0/0 at 13:00:30"]);
 });
 
 test("an event whose vehicle was configured after it came is reported after all", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   const stored = lookAtEvents(desk, events, context({ concernsUs: () => false }));
-  const [unknown, known] = [reportDesk(), reportDesk()];
-  restoreDesk(unknown, { duties: stored, outbox: [] }, true);
+  const [unknown, known] = [reportSchedule(), reportSchedule()];
+  restoreSchedule(unknown, { duties: stored, outbox: [] }, true);
   expect(lookAtEvents(unknown, events, context({ concernsUs: () => false }))).toEqual([]);
-  restoreDesk(known, { duties: stored, outbox: [] }, true);
+  restoreSchedule(known, { duties: stored, outbox: [] }, true);
   expect(lookAtEvents(known, events, context())).toEqual([]);
   expect([upcoming(known), duties(known)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
 test("a new revision replaces the schedule, what was handed over stays handed over", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const counts = { numIntervals: 1, frequency: 1, repeat: 4 };
   lookAtEvents(desk, knownAs(live(anAsk(counts, {}))), context());
   hand(desk, "EV-7731/0");
@@ -205,7 +213,7 @@ test.each<readonly [string, CoordinationEvent, string]>([
   ["another time", aReportedEvent({}, { duration: minutes(30) }), LATE],
   ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
 ])("a revision that asks for %s once all is answered does not end in silence (L3)", (_what, event, state) => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
   hand(desk, "EV-7731/0");
   const revised = knownAs(live(event, { receivedAt: at("13:05") }));
@@ -219,7 +227,7 @@ test.each<readonly [string, CoordinationEvent, string]>([
 ])(
   "the same holds for %s where memory has only a summary of what was asked before",
   (_what, event, state) => {
-    const desk = reportDesk();
+    const desk = reportSchedule();
     const before = live(anAsk({}));
     lookAtEvents(desk, knownAs(before), context());
     hand(desk, "EV-7731/0");
@@ -232,7 +240,7 @@ test.each<readonly [string, CoordinationEvent, string]>([
 test("an event that is revived after all its reports had gone out owes nothing, whole or summary", () => {
   const gone = withdrawn(anAsk({}), at("13:02"));
   for (const tombstone of [gone, summaryOf(gone, 90)]) {
-    const desk = reportDesk();
+    const desk = reportSchedule();
     lookAtEvents(desk, knownAs(live(anAsk({}))), context());
     hand(desk, "EV-7731/0");
     expect(lookAtEvents(desk, knownAs(tombstone), context())).toEqual([]);
@@ -242,7 +250,7 @@ test("an event that is revived after all its reports had gone out owes nothing, 
 });
 
 test("a first look at an event of which all was reported before a restart leaves it as it was", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
   hand(desk, "EV-7731/0");
   desk.seen.clear();
@@ -251,7 +259,7 @@ test("a first look at an event of which all was reported before a restart leaves
 });
 
 test("confirmation by a fetch is no new revision", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const known = live(anAsk({}), { source: "webhook" });
   lookAtEvents(desk, knownAs(known), context());
   hand(desk, "EV-7731/0");
@@ -260,7 +268,7 @@ test("confirmation by a fetch is no new revision", () => {
 });
 
 test("a withdrawal flags what was to come", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const event = anAsk({});
   lookAtEvents(desk, knownAs(live(event)), context());
   const flagged = lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"))), context());
@@ -269,14 +277,14 @@ test("a withdrawal flags what was to come", () => {
 
 test("the part of a withdrawn event is reported where that is wanted, once, and after a restart as well", () => {
   const settings = reportSettings({ onCancel: "partial" });
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const event = anAsk({});
   lookAtEvents(desk, knownAs(live(event)), context({ settings }));
   const gone = knownAs(withdrawn(event, at("12:20")));
   const stored = lookAtEvents(desk, gone, context({ settings }));
   expect(stored.map(inWords)).toEqual(["EV-7731/0 open"]);
-  const again = reportDesk();
-  restoreDesk(again, { duties: stored, outbox: [] }, true);
+  const again = reportSchedule();
+  restoreSchedule(again, { duties: stored, outbox: [] }, true);
   lookAtEvents(again, gone, context({ settings }));
   expect(upcoming(again)).toEqual(["EV-7731/0/0 at 12:20:30"]);
   expect(hand(again, "EV-7731/0", settings)).toMatchObject({
@@ -287,11 +295,11 @@ test("the part of a withdrawn event is reported where that is wanted, once, and 
 
 test("what is kept of a withdrawn event holds its own descriptor only, and nothing once no report is to come", () => {
   const settings = reportSettings({ onCancel: "partial" });
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const event = anAsk(...Array.from({ length: 100 }, (_, index) => ({ payloadType: `TYPE-${index}` })));
   lookAtEvents(desk, knownAs(live(event)), context({ settings }));
   const gone = knownAs(withdrawn(event, at("12:20")));
-  const stored: readonly ReportDuty[] = JSON.parse(
+  const stored: readonly ReportObligation[] = JSON.parse(
     JSON.stringify(lookAtEvents(desk, gone, context({ settings }))),
   );
   expect(stored.map(inWords)).toEqual(Array.from({ length: 32 }, (_, index) => `EV-7731/${index} open`));
@@ -299,8 +307,8 @@ test("what is kept of a withdrawn event holds its own descriptor only, and nothi
     const kept = duty.withdrawn?.revision.event.reports ?? [];
     expect(kept.filter(Boolean).map(({ payloadType }) => payloadType)).toEqual([`TYPE-${duty.descriptor}`]);
   }
-  const again = reportDesk();
-  restoreDesk(again, { duties: stored, outbox: [] }, true);
+  const again = reportSchedule();
+  restoreSchedule(again, { duties: stored, outbox: [] }, true);
   lookAtEvents(again, gone, context({ settings }));
   expect(upcoming(again)).toEqual(upcoming(desk));
   expect(hand(again, "EV-7731/31", settings)?.withdrawn).toBeNull();
@@ -310,7 +318,7 @@ test("a withdrawal that was stored just before a crash is found in what the even
   const settings = reportSettings({ onCancel: "partial" });
   const event = anAsk({});
   const revision = { event, start: at("12:00") };
-  const open: ReportDuty = {
+  const open: ReportObligation = {
     event: event.id,
     descriptor: 0,
     receivedAt: at("11:00"),
@@ -319,36 +327,36 @@ test("a withdrawal that was stored just before a crash is found in what the even
     state: "open",
     reason: null,
   };
-  const desk = reportDesk();
-  restoreDesk(desk, { duties: [open], outbox: [] }, true);
+  const desk = reportSchedule();
+  restoreSchedule(desk, { duties: [open], outbox: [] }, true);
   const ending = { revision, at: at("12:20") };
   lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"), [ending])), context({ settings }));
   expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 12:20:30"]);
-  const lost = reportDesk();
-  restoreDesk(lost, { duties: [open], outbox: [] }, true);
+  const lost = reportSchedule();
+  restoreSchedule(lost, { duties: [open], outbox: [] }, true);
   const flagged = lookAtEvents(lost, knownAs(withdrawn(event, at("12:20"))), context({ settings }));
   expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
 test("a descriptor of which nothing was stored before a crash is flagged all the same, and once (L3)", () => {
   const gone = knownAs(withdrawn(anAsk({}, {}), at("12:20")));
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const flagged = lookAtEvents(desk, gone, context());
   expect(flagged.map(inWords)).toEqual([
     "EV-7731/0 flagged the event was withdrawn",
     "EV-7731/1 flagged the event was withdrawn",
   ]);
-  const again = reportDesk();
-  restoreDesk(again, { duties: flagged, outbox: [] }, true);
+  const again = reportSchedule();
+  restoreSchedule(again, { duties: flagged, outbox: [] }, true);
   expect(lookAtEvents(again, gone, context())).toEqual([]);
   const fewer = knownAs(live(anAsk({}), { receivedAt: at("12:20"), descriptors: 2 }));
-  expect(lookAtEvents(reportDesk(), fewer, context()).map(inWords)).toEqual([
+  expect(lookAtEvents(reportSchedule(), fewer, context()).map(inWords)).toEqual([
     "EV-7731/1 flagged the event does not ask for it any more",
   ]);
 });
 
 test("an event is reported on until its last report is taken, and while nobody has looked at what it asks for", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({})), live(aReportedEvent({}, { reports: [] }), { id: eventId("EV-2") }));
   expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
   lookAtEvents(desk, events, context());
@@ -356,12 +364,12 @@ test("an event is reported on until its last report is taken, and while nobody h
   hand(desk, "EV-7731/0");
   expect([...reportedOn(desk, events)]).toEqual([]);
   const waiting = reportRecord("EV-3/0/0");
-  restoreDesk(desk, { duties: [], outbox: [waiting] }, true);
+  restoreSchedule(desk, { duties: [], outbox: [waiting] }, true);
   expect([...reportedOn(desk, new Map())]).toEqual([waiting.event]);
 });
 
 test("an event that is not kept any more takes its duties with it; the others stay", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const other = live(aReportedEvent({}, {}), { id: eventId("EV-2") });
   lookAtEvents(desk, knownAs(live(anAsk({})), other), context());
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
@@ -369,12 +377,12 @@ test("an event that is not kept any more takes its duties with it; the others st
 });
 
 test("a desk that starts over again and again, as on a full disk, does not grow (F05)", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
   lookAtEvents(desk, events, context());
   const { size } = desk.due;
   for (let tries = 0; tries < 3; tries += 1) {
-    restoreDesk(desk, { duties: [], outbox: [] }, true);
+    restoreSchedule(desk, { duties: [], outbox: [] }, true);
     expect(desk.due.size).toBe(0);
     lookAtEvents(desk, events, context());
   }
@@ -385,7 +393,7 @@ test("a desk that starts over again and again, as on a full disk, does not grow 
 const clock = (moment: Instant): string => iso(moment).slice(11, 16);
 
 test("where intervals begin and end is known ahead, in order and each once", () => {
-  const desk = reportDesk();
+  const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 4 }, {}))), context());
   const edges = edgesWithin(desk, { from: at("12:00"), until: at("12:46") });
   expect(edges.map(clock)).toEqual(["12:00", "12:15", "12:30", "12:45"]);
@@ -402,10 +410,10 @@ test("however an event is edited, withdrawn and revived, each descriptor is open
   fc.assert(
     fc.property(fc.array(step, { maxLength: 8 }), fc.constantFrom("none", "partial"), (steps, onCancel) => {
       const settings = reportSettings({ onCancel });
-      let desk = reportDesk();
+      let desk = reportSchedule();
       let most = 0;
-      const stored = new Map<string, ReportDuty>();
-      const keep = (duties: readonly (ReportDuty | null)[]) => {
+      const stored = new Map<string, ReportObligation>();
+      const keep = (duties: readonly (ReportObligation | null)[]) => {
         for (const duty of duties) if (duty !== null) stored.set(`${duty.event}/${duty.descriptor}`, duty);
       };
       steps.forEach(({ kind, descriptors: count, length, hands, ends }, index) => {
@@ -422,12 +430,12 @@ test("however an event is edited, withdrawn and revived, each descriptor is open
           if (next !== undefined) keep([issue(desk, ...next, null, settings)]);
         }
         if (ends !== "goes on") {
-          desk = reportDesk();
-          restoreDesk(desk, { duties: [...stored.values()], outbox: [] }, true);
+          desk = reportSchedule();
+          restoreSchedule(desk, { duties: [...stored.values()], outbox: [] }, true);
           keep(lookAtEvents(desk, knownAs(known), context({ settings })));
         }
-        expect(desk.duties.size).toBe(most);
-        for (const [key, { state, reason }] of desk.duties) {
+        expect(desk.obligations.size).toBe(most);
+        for (const [key, { state, reason }] of desk.obligations) {
           expect(desk.upcoming.has(key)).toBe(state === "open");
           expect(reason !== null).toBe(state === "flagged");
         }

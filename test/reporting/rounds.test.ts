@@ -1,12 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { askedOf, roundsOf } from "../../src/reporting/ranges.ts";
+import { descriptorParameters, reportRanges } from "../../src/reporting/ranges.ts";
 import { aDescriptor, type Counts, counts, reportSettings } from "../support/aReport.ts";
 
 /** `[0-1]@end1`: what each report holds and when it is sent, for an event of so many intervals. */
 function reports(intervals: number, ...asked: Counts): readonly string[] {
-  const { count, at } = roundsOf(askedOf(aDescriptor(counts(asked)), reportSettings()).asked, intervals);
+  const { count, at } = reportRanges(
+    descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked,
+    intervals,
+  );
   return Array.from({ length: count }, (_, k) => {
     const { first, last, edge } = at(k);
     return `[${first}-${last}]@${edge}${edge === "start" ? first : last}`;
@@ -65,8 +68,8 @@ test("whatever is asked, each report holds intervals that there are, in order, a
       fc.integer({ min: 1, max: 96 }),
       fc.tuple(wire, wire, fc.constantFrom("T" as const, "F" as const), wire, wire),
       (intervals, asked) => {
-        const { count, at } = roundsOf(
-          askedOf(aDescriptor(counts(asked)), reportSettings()).asked,
+        const { count, at } = reportRanges(
+          descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked,
           intervals,
         );
         const rounds = Array.from({ length: count }, (_, k) => at(k));

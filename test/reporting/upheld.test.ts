@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Measured, Reading, Stated } from "../../src/domain/reading.ts";
 import { after, instant, seconds, vehicleId } from "../../src/domain/units.ts";
-import { upheld } from "../../src/reporting/thinning.ts";
+import { carryForward } from "../../src/reporting/thinning.ts";
 import { measured, stated } from "../support/aReading.ts";
 import { at } from "../support/anEvent.ts";
 
@@ -16,9 +16,9 @@ const by = <R extends Reading>(readings: readonly R[]) => new Map(readings.map((
 const again = (
   words: readonly (Measured | Stated)[],
   kept: readonly Reading[] = [],
-  changes: Partial<Parameters<typeof upheld>[0]> = {},
+  changes: Partial<Parameters<typeof carryForward>[0]> = {},
 ): readonly string[] => {
-  const held = upheld(
+  const held = carryForward(
     { said: by(words), kept: by(kept), vehicle: VEHICLE, hasFlowed: false, ...changes },
     NOW,
     seconds(100),

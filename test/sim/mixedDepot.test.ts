@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { allowedCurrent, allowedPower } from "../../src/chargers/profile/level.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { amperes, seconds, watts } from "../../src/domain/units.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import { BUS, Pair, TRAITS } from "./pairing.ts";
 
 const EACH = 20;
@@ -58,29 +58,36 @@ const possible = (level: number): number =>
   level + NOISE < TRAITS.minCurrent ? 0 : Math.floor(level * 10 + NOISE) / 10;
 
 describe("two hundred chargers of ten makes, a random day each", () => {
-  test("there are ten makes", () => expect(MAKES.size).toBe(10));
+  test("there are ten makes", () => expect(MODELS.size).toBe(10));
 
-  test.each([...MAKES.keys()])("%s ends at the level that was promised, and is never above it", (profile) => {
-    fc.assert(
-      fc.property(aDay, ({ maxCurrent, vehicleMax, orders }) => {
-        const pair = new Pair({ profile, maxCurrent, vehicle: { ...BUS, maxCurrent: amperes(vehicleMax) } });
-        pair.pass(seconds(5));
-        for (const { desired, rest } of orders) {
-          pair.order(desired);
-          const most = promised(desired, pair) ?? maxCurrent;
-          expect(pair.limit).toBeLessThanOrEqual(most + NOISE);
-          pair.pass(seconds(rest), () => expect(pair.limit).toBeLessThanOrEqual(most + NOISE));
+  test.each([...MODELS.keys()])(
+    "%s ends at the level that was promised, and is never above it",
+    (profile) => {
+      fc.assert(
+        fc.property(aDay, ({ maxCurrent, vehicleMax, orders }) => {
+          const pair = new Pair({
+            profile,
+            maxCurrent,
+            vehicle: { ...BUS, maxCurrent: amperes(vehicleMax) },
+          });
           pair.pass(seconds(5));
-          expect(pair.drawn).toBeLessThanOrEqual(Math.min(most, vehicleMax) + NOISE);
-          expect(pair.telemetry.powerW).toBe(Math.round(pair.drawn * WATTS_PER_AMPERE));
-          expect(pair.telemetry.state === "charging").toBe(pair.drawn > 0);
-          if (desired.kind === "release") continue;
-          expect(pair.drawn).toBeGreaterThanOrEqual(
-            Math.min(Math.floor(possible(most) * 10) / 10, vehicleMax) - 0.1 - NOISE,
-          );
-        }
-      }),
-      { numRuns: EACH, seed: 20_261_121 },
-    );
-  });
+          for (const { desired, rest } of orders) {
+            pair.order(desired);
+            const most = promised(desired, pair) ?? maxCurrent;
+            expect(pair.limit).toBeLessThanOrEqual(most + NOISE);
+            pair.pass(seconds(rest), () => expect(pair.limit).toBeLessThanOrEqual(most + NOISE));
+            pair.pass(seconds(5));
+            expect(pair.drawn).toBeLessThanOrEqual(Math.min(most, vehicleMax) + NOISE);
+            expect(pair.telemetry.powerW).toBe(Math.round(pair.drawn * WATTS_PER_AMPERE));
+            expect(pair.telemetry.state === "charging").toBe(pair.drawn > 0);
+            if (desired.kind === "release") continue;
+            expect(pair.drawn).toBeGreaterThanOrEqual(
+              Math.min(Math.floor(possible(most) * 10) / 10, vehicleMax) - 0.1 - NOISE,
+            );
+          }
+        }),
+        { numRuns: EACH, seed: 20_261_121 },
+      );
+    },
+  );
 });

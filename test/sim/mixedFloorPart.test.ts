@@ -2,9 +2,9 @@ import { afterEach, beforeEach, test } from "vitest";
 import { connectAsync, type MqttClient } from "mqtt";
 
 import { chargerId } from "../../src/domain/units.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
-import type { MqttMake } from "../../src/sim/mqttModel.ts";
+import type { MqttModel } from "../../src/sim/mqttModel.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -36,7 +36,7 @@ async function aFloor(profiles: readonly string[]) {
   return { client, heard, floor };
 }
 
-const only = ({ chargers: [charger] }: MixedFloor): MqttMake => {
+const only = ({ chargers: [charger] }: MixedFloor): MqttModel => {
   if (charger === undefined) throw new Error("no charger");
   return charger;
 };
@@ -45,7 +45,7 @@ const overridden = async (client: MqttClient, dA: string): Promise<void> =>
   void (await client.publishAsync("SmartEVSE/1/Set/CurrentOverride", dA, { qos: 1 }));
 
 test.skipIf(!mosquittoAvailable)("ten makes live on one broker, each on topics of its own", async () => {
-  const { client, heard } = await aFloor([...MAKES.keys()]);
+  const { client, heard } = await aFloor([...MODELS.keys()]);
   await client.publishAsync("R/c0619ab1/keepalive", "");
   for (const topic of [
     "go-eCharger/000001/amp",

@@ -4,7 +4,7 @@ import type { Desired } from "../../src/domain/setpoint.ts";
 import { amperes, chargerId, instant, millis, seconds, watts } from "../../src/domain/units.ts";
 import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
 import { powerCycled, replugged } from "../../src/sim/simulatedModel.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import { BUS, Pair, PLACES } from "./pairing.ts";
 
 const current = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
@@ -34,20 +34,20 @@ const limitAfterNextCar = (pair: Pair): number => {
 };
 
 const makesThatTell = (kind: string) =>
-  [...MAKES.keys()].filter((profile) => {
+  [...MODELS.keys()].filter((profile) => {
     const vehicle = { ...BUS, identity: { kind, value: "02:aa:bb:00:00:01" } };
     return at16(profile, { vehicle }).telemetry.identity?.value === "02:aa:bb:00:00:01";
   });
 
 test("every simulated make is a profile that is proved", () => {
   const { profiles } = loadProfiles(null);
-  expect(Object.keys(PLACES)).toEqual([...MAKES.keys()]);
+  expect(Object.keys(PLACES)).toEqual([...MODELS.keys()]);
   // ocpp2mqtt has no TLS and no authentication, and stays experimental however well it behaves.
-  for (const name of MAKES.keys())
+  for (const name of MODELS.keys())
     expect([name, profiles.get(name)?.experimental]).toEqual([name, name === "ocpp2mqtt"]);
 });
 
-describe.each([...MAKES.keys()])("a simulated %s", (profile) => {
+describe.each([...MODELS.keys()])("a simulated %s", (profile) => {
   test("is told 16 A, pauses, charges again and is measured to do so", () => {
     const pair = at16(profile);
     expect([pair.drawn, pair.telemetry.powerW, pair.telemetry.state]).toEqual([16, 11_040, "charging"]);
@@ -169,7 +169,7 @@ describe("what a level of 0 or too little means to each, raw", () => {
 
 describe("what a release frees", () => {
   test("every make goes back to its own maximum", () => {
-    for (const profile of MAKES.keys()) {
+    for (const profile of MODELS.keys()) {
       const pair = at16(profile);
       pair.order(RELEASE);
       pair.pass(seconds(3));
@@ -211,7 +211,7 @@ describe("silence, reboots and doors", () => {
   });
 
   test("all others hold what they were told when the gateway dies", () => {
-    for (const profile of MAKES.keys()) {
+    for (const profile of MODELS.keys()) {
       if (profile === "openwb-secondary") continue;
       const pair = at16(profile);
       pair.talking = false;
@@ -221,7 +221,7 @@ describe("silence, reboots and doors", () => {
   });
 
   test("a power cut takes what is in RAM only", () => {
-    const after = [...MAKES.keys()].map((profile) => {
+    const after = [...MODELS.keys()].map((profile) => {
       const pair = at16(profile);
       reboot(pair);
       pair.pass(seconds(12));

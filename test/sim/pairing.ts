@@ -1,12 +1,12 @@
-import { type Bound, type Params } from "../../src/chargers/profile/instance.ts";
+import { type ProfileInstance, type Params } from "../../src/chargers/profile/instance.ts";
 import { telemetryOf } from "../../src/chargers/profile/lastKnownSignals.ts";
-import { type Ear, earOf } from "../../src/chargers/profile/telemetryMap.ts";
-import { hear as hearMessage } from "../../src/chargers/profile/decodeMessage.ts";
+import { type TelemetryMap, compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
+import { decodeMessage as hearMessage } from "../../src/chargers/profile/decodeMessage.ts";
 import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
-import type { Means } from "../../src/chargers/profile/signals.ts";
-import { ordersFor, type Standing } from "../../src/chargers/profile/orders.ts";
+import type { Signals } from "../../src/chargers/profile/signals.ts";
+import { ordersFor, type DriverKnowledge } from "../../src/chargers/profile/orders.ts";
 import { Reported } from "../../src/chargers/profile/reported.ts";
-import { folded, NOTHING_STANDS, standsAs } from "../../src/chargers/profile/lastKnownSignals.ts";
+import { folded, NOTHING_STANDS, currentSignals } from "../../src/chargers/profile/lastKnownSignals.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import {
@@ -22,12 +22,12 @@ import { type ChargerTraits, limitOf, type PluggedVehicle, switchedOn } from "..
 import {
   advance,
   hear,
-  type MadeCharger,
-  madeCharger,
+  type SimulatedModel,
+  simulatedModel,
   type MakeFaults,
   tells,
 } from "../../src/sim/simulatedModel.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import type { Message } from "../../src/sim/models/model.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 
@@ -75,16 +75,16 @@ export interface Pairing {
 
 /** The profile engine and a simulated charger of its make, face to face in virtual time, without a broker. */
 export class Pair {
-  readonly bound: Bound;
+  readonly bound: ProfileInstance;
   now: Instant = START;
-  made: MadeCharger;
-  standing: Standing = { acquired: false, pause: "none", phases: null };
+  made: SimulatedModel;
+  standing: DriverKnowledge = { acquired: false, pause: "none", phases: null };
   #stands = NOTHING_STANDS;
   telemetry: Telemetry = { at: START };
   /** As long as we are there, keepalives are said. */
   talking = true;
   readonly refusals: string[] = [];
-  readonly #ear: Ear;
+  readonly #ear: TelemetryMap;
   readonly #memory = new Map<string, string>();
   readonly #said = new Map<string, string>();
   readonly #kept = new Map<string, Instant>();
@@ -92,13 +92,13 @@ export class Pair {
 
   constructor({ profile, maxCurrent = 32, vehicle = BUS, faults = {} }: Pairing) {
     this.bound = boundTo(profile, { ...PLACES[profile], maxCurrentA: maxCurrent });
-    this.#ear = earOf(this.bound);
+    this.#ear = compileTelemetry(this.bound);
     this.#reported = new Reported(this.bound);
-    const make = MAKES.get(profile)?.(this.bound.values);
+    const make = MODELS.get(profile)?.(this.bound.values);
     if (make === undefined) throw new Error(`${profile} cannot be simulated`);
     const most = amperes(maxCurrent);
     const traits = { ...TRAITS, maxCurrent: most, ownDefault: most };
-    this.made = madeCharger(make, switchedOn(traits, vehicle, START), faults);
+    this.made = simulatedModel(make, switchedOn(traits, vehicle, START), faults);
   }
 
   /** What the outlet lets through, A per phase. */
@@ -117,8 +117,8 @@ export class Pair {
     this.#listen(answers);
   }
 
-  get means(): Means {
-    return standsAs(this.#stands);
+  get means(): Signals {
+    return currentSignals(this.#stands);
   }
 
   order(desired: Desired): void {
@@ -165,7 +165,7 @@ export class Pair {
   #listen(messages: readonly Message[]): void {
     for (const { topic, payload } of messages) {
       this.#reported.hear(topic, payload, false);
-      const { means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
+      const { signals: means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
       if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
       const told = telemetryOf(means, this.#stands, this.bound.electrics.phases, this.now);
       this.#stands = folded(this.#stands, means);

@@ -1,16 +1,16 @@
-import { boundTo, equipped } from "../../src/chargers/profile/profileLimits.ts";
-import type { Bound } from "../../src/chargers/profile/instance.ts";
+import { instanceSettings, applyProfileLimits } from "../../src/chargers/profile/profileLimits.ts";
+import type { ProfileInstance } from "../../src/chargers/profile/instance.ts";
 import type { Profile } from "../../src/chargers/profile/schema.ts";
-import { earOf } from "../../src/chargers/profile/telemetryMap.ts";
-import { switchboard } from "../../src/chargers/broker/topicRouter.ts";
-import type { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import { compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
+import { topicRouter } from "../../src/chargers/broker/topicRouter.ts";
+import type { ProfileDriver } from "../../src/chargers/profileDriver.ts";
 import type { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
 import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import { amperes, type ChargerId, chargerId, type Instant } from "../../src/domain/units.ts";
 import { switchedOn } from "../../src/sim/charger.ts";
-import { type MadeCharger, madeCharger } from "../../src/sim/simulatedModel.ts";
-import { MAKES } from "../../src/sim/models.ts";
+import { type SimulatedModel, simulatedModel } from "../../src/sim/simulatedModel.ts";
+import { MODELS } from "../../src/sim/models.ts";
 import type { Message } from "../../src/sim/models/model.ts";
 import { physical } from "./bay.ts";
 import type { PlannedCharger, PlannedMake } from "./plan.ts";
@@ -27,21 +27,21 @@ function profileOf({ profile: name }: PlannedMake): Profile {
 export const equippedAs = (outlet: Charger, make: PlannedMake | undefined): Charger =>
   make === undefined
     ? outlet
-    : equipped({ ...outlet, profile: make.profile, params: make.params }, profileOf(make));
+    : applyProfileLimits({ ...outlet, profile: make.profile, params: make.params }, profileOf(make));
 
 /** One outlet of a make with all that lies between it and the gateway. Moments are true time; what is past is over. */
 export interface MadeBay {
   readonly plan: PlannedCharger;
   readonly id: ChargerId;
-  readonly bound: Bound;
+  readonly bound: ProfileInstance;
   /** Whether the gateway listens to a topic. */
   readonly isHeard: (topic: string) => boolean;
   /** Where it shows that it is there. */
   readonly alive: string | null;
   ticks: number;
-  made: MadeCharger;
+  made: SimulatedModel;
   /** The gateway's end; null: there is no gateway. */
-  line: { readonly speaks: ProfileLine; readonly beats: Heartbeats } | null;
+  line: { readonly speaks: ProfileDriver; readonly beats: Heartbeats } | null;
   /** What the broker keeps. */
   readonly kept: Map<string, Message>;
   /** What it said last on each topic. */
@@ -60,7 +60,7 @@ export interface MadeBay {
 export function madeBay(plan: PlannedCharger, outlet: Charger, guest: string | null, now: Instant): MadeBay {
   const { make } = plan;
   if (make === undefined) throw new Error(`${plan.id} is of no make`);
-  const binding = boundTo(outlet, profileOf(make));
+  const binding = instanceSettings(outlet, profileOf(make));
   if (!binding.ok) throw new Error(binding.reason);
   const { bound } = binding;
   const most = amperes(plan.maxCurrent);
@@ -73,10 +73,10 @@ export function madeBay(plan: PlannedCharger, outlet: Charger, guest: string | n
     ownDefault: most,
     ramp: 4,
   };
-  const simulated = MAKES.get(make.profile)?.(bound.values);
+  const simulated = MODELS.get(make.profile)?.(bound.values);
   if (simulated === undefined) throw new Error(`${make.profile} cannot be simulated`);
-  const board = switchboard<true>();
-  const ear = earOf(bound);
+  const board = topicRouter<true>();
+  const ear = compileTelemetry(bound);
   for (const filter of ear.filters) board.connect(filter, true);
   return {
     plan,
@@ -85,7 +85,7 @@ export function madeBay(plan: PlannedCharger, outlet: Charger, guest: string | n
     isHeard: (topic) => board.listeners(topic).size > 0,
     alive: ear.alive,
     ticks: 0,
-    made: madeCharger(simulated, switchedOn(traits, physical(guest, plan), now)),
+    made: simulatedModel(simulated, switchedOn(traits, physical(guest, plan), now)),
     line: null,
     kept: new Map(),
     said: new Map(),

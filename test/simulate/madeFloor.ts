@@ -1,6 +1,6 @@
 import { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
 import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
-import { ProfileLine } from "../../src/chargers/profileDriver.ts";
+import { ProfileDriver } from "../../src/chargers/profileDriver.ts";
 import type { Command, Sent } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Charger } from "../../src/domain/charger.ts";
@@ -15,7 +15,7 @@ import {
   tells,
 } from "../../src/sim/simulatedModel.ts";
 import { step } from "../../src/sim/charger.ts";
-import type { Message, Told } from "../../src/sim/models/model.ts";
+import type { Message, LastOrder } from "../../src/sim/models/model.ts";
 import { physical } from "./bay.ts";
 import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type MadeBay, madeBay } from "./madeBay.ts";
@@ -66,7 +66,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     for (const bay of this.outlets.values()) {
       const publish = (topic: string, payload: string): Promise<Sent> => this.#publish(bay, topic, payload);
       bay.line = {
-        speaks: new ProfileLine(bay.id, bay.bound, {
+        speaks: new ProfileDriver(bay.id, bay.bound, {
           now,
           publish,
           say: (message) => this.ears?.hear(message),
@@ -162,7 +162,8 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 
   protected override afterUp(): void {
     for (const { line, kept } of this.outlets.values())
-      for (const { topic, payload } of kept.values()) line?.speaks.hear(topic, Buffer.from(payload), true);
+      for (const { topic, payload } of kept.values())
+        line?.speaks.handleMessage(topic, Buffer.from(payload), true);
   }
 
   protected override parted(): void {
@@ -234,7 +235,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   #carry(bay: MadeBay, message: Message): void {
     if (!this.broker.isThere || !bay.isHeard(message.topic)) return;
     if (message.retain) bay.kept.set(message.topic, message);
-    if (this.isUp) bay.line?.speaks.hear(message.topic, Buffer.from(message.payload), false);
+    if (this.isUp) bay.line?.speaks.handleMessage(message.topic, Buffer.from(message.payload), false);
   }
 
   #fails(bay: MadeBay, faults: MakeFaults, lasts: number): void {
@@ -246,7 +247,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 }
 
 /** What a command can have changed; a keepalive changes none of it. */
-const stanceIn = ({ level, paused, mode, phases }: Told): string =>
+const stanceIn = ({ level, paused, mode, phases }: LastOrder): string =>
   JSON.stringify([level, paused, mode, phases]);
 const stanceOf = ({ made: { told } }: MadeBay): string => stanceIn(told);
 

@@ -1,5 +1,5 @@
 import type { Delivery } from "../../src/domain/delivery.ts";
-import { atOnce } from "../../src/platform/cooperative.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { type EventId, type Instant, instant } from "../../src/domain/units.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
 import type { Answered } from "../../src/vtn/http.ts";
@@ -46,7 +46,7 @@ export class QuietPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = atOnce(listFrom(answer, null));
+    const fetched = runToEnd(listFrom(answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }

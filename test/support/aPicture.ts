@@ -1,14 +1,14 @@
 import type { EventArchive } from "../../src/domain/event.ts";
-import { Depot, type DepotSetup } from "../../src/control/state.ts";
-import type { Remembered, StoredScope } from "../../src/domain/changes.ts";
+import { ControlState, type ControlSetup } from "../../src/control/state.ts";
+import type { StoredState, StoredScope } from "../../src/domain/changes.ts";
 import { iso } from "../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
 
 export const NOTHING_STORED: EventArchive = { event: () => null, summary: () => null };
 
 /** The picture alone, with two chargers and a vehicle: nothing runs. */
-export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
-  new Depot({
+export const aPicture = (setup: Partial<ControlSetup> = {}): ControlState =>
+  new ControlState({
     chargers: [aCharger(), aCharger({ id: "bay-02" })],
     vehicles: [aVehicle()],
     settings: settingsWith(),
@@ -16,12 +16,12 @@ export const aPicture = (setup: Partial<DepotSetup> = {}): Depot =>
     epoch: 7,
     archive: NOTHING_STORED,
     wallClock: iso,
-    unsure: false,
+    assertAll: false,
     ...setup,
   });
 
 /** What a store has that remembers nothing but this. */
-export const rememberedOf = (changes: Partial<Remembered & StoredScope>): Remembered & StoredScope => ({
+export const rememberedOf = (changes: Partial<StoredState & StoredScope>): StoredState & StoredScope => ({
   events: [],
   edited: [],
   commands: [],
@@ -29,7 +29,7 @@ export const rememberedOf = (changes: Partial<Remembered & StoredScope>): Rememb
   holds: [],
   duties: [],
   outbox: [],
-  lookedAt: null,
+  evaluatedAt: null,
   recordedAt: null,
   aliveAt: null,
   ...changes,

@@ -1,5 +1,5 @@
 import type { Command } from "../../src/domain/command.ts";
-import type { Measured, Reading, Stated, Told } from "../../src/domain/reading.ts";
+import type { Measured, Reading, Stated, CommandReading } from "../../src/domain/reading.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import {
   after,
@@ -15,7 +15,7 @@ import {
 } from "../../src/domain/units.ts";
 import type { Calendar } from "../../src/platform/localTime.ts";
 import type { FillContext, Subject } from "../../src/reporting/evidence.ts";
-import { toldBy } from "../../src/reporting/reading.ts";
+import { commandReading } from "../../src/reporting/reading.ts";
 import type { ReportSettings } from "../../src/reporting/settings.ts";
 import { aCharger, aVehicle } from "./aCharger.ts";
 import { reportSettings } from "./aReport.ts";
@@ -48,8 +48,8 @@ export const stated = (value: Stated["value"], when: Instant): Stated => ({
 });
 
 /** bay-01 was told something for veh-214. */
-export const told = (desired: Desired, when: Instant, until: Instant | null = null): Told =>
-  toldBy(aCommand(desired, until), when);
+export const told = (desired: Desired, when: Instant, until: Instant | null = null): CommandReading =>
+  commandReading(aCommand(desired, until), when);
 
 export const aCommand = (desired: Desired, until: Instant | null = null): Command => ({
   charger: STAMP.charger,

@@ -1,7 +1,7 @@
 import type { Delivery } from "../../src/domain/delivery.ts";
 import type { PostAnswer } from "../../src/domain/report.ts";
 import { type EventId, eventId, iso, millis } from "../../src/domain/units.ts";
-import { atOnce } from "../../src/platform/cooperative.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
 import { type Answered, failed } from "../../src/vtn/http.ts";
 import { virtualNow } from "./virtualTime.ts";
@@ -37,7 +37,7 @@ export class ScriptedPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = atOnce(listFrom(answer, null));
+    const fetched = runToEnd(listFrom(answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }

@@ -3,11 +3,11 @@ import { expect } from "vitest";
 
 import type { AuditKind } from "../../src/domain/audit.ts";
 import { type Command, commandId, type CommandRecord } from "../../src/domain/command.ts";
-import type { Loan } from "../../src/control/decide/commissioningLock.ts";
+import type { CommissioningLock } from "../../src/control/decide/commissioningLock.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
-import { lend, returned } from "../../src/control/decide/commissioningAccess.ts";
+import { acquire, returned } from "../../src/control/decide/commissioningAccess.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -210,11 +210,11 @@ export class TestDepot {
   }
 
   /** Lends a charger to commissioning. */
-  lends(charger: string): Loan {
+  lends(charger: string): CommissioningLock {
     const { depot, store } = this.#up;
     const lent = depot.chargers.get(chargerId(charger));
     if (lent === undefined) throw new Error(`no charger ${charger}`);
-    const { loan, pledge } = lend(depot, lent, virtualNow());
+    const { lock: loan, pendingRelease: pledge } = acquire(depot, lent, virtualNow());
     store.write(pledge);
     return loan;
   }

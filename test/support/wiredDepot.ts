@@ -8,9 +8,9 @@ import type { Hint } from "../../src/control/ingest/pipeline.ts";
 import { endedByStart } from "../../src/control/observe/recordSilence.ts";
 import { control, type ControlSources, afterFirstFetch, partnerSources } from "../../src/control/pipeline.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing } from "../../src/control/ports.ts";
-import { pickUp } from "../../src/control/recovery.ts";
+import { restoreState } from "../../src/control/recovery.ts";
 import { states } from "../../src/control/send/pipeline.ts";
-import { Depot } from "../../src/control/state.ts";
+import { ControlState } from "../../src/control/state.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { Command, Sent } from "../../src/domain/command.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
@@ -122,7 +122,7 @@ export function wired(setup: DepotSetup, world: World) {
   const zone = setup.zone ?? "UTC";
   const partner = world.partner(now);
 
-  const depot = new Depot({
+  const depot = new ControlState({
     chargers,
     vehicles,
     settings,
@@ -130,9 +130,9 @@ export function wired(setup: DepotSetup, world: World) {
     epoch,
     archive: store.events,
     wallClock: wallClock(zone, now),
-    unsure,
+    assertAll: unsure,
   });
-  store.write(pickUp(depot, remembered, now()));
+  store.write(restoreState(depot, remembered, now()));
   recallWrites(depot, (charger, since) => store.writes(charger, since), now());
   store.write(endedByStart(depot, store.openOutages(), monotonic(), now()));
   note("setpointd started");
@@ -183,7 +183,7 @@ export function wired(setup: DepotSetup, world: World) {
     ask: (ids) => hint$.next(ids),
     monotonic,
     started: () => {},
-    looked: world.looked,
+    evaluated: world.looked,
     warn: world.warn,
   };
   const ports = meddle.ports?.(honest) ?? honest;
@@ -203,7 +203,7 @@ export function wired(setup: DepotSetup, world: World) {
     brokerUp$,
     startsAllowed$,
     freed$,
-    handedBack$,
+    unlocked$: handedBack$,
   };
   const clockAgrees = (): boolean => world.clockAgrees?.() ?? true;
   const controlled$ = control(depot, meddle.sources?.(sources) ?? sources, ports);
@@ -213,7 +213,7 @@ export function wired(setup: DepotSetup, world: World) {
       : wiredReports(
           setup.report,
           { depot, store, remembered },
-          { charger$, told$, changed$, brokerUp$ },
+          { charger$, command$: told$, changed$, brokerUp$ },
           { ...ports, zone, clockAgrees, ahead: () => world.ahead?.() ?? millis(0) },
           async (body) => (await partner.post?.(body)) ?? TAKEN,
         );
@@ -241,7 +241,7 @@ export function wired(setup: DepotSetup, world: World) {
     now,
     monotonic,
     hint: (ask) => hint$.next(ask),
-    take: (delivery) => {
+    ingest: (delivery) => {
       const { promise, resolve } = Promise.withResolvers<Parameters<Arrival["settle"]>[0]>();
       webhook$.next({
         delivery,

@@ -2,28 +2,28 @@ import { type Observable, Subject } from "rxjs";
 
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
-import type { Depot } from "../../src/control/state.ts";
-import type { Remembered } from "../../src/domain/changes.ts";
+import type { ControlState } from "../../src/control/state.ts";
+import type { StoredState } from "../../src/domain/changes.ts";
 import type { PostAnswer, ReportRecord } from "../../src/domain/report.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { siteCalendar, wallClock } from "../../src/platform/localTime.ts";
-import { reportDesk } from "../../src/reporting/obligations.ts";
+import { reportSchedule } from "../../src/reporting/obligations.ts";
 import { type ReportSources, reporting } from "../../src/reporting/pipeline.ts";
 import type { ReportPorts } from "../../src/reporting/ports.ts";
-import { reportedOn, restoreDesk } from "../../src/reporting/reportSchedule.ts";
+import { reportedOn, restoreSchedule } from "../../src/reporting/reportSchedule.ts";
 import type { Store } from "../../src/store/sqlite/store.ts";
 import { writeReport } from "../../src/vtn/dialects/partner/report.ts";
 
 /** Reporting as src/daemon/partnerReports.ts wires it, but for the partner. */
 export function wiredReports(
   rules: ReportConfig,
-  { depot, store, remembered }: { depot: Depot; store: Store; remembered: Remembered },
+  { depot, store, remembered }: { depot: ControlState; store: Store; remembered: StoredState },
   sources: Omit<ReportSources, "resend$">,
   ports: ControlPorts & { readonly zone: string } & Pick<ReportPorts, "clockAgrees" | "ahead">,
   post: (body: string) => Promise<PostAnswer>,
 ) {
-  const desk = reportDesk();
-  restoreDesk(desk, remembered, rules.enabled);
+  const desk = reportSchedule();
+  restoreSchedule(desk, remembered, rules.enabled);
   const resend$ = new Subject<ReportRecord>();
   const { format, clientName, notes, location } = rules;
   const report$: Observable<unknown> = reporting(

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { type EventId, instant } from "../../src/domain/units.ts";
-import type { TakeAnswer } from "../../src/vtn/reception.ts";
+import type { IngestAnswer } from "../../src/vtn/reception.ts";
 import type { Scheme } from "../../src/vtn/signature.ts";
 import type { RefusalReason } from "../../src/vtn/refusals.ts";
 import type { ListenerTls } from "../../src/vtn/webhookServer.ts";
@@ -40,7 +40,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
   const refusals: RefusalReason[] = [];
   const { log, lines } = aLog();
   const flow = {
-    take: async (delivery: Delivery): Promise<TakeAnswer> => {
+    take: async (delivery: Delivery): Promise<IngestAnswer> => {
       const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
       return { ok: true, taken: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
     },
@@ -56,7 +56,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
     now: () => instant(Date.UTC(2026, 10, 21, 12)),
     monotonic: () => 0,
     log,
-    take: async (delivery) => {
+    ingest: async (delivery) => {
       deliveries.push(delivery);
       return flow.take(delivery);
     },

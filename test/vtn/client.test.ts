@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { atOnce } from "../../src/platform/cooperative.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { eventId, instant } from "../../src/domain/units.ts";
 import type { Answered } from "../../src/vtn/http.ts";
 import { eventFrom, failureOf, listFrom } from "../../src/vtn/client.ts";
@@ -30,7 +30,7 @@ test("credentials that are refused are not tried again for a minute", () => {
 });
 
 test("a delivery carries when it was asked for and when it came", () => {
-  expect(atOnce(listFrom(answered({}), null))).toEqual({
+  expect(runToEnd(listFrom(answered({}), null))).toEqual({
     kind: "read",
     delivery: { source: "list", askedAt: 1, at: 2, notices: [], complete: true },
     skew: null,

@@ -15,7 +15,7 @@ function aReception(scheme: Scheme = bearer) {
     scheme,
     now: () => at,
     monotonic: () => 0,
-    take: async (delivery) => {
+    ingest: async (delivery) => {
       deliveries.push(delivery);
       return { ok: true, taken: { accepted: 1, repeats: 0, rejected: 0 } };
     },

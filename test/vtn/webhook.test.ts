@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, test, vi } from "vitest";
 import { instant } from "../../src/domain/units.ts";
-import type { TakeAnswer } from "../../src/vtn/reception.ts";
+import type { IngestAnswer } from "../../src/vtn/reception.ts";
 import { WebhookListener } from "../../src/vtn/webhook.ts";
 import { aListener, SECRET, signature, signed, wireEvent } from "./aListener.ts";
 import { aLog } from "./aServer.ts";
@@ -10,7 +10,7 @@ const padded = (bytes: number) => `[${" ".repeat(bytes - 2)}]`;
 
 test("a signed event is taken, and acknowledged with counts only after it was stored", async () => {
   await using it = await aListener();
-  const stored = Promise.withResolvers<TakeAnswer>();
+  const stored = Promise.withResolvers<IngestAnswer>();
   it.flow.take = () => stored.promise;
   let answered = false;
   const answer = it.deliver(JSON.stringify(wireEvent("EV-1"))).finally(() => (answered = true));
@@ -291,7 +291,7 @@ test("F72: a port that is taken is reported to whoever starts the listener", asy
     now: () => instant(0),
     monotonic: () => 0,
     log,
-    take: async () => ({ ok: false, reason: "never" }),
+    ingest: async () => ({ ok: false, reason: "never" }),
     hint: () => {},
     onRefused: () => {},
   });

@@ -1,6 +1,6 @@
 import type { Charger } from "../../domain/charger.ts";
 import { gatewayOnlineTopic, nativeFilters, siteTopic } from "../native/messages.ts";
-import { boundTo } from "../profile/profileLimits.ts";
+import { instanceSettings } from "../profile/profileLimits.ts";
 import type { Profile } from "../profile/schema.ts";
 import { topicsFor } from "../profile/topics.ts";
 
@@ -69,7 +69,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   for (const charger of chargers) {
     const profile = profiles.get(charger.profile);
     if (profile === undefined || profile.nativePayloads) continue;
-    const binding = boundTo(charger, profile);
+    const binding = instanceSettings(charger, profile);
     if (!binding.ok) continue;
     const { published, subscribed } = topicsFor(binding.bound);
     others.set(charger.id, { write: subscribed, read: published });

@@ -52,12 +52,12 @@ export const credentialsOf = ({ username, password }: BrokerConfig) =>
 export const sectionOf = (name: string): string => (name === "" ? "mqtt" : `brokers.${name}`);
 
 /** A broker, and what its native topics begin with. */
-export interface FleetBroker {
+export interface NamedBroker {
   readonly address: BrokerAddress;
   readonly prefix: string;
 }
 
-export interface FleetOptions {
+export interface ConnectionOptions {
   readonly site: string;
   /** At the site's own broker; at a named one its name is appended. */
   readonly clientId: string;
@@ -65,7 +65,7 @@ export interface FleetOptions {
   /** By the name that `Charger.profile` has. */
   readonly profiles: ReadonlyMap<string, Profile>;
   /** By the name that `Charger.broker` has; "" is the site's own. */
-  readonly brokers: ReadonlyMap<string, FleetBroker>;
+  readonly brokers: ReadonlyMap<string, NamedBroker>;
   /** Nobody is to be commanded: what would keep a charger obeying is not said either. Absent: no. */
   readonly observes?: boolean;
   /** The topic that tells whether we are there, after `<prefix>/<site>/`. Absent: that of the daemon. */

@@ -94,7 +94,7 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 ]);
 
 /** One attempt with a client of its own, which never tries again by itself. A string says why there is none. */
-export function dial(dialling: Dialling): MqttClient | string {
+export function createClient(dialling: Dialling): MqttClient | string {
   const url = URL.parse(dialling.address.url);
   const protocol = url === null ? undefined : PROTOCOLS.get(url.protocol);
   if (url === null || protocol === undefined) return "the broker's url is not mqtt, mqtts, ws or wss";

@@ -35,7 +35,7 @@ export class Heartbeats implements Disposable {
   }
 
   /** Leaves these out until what it answers is called. */
-  hush(keepalives: readonly Keepalive[]): () => void {
+  pauseKeepalives(keepalives: readonly Keepalive[]): () => void {
     const keys = keepalives.map(keyOf);
     for (const key of keys) this.#hushed.add(key);
     return () => {

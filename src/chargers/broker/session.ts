@@ -8,7 +8,7 @@ import { Connection, type PublishOptions } from "./connection.ts";
 import {
   brokerTiming,
   type BrokerTiming,
-  dial,
+  createClient,
   type BrokerAddress,
   afterFailure,
   afterSuccess,
@@ -88,7 +88,7 @@ export class BrokerSession implements AsyncDisposable {
 
   /** Why it is not there, as far as is known, in a sentence to go on. */
   get trouble(): string {
-    return troubleInWords(this.#end, this.#place(), this.#options.section);
+    return describeTrouble(this.#end, this.#place(), this.#options.section);
   }
 
   /**
@@ -132,7 +132,7 @@ export class BrokerSession implements AsyncDisposable {
     while (!signal.aborted) {
       const end = await this.#attemptOnce();
       this.#firstAttempt.resolve();
-      const nap = this.#napAfter(end);
+      const nap = this.#delayAfter(end);
       if (!signal.aborted) await sleep(nap, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -162,7 +162,7 @@ export class BrokerSession implements AsyncDisposable {
     const { address, clientId, presenceTopic, filters, onMessage, log, window = WINDOW } = this.#options;
     const { version } = this.#choice;
     const timing = this.#timing;
-    const client = dial({ address, clientId, version, presenceTopic, timing });
+    const client = createClient({ address, clientId, version, presenceTopic, timing });
     if (typeof client === "string") return client;
     return new Connection(client, {
       version,
@@ -188,7 +188,7 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   /** What an end means for the next attempt; answers when that may be, in ms. */
-  #napAfter(end: Ended): number {
+  #delayAfter(end: Ended): number {
     switch (end.kind) {
       case "stopped":
         return 0;
@@ -263,7 +263,7 @@ export class BrokerSession implements AsyncDisposable {
   }
 }
 
-function troubleInWords(end: Ended | null, place: string, section: string): string {
+function describeTrouble(end: Ended | null, place: string, section: string): string {
   if (end === null) return `the broker ${place} cannot be reached`;
   const { kind, reason } = end;
   if (kind === "denied")

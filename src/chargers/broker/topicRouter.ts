@@ -1,11 +1,11 @@
 /** Who listens to a topic of one broker. */
-export interface Switchboard<Listener> {
+export interface TopicRouter<Listener> {
   readonly connect: (filter: string, listener: Listener) => void;
   readonly listeners: (topic: string) => ReadonlySet<Listener>;
 }
 
 /** Exact topics are found at once; the few filters with + are tried one by one. */
-export function switchboard<Listener>(): Switchboard<Listener> {
+export function topicRouter<Listener>(): TopicRouter<Listener> {
   const exact = new Map<string, Set<Listener>>();
   const wild: { readonly levels: readonly string[]; readonly listener: Listener }[] = [];
   return {

@@ -2,7 +2,7 @@ import { commandId, type Command } from "../../domain/command.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { chargerId, iso, type ChargerId, type Instant, type Millis, amperes } from "../../domain/units.ts";
-import { type Line, type LinePorts, PAST, secondsLeft } from "../driver.ts";
+import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "../driver.ts";
 import { topicLevel } from "../profile/topicNames.ts";
 import { ackPayload, readPayload, setPayload, telemetryPayload, type SetMessage } from "./payload.ts";
 
@@ -126,7 +126,7 @@ function readTelemetry(
     at: at ?? receivedAt,
     ...(vehicle === undefined ? {} : { vehicle }),
     ...(identity === undefined ? {} : { identity: identity && inLowerCase(identity) }),
-    ...told(readings),
+    ...presentMembers(readings),
   };
   return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
@@ -137,11 +137,11 @@ const inLowerCase = <I extends { readonly value: string }>(identity: I): I => ({
   value: identity.value.toLowerCase(),
 });
 
-type Told<T> = { [K in keyof T]?: NonNullable<T[K]> };
+type Present<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
 /** Only the members that say something. */
-const told = <T extends object>(readings: T): Told<T> =>
-  Object.fromEntries(Object.entries(readings).filter(([, value]) => value != null)) as Told<T>;
+const presentMembers = <T extends object>(readings: T): Present<T> =>
+  Object.fromEntries(Object.entries(readings).filter(([, value]) => value != null)) as Present<T>;
 
 function readAck(charger: ChargerId, payload: Buffer): ChargerMessage {
   const read = readPayload(ackPayload, payload);
@@ -161,11 +161,11 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
 }
 
 /** A charger that speaks the native topics (DESIGN 6.2). */
-export function nativeLine(
+export function nativeDriver(
   { set, ack, telemetry, online }: NativeTopics,
   [prefix, site]: readonly [prefix: string, site: string],
-  { now, publish, say }: LinePorts,
-): Line {
+  { now, publish, say }: DriverPorts,
+): ChargerDriver {
   let limit = amperes(0);
   return {
     topics: [ack, telemetry, online],
@@ -175,7 +175,7 @@ export function nativeLine(
       // Not retained: a charger that reboots next week must not find this setpoint waiting.
       return publish(set, writeSet(command, lease), { retain: false, expirySeconds });
     },
-    hear(topic, payload, retained) {
+    handleMessage(topic, payload, retained) {
       const message = readNative(prefix, site, topic, payload, now(), retained);
       if (message === undefined) return;
       if (message.kind === "telemetry") limit = amperes(message.telemetry.limitA ?? limit);

@@ -1,12 +1,12 @@
 import type { Desired } from "../../domain/setpoint.ts";
 import { after, instant, type Instant, minutes, type Millis } from "../../domain/units.ts";
 import { confirmation, doubts, MEASURED } from "./driverState.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
 import type { Reported } from "./reported.ts";
 import type { Profile } from "./schema.ts";
-import type { Means } from "./signals.ts";
+import type { Signals } from "./signals.ts";
 
 /** How far the verdict on a setpoint can go with what a make tells. */
 export type Reach =
@@ -25,7 +25,7 @@ export function reachOf({ telemetry, nativePayloads }: Profile): Reach {
 }
 
 /** For people. */
-export function reachInWords(reach: Reach): string {
+export function describeReach(reach: Reach): string {
   switch (reach) {
     case "measured":
       return "measured: it reports what it draws, so a setpoint ends as followed or not followed";
@@ -37,7 +37,12 @@ export function reachInWords(reach: Reach): string {
 }
 
 /** Whether a charger shows by now that it took a command. */
-export function isAccepted(desired: Desired, standing: Means, bound: Bound, reported: Reported): boolean {
+export function isAccepted(
+  desired: Desired,
+  standing: Signals,
+  bound: ProfileInstance,
+  reported: Reported,
+): boolean {
   const released = desired.kind === "release" ? reported.release(bound) : null;
   return released === null ? confirmation(desired, standing, bound) === true : released.isShown;
 }
@@ -45,8 +50,8 @@ export function isAccepted(desired: Desired, standing: Means, bound: Bound, repo
 /** Why a command that was not confirmed in time counts as not taken. Null: it does not, or the make does not show it. */
 export function refusalOf(
   desired: Desired,
-  standing: Means,
-  bound: Bound,
+  standing: Signals,
+  bound: ProfileInstance,
   reported: Reported,
 ): string | null {
   const { confirmedBy } = bound.profile;
@@ -68,7 +73,7 @@ export class Overwritten {
   readonly #expected = new Map<string, { readonly payload: string; readonly isShown: boolean }>();
   #noticedAt = instant(0);
 
-  constructor({ profile, values }: Bound) {
+  constructor({ profile, values }: ProfileInstance) {
     this.#shownOn = new Map(
       profile.overwritten.map(({ told, shown }) => [renderText(told, values), renderText(shown, values)]),
     );
@@ -108,7 +113,7 @@ const isSame = (shown: string, payload: string): boolean =>
 export class Settling implements Disposable {
   readonly #within: Millis | undefined;
   readonly #settled: () => void;
-  #judged: Means = {};
+  #judged: Signals = {};
   #timer: NodeJS.Timeout | undefined;
 
   constructor(within: Millis | undefined, settled: () => void) {
@@ -117,7 +122,7 @@ export class Settling implements Disposable {
   }
 
   /** `means`: what a live message says. */
-  hear(means: Means, standing: () => Means): void {
+  hear(means: Signals, standing: () => Signals): void {
     if (this.#within === undefined || this.#timer !== undefined) return;
     if (!MEASURED.some((signal) => signal in means)) return;
     this.#timer = setTimeout(() => {
@@ -128,7 +133,7 @@ export class Settling implements Disposable {
   }
 
   /** What stands, with the measured values that may be judged. */
-  judged(standing: Means): Means {
+  judged(standing: Signals): Signals {
     return this.#within === undefined ? standing : { ...without(standing), ...this.#judged };
   }
 
@@ -145,8 +150,8 @@ export class Settling implements Disposable {
 
 const isMeasured = (signal: string): boolean => MEASURED.some((one) => one === signal);
 
-const measuredIn = (means: Means): Means =>
+const measuredIn = (means: Signals): Signals =>
   Object.fromEntries(Object.entries(means).filter(([signal]) => isMeasured(signal)));
 
-const without = (means: Means): Means =>
+const without = (means: Signals): Signals =>
   Object.fromEntries(Object.entries(means).filter(([signal]) => !isMeasured(signal)));

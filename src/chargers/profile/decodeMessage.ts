@@ -3,14 +3,14 @@ import { parsed, numberIn, valueAt, isNothing, nameIn, textOf, truthIn, LARGEST_
 import { isNumeric, isList } from "./readings.ts";
 import { isList as isJsonList } from "./render.ts";
 import type { Reading, SignalName, Composed } from "./sections.ts";
-import { STATES, type Answer, type Heard, type Means, NOTHING_HEARD, whole } from "./signals.ts";
-import { type Ear, hearNative } from "./telemetryMap.ts";
+import { STATES, type Answer, type DecodedMessage, type Signals, NOTHING_DECODED, whole } from "./signals.ts";
+import { type TelemetryMap, decodeNative } from "./telemetryMap.ts";
 
 /**
  * Whether a payload is what its topic should hold: JSON where JSON is read, a number where one is. What is not is
  * rubbish, and only counted; a member that is missing is not rubbish, and neither is a word that means nothing to us.
  */
-export function isReadable({ byTopic }: Ear, topic: string, payload: string): boolean {
+export function isReadable({ byTopic }: TelemetryMap, topic: string, payload: string): boolean {
   // How a retained value is taken away.
   if (payload.trim() === "") return true;
   const readings = (byTopic.get(topic) ?? []).flatMap(({ signal, readings: all }) =>
@@ -137,9 +137,14 @@ const kindOf = (kind: string, value: Json): string =>
  * What a message means. `memory` holds the last payload of each topic of this charger, since some values are spread
  * over several; it is changed, and belongs to the caller. Never throws, whatever the payload.
  */
-export function hear(ear: Ear, memory: Memory, topic: string, payload: string): Heard {
-  if (payload.length > LARGEST_PAYLOAD) return NOTHING_HEARD;
-  if (ear.native) return hearNative(topic, payload);
+export function decodeMessage(
+  ear: TelemetryMap,
+  memory: Memory,
+  topic: string,
+  payload: string,
+): DecodedMessage {
+  if (payload.length > LARGEST_PAYLOAD) return NOTHING_DECODED;
+  if (ear.native) return decodeNative(topic, payload);
   const sources = ear.byTopic.get(topic) ?? [];
   if (sources.length > 0) memory.set(topic, payload);
   const means: Record<string, Json> = {};
@@ -152,7 +157,7 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
     if (told.kind !== null) means["vehicleIdKind"] = told.kind;
   }
   if (topic === ear.alive && payload !== "") means["online"] ??= true;
-  return { means, answer: answerIn(ear, topic, payload) };
+  return { signals: means, answer: answerIn(ear, topic, payload) };
 }
 
 /**
@@ -160,7 +165,12 @@ export function hear(ear: Ear, memory: Memory, topic: string, payload: string): 
  * card reader does not wipe what the vehicle itself told; null where a card is held to it that none has a name for.
  * A vehicle that leaves takes what was said of it along.
  */
-export function identified({ identities }: Ear, memory: Memory, topic: string, means: Means): Means {
+export function identified(
+  { identities }: TelemetryMap,
+  memory: Memory,
+  topic: string,
+  means: Signals,
+): Signals {
   const readings = identities.flatMap((way) => way.readings);
   if (whole(means).plugged === false) {
     // A list of cards is no word of who is there; which of them was held to the reader is.
@@ -181,7 +191,7 @@ export function identified({ identities }: Ear, memory: Memory, topic: string, m
 }
 
 /** Whether what it repeats was taken away at the broker: nobody knows then, which is no word of a release. */
-export const isTakenAway = ({ byTopic }: Ear, memory: Memory): boolean =>
+export const isTakenAway = ({ byTopic }: TelemetryMap, memory: Memory): boolean =>
   byTopic
     .entries()
     .some(
@@ -190,7 +200,7 @@ export const isTakenAway = ({ byTopic }: Ear, memory: Memory): boolean =>
     );
 
 /** What is measured at one moment, as all that the charger said so far has it. */
-export function measuredIn({ instantaneous }: Ear, memory: Memory): Means {
+export function measuredIn({ instantaneous }: TelemetryMap, memory: Memory): Signals {
   const means: Record<string, Json> = {};
   for (const { signal, composed } of instantaneous) {
     const told = signal in means ? undefined : composedValue(signal, composed, memory);
@@ -199,7 +209,7 @@ export function measuredIn({ instantaneous }: Ear, memory: Memory): Means {
   return means;
 }
 
-function answerIn({ results }: Ear, topic: string, payload: string): Answer | null {
+function answerIn({ results }: TelemetryMap, topic: string, payload: string): Answer | null {
   const result = results.find((one) => matches(one.topic, topic));
   if (result === undefined || payload === "") return null;
   const text = unquoted(payload.trim());

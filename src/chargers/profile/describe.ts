@@ -1,10 +1,10 @@
 import type { Millis } from "../../domain/units.ts";
 import { publishedTemplates, subscribedTemplates } from "./topics.ts";
-import { reachInWords, reachOf } from "./acceptance.ts";
+import { describeReach, reachOf } from "./acceptance.ts";
 import type { Profile } from "./schema.ts";
 
 /** All that an integrator has to know of a profile, as text for people. */
-export function profileInWords(profile: Profile): string {
+export function describeProfile(profile: Profile): string {
   const { title, experimental, setup, ifWeDie, uncertain } = profile;
   const parts: readonly (readonly [string, readonly string[]])[] = [
     ["Parameters", parameters(profile)],
@@ -74,19 +74,19 @@ function pace({
 }: Profile): readonly string[] {
   return [
     rate.wear === "none"
-      ? `a setpoint is said again every ${spelled(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
+      ? `a setpoint is said again every ${serialized(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
       : `each write wears ${rate.wear}: a setpoint is said when it changes, when the charger comes back, and up to three times more where it was not taken`,
-    ...(rate.minInterval > 0 ? [`at least ${spelled(rate.minInterval)} between two setpoints`] : []),
+    ...(rate.minInterval > 0 ? [`at least ${serialized(rate.minInterval)} between two setpoints`] : []),
     ...(rate.writesPerHour === undefined ? [] : [`at most ${rate.writesPerHour} setpoints an hour`]),
     ...(actions.setPhases === undefined
       ? []
       : [
-          `at least ${spelled(every)} between two switches of phases, with ${spelled(settle)} of pause before and ${spelled(deadTime)} after each`,
+          `at least ${serialized(every)} between two switches of phases, with ${serialized(settle)} of pause before and ${serialized(deadTime)} after each`,
         ]),
-    ...keepalive.map(({ every, topic }) => `${topic} every ${spelled(every)}`),
+    ...keepalive.map(({ every, topic }) => `${topic} every ${serialized(every)}`),
     ...(deviceTimeout === undefined
       ? []
-      : [`after ${spelled(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
+      : [`after ${serialized(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
   ];
 }
 
@@ -112,10 +112,12 @@ const topicsIn = (topics: readonly string[], { names }: Pick<Profile, "names">):
 ];
 
 const verdicts = (profile: Profile): readonly string[] => [
-  reachInWords(reachOf(profile)),
+  describeReach(reachOf(profile)),
   ...(profile.confirmedBy === undefined
     ? []
-    : [`${profile.confirmedBy.signal} repeats the setpoint within ${spelled(profile.confirmedBy.within)}`]),
+    : [
+        `${profile.confirmedBy.signal} repeats the setpoint within ${serialized(profile.confirmedBy.within)}`,
+      ]),
 ];
 
-const spelled = (span: Millis): string => (span % 1000 === 0 ? `${span / 1000} s` : `${span} ms`);
+const serialized = (span: Millis): string => (span % 1000 === 0 ? `${span / 1000} s` : `${span} ms`);

@@ -1,14 +1,14 @@
 import type { Desired } from "../../domain/setpoint.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import { telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
 import { placeholdersIn } from "./render.ts";
-import type { Means } from "./signals.ts";
+import type { Signals } from "./signals.ts";
 
 /** What a charger was told last. */
-export interface Told {
+export interface LastCommand {
   readonly desired: Desired;
   /** What it was told before that; null: nothing by us. */
   readonly before: Desired | null;
@@ -24,14 +24,19 @@ export const MEASURED = [
 ] as const;
 
 /** Without what is measured: what waited at a broker, or was drawn before a command, says nothing of now. */
-export const withoutMeasurements = (means: Means): Means => without(means, MEASURED);
+export const withoutMeasurements = (means: Signals): Signals => without(means, MEASURED);
 
 /**
  * All that stands of what a charger told, for holding it against what it was told. A limit that a charger only repeats
  * counts where it tells no other. Released, many makes limit themselves: then a limit shows only that it is free, but
  * for one that we have raised and that the charger repeats.
  */
-export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: Instant): Telemetry {
+export function telemetryFrom(
+  standing: Signals,
+  told: LastCommand | null,
+  bound: ProfileInstance,
+  at: Instant,
+): Telemetry {
   const { limitA = null, ...all } = telemetryOf(standing, NOTHING_STANDS, bound.electrics.phases, at);
   const isRelease = told?.desired.kind === "release";
   // Given back to a mode of its own, a charger draws what that wants, whatever limit it repeats.
@@ -45,7 +50,7 @@ export function pictureOf(standing: Means, told: Told | null, bound: Bound, at: 
 const isLevel = (desired: Desired | undefined): boolean =>
   desired?.kind === "current" || desired?.kind === "power";
 
-function showsRelease(limit: number, before: Desired | null, bound: Bound): boolean {
+function showsRelease(limit: number, before: Desired | null, bound: ProfileInstance): boolean {
   if (placeholdersIn(bound.profile.actions.release).includes("maxCurrent")) return true;
   const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
   return limit > held;
@@ -55,7 +60,7 @@ function showsRelease(limit: number, before: Desired | null, bound: Bound): bool
  * The level that a charger shows it stands under, whoever told it; null: it does not show. What it repeats goes before
  * what it allows, which others have a say in; where taking control changes more than the limit, that cannot be put back.
  */
-export function shownLevel(standing: Means, bound: Bound): Desired | null {
+export function shownLevel(standing: Signals, bound: ProfileInstance): Desired | null {
   const { telemetry, actions, releaseKeepsLimit } = bound.profile;
   if (releaseKeepsLimit && (actions.acquire ?? []).length > 0) return null;
   const repeats = telemetry.requestedA !== undefined;
@@ -69,14 +74,14 @@ export function shownLevel(standing: Means, bound: Bound): Desired | null {
 }
 
 /** How a make shows that it took a setpoint. */
-type Confirmed = NonNullable<Bound["profile"]["confirmedBy"]>;
+type Confirmed = NonNullable<ProfileInstance["profile"]["confirmedBy"]>;
 
 /** Where the signal that a profile names was never told, the limit that the charger allows shows it as well. */
-const confirmingSignal = ({ signal }: Confirmed, standing: Means): Confirmed["signal"] =>
+const confirmingSignal = ({ signal }: Confirmed, standing: Signals): Confirmed["signal"] =>
   standing[signal] === undefined && typeof standing.limitA === "number" ? "limitA" : signal;
 
 /** Whether a charger shows that it took a command. Null: it would not show, or not yet. */
-export function confirmation(desired: Desired, standing: Means, bound: Bound): true | null {
+export function confirmation(desired: Desired, standing: Signals, bound: ProfileInstance): true | null {
   const { confirmedBy } = bound.profile;
   if (confirmedBy === undefined) return null;
   const { tolerance } = confirmedBy;
@@ -102,7 +107,12 @@ export function confirmation(desired: Desired, standing: Means, bound: Bound): t
 }
 
 /** Why a level that was not confirmed in time counts as not taken; null: less is allowed, which is no refusal. */
-export function doubts(level: Amperes, confirmedBy: Confirmed, standing: Means, bound: Bound): string | null {
+export function doubts(
+  level: Amperes,
+  confirmedBy: Confirmed,
+  standing: Signals,
+  bound: ProfileInstance,
+): string | null {
   const signal = confirmingSignal(confirmedBy, standing);
   const seen = standing[signal];
   const asked = allowedCurrent(level, bound);
@@ -112,7 +122,7 @@ export function doubts(level: Amperes, confirmedBy: Confirmed, standing: Means, 
 }
 
 /** The command that a charger was told last, and how it took it. */
-export interface Order extends Told {
+export interface Order extends LastCommand {
   readonly id: string;
   /** Everything that was published for it, as one text. */
   readonly wire: string;

@@ -1,9 +1,9 @@
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import type { Pause } from "./orders.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
-import type { Means } from "./signals.ts";
+import type { Signals } from "./signals.ts";
 
 /** What a charger shows live of what it was told, so that nothing is written to it that it has already. */
 export class Echoes {
@@ -13,7 +13,7 @@ export class Echoes {
   /** What it was told last, by topic. */
   readonly #told = new Map<string, string>();
 
-  constructor({ profile, values }: Bound) {
+  constructor({ profile, values }: ProfileInstance) {
     this.#shownOn = new Map(
       profile.echoes.map(({ told, shown }) => [renderText(told, values), renderText(shown, values)]),
     );
@@ -44,7 +44,7 @@ export class Echoes {
 }
 
 /** The pause before a command. `known`: null, when this process has sent nothing yet. */
-export function pauseBefore(known: Pause | null, before: Desired | null, standing: Means): Pause {
+export function pauseBefore(known: Pause | null, before: Desired | null, standing: Signals): Pause {
   if (known !== null) return known;
   if (before?.kind === "pause") return "told";
   // What ended a pause may have got lost with the last run of ours; nobody is paused where nobody is.
@@ -56,7 +56,7 @@ export function phasesBefore(
   known: number | null | undefined,
   desired: Desired,
   before: Desired | null,
-  standing: Means,
+  standing: Signals,
 ): number | null {
   const stored = before === null ? null : (switchedIn(before)?.count ?? null);
   const ours = known === undefined ? stored : known;

@@ -15,7 +15,7 @@ interface Electrics {
 }
 
 /** A profile that knows which charger it speaks to. */
-export interface Bound {
+export interface ProfileInstance {
   readonly profile: Profile;
   /** Parameters and derived names, for the templates. */
   readonly values: Values;
@@ -24,8 +24,8 @@ export interface Bound {
   readonly electrics: Electrics;
 }
 
-export type Binding =
-  | { readonly ok: true; readonly bound: Bound }
+export type InstanceSettings =
+  | { readonly ok: true; readonly bound: ProfileInstance }
   /** `parameter`: the one that is wrong. */
   | { readonly ok: false; readonly reason: string; readonly parameter: string };
 
@@ -40,9 +40,9 @@ const LONGEST = 256;
 const FORBIDDEN = /[+#\p{Cc}]|^\$/u;
 
 /** Holds the parameters of one charger against its profile. The reason names the first that is wrong. */
-export function bind(profile: Profile, params: Params): Binding {
+export function instantiateProfile(profile: Profile, params: Params): InstanceSettings {
   const values = new Map<string, string | number | null>();
-  const fail = (parameter: string, reason: string): Binding => ({
+  const fail = (parameter: string, reason: string): InstanceSettings => ({
     ok: false,
     reason: `${profile.profile}: ${reason}`,
     parameter,

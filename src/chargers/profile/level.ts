@@ -1,4 +1,4 @@
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 
 /**
  * From what is asked to what this charger may be told, always in the same order: capped, paused below the minimum,
@@ -15,21 +15,21 @@ const tidy = (value: number): number => Math.round(value * 1e6) / 1e6;
 const floorTo = (value: number, step: number): number => tidy(Math.floor(value / step + EPSILON) * step);
 
 /** Largest current that this charger is ever told, A per phase. */
-export function maxCurrent({ profile, electrics }: Bound): number {
+export function maxCurrent({ profile, electrics }: ProfileInstance): number {
   const { max, ceiling, step } = profile.limits.current;
   const most = electrics.maxCurrentA === null ? max : Math.min(electrics.maxCurrentA, ceiling ?? max);
   return floorTo(most, step);
 }
 
 /** W per A: phases times volts. */
-const wattsPerAmpere = ({ electrics }: Bound): number => electrics.phases * electrics.nominalV;
+const wattsPerAmpere = ({ electrics }: ProfileInstance): number => electrics.phases * electrics.nominalV;
 
 /** Least current; a relay cannot do less than it draws. */
-const minCurrent = (bound: Bound): number =>
+const minCurrent = (bound: ProfileInstance): number =>
   bound.profile.limits.current.allOrNothing ? maxCurrent(bound) : bound.profile.limits.current.min;
 
 /** A per phase. */
-export function allowedCurrent(asked: number, bound: Bound): number | null {
+export function allowedCurrent(asked: number, bound: ProfileInstance): number | null {
   const [capped, least] = [Math.min(asked, maxCurrent(bound)), minCurrent(bound)];
   if (capped + EPSILON < least) return null;
   // What is the minimum but for a binary fraction is not rounded down to below it.
@@ -41,7 +41,7 @@ export function allowedCurrent(asked: number, bound: Bound): number | null {
 }
 
 /** Why every level is a pause, so that there is none to go back to; null: not so. */
-export function chargesNever(bound: Bound): string | null {
+export function chargesNever(bound: ProfileInstance): string | null {
   if (allowedCurrent(Infinity, bound) !== null) return null;
   const { maxCurrentA } = bound.electrics;
   const { min, step } = bound.profile.limits.current;
@@ -49,7 +49,7 @@ export function chargesNever(bound: Bound): string | null {
 }
 
 /** In the units that this charger takes. */
-export function onTheWire(current: number, { profile }: Bound): number {
+export function onTheWire(current: number, { profile }: ProfileInstance): number {
   const { scale } = profile.limits.current;
   return scale === 1 ? current : Math.floor(current * scale + EPSILON);
 }
@@ -63,7 +63,7 @@ export type PowerLevel =
  * Watts keep their sign; they are negative only where the charger can feed back. `isDecided`: they are known to be
  * enough to charge with, by the phases of the vehicle and the volts that are measured, which are not known here.
  */
-export function allowedPower(asked: number, bound: Bound, isDecided = false): PowerLevel | null {
+export function allowedPower(asked: number, bound: ProfileInstance, isDecided = false): PowerLevel | null {
   const { power } = bound.profile.limits;
   const ratio = wattsPerAmpere(bound);
   if (power === undefined) {

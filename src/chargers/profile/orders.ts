@@ -1,6 +1,6 @@
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import type { Profile } from "./schema.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";
@@ -10,7 +10,7 @@ import { placeholdersIn } from "./render.ts";
 export type Pause = "told" | "ending" | "none";
 
 /** What the daemon knows of how a charger stands. */
-export interface Standing {
+export interface DriverKnowledge {
   /** Control was taken since it last came online. */
   readonly acquired: boolean;
   readonly pause: Pause;
@@ -20,7 +20,7 @@ export interface Standing {
 
 export type Orders =
   /** In this order; `standing` holds once they arrived. */
-  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly standing: Standing }
+  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly standing: DriverKnowledge }
   /** This make cannot do it. */
   | { readonly ok: false; readonly reason: string };
 
@@ -31,7 +31,12 @@ export type Orders =
  * shows it. A limit that would stay after a release is raised. Phases are switched only in a pause, and a release gives
  * all of them back.
  */
-export function ordersFor(desired: Desired, standing: Standing, bound: Bound, now: Instant): Orders {
+export function ordersFor(
+  desired: Desired,
+  standing: DriverKnowledge,
+  bound: ProfileInstance,
+  now: Instant,
+): Orders {
   const step = stepOf(desired, bound);
   const phases = phasesFor(desired, standing, bound);
   const publishes: Publish[] = [];
@@ -59,8 +64,8 @@ export function ordersFor(desired: Desired, standing: Standing, bound: Bound, no
 function inControl(
   actions: readonly Action[],
   step: Step,
-  { acquired, pause }: Standing,
-  { profile }: Bound,
+  { acquired, pause }: DriverKnowledge,
+  { profile }: ProfileInstance,
 ): readonly Action[] {
   const acquire: readonly Action[] = [{ kind: "acquire" }];
   if (step.kind === "release") return actions;
@@ -75,7 +80,7 @@ function inControl(
 const pauseTakesControl = ({ actions: { acquire, pause } }: Profile): boolean =>
   acquire.every(({ topic }) => pause.some((other) => other.topic === topic));
 
-function pauseAfter(step: Step, { pause }: Standing, actions: readonly Action[]): Pause {
+function pauseAfter(step: Step, { pause }: DriverKnowledge, actions: readonly Action[]): Pause {
   if (step.kind === "pause") return "told";
   return pause === "none" && !actions.some(({ kind }) => kind === "pause") ? "none" : "ending";
 }
@@ -86,7 +91,7 @@ type Step =
   | { readonly kind: "pause" | "release" };
 
 /** What is desired as the one thing to say to this charger. */
-function stepOf(desired: Desired, bound: Bound): Step {
+function stepOf(desired: Desired, bound: ProfileInstance): Step {
   switch (desired.kind) {
     case "current": {
       const currentA = allowedCurrent(desired.amperes, bound);
@@ -103,12 +108,21 @@ function stepOf(desired: Desired, bound: Bound): Step {
 }
 
 /** What it has afterwards; null: nobody has asked for any, and it is not known. */
-function phasesFor(desired: Desired, standing: Standing, { electrics }: Bound): number | null {
+function phasesFor(
+  desired: Desired,
+  standing: DriverKnowledge,
+  { electrics }: ProfileInstance,
+): number | null {
   if (desired.kind === "release") return standing.phases === null ? null : electrics.phases;
   return switchedIn(desired)?.count ?? standing.phases;
 }
 
-function onPhases(phases: number | null, step: Step, standing: Standing, bound: Bound): readonly Action[] {
+function onPhases(
+  phases: number | null,
+  step: Step,
+  standing: DriverKnowledge,
+  bound: ProfileInstance,
+): readonly Action[] {
   const asBefore = inOrder(step, standing.pause !== "none", bound);
   if (phases === null) return asBefore;
   const switched = (lastCurrentA: number | null): Action => ({ kind: "setPhases", phases, lastCurrentA });
@@ -124,7 +138,7 @@ function onPhases(phases: number | null, step: Step, standing: Standing, bound: 
   return [...pause, switched(null), ...inOrder(step, true, bound)];
 }
 
-function inOrder(step: Step, paused: boolean, bound: Bound): readonly Action[] {
+function inOrder(step: Step, paused: boolean, bound: ProfileInstance): readonly Action[] {
   const resume = (lastCurrentA: number): readonly Action[] =>
     paused && !bound.profile.levelEndsPause ? [{ kind: "resume", lastCurrentA }] : [];
   const withLevel = (resumed: readonly Action[]): readonly Action[] =>

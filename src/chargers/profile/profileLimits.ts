@@ -1,6 +1,6 @@
 import { FINEST_STEP, type Charger } from "../../domain/charger.ts";
 import { amperes, millis, type Watts, watts } from "../../domain/units.ts";
-import { bind, type Binding } from "./instance.ts";
+import { instantiateProfile, type InstanceSettings } from "./instance.ts";
 import { chargesNever } from "./level.ts";
 import type { Profile } from "./schema.ts";
 
@@ -8,11 +8,11 @@ import type { Profile } from "./schema.ts";
 const WEARING_WRITES_PER_HOUR = 12;
 
 /** A configured charger as its profile has to know it. A current in its params is capped by the configured one. */
-export function boundTo(charger: Charger, profile: Profile): Binding {
-  if (profile.nativePayloads) return bind(profile, {});
+export function instanceSettings(charger: Charger, profile: Profile): InstanceSettings {
+  if (profile.nativePayloads) return instantiateProfile(profile, {});
   const { params, phases, voltage } = charger;
   const most = ownMaximum(charger);
-  const binding = bind(profile, {
+  const binding = instantiateProfile(profile, {
     phases,
     nominalV: voltage,
     ...params,
@@ -31,9 +31,9 @@ function ownMaximum({ params, maxCurrent }: Charger): number {
 }
 
 /** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
-export function equipped(charger: Charger, profile: Profile): Charger {
+export function applyProfileLimits(charger: Charger, profile: Profile): Charger {
   if (profile.nativePayloads) return charger;
-  const binding = boundTo(charger, profile);
+  const binding = instanceSettings(charger, profile);
   // Only a parameter that is right can choose the step.
   const { limits } = binding.ok ? binding.bound.profile : profile;
   const { rate, refresh, actions, phaseSwitch, deviceTimeout } = profile;

@@ -1,6 +1,6 @@
 import { type Instant, iso } from "../../domain/units.ts";
 import { topicFault } from "./topicNames.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
@@ -30,7 +30,7 @@ export type Publishes =
   | { readonly ok: false; readonly reason: string };
 
 /** What to publish so that the charger does it. Levels below the minimum become a pause. */
-export function publishesFor(action: Action, bound: Bound, now: Instant): Publishes {
+export function publishesFor(action: Action, bound: ProfileInstance, now: Instant): Publishes {
   switch (action.kind) {
     case "acquire":
       return said(bound, "acquire", [], now, "nothing has to be said before the first setpoint");
@@ -50,7 +50,7 @@ export function publishesFor(action: Action, bound: Bound, now: Instant): Publis
 
 /** Exactly the messages of one action; `enough` says why none is enough, null: none means that it cannot be done. */
 function said(
-  bound: Bound,
+  bound: ProfileInstance,
   name: ActionName,
   level: readonly (readonly [string, string | number])[],
   now: Instant,
@@ -81,7 +81,7 @@ function said(
 }
 
 /** What the charger reported, or what stands for it; null: not known. */
-function withReports(values: Values, { profile, reported }: Bound): Values {
+function withReports(values: Values, { profile, reported }: ProfileInstance): Values {
   const known = Object.entries(profile.reports).map(([name, { otherwise }]) => {
     const preset = otherwise === undefined ? null : renderText(otherwise, values);
     return [name, reported.get(name) ?? preset] as const;
@@ -93,14 +93,19 @@ function withReports(values: Values, { profile, reported }: Bound): Values {
 const isMeant = (
   { unless = {}, topic, text, json }: PublishTemplate,
   values: Values,
-  { profile }: Bound,
+  { profile }: ProfileInstance,
 ): boolean =>
   Object.entries(unless).every(([name, value]) => values.get(name) !== value) &&
   placeholdersIn({ topic, text, json }).every(
     (name) => !Object.hasOwn(profile.reports, name) || values.get(name) !== null,
   );
 
-function atCurrent(bound: Bound, name: "setCurrent" | "resume", asked: number, now: Instant): Publishes {
+function atCurrent(
+  bound: ProfileInstance,
+  name: "setCurrent" | "resume",
+  asked: number,
+  now: Instant,
+): Publishes {
   const amperes = allowedCurrent(asked, bound);
   if (amperes === null) return publishesFor({ kind: "pause" }, bound, now);
   return said(bound, name, [["current", onTheWire(amperes, bound)]], now, NOTHING_TO_RESUME);
@@ -108,7 +113,7 @@ function atCurrent(bound: Bound, name: "setCurrent" | "resume", asked: number, n
 
 const NOTHING_TO_RESUME = "nothing has to be said to resume";
 
-function atPower(bound: Bound, asked: number, isDecided: boolean, now: Instant): Publishes {
+function atPower(bound: ProfileInstance, asked: number, isDecided: boolean, now: Instant): Publishes {
   const level = allowedPower(asked, bound, isDecided);
   if (level === null) return publishesFor({ kind: "pause" }, bound, now);
   if (level.kind === "current") return atCurrent(bound, "setCurrent", level.amperes, now);
@@ -121,14 +126,14 @@ function atPower(bound: Bound, asked: number, isDecided: boolean, now: Instant):
   return said(bound, "setPower", sides, now, null);
 }
 
-function resumed(bound: Bound, last: number | null, now: Instant): Publishes {
+function resumed(bound: ProfileInstance, last: number | null, now: Instant): Publishes {
   if (last !== null) return atCurrent(bound, "resume", last, now);
   if (placeholdersIn(bound.profile.actions.resume).includes("current"))
     return { ok: false, reason: `${bound.profile.profile} has to be told a current to resume: lastCurrentA` };
   return said(bound, "resume", [], now, NOTHING_TO_RESUME);
 }
 
-function onPhases(bound: Bound, phases: number, last: number | null, now: Instant): Publishes {
+function onPhases(bound: ProfileInstance, phases: number, last: number | null, now: Instant): Publishes {
   const { profile } = bound;
   const spelled = new Map<string, string | number>(Object.entries(profile.phases ?? {}));
   const word = spelled.get(String(phases));
@@ -157,7 +162,7 @@ function onPhases(bound: Bound, phases: number, last: number | null, now: Instan
 }
 
 /** Where nobody says how many amperes go with the phases: as few as any vehicle charges with (IEC 61851). */
-const leastOf = ({ profile }: Bound): number => Math.max(profile.limits.current.min, 6);
+const leastOf = ({ profile }: ProfileInstance): number => Math.max(profile.limits.current.min, 6);
 
 /** One template with its values put in. */
 export const rendered = (

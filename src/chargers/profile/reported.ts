@@ -1,4 +1,4 @@
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import { renderText } from "./render.ts";
 
 interface Source {
@@ -15,7 +15,7 @@ export class Reported {
   readonly #latest = new Map<string, string>();
   readonly #taken = new Map<string, string>();
 
-  constructor({ profile, values }: Bound) {
+  constructor({ profile, values }: ProfileInstance) {
     this.#sources = Object.entries(profile.reports).map(([name, { topic, pattern, when, keeps }]) => ({
       name,
       topic: renderText(topic, values),
@@ -56,7 +56,10 @@ export class Reported {
   }
 
   /** Whether the charger shows that it was given back to what it was. Null: this make does not show it. */
-  release({ profile, values }: Bound): { readonly isShown: boolean; readonly words: string } | null {
+  release({
+    profile,
+    values,
+  }: ProfileInstance): { readonly isShown: boolean; readonly words: string } | null {
     const name = profile.confirmedBy?.release;
     if (name === undefined) return null;
     const otherwise = profile.reports[name]?.otherwise ?? "";

@@ -12,7 +12,7 @@ export const STATES: readonly ChargerState[] = [
 ];
 
 /** What a charger tells, in the words of DESIGN 6.5: what it does not tell is absent, what it declares unknown is null. */
-export interface Means {
+export interface Signals {
   readonly powerW?: number | null;
   readonly energyWh?: number | null;
   readonly sessionEnergyWh?: number | null;
@@ -42,19 +42,19 @@ export interface Answer {
 }
 
 /** What a message is to us. */
-export interface Heard {
+export interface DecodedMessage {
   /** Its own words, without what a state implies. */
-  readonly means: Means;
+  readonly signals: Signals;
   /** Null: the message is no answer to a command. */
   readonly answer: Answer | null;
 }
 
-export const NOTHING_HEARD: Heard = { means: {}, answer: null };
+export const NOTHING_DECODED: DecodedMessage = { signals: {}, answer: null };
 
 /** What a message says, and what its state says of the rest; a word of its own goes before. */
-export const whole = (means: Means): Means => ({ ...impliedBy(means.state), ...means });
+export const whole = (means: Signals): Signals => ({ ...impliedBy(means.state), ...means });
 
-function impliedBy(state: ChargerState | null | undefined): Means {
+function impliedBy(state: ChargerState | null | undefined): Signals {
   switch (state) {
     case "unplugged":
       return { plugged: false, charging: false };
@@ -75,7 +75,7 @@ function impliedBy(state: ChargerState | null | undefined): Means {
 }
 
 /** It charges, or says that it may. */
-export function showsNoPause(means: Means): boolean {
+export function showsNoPause(means: Signals): boolean {
   const { paused, charging } = whole(means);
   return paused === false || charging === true;
 }

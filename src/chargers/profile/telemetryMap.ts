@@ -1,14 +1,14 @@
 import type { Json } from "../../domain/audit.ts";
 import { ackPayload, readPayload, telemetryPayload } from "../native/payload.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import { readingsOf, type Source, topicsOf } from "./readings.ts";
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { SignalName } from "./sections.ts";
-import { type Heard, type Means, NOTHING_HEARD } from "./signals.ts";
+import { type DecodedMessage, type Signals, NOTHING_DECODED } from "./signals.ts";
 
 /** What to listen to for one charger, with its parameters put in. */
-export interface Ear {
+export interface TelemetryMap {
   /** The ways to learn something from a topic. */
   readonly byTopic: ReadonlyMap<string, readonly Source[]>;
   /** The ways to learn who is there, in order of preference. */
@@ -30,7 +30,7 @@ export interface Ear {
 const INSTANTANEOUS: ReadonlySet<SignalName> = new Set(["powerW", "currentA", "currentsA", "voltagesV"]);
 
 /** Put together once for each charger: its messages may be many. */
-export function earOf({ profile, values }: Bound): Ear {
+export function compileTelemetry({ profile, values }: ProfileInstance): TelemetryMap {
   const sources = readingsOf(profile.telemetry)
     .filter(({ readings }) => placeholdersIn(readings).every((name) => values.get(name) !== null))
     .map((source) => filled(source, values));
@@ -76,16 +76,16 @@ export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
 const NATIVE_FILTERS: readonly string[] = NATIVE_LEAVES.map((leaf) => `+/+/chargers/+/${leaf}`);
 
 /** What a native message means; read by the same schemas as the daemon reads it. */
-export function hearNative(topic: string, payload: string): Heard {
+export function decodeNative(topic: string, payload: string): DecodedMessage {
   const [, leaf] = /(?:^|\/)chargers\/[^/]+\/(telemetry|ack|online)$/.exec(topic) ?? [];
-  if (leaf === "telemetry") return { means: telemetryMeans(payload), answer: null };
-  if (leaf === "ack") return ackHeard(payload);
+  if (leaf === "telemetry") return { signals: telemetrySignals(payload), answer: null };
+  if (leaf === "ack") return decodedAck(payload);
   const online = payload.trim();
-  if (leaf !== "online" || (online !== "true" && online !== "false")) return NOTHING_HEARD;
-  return { means: { online: online === "true" }, answer: null };
+  if (leaf !== "online" || (online !== "true" && online !== "false")) return NOTHING_DECODED;
+  return { signals: { online: online === "true" }, answer: null };
 }
 
-function telemetryMeans(payload: string): Means {
+function telemetrySignals(payload: string): Signals {
   const read = readPayload(telemetryPayload, Buffer.from(payload));
   if (!read.ok) return {};
   const { state, vehicle, identity, powerW, currentsA, voltagesV, energyWh, sessionWh, soc, limitA } =
@@ -96,7 +96,7 @@ function telemetryMeans(payload: string): Means {
       : identity
         ? { vehicleId: identity.value, vehicleIdKind: identity.kind }
         : { vehicleId: vehicle === null || identity === null ? null : undefined };
-  const told: Readonly<Record<keyof Means, unknown>> | object = {
+  const told: Readonly<Record<keyof Signals, unknown>> | object = {
     state,
     ...named,
     powerW,
@@ -110,12 +110,12 @@ function telemetryMeans(payload: string): Means {
   return present(told);
 }
 
-const present = (told: object): Means =>
+const present = (told: object): Signals =>
   Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined));
 
-function ackHeard(payload: string): Heard {
+function decodedAck(payload: string): DecodedMessage {
   const read = readPayload(ackPayload, Buffer.from(payload));
   return read.ok
-    ? { means: {}, answer: { accepted: read.value.accepted, reason: read.value.reason } }
-    : NOTHING_HEARD;
+    ? { signals: {}, answer: { accepted: read.value.accepted, reason: read.value.reason } }
+    : NOTHING_DECODED;
 }

@@ -1,5 +1,5 @@
 import type { Instant, Millis } from "../../domain/units.ts";
-import type { Bound } from "./instance.ts";
+import type { ProfileInstance } from "./instance.ts";
 import { moment, type Publish, rendered } from "./publishes.ts";
 import { readingsOf, topicsOf } from "./readings.ts";
 import { placeholdersIn, renderText } from "./render.ts";
@@ -16,7 +16,7 @@ export interface Keepalive {
 }
 
 /** What to repeat for one charger. Chargers of one gateway may share a topic: the same message is needed only once. */
-export const keepalivesOf = ({ profile, values }: Bound): readonly Keepalive[] =>
+export const keepalivesOf = ({ profile, values }: ProfileInstance): readonly Keepalive[] =>
   profile.keepalive.map(({ every, topic, text, json, first: opening, asksOnly }) => ({
     every,
     asksOnly,
@@ -30,7 +30,7 @@ export const keepalivesOf = ({ profile, values }: Bound): readonly Keepalive[] =
   }));
 
 /** Those of them that keep it obeying. */
-export const commandingOf = (bound: Bound): readonly Keepalive[] =>
+export const commandingOf = (bound: ProfileInstance): readonly Keepalive[] =>
   keepalivesOf(bound).filter(({ asksOnly }) => !asksOnly);
 
 /** Topic templates that a charger of this make is commanded on. */
@@ -49,7 +49,7 @@ export const subscribedTemplates = (profile: Profile): readonly string[] => {
 };
 
 /** Topics of one charger, each once; those of a parameter that is left out are left out as well. */
-export function topicsFor({ profile, values }: Bound): {
+export function topicsFor({ profile, values }: ProfileInstance): {
   readonly published: readonly string[];
   readonly subscribed: readonly string[];
 } {

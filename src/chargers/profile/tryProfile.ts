@@ -1,12 +1,12 @@
 import * as z from "zod";
 
 import type { Instant } from "../../domain/units.ts";
-import { hear, type Memory } from "./decodeMessage.ts";
-import { bind, type Bound, type Params } from "./instance.ts";
+import { decodeMessage, type Memory } from "./decodeMessage.ts";
+import { instantiateProfile, type ProfileInstance, type Params } from "./instance.ts";
 import { type Action, publishesFor } from "./publishes.ts";
 import type { Profile } from "./schema.ts";
 import { whole } from "./signals.ts";
-import { type Ear, earOf } from "./telemetryMap.ts";
+import { type TelemetryMap, compileTelemetry } from "./telemetryMap.ts";
 
 /** Profiles by name. */
 export type Profiles = ReadonlyMap<string, Profile>;
@@ -41,7 +41,7 @@ const line = z.object(
   { error: NOT_JSON },
 );
 
-type Line = z.output<typeof line>;
+type TryLine = z.output<typeof line>;
 
 const ACTIONS = "acquire, setCurrent, setPower, pause, resume, release, setPhases";
 
@@ -49,7 +49,12 @@ const wrong = (reason: string): string => JSON.stringify({ error: reason });
 
 /** One charger of the trial: a profile with its parameters, and what was heard of it. */
 type Tried =
-  | { readonly ok: true; readonly bound: Bound; readonly ear: Ear; readonly memory: Memory }
+  | {
+      readonly ok: true;
+      readonly bound: ProfileInstance;
+      readonly ear: TelemetryMap;
+      readonly memory: Memory;
+    }
   | { readonly ok: false; readonly reason: string };
 
 /**
@@ -79,19 +84,21 @@ export function trial(profiles: Profiles, now: () => Instant): (text: string) =>
   };
 }
 
-function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Line): Tried {
+function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: TryLine): Tried {
   const key = JSON.stringify([profile.profile, Object.entries(params).toSorted(byName)]);
   const known = chargers.get(key);
   if (known !== undefined) return known;
-  const binding = bind(profile, params);
-  const fresh: Tried = binding.ok ? { ...binding, ear: earOf(binding.bound), memory: new Map() } : binding;
+  const binding = instantiateProfile(profile, params);
+  const fresh: Tried = binding.ok
+    ? { ...binding, ear: compileTelemetry(binding.bound), memory: new Map() }
+    : binding;
   chargers.set(key, fresh);
   return fresh;
 }
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
 
-function act(bound: Bound, action: string, input: Line["input"], now: Instant): string {
+function act(bound: ProfileInstance, action: string, input: TryLine["input"], now: Instant): string {
   const asked = readAction(action, input);
   if (typeof asked === "string") return wrong(asked);
   const answer = publishesFor(asked, bound, now);
@@ -100,12 +107,12 @@ function act(bound: Bound, action: string, input: Line["input"], now: Instant): 
   return JSON.stringify(note === null ? { publishes } : { publishes, note });
 }
 
-function listen(ear: Ear, memory: Memory, topic: string, payload: Line["payload"]): string {
+function listen(ear: TelemetryMap, memory: Memory, topic: string, payload: TryLine["payload"]): string {
   if (payload === undefined) return wrong("a topic comes with its payload, as a text");
   if (!isWritable(payload)) return wrong("a payload whose numbers JSON can hold, or its text in quotes");
   // Whoever leaves out the quotes around a JSON payload means its text.
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
-  const { means, answer } = hear(ear, memory, topic, text);
+  const { signals: means, answer } = decodeMessage(ear, memory, topic, text);
   const told = { means: whole(means) };
   return JSON.stringify(answer === null ? told : { ...told, answer });
 }
@@ -122,7 +129,7 @@ function isWritable(payload: unknown): boolean {
 }
 
 /** The action with its input; a text says what is missing. */
-function readAction(kind: string, input: Line["input"]): Action | string {
+function readAction(kind: string, input: TryLine["input"]): Action | string {
   const number = (name: string): number | null => {
     const value = Object.hasOwn(input, name) ? input[name] : undefined;
     return typeof value === "number" && Number.isFinite(value) ? value : null;

@@ -3,7 +3,7 @@ import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
-import { MOMENT, readMoment, complain, type ExitCode, say, sayLine } from "../output.ts";
+import { MOMENT, readMoment, complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
 
 export interface AuditOptions {
@@ -72,7 +72,7 @@ export async function audit(options: AuditOptions, now: () => Instant): Promise<
       if (isOutside || (problems && severityOf(row) === "info")) continue;
       if (!json && shown === 0) say(`times in ${config.site.timezone}`);
       shown += 1;
-      sayLine(json ? JSON.stringify(row) : `${clock(instant(at))}  ${row.words}`);
+      writeLine(json ? JSON.stringify(row) : `${clock(instant(at))}  ${row.words}`);
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) break;

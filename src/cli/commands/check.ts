@@ -7,7 +7,7 @@ import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
 import { loadSite } from "../../daemon/chargerModels.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
-import { inWords } from "../../domain/setpoint.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
 import { stateTrouble } from "../../store/sqlite/files.ts";
@@ -79,7 +79,7 @@ async function leftBehind(config: Config): Promise<readonly Limited[]> {
       .map(reallySent)
       .filter((sent) => sent !== null)
       .filter(isToBeFreed)
-      .map(({ command }) => ({ charger: command.charger, told: inWords(command.desired) })),
+      .map(({ command }) => ({ charger: command.charger, told: formatLevel(command.desired) })),
   );
   // A state that cannot be read is not what a check of the configuration is about.
   if (typeof limited === "string") return [];

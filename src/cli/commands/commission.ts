@@ -1,11 +1,16 @@
-import { addressOf, credentialsOf, type FleetBroker } from "../../chargers/broker/address.ts";
+import { addressOf, credentialsOf, type NamedBroker } from "../../chargers/broker/address.ts";
 import { connectionsFor, daemonAt, EmbeddedBroker } from "../../chargers/broker/embedded.ts";
 import { siteRoot } from "../../chargers/native/messages.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
-import { borrow, type Commissioned, commissioned, reasonNotTo } from "../../commissioning/commission.ts";
+import {
+  acquireCharger,
+  type Commissioned,
+  commissioned,
+  reasonNotTo,
+} from "../../commissioning/commission.ts";
 import type { Config } from "../../config/schema.ts";
 import type { BrokerConfig } from "../../config/sections/mqtt.ts";
-import { Depot } from "../../control/state.ts";
+import { ControlState } from "../../control/state.ts";
 import { MqttBench } from "../../daemon/commissioningBench.ts";
 import { type Surroundings, surroundings } from "../../daemon/daemon.ts";
 import type { Charger } from "../../domain/charger.ts";
@@ -114,7 +119,7 @@ interface Setting {
   readonly profile: Profile;
   readonly silence: boolean;
   readonly progress: (words: string) => void;
-  readonly depot: Depot;
+  readonly depot: ControlState;
   readonly store: Store;
   readonly world: Surroundings;
 }
@@ -124,7 +129,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   await using stack = new AsyncDisposableStack();
   const named = config.brokers.get(charger.broker) ?? config.mqtt;
   const broker = await reached(named, config, world, stack);
-  const lent = borrow(depot, charger, world.now());
+  const lent = acquireCharger(depot, charger, world.now());
   const bench = MqttBench.open({
     ...world,
     ...setting,
@@ -155,8 +160,12 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   return result;
 }
 
-function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }: Surroundings): Depot {
-  const depot = new Depot({
+function depotOf(
+  config: Config,
+  opened: Opened & { readonly ok: true },
+  { now }: Surroundings,
+): ControlState {
+  const depot = new ControlState({
     chargers: config.chargers,
     vehicles: config.vehicles,
     settings: config.control,
@@ -164,7 +173,7 @@ function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }
     epoch: opened.epoch,
     archive: opened.store.events,
     wallClock: wallClock(config.site.timezone, now),
-    unsure: false,
+    assertAll: false,
   });
   depot.restore(opened.remembered, now());
   return depot;
@@ -176,7 +185,7 @@ export async function reached(
   { site, chargers }: Config,
   { log, monotonic, randomBytes }: Surroundings,
   stack: AsyncDisposableStack,
-): Promise<FleetBroker> {
+): Promise<NamedBroker> {
   const { reach, prefix } = broker;
   const daemon = daemonAt(`setpointd-${site.id}`, randomBytes);
   const embedded =

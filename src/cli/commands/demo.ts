@@ -6,7 +6,7 @@ import pino from "pino";
 import { explain } from "../../config/explain.ts";
 import { configFrom } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
-import { makesOf } from "../../daemon/chargerModels.ts";
+import { profileChecks } from "../../daemon/chargerModels.ts";
 import { startApp, surroundings } from "../../daemon/daemon.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { shipped } from "../../platform/packageRoot.ts";
@@ -52,7 +52,7 @@ export async function demo(level: string): Promise<ExitCode> {
   const loaded = configFrom(
     text,
     { directory: state, env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret } },
-    makesOf(makes),
+    profileChecks(makes),
   );
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, "config/demo.yaml"));

@@ -14,7 +14,7 @@ import { wallClock } from "../../platform/localTime.ts";
 import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
 import { readListBody } from "../../vtn/dialects/partner/envelope.ts";
 import { siteConfiguration } from "../configuration.ts";
-import { MOMENT, readMoment, complain, complainLine, type ExitCode, say, sayLine } from "../output.ts";
+import { MOMENT, readMoment, complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 
 export interface PlanOptions {
@@ -95,12 +95,12 @@ function tellOddities(known: KnownEvent, config: Config, context: ExpandContext,
   const { revision } = known;
   const aim = targeting(revision.event, context);
   const odd = oddities(revision, aim, context, reachOf(config.chargers), at);
-  if (odd.length > 0) complainLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
+  if (odd.length > 0) writeErrorLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
 }
 
 function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
   if (notice.kind === "rejected") {
-    complainLine(`left out: ${notice.path}: ${notice.reason}`);
+    writeErrorLine(`left out: ${notice.path}: ${notice.reason}`);
     return [];
   }
   const { known } = intake(undefined, notice, { source: "fetch", at, askedAt: at });
@@ -132,5 +132,5 @@ const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch
 
 function tell(stretches: readonly Stretch[]): void {
   if (stretches.length === 0) say("no charger would be told anything");
-  for (const { from, until, reason } of stretches) sayLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
+  for (const { from, until, reason } of stretches) writeLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
 }

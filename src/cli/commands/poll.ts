@@ -1,6 +1,6 @@
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, complainLine, type ExitCode, sayLine } from "../output.ts";
+import { complain, writeErrorLine, type ExitCode, writeLine } from "../output.ts";
 
 /** `poll`: the running daemon asks the partner for the list now, also while it waits after an outage. */
 export async function poll(named: string | undefined): Promise<ExitCode> {
@@ -16,6 +16,6 @@ export async function poll(named: string | undefined): Promise<ExitCode> {
     return 1;
   }
   const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
-  (ok ? sayLine : complainLine)(words);
+  (ok ? writeLine : writeErrorLine)(words);
   return ok ? 0 : 1;
 }

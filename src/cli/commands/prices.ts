@@ -4,7 +4,7 @@ import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
 import { configuredPrices } from "../../daemon/spotPrices.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
-import { complain, type ExitCode, say, sayLine } from "../output.ts";
+import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
 /** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
@@ -30,10 +30,10 @@ export async function prices(
   const clock = wallClock(config.site.timezone, now);
   const moment = (iso: string): string => clock(instant(Date.parse(iso)));
   for (const series of known) {
-    sayLine(heading(series, moment));
+    writeLine(heading(series, moment));
     for (const { start, end, value, currency, perUnit } of series.prices) {
       if (Date.parse(end) > now())
-        sayLine(`  ${moment(start)} to ${moment(end)}  ${value} ${currency ?? "?"}/${perUnit ?? "?"}`);
+        writeLine(`  ${moment(start)} to ${moment(end)}  ${value} ${currency ?? "?"}/${perUnit ?? "?"}`);
     }
   }
   return 0;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Command } from "commander";
 
 import { reachOf } from "../../chargers/profile/acceptance.ts";
-import { profileInWords } from "../../chargers/profile/describe.ts";
+import { describeProfile } from "../../chargers/profile/describe.ts";
 import { trial } from "../../chargers/profile/tryProfile.ts";
 import { explain, nearest } from "../../config/explain.ts";
 import { type LoadedProfiles, loadProfiles } from "../../daemon/loadProfiles.ts";
@@ -73,7 +73,7 @@ function profileShow(places: ProfilePlaces, name: string): ExitCode {
     );
     return 2;
   }
-  say(profileInWords(profile));
+  say(describeProfile(profile));
   return 0;
 }
 

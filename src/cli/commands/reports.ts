@@ -1,10 +1,10 @@
 import { type Instant, instant } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
-import { plannedDesk, shownReport, shownReports } from "../../daemon/partnerReports.ts";
+import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, sayLine } from "../output.ts";
+import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
 /** A moment of the API as people on site read it. */
@@ -19,7 +19,7 @@ export async function reports(
   const config = configuration(named);
   if (config === null) return 2;
   const known = await askOrRead<readonly ReportRow[]>(config, "/reports", ({ store, remembered }) =>
-    shownReports(plannedDesk(config, remembered, store), store),
+    shownReports(plannedSchedule(config, remembered, store), store),
   );
   if (typeof known === "string") {
     complain(known);
@@ -36,7 +36,9 @@ export async function reports(
   const [width, second] = [widest(names), widest(types)];
   for (const row of known) {
     const type = (row.payloadType ?? "").padEnd(second);
-    sayLine(`${row.state.padEnd(7)}  ${row.name.padEnd(width)}  ${type}  ${inWords(row, moment)}`.trimEnd());
+    writeLine(
+      `${row.state.padEnd(7)}  ${row.name.padEnd(width)}  ${type}  ${formatMoment(row, moment)}`.trimEnd(),
+    );
   }
   return 0;
 }
@@ -52,7 +54,7 @@ export async function reportsShow(
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
   const known = await askOrRead(config, path, ({ store, remembered }) => ({
-    found: shownReport(plannedDesk(config, remembered, store), store, name),
+    found: shownReport(plannedSchedule(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
@@ -66,13 +68,13 @@ export async function reportsShow(
   const clock = wallClock(config.site.timezone, now);
   const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
   if (report.composedAt === null) {
-    sayLine(bodiless(report, moment));
+    writeLine(bodiless(report, moment));
     return 0;
   }
-  sayLine(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${inWords(report, moment)}`);
-  for (const flag of report.flags) sayLine(`  ${flag}`);
-  if (report.receipt !== null) sayLine(`  receipt: ${report.receipt}`);
-  if (body === null) sayLine(bodiless(report, moment));
+  writeLine(`${report.name}: ${report.payloadType ?? "?"} ${report.state}, ${formatMoment(report, moment)}`);
+  for (const flag of report.flags) writeLine(`  ${flag}`);
+  if (report.receipt !== null) writeLine(`  receipt: ${report.receipt}`);
+  if (body === null) writeLine(bodiless(report, moment));
   else say(JSON.stringify(JSON.parse(body), null, 2));
   return 0;
 }
@@ -95,7 +97,7 @@ export async function reportsResend(named: string | undefined, name: string): Pr
   return ok ? 0 : 1;
 }
 
-function inWords(row: ReportRow, moment: Moment): string {
+function formatMoment(row: ReportRow, moment: Moment): string {
   const { from, until, due, summary, sentAt, nextTry, attempts, reason } = row;
   const parts = [
     summary,

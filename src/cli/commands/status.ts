@@ -9,7 +9,7 @@ import type { Problem } from "../../operator/problems.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
-import { complain, type ExitCode, say, sayLine } from "../output.ts";
+import { complain, type ExitCode, say, writeLine } from "../output.ts";
 
 /** Socket of the installed daemon (RuntimeDirectory= of its unit). */
 const INSTALLED_SOCKET = "/run/setpointd/status.sock";
@@ -42,7 +42,7 @@ export async function status(
   const answer = await askStatus(named);
   if (answer.kind === "answered") {
     if (json) say(JSON.stringify(answer.body));
-    else for (const line of linesOf(answer.body as Status, now)) sayLine(line);
+    else for (const line of linesOf(answer.body as Status, now)) writeLine(line);
     return 0;
   }
   complain(

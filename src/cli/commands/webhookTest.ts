@@ -12,7 +12,7 @@ import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, complainLine, type ExitCode, say, sayLine } from "../output.ts";
+import { complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
 
@@ -53,16 +53,16 @@ export async function webhookTest(
   const { body, intent } = delivery;
   await using listener = ownListener(webhook, now);
   say(`POST ${listener.url}, ${proofInWords(webhook)}`);
-  sayLine(intent);
+  writeLine(intent);
   const sentAt = now();
   const answer = await listener.post(sign(webhook.auth, body, id, sentAt), body);
   if (answer.kind === "silent") {
-    complainLine(`no answer: ${answer.reason}; ${silenceHint(webhook)}`);
+    writeErrorLine(`no answer: ${answer.reason}; ${silenceHint(webhook)}`);
     return 1;
   }
-  sayLine(`${answer.status} ${answer.body.toString("utf8").trim()}`);
+  writeLine(`${answer.status} ${answer.body.toString("utf8").trim()}`);
   if (answer.status !== 202) {
-    complainLine(await refusalInWords(answer, named, sentAt));
+    writeErrorLine(await refusalInWords(answer, named, sentAt));
     return 1;
   }
   if (webhook.auth.kind === "none") {
@@ -165,20 +165,20 @@ async function tellOutcome(
   const rejected = notices.filter((notice) => notice.kind === "rejected");
   // The others have a row in the record.
   for (const { id, path, reason } of rejected)
-    if (id === null) complainLine(`no event that can be read: ${path}: ${reason}`);
+    if (id === null) writeErrorLine(`no event that can be read: ${path}: ${reason}`);
   if (notices.length === 0) say("there is no event in it: the daemon asks the partner instead");
   const clock = wallClock(site.timezone, now);
   for (const id of new Set(notices.map(idOf).filter((one) => one !== null))) {
     const rows = await rowsOf(state, id, sentAt);
     if (typeof rows === "string") {
-      complainLine(rows);
+      writeErrorLine(rows);
       return 1;
     }
     if (rows.length === 0) say(`${id}: nothing new, it was known like this already`);
     for (const { at, words } of rows.slice(0, MOST_SHOWN))
-      sayLine(`${clock(instant(Date.parse(at)))}  ${words}`);
+      writeLine(`${clock(instant(Date.parse(at)))}  ${words}`);
     const more = rows.length - MOST_SHOWN;
-    if (more > 0) sayLine(`and ${more} more: setpointd audit --event ${id}`);
+    if (more > 0) writeLine(`and ${more} more: setpointd audit --event ${id}`);
   }
   return rejected.length > 0 ? 1 : 0;
 }

@@ -1,6 +1,6 @@
-import { sectionOf, type FleetBroker } from "../../chargers/broker/address.ts";
+import { sectionOf, type NamedBroker } from "../../chargers/broker/address.ts";
 import type { BrokerTrial } from "../../chargers/broker/tryBroker.ts";
-import { Fleet } from "../../chargers/connections.ts";
+import { ChargerConnections } from "../../chargers/connections.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Surroundings } from "../../daemon/daemon.ts";
@@ -69,12 +69,12 @@ export async function ownFloor(
   world: Surroundings,
 ): Promise<LiveFloor> {
   await using stack = new AsyncDisposableStack();
-  const brokers = new Map<string, FleetBroker>();
+  const brokers = new Map<string, NamedBroker>();
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers])
     brokers.set(name, await reached(broker, config, world, stack));
   const signs = new Map<string, Sign>();
   const fleet = stack.use(
-    new Fleet({
+    new ChargerConnections({
       ...world,
       site: config.site.id,
       // Not to be guessed, and never the daemon's.

@@ -7,7 +7,7 @@ import type { Millis } from "../../domain/units.ts";
 import { VtnClient, type Fetched } from "../../vtn/client.ts";
 import { ownListener } from "../../vtn/ownListener.ts";
 import { TokenSource } from "../../vtn/token.ts";
-import { sayLine } from "../output.ts";
+import { writeLine } from "../output.ts";
 
 /** A line for each thing that is tried, as soon as it is known. */
 export class LiveLines {
@@ -18,23 +18,23 @@ export class LiveLines {
   }
 
   ok(item: string, words: string): void {
-    sayLine(`ok      ${item}: ${words}`);
+    writeLine(`ok      ${item}: ${words}`);
   }
 
   /** `expected`: what would be right. */
   failed(item: string, found: string, expected: string): void {
     this.#failures += 1;
-    sayLine(`FAILED  ${item}: ${found}`);
-    sayLine(`        ${expected}`);
+    writeLine(`FAILED  ${item}: ${found}`);
+    writeLine(`        ${expected}`);
   }
 
   untried(item: string, why: string): void {
-    sayLine(`-       ${item}: ${why}`);
+    writeLine(`-       ${item}: ${why}`);
   }
 
   /** What is waited for meanwhile. */
   waiting(words: string): void {
-    sayLine(`...     ${words}`);
+    writeLine(`...     ${words}`);
   }
 }
 

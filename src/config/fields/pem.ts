@@ -67,7 +67,7 @@ export interface OpenPem {
   ) => PemSource<KeyPair>;
 }
 
-type Looked<T> =
+type CertificateCheck<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly faults: readonly Finding[] };
 
@@ -76,7 +76,7 @@ export const pemOpener = (
   report: (finding: Finding) => void,
   doubt: (finding: Finding) => void,
 ): OpenPem => ({
-  certificates: (source, path) => sourceOf(() => lookAtCertificates(source, path, place), "", report),
+  certificates: (source, path) => sourceOf(() => checkCertificates(source, path, place), "", report),
   keyPair: ({ cert, key }, path) => {
     const { where } = readSource(key, place);
     const exposed = key.kind === "file" ? exposedSecret(where) : null;
@@ -86,11 +86,15 @@ export const pemOpener = (
         found: exposed,
         expected: `only for its user: chmod 600 ${where}`,
       });
-    return sourceOf(() => lookAtPair(cert, key, path, place), { cert: "", key: "" }, report);
+    return sourceOf(() => checkPair(cert, key, path, place), { cert: "", key: "" }, report);
   },
 });
 
-function sourceOf<T>(look: () => Looked<T>, none: T, report: (finding: Finding) => void): PemSource<T> {
+function sourceOf<T>(
+  look: () => CertificateCheck<T>,
+  none: T,
+  report: (finding: Finding) => void,
+): PemSource<T> {
   const first = look();
   if (!first.ok) first.faults.forEach(report);
   let last = first.ok ? first.value : none;
@@ -113,8 +117,8 @@ const CERTIFICATE =
 const KEY =
   "the private key of cert in PEM (-----BEGIN PRIVATE KEY-----) without a passphrase, readable by the user that runs setpointd";
 
-function lookAtCertificates(source: SecretSource, path: Path, place: Place): Looked<string> {
-  const fault = (found: string): Looked<string> => ({
+function checkCertificates(source: SecretSource, path: Path, place: Place): CertificateCheck<string> {
+  const fault = (found: string): CertificateCheck<string> => ({
     ok: false,
     faults: [{ path, found, expected: CERTIFICATE }],
   });
@@ -124,13 +128,13 @@ function lookAtCertificates(source: SecretSource, path: Path, place: Place): Loo
   return { ok: true, value: read.text };
 }
 
-function lookAtPair(
+function checkPair(
   certSource: SecretSource,
   keySource: SecretSource,
   path: Path,
   place: Place,
-): Looked<KeyPair> {
-  const cert = lookAtCertificates(certSource, [...path, "cert"], place);
+): CertificateCheck<KeyPair> {
+  const cert = checkCertificates(certSource, [...path, "cert"], place);
   const { where, read: key } = readSource(keySource, place);
   const found = foundInKey(where, key, cert.ok ? cert.value : null);
   const faults: readonly Finding[] = [

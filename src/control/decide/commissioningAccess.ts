@@ -4,22 +4,22 @@ import {
   isLimiting,
   isToBeFreed,
   reallySent,
-  toldBy,
+  desiredAfter,
 } from "../../domain/command.ts";
-import { type Loan, loanOf, takenFor } from "./commissioningLock.ts";
-import { type Desired, inWords } from "../../domain/setpoint.ts";
-import type { Depot } from "../state.ts";
+import { type CommissioningLock, commissioningLock, preemptedBy } from "./commissioningLock.ts";
+import { type Desired, formatLevel } from "../../domain/setpoint.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 
 /** What commissioning gets with a charger. */
-export interface Lent {
-  readonly loan: Loan;
+export interface AcquiredCharger {
+  readonly lock: CommissioningLock;
   /** The limit of ours that it is under; null: none. */
   readonly standing: Desired | null;
   /** To be stored before anything is said to it. */
-  readonly pledge: readonly Change[];
+  readonly pendingRelease: readonly Change[];
 }
 
 /** What was only observed is not said to it again, whatever it stands under. */
@@ -29,14 +29,18 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
  * Lends a charger to commissioning, which is stored: after a power cut nobody else would know that it was tried. One
  * that stands under no limit of ours is remembered as to be released as long as that lasts.
  */
-export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
+export function acquire(depot: ControlState, charger: Charger, now: Instant): AcquiredCharger {
   const last = depot.commands.get(charger.id);
-  const loan = loanOf(depot.verdictOn(charger, now), last ?? null);
-  depot.loans.set(charger.id, loan);
+  const loan = commissioningLock(depot.verdictOn(charger, now), last ?? null);
+  depot.locks.set(charger.id, loan);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
-    const words = `${charger.id} is lent to commissioning: ${inWords(desired)} again if that is cut off`;
-    return { loan, standing: desired, pledge: kept(depot, { ...last, isLent: true }, now, words) };
+    const words = `${charger.id} is lent to commissioning: ${formatLevel(desired)} again if that is cut off`;
+    return {
+      lock: loan,
+      standing: desired,
+      pendingRelease: kept(depot, { ...last, isLent: true }, now, words),
+    };
   }
   const told = last === undefined ? null : reallySent(last);
   const command = {
@@ -63,20 +67,30 @@ export function lend(depot: Depot, charger: Charger, now: Instant): Lent {
     ...(told !== null && isToBeFreed(told) ? { standing: told } : {}),
   };
   return {
-    loan,
+    lock: loan,
     standing: null,
-    pledge: kept(depot, record, now, `${charger.id} is lent to commissioning: released if that is cut off`),
+    pendingRelease: kept(
+      depot,
+      record,
+      now,
+      `${charger.id} is lent to commissioning: released if that is cut off`,
+    ),
   };
 }
 
 /** Commissioning is over; `isLeft`: the charger was left as it was. */
-export function returned(depot: Depot, id: ChargerId, isLeft: boolean, now: Instant): readonly Change[] {
-  const loan = depot.loans.get(id);
+export function returned(
+  depot: ControlState,
+  id: ChargerId,
+  isLeft: boolean,
+  now: Instant,
+): readonly Change[] {
+  const loan = depot.locks.get(id);
   if (loan !== undefined) loan.isOver = true;
   const last = depot.commands.get(id);
   // Not one that an operator asked for meanwhile: that is still to be said.
   const isPledged = last?.isLent === true && last.command.desired.kind === "release";
-  if (loan?.takenFor !== null || !isPledged || !isLeft) return [];
+  if (loan?.preemptedBy !== null || !isPledged || !isLeft) return [];
   const words = `${id} is back from commissioning as it was`;
   if (last.standing === undefined) return asBefore(depot, loan.before, last, now, words);
   // It was to be freed before: who only observes leaves that to the one who drives again.
@@ -89,35 +103,35 @@ export function returned(depot: Depot, id: ChargerId, isLeft: boolean, now: Inst
  * Whether a charger is away at commissioning. It comes back when that is over, or when something else is wanted of it,
  * or with the next start; then what holds is said to it anew, with a number above those that it was tried with.
  */
-export function lookedFor(
-  depot: Depot,
+export function lockStatus(
+  depot: ControlState,
   charger: Charger,
   now: Instant,
 ): { readonly away: boolean; readonly changes: readonly Change[] } {
   const { id } = charger;
-  const loan = depot.loans.get(id);
+  const loan = depot.locks.get(id);
   if (loan !== undefined) {
     // Who only observes never takes anything over.
     if (!loan.isOver && depot.settings.mode === "drive")
-      loan.takenFor ??= takenFor(loan, depot.verdictOn(charger, now));
-    if (loan.isTelling || (!loan.isOver && loan.takenFor === null)) return { away: true, changes: [] };
-    depot.loans.delete(id);
+      loan.preemptedBy ??= preemptedBy(loan, depot.verdictOn(charger, now));
+    if (loan.isTelling || (!loan.isOver && loan.preemptedBy === null)) return { away: true, changes: [] };
+    depot.locks.delete(id);
   }
   const last = depot.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
   // Who only observes leaves what was cut off to the one who drives again.
   const wasCutOff = last?.isLent === true && depot.settings.mode === "drive";
   const isBack = wasCutOff || (loan !== undefined && (holds || last?.isLent === true));
-  return { away: false, changes: isBack ? saidAnew(depot, last, now) : [] };
+  return { away: false, changes: isBack ? reassertLast(depot, last, now) : [] };
 }
 
-function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Change[] {
+function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): readonly Change[] {
   const command = { ...last.command, ...depot.nextId() };
   const { charger, desired } = command;
   const { standing: _, outAt: __, ...record } = last;
-  const replaces = toldBy(last, depot.inFlight.has(command.charger));
-  depot.undurable.add(charger);
-  const what = desired.kind === "release" ? "to be released" : `${inWords(desired)} again`;
+  const replaces = desiredAfter(last, depot.inFlight.has(command.charger));
+  depot.awaitingCommit.add(charger);
+  const what = desired.kind === "release" ? "to be released" : `${formatLevel(desired)} again`;
   const anew = {
     ...record,
     replaces,
@@ -132,7 +146,7 @@ function saidAnew(depot: Depot, last: CommandRecord, now: Instant): readonly Cha
 
 /** The trial tells nothing of whether the charger follows. Its numbers are above those of the command of before. */
 function asBefore(
-  depot: Depot,
+  depot: ControlState,
   before: CommandRecord | null,
   { command: { charger, epoch, seq, vehicle, event } }: CommandRecord,
   now: Instant,
@@ -159,7 +173,7 @@ function asBefore(
   ];
 }
 
-function kept(depot: Depot, record: CommandRecord, at: Instant, words: string): readonly Change[] {
+function kept(depot: ControlState, record: CommandRecord, at: Instant, words: string): readonly Change[] {
   const { charger, vehicle, event, ...numbers } = record.command;
   depot.commands.set(charger, record);
   const entry = {

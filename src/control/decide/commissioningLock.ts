@@ -2,7 +2,7 @@ import type { CommandRecord } from "../../domain/command.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** A charger that commissioning tries: control leaves it alone until it wants something else of it than when that began. */
-export interface Loan {
+export interface CommissioningLock {
   /** The command of before; null: we had told it nothing. */
   readonly before: CommandRecord | null;
   /** What control wanted when it began. */
@@ -10,7 +10,7 @@ export interface Loan {
   /** It is to be left as it was, and handed back. */
   isRecalled: boolean;
   /** What control wants of it now, in words: nothing more may be said to it. Null: nothing else. */
-  takenFor: string | null;
+  preemptedBy: string | null;
   /** Something is on its way to it: control waits for that, or it would be overtaken. */
   isTelling: boolean;
   /** It was left as it should be. */
@@ -18,17 +18,17 @@ export interface Loan {
 }
 
 /** Of a charger as it stands. */
-export const loanOf = (verdict: Verdict, before: CommandRecord | null): Loan => ({
+export const commissioningLock = (verdict: Verdict, before: CommandRecord | null): CommissioningLock => ({
   before,
   wish: wishOf(verdict),
   isRecalled: false,
-  takenFor: null,
+  preemptedBy: null,
   isTelling: false,
   isOver: false,
 });
 
 /** Why control wants a charger back; null: all is as it was when the loan began. */
-export function takenFor({ wish }: Loan, verdict: Verdict): string | null {
+export function preemptedBy({ wish }: CommissioningLock, verdict: Verdict): string | null {
   if (wishOf(verdict) === wish) return null;
   return verdict.winner === null ? "the event on it is over" : `${verdict.winner.event.id} wants it`;
 }

@@ -2,13 +2,13 @@ import type { Charger } from "../../domain/charger.ts";
 import { type Ask, type CoordinationEvent, PAYLOAD_TYPES, type Revision } from "../../domain/event.ts";
 import { after, type Instant } from "../../domain/units.ts";
 import type { WallClock } from "../../platform/localTime.ts";
-import { legible } from "../../platform/sanitize.ts";
+import { sanitizeForLog } from "../../platform/sanitize.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
 import { type Targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
 import type { ControlSettings } from "./settings.ts";
 
 /** What an event asks, of whom and when: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s, priority 1`. */
-export function askInWords(
+export function formatAsk(
   revision: Revision,
   aim: Targeting,
   settings: ControlSettings,
@@ -22,7 +22,7 @@ export function askInWords(
 }
 
 /** What a person would ask about first when an event changed: `until 06:30:00 -> 06:00:00, 16 A -> 10 A`. */
-export function changeInWords(
+export function formatChange(
   before: Revision,
   now: Revision,
   settings: ControlSettings,
@@ -52,7 +52,7 @@ export function oddities(
   const odd: string[] = [];
   if (event.ask.kind === "unknown")
     odd.push(
-      `payload type ${legible(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
+      `payload type ${sanitizeForLog(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
     );
   if (event.duration <= 0) odd.push("its duration is zero: never acted on");
   else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
@@ -62,7 +62,7 @@ export function oddities(
   if (unknown !== null) odd.push(unknown);
   if (aim.foreignTypes.length > 0)
     odd.push(
-      `target types ${legible(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,
+      `target types ${sanitizeForLog(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,
     );
   if (unitsLookWrong(event.ask, settings, reach)) {
     odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
@@ -116,7 +116,7 @@ function level(ask: Ask, { powerUnit }: ControlSettings): string {
     case "power":
       return `${ask.level} ${powerUnit}`;
     case "unknown":
-      return legible(ask.payloadType);
+      return sanitizeForLog(ask.payloadType);
   }
 }
 
@@ -128,4 +128,4 @@ const difference = (what: string, before: string, now: string): string | null =>
 
 /** `event EV-7731 "Evening peak"`. */
 export const nameOf = ({ id, name }: Pick<CoordinationEvent, "id" | "name">): string =>
-  name === "" ? `event ${id}` : `event ${id} "${legible(name)}"`;
+  name === "" ? `event ${id}` : `event ${id} "${sanitizeForLog(name)}"`;

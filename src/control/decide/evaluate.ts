@@ -6,34 +6,34 @@ import {
   commandId,
   type CommandRecord,
   reallySent,
-  toldBy,
+  desiredAfter,
   type Hold,
   type Decision,
 } from "../../domain/command.ts";
 import { openUntil } from "../../domain/eventSummary.ts";
-import { type Desired, inWords, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
+import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
 import { dropKeptLimit } from "../observe/keepLimits.ts";
-import type { Touch } from "../ports.ts";
-import { weigh } from "../schedule/advance.ts";
+import type { Reevaluation } from "../ports.ts";
+import { markEvaluated } from "../schedule/advance.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { strandedRelease } from "../send/stranded.ts";
-import type { Depot } from "../state.ts";
-import { lookedFor } from "./commissioningAccess.ts";
+import type { ControlState } from "../state.ts";
+import { lockStatus } from "./commissioningAccess.ts";
 import { type Ended, howEnded, reasonOf } from "./explain.ts";
 import { noteHeld, paceOf, stepAside } from "./holdBack.ts";
 import { phased } from "./phases.ts";
 import { reconcile, type Step } from "./reconcile.ts";
 import { unclaimed, type Verdict } from "./verdict.ts";
 
-export interface Looked {
+export interface Evaluation {
   readonly changes: readonly Change[];
   /** Chargers that have something to be sent, once the changes are committed. */
   readonly send: readonly ChargerId[];
 }
 
 /** Arbitration and reconciliation of these chargers, each once: what should hold now, minus what was told last. */
-export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Looked {
+export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, now: Instant): Evaluation {
   const changes: Change[] = [];
   const send: ChargerId[] = [];
   for (const { charger: id, reassert } of touches) {
@@ -42,8 +42,8 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
     depot.dirty.add(id);
     dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
-    weigh(depot, id, now);
-    const lent = lookedFor(depot, charger, now);
+    markEvaluated(depot, id, now);
+    const lent = lockStatus(depot, charger, now);
     changes.push(...lent.changes);
     if (lent.away) {
       stepAside(depot, id, now);
@@ -82,20 +82,20 @@ export function look(depot: Depot, touches: Iterable<Touch>, now: Instant): Look
 
 /** What to do about one charger, now; asks for a look at the moment at which that may change. */
 export function stepOf(
-  depot: Depot,
+  depot: ControlState,
   charger: Charger,
   reassert: boolean,
   now: Instant,
 ): { readonly verdict: Verdict; readonly step: Step } {
   const { id } = charger;
   const last = depot.commands.get(id);
-  const { verdict, lookAt } = phased(depot.verdictOn(charger, now), last, now);
+  const { verdict, evaluateAt: lookAt } = phased(depot.verdictOn(charger, now), last, now);
   if (lookAt !== null) depot.wake(id, lookAt);
   const step = reconcile(verdict, {
     now,
     last,
     reassert,
-    unsure: depot.unsure.has(id),
+    unsure: depot.assertAll.has(id),
     lastHolds: !depot.startsAllowed && stillHolds(depot, verdict, last, now),
     startsAllowed: depot.startsAllowed,
     ...paceOf(depot, charger, now),
@@ -104,13 +104,18 @@ export function stepOf(
 }
 
 /** A new command, numbered and remembered; the row that says why is committed before it is published. */
-export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: Instant): readonly Change[] {
+export function decide(
+  depot: ControlState,
+  verdict: Verdict,
+  decision: Decision,
+  now: Instant,
+): readonly Change[] {
   const { id } = verdict.charger;
   const last = depot.commands.get(id);
   const number = depot.nextId();
   // What an earlier run did not see arrive may have arrived all the same.
   const mayHaveLeft = depot.inFlight.has(id) || last?.command.epoch !== number.epoch;
-  const replaces = last === undefined ? null : toldBy(last, mayHaveLeft);
+  const replaces = last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
   const observing = depot.settings.mode === "observe" && decision.cause !== "observe";
@@ -126,8 +131,8 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   };
   const record = observing ? observed(planned, last) : planned;
   depot.commands.set(id, record);
-  depot.undurable.add(id);
-  depot.unsure.delete(id);
+  depot.awaitingCommit.add(id);
+  depot.assertAll.delete(id);
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.why.set(id, reason);
   const entry: AuditEntry = {
@@ -138,7 +143,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
     event: command.event,
     command: commandId(command),
     words: observing ? `observing, not sent: ${reason.words}` : reason.words,
-    facts: { ...reason, told: toldOf(desired) },
+    facts: { ...reason, told: desiredAsJson(desired) },
   };
   return [
     { kind: "audit", entry },
@@ -146,7 +151,7 @@ export function decide(depot: Depot, verdict: Verdict, decision: Decision, now: 
   ];
 }
 
-function endedOf(depot: Depot, { event, vehicle, cause }: Decision, now: Instant): Ended {
+function endedOf(depot: ControlState, { event, vehicle, cause }: Decision, now: Instant): Ended {
   if (cause !== "ended" || event === null || vehicle === null) return "in its time";
   return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
 }
@@ -158,18 +163,18 @@ function observed(planned: CommandRecord, last: CommandRecord | undefined): Comm
 }
 
 /** What it is told, as the record has it; `phases` only where they were switched. */
-function toldOf(desired: Desired): Json {
+function desiredAsJson(desired: Desired): Json {
   const phases = switchedIn(desired)?.count;
   return { kind: desired.kind, ...valueOf(desired), ...(phases === undefined ? {} : { phases }) };
 }
 
 /** Frees chargers by hand: from the events that hold them now until those end; later events still apply. */
-export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
+export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
   const changes: Change[] = [];
   for (const id of chargers) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
-    const loan = depot.loans.get(id);
+    const loan = depot.locks.get(id);
     if (loan !== undefined) loan.isRecalled = true;
     const verdict = depot.verdictOn(charger, now);
     const before = depot.holds.get(id);
@@ -196,7 +201,7 @@ export function free(depot: Depot, chargers: Iterable<ChargerId>, now: Instant):
         event,
         cause: "operator",
       } as const;
-      changes.push(byHand(id, now, `${id} freed by an operator from ${inWords(desired)}`));
+      changes.push(byHand(id, now, `${id} freed by an operator from ${formatLevel(desired)}`));
       changes.push(...decide(depot, verdict, decision, now));
     }
   }
@@ -210,7 +215,7 @@ function notHeld(dispatches: readonly Dispatch[], hold: Hold | undefined): reado
 
 /** Whether the event of the last command holds for the vehicle that is there, and was not set aside by hand. */
 const stillHolds = (
-  depot: Depot,
+  depot: ControlState,
   { vehicle, hold }: Verdict,
   last: CommandRecord | undefined,
   now: Instant,
@@ -226,11 +231,11 @@ const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
 });
 
 /** Nothing goes out while observing, or to a charger that said it is offline: it gets what holds when it is back. */
-export const listens = (depot: Depot, charger: ChargerId): boolean =>
+export const listens = (depot: ControlState, charger: ChargerId): boolean =>
   depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
 
 /** A hold lasts as long as its events hold: one that was made longer is held longer. */
-function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Change[] {
+function expireHold(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);
   if (hold === undefined) return [];
   const open = hold.events
@@ -242,7 +247,7 @@ function expireHold(depot: Depot, charger: ChargerId, now: Instant): readonly Ch
   }
   depot.wake(charger, open.reduce(later));
   if (now < hold.until) return [];
-  const occupant = depot.plugs.at(charger);
+  const occupant = depot.occupancy.at(charger);
   const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
   const held = new Set(hold.events);
   const until = Math.max(

@@ -1,7 +1,7 @@
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { ChargerId, Instant, Millis } from "../../domain/units.ts";
 import { inTurn } from "./holdBack.ts";
-import type { Touch } from "../ports.ts";
+import type { Reevaluation } from "../ports.ts";
 
 /** Chargers evaluated in one turn of the event loop, and committed in one transaction. */
 export const SLICE = 500;
@@ -15,12 +15,12 @@ const GROWTH = 2;
  * order among others does not matter.
  */
 export class EvaluationQueue {
-  readonly #depot: Depot;
+  readonly #depot: ControlState;
   /** Each with whether its command is to be sent again. */
   #waiting = new Map<ChargerId, boolean>();
   #slice = SLICE;
 
-  constructor(depot: Depot) {
+  constructor(depot: ControlState) {
     this.#depot = depot;
   }
 
@@ -29,7 +29,7 @@ export class EvaluationQueue {
   }
 
   /** What is to be evaluated now: all of these where they are few, or the first of all that wait. */
-  take(touches: readonly Touch[], now: Instant): readonly Touch[] {
+  take(touches: readonly Reevaluation[], now: Instant): readonly Reevaluation[] {
     const merged = new Map<ChargerId, boolean>();
     for (const { charger, reassert } of touches)
       merged.set(charger, reassert || merged.get(charger) === true || this.#waiting.get(charger) === true);
@@ -44,7 +44,7 @@ export class EvaluationQueue {
   }
 
   /** The next slice of those that wait. */
-  next(): readonly Touch[] {
+  next(): readonly Reevaluation[] {
     const slice = touchesIn(this.#waiting.entries().take(this.#slice));
     for (const { charger } of slice) this.#waiting.delete(charger);
     return slice;
@@ -56,5 +56,5 @@ export class EvaluationQueue {
   }
 }
 
-const touchesIn = (entries: Iterable<readonly [ChargerId, boolean]>): readonly Touch[] =>
+const touchesIn = (entries: Iterable<readonly [ChargerId, boolean]>): readonly Reevaluation[] =>
   Array.from(entries, ([charger, reassert]) => ({ charger, reassert }));

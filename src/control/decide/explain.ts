@@ -3,13 +3,13 @@ import type { Charger } from "../../domain/charger.ts";
 import type { Hold, Decision } from "../../domain/command.ts";
 import type { TrackedEvent } from "../../domain/event.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
-import { inWords as levelInWords } from "../../domain/setpoint.ts";
+import { formatLevel as levelInWords } from "../../domain/setpoint.ts";
 import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/localTime.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
 import type { Limit } from "./limits.ts";
-import { type Held, heldInWords } from "./pace.ts";
+import { type Held, formatHeld } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 /**
@@ -70,7 +70,7 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
 /** A reason while an increase is held back: the same, and why what is to come has to wait. */
 export const whileHeld = (reason: Reason, held: Held, charger: Charger, wallClock: WallClock): Reason => ({
   ...reason,
-  words: `${reason.words}; held back until ${wallClock(held.until)}: ${heldInWords(held, charger.writesPerHour)}`,
+  words: `${reason.words}; held back until ${wallClock(held.until)}: ${formatHeld(held, charger.writesPerHour)}`,
   held: { by: held.by, until: iso(held.until) },
 });
 
@@ -96,7 +96,7 @@ function because(verdict: Verdict, decision: Decision, wallClock: WallClock, end
   const parts = [`event ${event.id} ${priority(winner)}${shift}`];
   if (winner.cutAt !== null)
     parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
-  for (const bit of limits) parts.push(limitInWords(bit));
+  for (const bit of limits) parts.push(formatLimit(bit));
   if (overruled.length > 0)
     parts.push(
       `overrules ${listed(
@@ -121,10 +121,10 @@ function whyReleased(
   if (event === null) return "the state was lost, so what it was told before is not known";
   if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
-  return `event ${event} ${endInWords(ended, vehicle)}`;
+  return `event ${event} ${formatEnd(ended, vehicle)}`;
 }
 
-function endInWords(ended: Ended, { name }: Vehicle): string {
+function formatEnd(ended: Ended, { name }: Vehicle): string {
   switch (ended) {
     case "in its time":
       return "has ended";
@@ -139,7 +139,7 @@ function endInWords(ended: Ended, { name }: Vehicle): string {
   }
 }
 
-function limitInWords({ by, asked, allowed }: Limit): string {
+function formatLimit({ by, asked, allowed }: Limit): string {
   switch (by) {
     case "charger maximum":
       return `${asked} asked, the charger allows ${allowed}`;

@@ -1,20 +1,24 @@
 import { type Held, type Pace, siteRise } from "./pace.ts";
 import type { Step } from "./reconcile.ts";
 import type { Verdict } from "./verdict.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { HOUR } from "../send/sendQueue.ts";
 import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
 
 /** When an increase of a charger may go out, by what it was written to and by who waits before it. */
-export const paceOf = ({ writes, ramp }: Depot, { id, writesPerHour }: Charger, now: Instant): Pace => ({
+export const paceOf = (
+  { writes, ramp }: ControlState,
+  { id, writesPerHour }: Charger,
+  now: Instant,
+): Pace => ({
   writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
-  rampAt: ramp?.turnOf(id, now) ?? now,
+  rampAt: ramp?.nextSlot(id, now) ?? now,
 });
 
 /** At a start: a restart must not give a charger that wears the writes of its last hour once more. */
 export function recallWrites(
-  { chargers, writes }: Depot,
+  { chargers, writes }: ControlState,
   recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
   now: Instant,
 ): void {
@@ -24,7 +28,7 @@ export function recallWrites(
 }
 
 /** Keeps who is held back, and the line before the site's ramp. Before the decision takes the place of the last. */
-export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instant): void {
+export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
   const { id } = verdict.charger;
   const held = step.kind === "nothing" ? null : step.held;
   if (held === null) depot.held.delete(id);
@@ -39,29 +43,29 @@ export function noteHeld(depot: Depot, verdict: Verdict, step: Step, now: Instan
   }
   if (step.kind === "decide" && before !== undefined)
     ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
-  leaveLine(depot, id, now);
+  leaveRampOrder(depot, id, now);
 }
 
 /** Nothing of this charger has to wait: who is behind it in line goes on. */
-export function stepAside(depot: Depot, id: ChargerId, now: Instant): void {
+export function stepAside(depot: ControlState, id: ChargerId, now: Instant): void {
   depot.held.delete(id);
-  leaveLine(depot, id, now);
+  leaveRampOrder(depot, id, now);
 }
 
-function leaveLine(depot: Depot, id: ChargerId, now: Instant): void {
+function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void {
   const { ramp } = depot;
   const next = ramp?.leave(id) ?? null;
-  if (ramp !== null && next !== null) depot.wake(next, later(ramp.turnOf(next, now), now));
+  if (ramp !== null && next !== null) depot.wake(next, later(ramp.nextSlot(next, now), now));
 }
 
-function hold(depot: Depot, id: ChargerId, held: Held): void {
+function hold(depot: ControlState, id: ChargerId, held: Held): void {
   depot.held.set(id, held);
   depot.wake(id, held.until);
 }
 
 /** Who is held back goes first, the longest waiting at the head: after a restart nobody else knows the line. */
 export function inTurn(
-  depot: Depot,
+  depot: ControlState,
   touched: ReadonlyMap<ChargerId, boolean>,
   now: Instant,
 ): Iterable<readonly [ChargerId, boolean]> {

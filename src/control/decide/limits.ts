@@ -1,11 +1,11 @@
 import { FINEST_STEP, type Charger } from "../../domain/charger.ts";
 import {
   type Desired,
-  inWords,
+  formatLevel,
   type Setpoint,
   switchedIn,
   type PhaseCount,
-  phasesInWords,
+  formatPhases,
 } from "../../domain/setpoint.ts";
 import { type Amperes, amperes, type Watts, watts } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
@@ -109,7 +109,7 @@ export function limit(
     const current: Setpoint = { kind: "current", amperes: amperes(asked.watts / ratio) };
     const { desired, limits } = limit(current, charger, vehicle, measuredVoltage, measuredPhases);
     const allowed = `${roundedDown("current", current.amperes, FINEST_STEP)} A`;
-    return { desired, limits: [{ by: "takes amperes", asked: inWords(asked), allowed }, ...limits] };
+    return { desired, limits: [{ by: "takes amperes", asked: formatLevel(asked), allowed }, ...limits] };
   }
   const withLevel = (value: number): Setpoint => levelled(asked, value, charger.currentStep);
   const [perAmpere, perWatt] = asked.kind === "current" ? [1, 1 / ratio] : [ratio, 1];
@@ -124,7 +124,7 @@ export function limit(
   const limits: Limit[] = [];
   const cap = (value: number, most: number, by: Limit["by"]): number => {
     if (value <= most) return value;
-    limits.push({ by, asked: inWords(withLevel(value)), allowed: inWords(withLevel(most)) });
+    limits.push({ by, asked: formatLevel(withLevel(value)), allowed: formatLevel(withLevel(most)) });
     return most;
   };
   const capped = cap(cap(level, chargerMost, "charger maximum"), vehicleMost, "vehicle maximum");
@@ -139,17 +139,17 @@ export function limit(
   if (levelOf(allowed) > 0 && levelOf(allowed) >= least) return { desired: allowed, limits };
   if (charger.belowMinimum === "hold" && least > 0 && least <= Math.min(chargerMost, vehicleMost)) {
     const minimum = withLevel(least);
-    limits.push({ by: "held at minimum", asked: inWords(allowed), allowed: inWords(minimum) });
+    limits.push({ by: "held at minimum", asked: formatLevel(allowed), allowed: formatLevel(minimum) });
     return { desired: minimum, limits };
   }
   const by = least > 0 ? "charger minimum" : "zero";
-  limits.push({ by, asked: inWords(allowed), allowed: "pause" });
+  limits.push({ by, asked: formatLevel(allowed), allowed: "pause" });
   return { desired: { kind: "pause" }, limits };
 }
 
 /** Negative power only where the charger can discharge; it is the size that the maxima cap. */
 function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: number): Limited {
-  const spelled = inWords(asked);
+  const spelled = formatLevel(asked);
   const pause = (by: Limit["by"]): Limited => ({
     desired: { kind: "pause" },
     limits: [{ by, asked: spelled, allowed: "pause" }],
@@ -162,7 +162,7 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
   if (fed === 0) return pause("zero");
   const desired: Setpoint = { kind: "power", watts: watts(-fed) };
   const by = maxDischarge <= vehicleMost ? "discharge maximum" : "vehicle maximum";
-  return { desired, limits: back > most ? [{ by, asked: spelled, allowed: inWords(desired) }] : [] };
+  return { desired, limits: back > most ? [{ by, asked: spelled, allowed: formatLevel(desired) }] : [] };
 }
 
 const levelOf = (setpoint: Setpoint): number =>
@@ -206,7 +206,7 @@ export function phaseChoice(
   const three = limit(asked, charger, vehicle, measuredVoltage);
   const oneOnly = { ...charger, phases: 1, takesWatts: false };
   const one = limit(asked, oneOnly, vehicle, measuredVoltage);
-  const why: Limit = { by: "one phase", asked: inWords(asked), allowed: phasesInWords(1) };
+  const why: Limit = { by: "one phase", asked: formatLevel(asked), allowed: formatPhases(1) };
   const on = { 1: { ...one, limits: [why, ...one.limits] }, 3: three };
   const strictly = { belowMinimum: "pause" } as const;
   if (charges(limit(asked, { ...charger, ...strictly }, vehicle, measuredVoltage))) return { on, best: 3 };

@@ -103,7 +103,7 @@ function isReduction(from: Desired, to: Desired): boolean {
 }
 
 /** For people. */
-export function heldInWords({ by }: Held, writesPerHour: number | null): string {
+export function formatHeld({ by }: Held, writesPerHour: number | null): string {
   switch (by) {
     case "minimum interval":
       return "it was told something just now (minimum interval)";

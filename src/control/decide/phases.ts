@@ -4,9 +4,9 @@ import type { CommandRecord } from "../../domain/command.ts";
 import type { Limit } from "./limits.ts";
 import {
   type Desired,
-  inWords,
+  formatLevel,
   type PhaseCount,
-  phasesInWords,
+  formatPhases,
   type SwitchedTo,
   switchedIn,
 } from "../../domain/setpoint.ts";
@@ -16,7 +16,7 @@ import type { Verdict } from "./verdict.ts";
 export interface Phased {
   readonly verdict: Verdict;
   /** Null: nothing waits. */
-  readonly lookAt: Instant | null;
+  readonly evaluateAt: Instant | null;
 }
 
 /** What a charger has that was never switched, or that we gave back. */
@@ -30,14 +30,14 @@ const NEVER: SwitchedTo = { count: ALL, since: instant(0), chargingSince: null }
 export function phased(verdict: Verdict, last: CommandRecord | undefined, now: Instant): Phased {
   const { phases, until, charger } = verdict;
   const { phaseSwitching } = charger;
-  if (phases === null || phaseSwitching === null || until === null) return { verdict, lookAt: null };
+  if (phases === null || phaseSwitching === null || until === null) return { verdict, evaluateAt: null };
   const told = toldBefore(last, phaseSwitching, now);
   const count = told?.count ?? ALL;
   const here = phases.on[count];
   const { best } = phases;
   const to = (desired: Desired, limits: readonly Limit[], lookAt: Instant | null): Phased => ({
     verdict: { ...verdict, desired, limits },
-    lookAt,
+    evaluateAt: lookAt,
   });
   const switchAt =
     best === null || best === count
@@ -56,13 +56,13 @@ export function phased(verdict: Verdict, last: CommandRecord | undefined, now: I
   const waits: readonly Limit[] =
     best === null || switchAt === null
       ? []
-      : [{ by: "phase interval", asked: phasesInWords(best), allowed: inWords(here.desired) }];
+      : [{ by: "phase interval", asked: formatPhases(best), allowed: formatLevel(here.desired) }];
   return to(keeping(here.desired, told, last, now), [...here.limits, ...waits], switchAt);
 }
 
 const pausedFor = (count: PhaseCount): Limit => ({
   by: "phase switch",
-  asked: phasesInWords(count),
+  asked: formatPhases(count),
   allowed: "pause",
 });
 

@@ -66,7 +66,7 @@ export class Ramp {
   }
 
   /** When a charger's rise has its turn: now, or when those before it are through. One that does not wait comes last. */
-  turnOf(charger: ChargerId, now: Instant): Instant {
+  nextSlot(charger: ChargerId, now: Instant): Instant {
     const before = (this.#before.get(charger) ?? this.#total) - this.#gone;
     return after(later(this.#freeAt ?? now, now), millis(before));
   }
@@ -97,7 +97,7 @@ export class Ramp {
   }
 
   /** After the clock was set back: nobody waits for a rise that is in the future by it. */
-  setBack(now: Instant): void {
+  onClockMovedBack(now: Instant): void {
     if (this.#freeAt !== null) this.#freeAt = earlier(this.#freeAt, now);
   }
 

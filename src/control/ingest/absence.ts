@@ -84,7 +84,7 @@ export function hasEnded(known: KnownEvent & { kind: "live" }, now: Instant): bo
   return start + event.randomizeStart + event.duration <= now;
 }
 
-interface Claim {
+interface DeleteClaim {
   /** When the newest delete came. */
   readonly at: Instant;
   /** When the event was last asked for by id because of a delete. */
@@ -106,7 +106,7 @@ const MOST_CLAIMS = 1_000;
  * a restart two lists that lack the event decide.
  */
 export class DeleteClaims {
-  readonly #claims = new Map<EventId, Claim>();
+  readonly #claims = new Map<EventId, DeleteClaim>();
 
   /** A delete of this event came. True: ask for the event by id now. */
   add(id: EventId, at: Instant): boolean {

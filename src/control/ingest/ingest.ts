@@ -5,31 +5,31 @@ import {
   contradictions,
   lastWords,
   type Rejected,
-  type Taken,
+  type IngestResult,
 } from "../../domain/delivery.ts";
 import type { Ask, KnownEvent } from "../../domain/event.ts";
 import { MOST_DESCRIPTORS, overSince } from "../../domain/eventSummary.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
-import { askInWords, changeInWords, nameOf, oddities } from "../decide/describe.ts";
-import { nowhere } from "../schedule/advance.ts";
+import { formatAsk, formatChange, nameOf, oddities } from "../decide/describe.ts";
+import { reportUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import { type EventNotice, type Intake, intake } from "./intake.ts";
 import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
-export interface Taking {
+export interface Ingestion {
   readonly changes: readonly Change[];
   /** Chargers for which something changed that holds, or held, now. */
-  readonly touched: ReadonlySet<ChargerId>;
+  readonly affectedVehicles: ReadonlySet<ChargerId>;
   /** Events to be fetched by id: two webhooks contradict each other, or complete lists lack them. */
   readonly ask: readonly EventId[];
   /** Per delivery, in order. */
-  readonly taken: readonly Taken[];
+  readonly results: readonly IngestResult[];
 }
 
 /** Intake and expansion of what arrived in one turn, in order. Changes the picture, and says what is to be written. */
-export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
+export function ingest(depot: ControlState, deliveries: readonly Delivery[]): Ingestion {
   const changes: Change[] = [];
   const touched = new Set<ChargerId>();
   const ask: EventId[] = [];
@@ -43,7 +43,7 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
         rejected.push(notice);
         continue;
       }
-      const taken = takenOrSetAside(depot, notice, delivery);
+      const taken = ingestedOrQuarantined(depot, notice, delivery);
       if (taken === null) continue;
       if ("reason" in taken) {
         rejected.push(taken);
@@ -60,9 +60,9 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
         const warning = `event ${notice.event.id} stands twice in one ${delivery.source} with the same modification time: the later one wins`;
         changes.push({ kind: "audit", entry: eventRow(delivery.at, notice.event.id, warning, { warning }) });
       }
-      changes.push(...nowhere(depot, taken.touched, delivery.at));
-      for (const vehicle of taken.touched) {
-        for (const charger of depot.plugs.chargersOf(vehicle)) touched.add(charger);
+      changes.push(...reportUnplugged(depot, taken.affectedVehicles, delivery.at));
+      for (const vehicle of taken.affectedVehicles) {
+        for (const charger of depot.occupancy.chargersOf(vehicle)) touched.add(charger);
       }
     }
     changes.push(...quarantined(depot, rejected, delivery));
@@ -70,20 +70,20 @@ export function take(depot: Depot, deliveries: readonly Delivery[]): Taking {
     if (delivery.complete) ask.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
     return { ...counts, rejected: rejected.length };
   });
-  return { changes, touched, ask, taken };
+  return { changes, affectedVehicles: touched, ask, results: taken };
 }
 
 const NONE: ReadonlySet<EventId> = new Set();
 
 /** A fetch by id found the event: what the lists lacked, and what a delete said before it, proves nothing. */
-function found(depot: Depot, id: EventId, { askedAt }: Delivery): void {
+function found(depot: ControlState, id: EventId, { askedAt }: Delivery): void {
   depot.absences.found(id);
   depot.deleteClaims.settle(id, askedAt);
 }
 
 /** After a complete list: the events to be asked for by id. Null: the list was the same as the last one. */
 export function missingAfterList(
-  depot: Depot,
+  depot: ControlState,
   ids: ReadonlySet<EventId> | null,
   at: Instant,
 ): readonly EventId[] {
@@ -102,10 +102,10 @@ const COUNTED = {
   stale: "repeats",
 } as const;
 
-interface TakenNotice {
+interface IngestedNotice {
   readonly outcome: Intake["outcome"];
   readonly changes: readonly Change[];
-  readonly touched: ReadonlySet<VehicleId>;
+  readonly affectedVehicles: ReadonlySet<VehicleId>;
   readonly ask: boolean;
 }
 
@@ -115,36 +115,36 @@ const NOBODY: ReadonlySet<VehicleId> = new Set();
  * An event that brings out a bug must not end the process: it would come back with every poll, and end it again (F15).
  * What was known of it before stays.
  */
-function takenOrSetAside(
-  depot: Depot,
+function ingestedOrQuarantined(
+  depot: ControlState,
   notice: EventNotice,
   delivery: Delivery,
-): TakenNotice | Rejected | null {
+): IngestedNotice | Rejected | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
   const tracked = depot.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
-  if (settled !== null) return { outcome: settled, changes: [], touched: NOBODY, ask: false };
+  if (settled !== null) return { outcome: settled, changes: [], affectedVehicles: NOBODY, ask: false };
   const before = depot.known.whole(id);
   if (before === null) {
     const reason = "the stored event of this ID cannot be read";
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
   try {
-    return takeNotice(depot, notice, before, delivery);
+    return ingestNotice(depot, notice, before, delivery);
   } catch (error) {
     if (before === undefined) depot.forget(id, delivery.at);
-    else depot.remember(before, delivery.at);
+    else depot.putEvent(before, delivery.at);
     const reason = `a bug: this program cannot take it in (${String(error)})`;
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
 }
 
-function takeNotice(
-  depot: Depot,
+function ingestNotice(
+  depot: ControlState,
   notice: EventNotice,
   before: KnownEvent | undefined,
   delivery: Delivery,
-): TakenNotice | null {
+): IngestedNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
   // One 404 is not a withdrawal: two complete lists must have lacked the event as well, or a delete named it (DESIGN 5.2).
   const isClaimed = depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
@@ -160,7 +160,7 @@ function takeNotice(
       depot.known.set(id, known);
       depot.over.push(overSince(known), id);
     } else {
-      touched = depot.remember(known, delivery.at);
+      touched = depot.putEvent(known, delivery.at);
       changes.push(audited(depot, known, before, outcome, delivery));
     }
   }
@@ -168,11 +168,16 @@ function takeNotice(
     changes.push({ kind: "audit", entry: eventRow(delivery.at, id, warning, { warning }) });
   if (outcome === "unproven") {
     const ask = depot.deleteClaims.add(id, delivery.at);
-    return { outcome, changes: ask ? [unproven(id, delivery)] : [], touched, ask };
+    return { outcome, changes: ask ? [unproven(id, delivery)] : [], affectedVehicles: touched, ask };
   }
   if (outcome === "withdrawn") depot.deleteClaims.settle(id, delivery.askedAt);
   // The event came again by webhook after this fetch was sent: only a later fetch settles the delete.
-  return { outcome, changes, touched, ask: result.ask || (isClaimed && outcome === "stale") };
+  return {
+    outcome,
+    changes,
+    affectedVehicles: touched,
+    ask: result.ask || (isClaimed && outcome === "stale"),
+  };
 }
 
 function unproven(id: EventId, { at, source }: Delivery): Change {
@@ -189,7 +194,7 @@ export function* idsIn({ notices }: Delivery): Generator<EventId> {
 }
 
 function audited(
-  depot: Depot,
+  depot: ControlState,
   known: KnownEvent,
   before: KnownEvent | undefined,
   outcome: Intake["outcome"],
@@ -205,8 +210,8 @@ function audited(
   const { event, start } = known.revision;
   const aim = targeting(event, depot.expansion);
   const earlier = before?.kind === "live" ? before.revision : null;
-  const asks = askInWords(known.revision, aim, settings, wallClock);
-  const changed = earlier === null ? "" : `, ${changeInWords(earlier, known.revision, settings, wallClock)}`;
+  const asks = formatAsk(known.revision, aim, settings, wallClock);
+  const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
   const odd = oddities(known.revision, aim, depot.expansion, depot.reach, at);
   const words = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,

@@ -1,6 +1,6 @@
-import type { Delivery, Taken } from "../../domain/delivery.ts";
+import type { Delivery, IngestResult } from "../../domain/delivery.ts";
 import type { Millis } from "../../domain/units.ts";
-import type { Fetched, TakeAnswer } from "../ports.ts";
+import type { Fetched, IngestAnswer } from "../ports.ts";
 
 /** Someone asks for the list at once, also while the partner is failing. */
 export interface PollRequest {
@@ -10,7 +10,7 @@ export interface PollRequest {
 
 /** The result of one requested poll. */
 export type PollResult =
-  | { readonly kind: "read"; readonly taken: Taken }
+  | { readonly kind: "read"; readonly taken: IngestResult }
   | { readonly kind: "unchanged" }
   | { readonly kind: "notStored"; readonly reason: string }
   /** `asked` false: no request was made. `retryAfter`: none is made before that. */
@@ -24,7 +24,7 @@ export type PollResult =
 /** Polls that were requested, until the commit of what they brought. */
 export class RequestedPolls {
   readonly #send: (request: PollRequest) => void;
-  readonly #waiting = new WeakMap<Delivery, ((answer: TakeAnswer) => void)[]>();
+  readonly #waiting = new WeakMap<Delivery, ((answer: IngestAnswer) => void)[]>();
 
   /** `send`: passes a request to the polling of the list. */
   constructor(send: (request: PollRequest) => void) {
@@ -50,7 +50,7 @@ export class RequestedPolls {
   }
 
   /** To be called with every delivery, once it is committed or could not be stored. */
-  settled(delivery: Delivery, answer: TakeAnswer): void {
+  settled(delivery: Delivery, answer: IngestAnswer): void {
     for (const settle of this.#waiting.get(delivery) ?? []) settle(answer);
   }
 }

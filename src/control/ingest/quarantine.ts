@@ -1,6 +1,6 @@
 import type { AuditEntry, Json } from "../../domain/audit.ts";
 import type { Rejected } from "../../domain/delivery.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 
@@ -15,7 +15,7 @@ export const MOST_RAW = 4096;
 
 /** What could not be read: kept to be looked at, and on record. The same rubbish in every poll is told once. */
 export function quarantined(
-  depot: Depot,
+  depot: ControlState,
   rejected: readonly Rejected[],
   { at, source }: { readonly at: Instant; readonly source: string },
 ): readonly Change[] {

@@ -1,7 +1,7 @@
 import type { EventSummary, TrackedEvent } from "../../domain/event.ts";
 import { summaryOf, overSince } from "../../domain/eventSummary.ts";
 import { after, type EventId, type Instant, later, minutes } from "../../domain/units.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { EventNotice } from "./intake.ts";
 
 /** Whether a summary tells all that a notice has to be compared with. Null: the whole event is needed. */
@@ -24,7 +24,7 @@ const RETRY = minutes(1);
  * Keeps only a summary in memory of each event that is over. Not while a charger still follows it or is held because of
  * it, nor before it is stored as it is in memory.
  */
-export function condense(depot: Depot, now: Instant): void {
+export function condense(depot: ControlState, now: Instant): void {
   const due = depot.over.due(now);
   if (due.size === 0) return;
   const inUse = eventsInUse(depot);
@@ -38,7 +38,7 @@ export function condense(depot: Depot, now: Instant): void {
   }
 }
 
-function eventsInUse(depot: Depot): ReadonlySet<EventId | null> {
+function eventsInUse(depot: ControlState): ReadonlySet<EventId | null> {
   const inUse = new Set<EventId | null>();
   for (const { command } of depot.commands.values())
     if (command.desired.kind !== "release") inUse.add(command.event);

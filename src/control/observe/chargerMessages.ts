@@ -3,14 +3,14 @@ import { commandId, type CommandRecord, nextJudgement } from "../../domain/comma
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
-import type { Touch } from "../ports.ts";
+import type { Reevaluation } from "../ports.ts";
 import { outcomeRow } from "../send/outcome.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import { judge } from "./judge.ts";
 import { keepLimits, noteDraw } from "./keepLimits.ts";
 import {
   type Age,
-  heardOf,
+  ageOfMessage,
   lagsAlike,
   measuredAt,
   type OwnClock,
@@ -21,18 +21,22 @@ import {
 import { offOrOn } from "./recordSilence.ts";
 
 /** What a message came to: what is to be written, whom to look at, and what a person should hear (null: nothing). */
-export interface Heard {
+export interface HandledMessage {
   readonly changes: readonly Change[];
-  readonly touched: readonly Touch[];
+  readonly affectedChargers: readonly Reevaluation[];
   readonly warning: string | null;
 }
 
-const NOTHING: Heard = { changes: [], touched: [], warning: null };
+const NOTHING: HandledMessage = { changes: [], affectedChargers: [], warning: null };
 /** Telemetry alone renews a charger's published state this often, not with every message. */
 const STATE_EVERY = seconds(30);
 
 /** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
-export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard {
+export function handleChargerMessage(
+  depot: ControlState,
+  message: ChargerMessage,
+  now: Instant,
+): HandledMessage {
   if (message.kind === "rubbish" || !depot.chargers.has(message.charger)) return NOTHING;
   const { charger } = message;
   const before = depot.presenceOf(charger);
@@ -51,22 +55,22 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
       const returned = message.online && (before.online === false || isFirst);
       if (returned) depot.mayReturn.delete(charger);
       if (returned) givesTime(depot, charger, now);
-      const affected = message.online ? [] : depot.plugs.depart(charger);
+      const affected = message.online ? [] : depot.occupancy.depart(charger);
       const changes = [
         ...offOrOn(depot, charger, before, message.online, now),
         ...keepLimits(depot, affected, now),
       ];
-      const touched = returned ? [{ charger, reassert: true }] : affected.map(touchOf);
-      return { ...NOTHING, changes, touched };
+      const touched = returned ? [{ charger, reassert: true }] : affected.map(reevaluationOf);
+      return { ...NOTHING, changes, affectedChargers: touched };
     }
     case "forgot":
       givesTime(depot, charger, now);
-      return { ...NOTHING, touched: [{ charger, reassert: true }] };
+      return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
     case "unconfirmed": {
       const { kind: _, isHeard, ...rest } = message;
       return isHeard
         ? answered(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
-        : unheard(depot, message, now);
+        : neverConfirmed(depot, message, now);
     }
     case "ack":
       depot.presence.set(charger, { ...before, heardAt: now });
@@ -74,7 +78,7 @@ export function hear(depot: Depot, message: ChargerMessage, now: Instant): Heard
   }
 }
 
-type Told = ChargerMessage & { readonly kind: "telemetry" };
+type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
 
 /** What telemetry tells, and of when. */
 interface Dated {
@@ -92,10 +96,10 @@ interface Dated {
 }
 
 /** Null: it waited at the broker for nobody knows how long. */
-function dated({ telemetry, snapshot }: Told, before: Presence, now: Instant): Dated | null {
+function dated({ telemetry, snapshot }: TelemetryMessage, before: Presence, now: Instant): Dated | null {
   const stamped = { at: telemetry.at, receivedAt: now };
   const { age, clock } =
-    snapshot === true ? { age: "kept" as const, clock: before.clock } : heardOf(before.clock, stamped);
+    snapshot === true ? { age: "kept" as const, clock: before.clock } : ageOfMessage(before.clock, stamped);
   const wasAt = snapshot === true ? waitingSince(stamped) : measuredAt(clock, stamped);
   if (wasAt === null) return null;
   const isLive = age === "live";
@@ -110,7 +114,12 @@ function dated({ telemetry, snapshot }: Told, before: Presence, now: Instant): D
   };
 }
 
-function measured(depot: Depot, message: Told, before: Presence, now: Instant): Heard {
+function measured(
+  depot: ControlState,
+  message: TelemetryMessage,
+  before: Presence,
+  now: Instant,
+): HandledMessage {
   const { charger, telemetry, picture } = message;
   const told = dated(message, before, now);
   if (told === null) return NOTHING;
@@ -120,7 +129,13 @@ function measured(depot: Depot, message: Told, before: Presence, now: Instant): 
   if (isStateDue) depot.dirty.add(charger);
   const said = { ...told.words, at: told.measuredAt };
   const isWhole = picture === undefined;
-  const { touched, warning } = depot.plugs.note(charger, said, now, isWhole, told.age !== "live");
+  const { affectedChargers: touched, warning } = depot.occupancy.note(
+    charger,
+    said,
+    now,
+    isWhole,
+    told.age !== "live",
+  );
   if (told.age === "live") noteDraw(depot, charger, picture ?? telemetry, now);
   const others = touched.filter((id) => id !== charger);
   const kept = keepLimits(depot, others, now);
@@ -129,17 +144,17 @@ function measured(depot: Depot, message: Told, before: Presence, now: Instant): 
     : { changes: [], resend: false };
   // A charger that is written to only on change is not looked at again before its event ends.
   const affected = isRatedAnew(before, presence) ? new Set([...touched, charger]) : touched;
-  const moved = [...affected].map(touchOf);
+  const moved = [...affected].map(reevaluationOf);
   return {
     changes: [...kept, ...changes],
-    touched: resend ? [...moved, { charger, reassert: true }] : moved,
-    warning: warning ?? wordsOf(kept),
+    affectedChargers: resend ? [...moved, { charger, reassert: true }] : moved,
+    warning: warning ?? warningOf(kept),
   };
 }
 
-const touchOf = (charger: ChargerId): Touch => ({ charger, reassert: false });
+const reevaluationOf = (charger: ChargerId): Reevaluation => ({ charger, reassert: false });
 
-const wordsOf = ([first]: readonly Change[]): string | null =>
+const warningOf = ([first]: readonly Change[]): string | null =>
   first?.kind === "audit" ? first.entry.words : null;
 
 /** Limits count with another voltage, or another number of charging phases, than before this message. */
@@ -149,9 +164,9 @@ const isRatedAnew = (before: Presence, after: Presence): boolean =>
 
 /** What was retained is no word of the charger's own, and tells nothing of its clock. */
 function presenceAfter(
-  { chargers }: Depot,
+  { chargers }: ControlState,
   before: Presence,
-  { charger, telemetry, snapshot }: Told,
+  { charger, telemetry, snapshot }: TelemetryMessage,
   told: Dated,
   now: Instant,
 ): Presence {
@@ -173,11 +188,15 @@ function presenceAfter(
 }
 
 /** Whether a verdict on the last command may rest on it. */
-const tellsOfCommand = (depot: Depot, { charger, snapshot }: Told, told: Dated, before: Presence): boolean =>
-  snapshot !== true && told.age !== "unsure" && !isOld(depot, charger, before, told);
+const tellsOfCommand = (
+  depot: ControlState,
+  { charger, snapshot }: TelemetryMessage,
+  told: Dated,
+  before: Presence,
+): boolean => snapshot !== true && told.age !== "unsure" && !isOld(depot, charger, before, told);
 
 /** Measured before the command was made, so that it tells nothing of it. */
-function isOld(depot: Depot, charger: ChargerId, before: Presence, told: Dated): boolean {
+function isOld(depot: ControlState, charger: ChargerId, before: Presence, told: Dated): boolean {
   const { age, stamped, measuredAt: wasAt } = told;
   const record = depot.commands.get(charger);
   if (record === undefined) return false;
@@ -192,7 +211,7 @@ const newer = (before: Instant | null, told: unknown, at: Instant, isNewest: boo
   told === undefined || (before !== null && !isNewest) ? before : at;
 
 /** Who comes back may have forgotten what it was told, and has the time to get there once more. */
-function givesTime(depot: Depot, charger: ChargerId, now: Instant): void {
+function givesTime(depot: ControlState, charger: ChargerId, now: Instant): void {
   const record = depot.commands.get(charger);
   if (record === undefined || record.judgeAt === null) return;
   const judgeAt = nextJudgement(now, depot.settings.verdict.ramp, 0);
@@ -204,11 +223,11 @@ const isJudged = ({ progress }: CommandRecord): boolean =>
   progress === "followed" || progress === "notFollowed";
 
 /** Said once for a command. It neither refuses nor follows: the verdict is open until the charger is heard. */
-function unheard(
-  depot: Depot,
+function neverConfirmed(
+  depot: ControlState,
   { charger, id }: ChargerMessage & { kind: "unconfirmed" },
   now: Instant,
-): Heard {
+): HandledMessage {
   const record = depot.commands.get(charger);
   if (record === undefined || commandId(record.command) !== id || isJudged(record)) return NOTHING;
   const words =
@@ -216,7 +235,7 @@ function unheard(
   return { ...NOTHING, changes: [outcomeRow(record.command, now, words, { heard: false })] };
 }
 
-function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Instant): Heard {
+function answered(depot: ControlState, ack: ChargerMessage & { kind: "ack" }, now: Instant): HandledMessage {
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
@@ -235,5 +254,9 @@ function answered(depot: Depot, ack: ChargerMessage & { kind: "ack" }, now: Inst
     outcomeRow(record.command, now, words, { progress, value: ack.value, reason: ack.reason }),
     { kind: "command", record: next } as const,
   ];
-  return { ...NOTHING, changes, touched: ack.accepted ? [] : [{ charger: ack.charger, reassert: false }] };
+  return {
+    ...NOTHING,
+    changes,
+    affectedChargers: ack.accepted ? [] : [{ charger: ack.charger, reassert: false }],
+  };
 }

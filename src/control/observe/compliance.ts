@@ -3,7 +3,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { Millis } from "../../domain/units.ts";
 import { asSwitched, wattsPerAmpere } from "../decide/limits.ts";
-import { type Desired, inWords, type Setpoint, switchedIn } from "../../domain/setpoint.ts";
+import { type Desired, formatLevel, type Setpoint, switchedIn } from "../../domain/setpoint.ts";
 
 /** How a command is judged by what the charger then reports and draws. */
 export interface JudgeSettings {
@@ -73,7 +73,7 @@ function withLevel(
   if (told.limitA === undefined && drawn === null) return UNKNOWN;
   const seen = seenIn(told, drawn);
   if ((told.limitA ?? 0) > most || (drawn ?? 0) > most) {
-    return { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` };
+    return { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` };
   }
   return { kind: "followed", words: seen };
 }
@@ -94,7 +94,7 @@ function withWatts(
   const seen = `${limit}draws ${Math.round(drawn)} W`;
   const isForeign = limitA !== undefined && limitA * ratio * LOWEST_VOLTAGE > most;
   return drawn > most || isForeign
-    ? { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` }
+    ? { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` }
     : { kind: "followed", words: seen };
 }
 
@@ -112,7 +112,7 @@ function withDischarge(
   if (drawn === null) return UNKNOWN;
   const seen = drawn < 0 ? `feeds back ${toTenths(-drawn)} A` : `draws ${toTenths(drawn)} A`;
   return drawn > most
-    ? { kind: "notFollowed", words: `told ${inWords(setpoint)}, ${seen}` }
+    ? { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` }
     : { kind: "followed", words: seen };
 }
 

@@ -6,7 +6,7 @@ import {
   MOST_RESENDS,
   nextJudgement,
 } from "../../domain/command.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -22,9 +22,9 @@ export interface Judged {
 const NOTHING: Judged = { changes: [], resend: false };
 
 /** Holds what a charger reports against what it was told, once it had the time to get there. */
-export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant): Judged {
+export function judge(depot: ControlState, id: ChargerId, told: Telemetry, now: Instant): Judged {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
-  if (charger === undefined || record === undefined || depot.loans.has(id)) return NOTHING;
+  if (charger === undefined || record === undefined || depot.locks.has(id)) return NOTHING;
   const { command, progress, replaces, judgeAt: due } = record;
   // Who does it after all need not wait for the next judgement, who still does not has until then.
   const isEarly = due !== null && now < due;
@@ -46,7 +46,7 @@ export function judge(depot: Depot, id: ChargerId, told: Telemetry, now: Instant
 }
 
 /** After an alarm only a charger that goes on following closes it: each moment in which we win would else be two rows. */
-function followed(depot: Depot, record: CommandRecord, words: string, now: Instant): Judged {
+function followed(depot: ControlState, record: CommandRecord, words: string, now: Instant): Judged {
   const since = record.followedAt ?? now;
   const next = { ...record, followedAt: since };
   if (record.resends <= MOST_RESENDS)
@@ -58,13 +58,13 @@ function followed(depot: Depot, record: CommandRecord, words: string, now: Insta
 }
 
 /** It is not time to judge it again, but it does not follow: what it followed until now does not count. */
-function notYet(depot: Depot, record: CommandRecord): Judged {
+function notYet(depot: ControlState, record: CommandRecord): Judged {
   if (record.followedAt != null) depot.commands.set(record.command.charger, { ...record, followedAt: null });
   return NOTHING;
 }
 
 function notFollowed(
-  depot: Depot,
+  depot: ControlState,
   { id, writesPerHour }: Charger,
   record: CommandRecord,
   words: string,
@@ -96,7 +96,7 @@ function notFollowed(
 }
 
 function closed(
-  depot: Depot,
+  depot: ControlState,
   record: CommandRecord,
   words: string,
   now: Instant,

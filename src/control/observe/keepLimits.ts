@@ -1,5 +1,5 @@
-import { inWords } from "../../domain/setpoint.ts";
-import type { Depot } from "../state.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import { isDrawing } from "./keptLimits.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
@@ -9,21 +9,21 @@ import { outcomeRow } from "../send/outcome.ts";
  * Chargers that lost their vehicle to what another charger says, or to their own absence: each keeps its limit until it
  * says itself that nobody is plugged in, or draws nothing for a minute (DESIGN 5.5). On record, as an alarm.
  */
-export function keepLimits(depot: Depot, lost: Iterable<ChargerId>, now: Instant): readonly Change[] {
+export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: Instant): readonly Change[] {
   const changes: Change[] = [];
   for (const id of lost) {
     const command = depot.commands.get(id)?.command;
     const { telemetry } = depot.presenceOf(id);
     if (command === undefined || command.desired.kind === "release" || command.vehicle === null) continue;
-    if (depot.plugs.at(id).kind !== "nobody" || telemetry?.state === "unplugged") continue;
+    if (depot.occupancy.at(id).kind !== "nobody" || telemetry?.state === "unplugged") continue;
     const { vehicle, desired } = command;
-    depot.plugs.kept.keep(id, vehicle);
+    depot.occupancy.kept.keep(id, vehicle);
     if (telemetry !== null) noteDraw(depot, id, telemetry, now);
     depot.dirty.add(id);
-    const where = depot.plugs.where(vehicle);
+    const where = depot.occupancy.where(vehicle);
     const elsewhere =
       where === null ? `${vehicle} is not claimed any more` : `${vehicle} is said to be at ${where}`;
-    const words = `keeps ${inWords(desired)}: ${elsewhere}, but ${id} has not said that nobody is plugged in`;
+    const words = `keeps ${formatLevel(desired)}: ${elsewhere}, but ${id} has not said that nobody is plugged in`;
     changes.push(outcomeRow(command, now, words, { warning: "contradicted", alarm: true, where }));
   }
   return changes;
@@ -31,20 +31,20 @@ export function keepLimits(depot: Depot, lost: Iterable<ChargerId>, now: Instant
 
 /** What a charger that keeps a limit draws. While it is paused, drawing nothing proves nothing. */
 export function noteDraw(
-  depot: Depot,
+  depot: ControlState,
   id: ChargerId,
   told: Parameters<typeof isDrawing>[0],
   now: Instant,
 ): void {
   const isPaused = depot.commands.get(id)?.command.desired.kind === "pause";
-  depot.plugs.kept.draws(id, isPaused ? true : isDrawing(told), now);
-  const idleAt = depot.plugs.kept.idleAt(id);
+  depot.occupancy.kept.draws(id, isPaused ? true : isDrawing(told), now);
+  const idleAt = depot.occupancy.kept.idleAt(id);
   if (idleAt !== null) depot.wake(id, idleAt);
 }
 
 /** A limit is kept no longer once its charger has drawn nothing for a minute, or is limited no more. */
-export function dropKeptLimit(depot: Depot, id: ChargerId, now: Instant): void {
-  const { kept } = depot.plugs;
+export function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
+  const { kept } = depot.occupancy;
   if (kept.of(id) === null) return;
   const idleAt = kept.idleAt(id);
   const desired = depot.commands.get(id)?.command.desired.kind ?? "release";

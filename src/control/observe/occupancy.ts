@@ -35,17 +35,17 @@ interface Known {
 }
 
 /** A vehicle that the configuration does not know. */
-interface Stranger {
+interface UnknownOccupant {
   readonly kind: "stranger";
   readonly said: string;
 }
 
 /** What one message says of who is there; undefined: nothing. */
-type Word = Pick<Known, "kind" | "vehicle"> | Stranger | "nobody" | undefined;
+type IdentityReport = Pick<Known, "kind" | "vehicle"> | UnknownOccupant | "nobody" | undefined;
 
 interface Noted {
   /** Chargers whose occupant may have changed. */
-  readonly touched: ChargerId[];
+  readonly affectedChargers: ChargerId[];
   readonly warning: string | null;
 }
 
@@ -53,26 +53,26 @@ interface Noted {
  * Makes that tell one thing at a time tell their identity some time after the rest. One that does not in so long
  * since it first spoke has none to tell.
  */
-const HESITATION = minutes(1);
+const IDENTITY_GRACE = minutes(1);
 /** Another charger takes over a claim that was not renewed for so long. Two that both go on keep what was. */
 const QUIET = minutes(1);
 
 const NOBODY: Occupant = { kind: "nobody" };
-const NOTHING_NEW: Noted = { touched: [], warning: null };
+const NOTHING_NEW: Noted = { affectedChargers: [], warning: null };
 
 /**
  * Which vehicle is where: identities from telemetry over fixed bindings, the newer claim over the older where two
  * chargers claim the same vehicle. A message that says nothing of identity leaves the last word standing.
  */
-export class Plugs {
+export class Occupancy {
   readonly kept = new KeptLimits();
   readonly #fixed = new Map<ChargerId, VehicleId[]>();
   readonly #vehicles = new Map<VehicleId, Vehicle>();
   readonly #byIdentity = new Map<string, VehicleId>();
   /** What each charger last said of the vehicle on it. */
-  readonly #claims = new Map<ChargerId, Known | Stranger>();
+  readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
   /** The claim on a vehicle that counts. */
-  readonly #seat = new Map<VehicleId, Known>();
+  readonly #assign = new Map<VehicleId, Known>();
   /** When each charger's last word of who is there was so. */
   readonly #saidAt = new Map<ChargerId, Instant>();
   /** When each charger first spoke in this run. */
@@ -99,22 +99,24 @@ export class Plugs {
     const isGone = !isLate && telemetry.state === "unplugged";
     if (!isGone && this.#assigned(charger).kind === "nobody") return noted;
     this.kept.drop(charger);
-    return keptOne ? { ...noted, touched: [...new Set([...noted.touched, charger])] } : noted;
+    return keptOne
+      ? { ...noted, affectedChargers: [...new Set([...noted.affectedChargers, charger])] }
+      : noted;
   }
 
   #note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole: boolean, isLate: boolean): Noted {
     const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
     this.#heardSince.set(charger, heardSince);
-    const before = this.#claims.get(charger);
+    const before = this.#identityClaims.get(charger);
     const said = earlier(telemetry.at, now);
-    let word = this.#wordOf(telemetry);
+    let word = this.#identityReportOf(telemetry);
     if (word !== undefined) {
       const lastSaid = this.#saidAt.get(charger) ?? said;
       if (isLate && said < lastSaid) return NOTHING_NEW;
       this.#saidAt.set(charger, said);
     }
     if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
-      if (!isWhole && now < after(heardSince, HESITATION)) return NOTHING_NEW;
+      if (!isWhole && now < after(heardSince, IDENTITY_GRACE)) return NOTHING_NEW;
       word = "nobody";
       this.kept.drop(charger);
     }
@@ -122,18 +124,21 @@ export class Plugs {
       return before?.kind === "known" && !isLate ? this.#renew(before, said, now) : NOTHING_NEW;
     const touched = new Set([charger]);
     if (before?.kind === "known") for (const other of this.#leave(before)) touched.add(other);
-    if (word === "nobody") this.#claims.delete(charger);
-    else if (word.kind === "stranger") this.#claims.set(charger, word);
+    if (word === "nobody") this.#identityClaims.delete(charger);
+    else if (word.kind === "stranger") this.#identityClaims.set(charger, word);
     else {
       const claim: Known = { ...word, charger, at: said, recalled: false, isAway: false };
-      this.#claims.set(charger, claim);
-      const seat = this.#seat.get(claim.vehicle);
+      this.#identityClaims.set(charger, claim);
+      const seat = this.#assign.get(claim.vehicle);
       if (seat !== undefined && said < seat.at)
-        return { touched: [...touched], warning: conflict(seat, claim) };
+        return { affectedChargers: [...touched], warning: conflict(seat, claim) };
       const taken = this.#take(claim, seat);
-      return { touched: [...new Set([...touched, ...taken.touched])], warning: taken.warning };
+      return {
+        affectedChargers: [...new Set([...touched, ...taken.affectedChargers])],
+        warning: taken.warning,
+      };
     }
-    return { touched: [...touched], warning: null };
+    return { affectedChargers: [...touched], warning: null };
   }
 
   /**
@@ -143,28 +148,30 @@ export class Plugs {
    */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
-    if (known === undefined || this.#claims.has(charger) || this.#heardSince.has(charger)) return;
+    if (known === undefined || this.#identityClaims.has(charger) || this.#heardSince.has(charger)) return;
     // It is limited for this vehicle, wherever a newer command says that the vehicle is.
     this.kept.keep(charger, vehicle);
     if (known.charger === charger) return;
     const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
-    this.#claims.set(charger, claim);
-    const seat = this.#seat.get(vehicle);
-    if (seat === undefined || seat.at <= since) this.#seat.set(vehicle, claim);
+    this.#identityClaims.set(charger, claim);
+    const seat = this.#assign.get(vehicle);
+    if (seat === undefined || seat.at <= since) this.#assign.set(vehicle, claim);
   }
 
   /** A charger went offline or silent: its claim does not count against the vehicle's own charger any more. */
   depart(charger: ChargerId): readonly ChargerId[] {
-    const claim = this.#claims.get(charger);
+    const claim = this.#identityClaims.get(charger);
     if (claim?.kind !== "known" || (this.#vehicles.get(claim.vehicle)?.charger ?? charger) === charger)
       return [];
     claim.isAway = true;
-    return this.#seat.get(claim.vehicle) === claim ? [charger, ...this.#leave(claim)] : [];
+    return this.#assign.get(claim.vehicle) === claim ? [charger, ...this.#leave(claim)] : [];
   }
 
   /** Chargers whose occupant is known from a stored command only. */
   recalled(): readonly ChargerId[] {
-    return [...this.#claims].flatMap(([id, claim]) => (claim.kind === "known" && claim.recalled ? [id] : []));
+    return [...this.#identityClaims].flatMap(([id, claim]) =>
+      claim.kind === "known" && claim.recalled ? [id] : [],
+    );
   }
 
   at(charger: ChargerId): Occupant {
@@ -180,27 +187,27 @@ export class Plugs {
   }
 
   #assigned(charger: ChargerId): Occupant {
-    const claim = this.#claims.get(charger);
+    const claim = this.#identityClaims.get(charger);
     if (claim?.kind === "stranger") return { kind: "unknown", said: claim.said };
     if (claim?.kind === "known") {
-      if (this.#seat.get(claim.vehicle) !== claim) return NOBODY;
+      if (this.#assign.get(claim.vehicle) !== claim) return NOBODY;
       return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
     }
-    const bound = this.#boundTo(charger);
+    const bound = this.#fixedVehicleOf(charger);
     return bound === null ? NOBODY : { kind: "vehicle", vehicle: bound, source: "fixed" };
   }
 
   /** Who was on a charger by this message alone; null: nobody, or not one of ours. Undefined: it does not say. */
-  told(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
-    const word = this.#wordOf(telemetry);
+  handleTelemetry(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
+    const word = this.#identityReportOf(telemetry);
     if (word === undefined) return undefined;
-    if (word === "nobody") return this.#boundTo(charger);
+    if (word === "nobody") return this.#fixedVehicleOf(charger);
     return word.kind === "known" ? word.vehicle : null;
   }
 
   /** The charger that a vehicle is on; null: nowhere. */
   where(vehicle: VehicleId): ChargerId | null {
-    const seat = this.#seat.get(vehicle);
+    const seat = this.#assign.get(vehicle);
     if (seat !== undefined) return seat.charger;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     if (home === null) return null;
@@ -209,19 +216,20 @@ export class Plugs {
   }
 
   /** Whose place it is, unless that vehicle is said to be elsewhere. */
-  #boundTo(charger: ChargerId): VehicleId | null {
+  #fixedVehicleOf(charger: ChargerId): VehicleId | null {
     const [bound, second] = this.#fixed.get(charger) ?? [];
     // Two vehicles fixed to one charger: only their identities can tell which of them it is.
-    return bound === undefined || second !== undefined || this.#seat.has(bound) ? null : bound;
+    return bound === undefined || second !== undefined || this.#assign.has(bound) ? null : bound;
   }
 
   /** After the clock was set back: what was said later than now counts as said now, or nothing newer would come for long. */
-  setBack(now: Instant): void {
-    for (const claim of this.#claims.values()) if (claim.kind === "known") claim.at = earlier(claim.at, now);
+  onClockMovedBack(now: Instant): void {
+    for (const claim of this.#identityClaims.values())
+      if (claim.kind === "known") claim.at = earlier(claim.at, now);
     for (const [charger, at] of this.#saidAt) this.#saidAt.set(charger, earlier(at, now));
   }
 
-  #wordOf(telemetry: Telemetry): Word {
+  #identityReportOf(telemetry: Telemetry): IdentityReport {
     if (telemetry.state === "unplugged") return "nobody";
     const { vehicle, identity } = telemetry;
     const named =
@@ -244,7 +252,7 @@ export class Plugs {
     claim.recalled = false;
     const wasAway = claim.isAway;
     claim.isAway = false;
-    const seat = this.#seat.get(claim.vehicle);
+    const seat = this.#assign.get(claim.vehicle);
     if (seat === undefined && wasAway) return this.#take(claim, seat);
     if (seat === undefined || seat === claim || lastAt <= after(seat.at, QUIET)) return NOTHING_NEW;
     return this.#take(claim, seat);
@@ -252,10 +260,13 @@ export class Plugs {
 
   #take(claim: Known, seat: Known | undefined): Noted {
     const { charger, vehicle } = claim;
-    this.#seat.set(vehicle, claim);
+    this.#assign.set(vehicle, claim);
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     const touched = [charger, seat?.charger ?? charger, home ?? charger];
-    return { touched: [...new Set(touched)], warning: seat === undefined ? null : conflict(claim, seat) };
+    return {
+      affectedChargers: [...new Set(touched)],
+      warning: seat === undefined ? null : conflict(claim, seat),
+    };
   }
 
   /** By the configuration as it is now, its vehicle is elsewhere, or another one is there. */
@@ -268,15 +279,15 @@ export class Plugs {
     const { vehicle } = left;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     const touched = home === null ? [] : [home];
-    if (this.#seat.get(vehicle) !== left) return touched;
-    this.#seat.delete(vehicle);
+    if (this.#assign.get(vehicle) !== left) return touched;
+    this.#assign.delete(vehicle);
     let newest: Known | undefined;
-    for (const claim of this.#claims.values()) {
+    for (const claim of this.#identityClaims.values()) {
       if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.isAway) continue;
       if (newest === undefined || claim.at > newest.at) newest = claim;
     }
     if (newest === undefined) return touched;
-    this.#seat.set(vehicle, newest);
+    this.#assign.set(vehicle, newest);
     return [...touched, newest.charger];
   }
 }
@@ -284,7 +295,10 @@ export class Plugs {
 const conflict = (winner: Known, loser: Known): string =>
   `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;
 
-function isSame(claim: Known | Stranger | undefined, word: Exclude<Word, undefined>): boolean {
+function isSame(
+  claim: Known | UnknownOccupant | undefined,
+  word: Exclude<IdentityReport, undefined>,
+): boolean {
   if (claim === undefined || word === "nobody") return claim === undefined && word === "nobody";
   if (claim.kind === "known") return word.kind === "known" && claim.vehicle === word.vehicle;
   return word.kind === "stranger" && claim.said === word.said;

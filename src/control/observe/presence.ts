@@ -25,7 +25,7 @@ export interface OwnClock {
 }
 
 /** Of a charger that has said nothing yet. */
-export const UNHEARD: OwnClock = { behind: millis(0), late: null };
+export const NO_CLOCK_KNOWN: OwnClock = { behind: millis(0), late: null };
 
 /** `live`: it is how things are. `kept`: how they were. `unsure`: the next words tell which of the two. */
 export type Age = "live" | "kept" | "unsure";
@@ -45,9 +45,12 @@ const STEADY = millis(500);
  * What a live message is worth. What was kept while the charger was cut off catches up, word by word; a clock that is
  * behind is late alike each time, and one that stands still says the same for long. `clock` is as `measuredAt` wants it for this word.
  */
-export function heardOf(clock: OwnClock, word: Stamped): { readonly age: Age; readonly clock: OwnClock } {
+export function ageOfMessage(
+  clock: OwnClock,
+  word: Stamped,
+): { readonly age: Age; readonly clock: OwnClock } {
   const lag = millis(word.receivedAt - word.at);
-  if (lag <= NOTABLE) return { age: "live", clock: UNHEARD };
+  if (lag <= NOTABLE) return { age: "live", clock: NO_CLOCK_KNOWN };
   const isBehind = { age: "live", clock: { behind: lag, late: null } } as const;
   if (lag > LONGEST_KEPT) return isBehind;
   const { behind, late } = clock;
@@ -105,7 +108,7 @@ export const ABSENT: Presence = {
   currentsAt: null,
   stateAt: null,
   stamped: null,
-  clock: UNHEARD,
+  clock: NO_CLOCK_KNOWN,
   unsure: null,
   measuredAt: null,
   telemetry: null,

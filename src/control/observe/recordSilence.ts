@@ -1,25 +1,25 @@
 import { type AuditEntry, textOf } from "../../domain/audit.ts";
 import { isLimiting, reallySent } from "../../domain/command.ts";
-import { inWords } from "../../domain/setpoint.ts";
-import type { Depot } from "../state.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
+import type { ControlState } from "../state.ts";
 import type { Presence } from "./presence.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../../domain/units.ts";
 import { keepLimits } from "./keepLimits.ts";
-import type { Touch } from "../ports.ts";
+import type { Reevaluation } from "../ports.ts";
 
 export interface Fallen {
   readonly changes: readonly Change[];
   /** Of chargers that nothing was asked of: no matter for the record. */
   readonly warnings: readonly string[];
   /** Chargers whose occupant may have changed: a silent charger keeps no claim on another's vehicle. */
-  readonly touched: readonly ChargerId[];
+  readonly affectedChargers: readonly ChargerId[];
 }
 
 /** Chargers that were heard before and are not any more, each told once; what they were told last is on record. */
 export function fallSilent(
-  depot: Depot,
+  depot: ControlState,
   tick: Millis,
   now: Instant,
   isLinked: (charger: ChargerId) => boolean,
@@ -39,20 +39,20 @@ export function fallSilent(
       const since = iso(instant(now - silentAfter));
       changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told, since }));
     }
-    const affected = depot.plugs.depart(id);
+    const affected = depot.occupancy.depart(id);
     changes.push(...keepLimits(depot, affected, now));
     touched.push(...affected);
   }
-  return { changes, warnings, touched };
+  return { changes, warnings, affectedChargers: touched };
 }
 
 /** Any live message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
 export function heardAgain(
-  depot: Depot,
+  depot: ControlState,
   message: ChargerMessage,
   tick: Millis,
   now: Instant,
-): { readonly changes: readonly Change[]; readonly touched: readonly Touch[] } {
+): { readonly changes: readonly Change[]; readonly touched: readonly Reevaluation[] } {
   const { charger: id } = message;
   const isLive = isOwnWord(message);
   const silentFor = isLive && depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
@@ -76,7 +76,7 @@ const isOwnWord = (message: ChargerMessage): boolean =>
  * proof would tell of an outage that goes on for ever. `open`: the rows that they began with.
  */
 export function endedByStart(
-  depot: Depot,
+  depot: ControlState,
   open: readonly AuditEntry[],
   tick: Millis,
   now: Instant,
@@ -100,7 +100,7 @@ export function endedByStart(
 
 /** One that says, or whose broker says, that it is off under a command of ours; and that it is there again (F91). */
 export function offOrOn(
-  depot: Depot,
+  depot: ControlState,
   id: ChargerId,
   before: Presence,
   online: boolean,
@@ -114,10 +114,10 @@ export function offOrOn(
 }
 
 /** What a charger stands under, in words; null: nothing of ours. */
-function standing(depot: Depot, id: ChargerId): string | null {
+function standing(depot: ControlState, id: ChargerId): string | null {
   const record = depot.commands.get(id);
   const sent = record === undefined ? null : reallySent(record);
-  return sent !== null && isLimiting(sent) ? inWords(sent.command.desired) : null;
+  return sent !== null && isLimiting(sent) ? formatLevel(sent.command.desired) : null;
 }
 
 const row = (

@@ -1,5 +1,5 @@
 import type { Dispatch } from "./expand.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import {
   between,
@@ -12,24 +12,24 @@ import {
 } from "../../domain/units.ts";
 
 export interface Advanced {
-  readonly touched: ReadonlySet<ChargerId>;
+  readonly affectedChargers: ReadonlySet<ChargerId>;
   readonly changes: readonly Change[];
   /** How long after its moment each start was noticed. */
   readonly late: readonly Millis[];
 }
 
 /** What time alone has changed: the chargers to look at, and what passed unseen. */
-export function advance(depot: Depot, now: Instant): Advanced {
-  const before = depot.lookedAt ?? now;
-  const { touched: vehicles, started, ended } = depot.agenda.advance(now);
+export function advance(depot: ControlState, now: Instant): Advanced {
+  const before = depot.evaluatedAt ?? now;
+  const { affectedVehicles: vehicles, started, ended } = depot.agenda.advance(now);
   const touched = new Set(depot.woken(now));
   for (const vehicle of vehicles) {
-    for (const charger of depot.plugs.chargersOf(vehicle)) touched.add(charger);
+    for (const charger of depot.occupancy.chargersOf(vehicle)) touched.add(charger);
   }
   const late = started
     .filter(({ from, until }) => before < from && now < until)
     .map(({ from }) => between(from, now));
-  depot.lookedAt = now;
+  depot.evaluatedAt = now;
   // The daemon was down while such a window was open, the clock jumped over it, or nothing new was to start (DESIGN 5.7).
   const unseen = ended.filter(
     (dispatch) => dispatch.cutAt === null && !depot.seen.has(dispatch) && !depot.nowhere.has(dispatch),
@@ -37,17 +37,17 @@ export function advance(depot: Depot, now: Instant): Advanced {
   const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
   const rows = [
     ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
-    ...nowhere(depot, new Set([...vehicles, ...depot.unsaid]), now),
+    ...reportUnplugged(depot, new Set([...vehicles, ...depot.unreported]), now),
   ];
-  return { touched, late, changes: [...looked, ...rows] };
+  return { affectedChargers: touched, late, changes: [...looked, ...rows] };
 }
 
 /**
  * Someone looks at a charger: what holds there is not missed, but for what may not start yet, as the partner was not
  * asked or the clock is doubted (DESIGN 5.7).
  */
-export function weigh(depot: Depot, charger: ChargerId, now: Instant): void {
-  const occupant = depot.plugs.at(charger);
+export function markEvaluated(depot: ControlState, charger: ChargerId, now: Instant): void {
+  const occupant = depot.occupancy.at(charger);
   if (occupant.kind !== "vehicle") return;
   const last = depot.commands.get(charger)?.command;
   const running = last === undefined || last.desired.kind === "release" ? null : last.event;
@@ -59,14 +59,18 @@ export function weigh(depot: Depot, charger: ChargerId, now: Instant): void {
 }
 
 /** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */
-export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instant): readonly Change[] {
+export function reportUnplugged(
+  depot: ControlState,
+  vehicles: Iterable<VehicleId>,
+  now: Instant,
+): readonly Change[] {
   const changes: Change[] = [];
   for (const vehicle of vehicles) {
-    if (depot.plugs.where(vehicle) !== null) continue;
+    if (depot.occupancy.where(vehicle) !== null) continue;
     depot.agenda.mark("placed", vehicle, now, (dispatch) => {
       if (depot.nowhere.has(dispatch)) return true;
       depot.nowhere.add(dispatch);
-      depot.unsaid.add(vehicle);
+      depot.unreported.add(vehicle);
       const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),
@@ -81,7 +85,7 @@ export function nowhere(depot: Depot, vehicles: Iterable<VehicleId>, now: Instan
  * A missed window starts no earlier than the receipt of its revision, nor than the withdrawal before that: an event that
  * was withdrawn and came back was perhaps acted on before.
  */
-function missed(depot: Depot, dispatch: Dispatch, before: Instant, now: Instant): readonly Change[] {
+function missed(depot: ControlState, dispatch: Dispatch, before: Instant, now: Instant): readonly Change[] {
   const known = depot.known.get(dispatch.event.id);
   const goneUntil = known?.kind === "live" ? known.goneUntil : undefined;
   const from = later(later(dispatch.from, known?.receivedAt ?? dispatch.from), goneUntil ?? dispatch.from);

@@ -6,7 +6,7 @@ import { type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
 import { type Mark, VehiclePlan } from "./vehiclePlan.ts";
 
 /** The dispatches of one event, those that have ended included until the last of them has. */
-class Share {
+class EventDispatches {
   readonly dispatches: readonly Dispatch[];
   #open: number;
 
@@ -23,7 +23,7 @@ class Share {
 }
 
 export interface AgendaStep {
-  readonly touched: ReadonlySet<VehicleId>;
+  readonly affectedVehicles: ReadonlySet<VehicleId>;
   /** What has begun since the last step. */
   readonly started: readonly Dispatch[];
   /** What has ended since then. It is dropped. */
@@ -37,7 +37,7 @@ export interface AgendaStep {
 export class Agenda {
   readonly #settings: RankSettings;
   readonly #byVehicle = new Map<VehicleId, VehiclePlan>();
-  readonly #byEvent = new Map<EventId, Share>();
+  readonly #byEvent = new Map<EventId, EventDispatches>();
   #boundaries = new DueQueue<VehicleId>();
   #count = 0;
   /** What had ended by then is not kept any more. */
@@ -102,7 +102,7 @@ export class Agenda {
       this.#add(dispatch, now);
       if (holdsAt(dispatch, now)) touched.add(dispatch.vehicle);
     }
-    if (open.length > 0) this.#byEvent.set(event, new Share(open));
+    if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
     this.#tidy();
     return touched;
   }
@@ -122,7 +122,7 @@ export class Agenda {
     this.#count -= ended.length;
     for (const { event } of ended) this.#ended(event.id);
     this.#advancedTo = later(this.#advancedTo, now);
-    return { touched, started, ended };
+    return { affectedVehicles: touched, started, ended };
   }
 
   #ended(event: EventId): void {

@@ -1,7 +1,7 @@
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import { type VehicleId, vehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { legible } from "../../platform/sanitize.ts";
+import { sanitizeForLog } from "../../platform/sanitize.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 
 /** Whom an event is aimed at, as far as it is ours. */
@@ -111,7 +111,7 @@ export function unknownVehiclesMessage(
   const count = aim.foreignVehicles;
   if (count === 0) return null;
   const named = unknownVehicles(aim, vehicles).map(({ id, didYouMean }) =>
-    didYouMean === null ? legible(id) : `${legible(id)} (did you mean ${didYouMean}?)`,
+    didYouMean === null ? sanitizeForLog(id) : `${sanitizeForLog(id)} (did you mean ${didYouMean}?)`,
   );
   const rest = count - named.length;
   const list = rest > 0 ? `${named.join(", ")} and ${rest} more` : named.join(", ");

@@ -8,7 +8,7 @@ import {
   nextJudgement,
   type Sent,
 } from "../../domain/command.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
 
@@ -21,8 +21,8 @@ const LONGEST_RETRY = seconds(60);
  * there how far a command came: writing the command again as well would double what a fan-out costs. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
  * the retries.
  */
-export function outcome(
-  depot: Depot,
+export function recordOutcome(
+  depot: ControlState,
   command: Command,
   sent: Sent,
   tried: Window,
@@ -39,7 +39,12 @@ export function outcome(
   return sent.ok ? arrived(depot, record, sentAt, now) : failed(depot, record, sent.reason, now, fraction);
 }
 
-function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Instant): readonly Change[] {
+function arrived(
+  depot: ControlState,
+  record: CommandRecord,
+  sentAt: string,
+  now: Instant,
+): readonly Change[] {
   depot.publishFailures.delete(record.command.charger);
   const first = record.progress === "planned" || record.sentAt === null;
   const isNews = record.progress === "planned";
@@ -76,7 +81,7 @@ function arrived(depot: Depot, record: CommandRecord, sentAt: string, now: Insta
 }
 
 function failed(
-  depot: Depot,
+  depot: ControlState,
   record: CommandRecord,
   reason: string,
   now: Instant,

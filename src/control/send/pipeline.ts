@@ -1,6 +1,6 @@
 import { exhaustMap, filter, interval, merge, mergeMap, type Observable, range } from "rxjs";
 
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import { chargerState } from "./chargerState.ts";
 import type { ChargerId } from "../../domain/units.ts";
 import type { ControlPorts } from "../ports.ts";
@@ -13,12 +13,12 @@ const WINDOW = 5;
  * Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. Each broker has a
  * pace of its own: a slow one delays nobody on another.
  */
-export function states(depot: Depot, ports: ControlPorts): Observable<unknown> {
+export function states(depot: ControlState, ports: ControlPorts): Observable<unknown> {
   const brokers = new Set([...depot.chargers.values()].map(({ broker }) => broker));
   return merge(...[...brokers].map((broker) => statesOf(broker, depot, ports)));
 }
 
-function statesOf(broker: string, depot: Depot, ports: ControlPorts): Observable<unknown> {
+function statesOf(broker: string, depot: ControlState, ports: ControlPorts): Observable<unknown> {
   const isQuiet = (): boolean => depot.toSend.isEmpty(broker);
   const isHere = (id: ChargerId): boolean => depot.chargers.get(id)?.broker === broker;
   return interval(EVERY).pipe(
@@ -33,7 +33,7 @@ function statesOf(broker: string, depot: Depot, ports: ControlPorts): Observable
 
 /** Publishes how one charger of the line after another stands, until one cannot be told, or commands wait. */
 async function publishStates(
-  depot: Depot,
+  depot: ControlState,
   ports: ControlPorts,
   line: Iterable<ChargerId>,
   mayGoOn: () => boolean,

@@ -1,11 +1,11 @@
 import type { Committed, FailedCommit } from "../../domain/changes.ts";
 import type { CommandRecord } from "../../domain/command.ts";
-import { inWords } from "../../domain/setpoint.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
 import type { ChargerId, VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { heldInWords } from "../decide/pace.ts";
+import { formatHeld } from "../decide/pace.ts";
 import type { Freeing } from "../ports.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 import { limited } from "./stranded.ts";
 
 /** What came of a release by hand, for who asked for it. */
@@ -15,8 +15,10 @@ export interface Released {
 }
 
 /** The charger that a person means: by its id, or by VTN id or name of the vehicle on it. */
-export const chargerIn = ({ chargers, vehicles, plugs }: Depot, target: string): FoundCharger =>
-  findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => plugs.where(vehicle));
+export const chargerIn = (
+  { chargers, vehicles, occupancy: plugs }: ControlState,
+  target: string,
+): FoundCharger => findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => plugs.where(vehicle));
 
 /** While observing. `standing`: what would have been freed. */
 export function notReleased(standing: readonly CommandRecord[]): Released {
@@ -31,7 +33,7 @@ export function notReleased(standing: readonly CommandRecord[]): Released {
 
 /** After the look that a release by hand asks for, and its commit: who is freed now, and who only later, and why. */
 export function released(
-  depot: Depot,
+  depot: ControlState,
   standing: readonly CommandRecord[],
   isLinked: (charger: ChargerId) => boolean,
   committed: Committed,
@@ -46,12 +48,12 @@ export function released(
 }
 
 /** "bay-01 (Bus 214) from 16 A until 14:00:00, event EV-1". `stood`: its command before the release. */
-export function freedFrom(depot: Depot, { command }: CommandRecord): string {
+export function freedFrom(depot: ControlState, { command }: CommandRecord): string {
   const { charger, vehicle, desired, until, event } = command;
   const name = vehicle === null ? null : (depot.vehicles.get(vehicle)?.name ?? vehicle);
   return [
     name === null ? charger : `${charger} (${name})`,
-    desired.kind === "release" ? " from the level before its release" : ` from ${inWords(desired)}`,
+    desired.kind === "release" ? " from the level before its release" : ` from ${formatLevel(desired)}`,
     until === null ? "" : ` until ${depot.wallClock(until)}`,
     event === null ? "" : `, event ${event}`,
   ].join("");
@@ -65,7 +67,7 @@ const notRecorded = (reason: string): string =>
   `; not on record yet, and undone by a restart before it is: ${reason}`;
 
 /** Who is limited and not in the configuration any more cannot be told: whoever frees all of them has to hear of it. */
-export function exceptThoseWhoLeft(depot: Depot, released: Released): Released {
+export function exceptThoseWhoLeft(depot: ControlState, released: Released): Released {
   const left = limited(depot).filter(({ command }) => !depot.chargers.has(command.charger));
   if (!released.ok || left.length === 0) return released;
   const named = left.map(({ command }) => command.charger).join(", ");
@@ -75,12 +77,16 @@ export function exceptThoseWhoLeft(depot: Depot, released: Released): Released {
   };
 }
 
-function waitOf(depot: Depot, id: ChargerId, isLinked: (charger: ChargerId) => boolean): string | null {
+function waitOf(
+  depot: ControlState,
+  id: ChargerId,
+  isLinked: (charger: ChargerId) => boolean,
+): string | null {
   if (!isLinked(id)) return "not told yet, its broker is away: when that is back";
   if (depot.presenceOf(id).online === false) return "not told yet, it is offline: when it is back";
   const held = depot.held.get(id);
   if (held === undefined) return null;
-  const why = heldInWords(held, depot.chargers.get(id)?.writesPerHour ?? null);
+  const why = formatHeld(held, depot.chargers.get(id)?.writesPerHour ?? null);
   return `not told yet, but by ${depot.wallClock(held.until)}: ${why}`;
 }
 

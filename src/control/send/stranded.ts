@@ -1,10 +1,10 @@
 import { type CommandRecord, isToBeFreed, leaseOf, reallySent, type Decision } from "../../domain/command.ts";
-import { inWords } from "../../domain/setpoint.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
 import { after, type ChargerId, earlier, type Instant } from "../../domain/units.ts";
-import type { Depot } from "../state.ts";
+import type { ControlState } from "../state.ts";
 
 /** The chargers that stand under a command of ours other than a release, or whose release never went out. */
-export const limited = (depot: Depot): readonly CommandRecord[] =>
+export const limited = (depot: ControlState): readonly CommandRecord[] =>
   [...depot.commands.values()].flatMap((record) => {
     const sent = reallySent(record);
     return sent !== null && isToBeFreed(sent) ? [sent] : [];
@@ -15,7 +15,7 @@ export const limited = (depot: Depot): readonly CommandRecord[] =>
  * what releases it. A release that is decided already is null: it is still to be sent. Null: the charger is not stranded.
  */
 export function strandedRelease(
-  depot: Depot,
+  depot: ControlState,
   charger: ChargerId,
 ): { readonly standing: CommandRecord; readonly release: Decision | null } | null {
   const { mode, onObserve } = depot.settings;
@@ -36,18 +36,18 @@ export function strandedRelease(
  * Once nothing more comes from us: that a charger stays limited, until when, and what frees it. Null: by itself, it has
  * let go by now.
  */
-export function staysInWords(
-  { chargers, settings, wallClock }: Depot,
+export function formatStays(
+  { chargers, settings, wallClock }: ControlState,
   { command, sentAt, replaces }: CommandRecord,
   now: Instant,
 ): string | null {
   const id = command.charger;
   const level =
     command.desired.kind !== "release"
-      ? inWords(command.desired)
+      ? formatLevel(command.desired)
       : replaces === null
         ? "what it was told before its release"
-        : `${inWords(replaces)}, as its release did not go out,`;
+        : `${formatLevel(replaces)}, as its release did not go out,`;
   const stays = `${id} stays at ${level}`;
   const whenSilent = chargers.get(id)?.whenSilent ?? { kind: "holds" };
   switch (whenSilent.kind) {
@@ -70,16 +70,16 @@ export function staysInWords(
 }
 
 /** At a start that only observes: each charger that is limited, and what frees it. */
-export function strandedInWords(depot: Depot, now: Instant): readonly string[] {
+export function formatStranded(depot: ControlState, now: Instant): readonly string[] {
   const { mode, onObserve } = depot.settings;
   if (mode === "drive") return [];
   return limited(depot).flatMap((record) => {
-    const stays = staysInWords(depot, record, now);
+    const stays = formatStays(depot, record, now);
     if (stays === null) return [];
     const isReleased = onObserve === "release" && depot.chargers.has(record.command.charger);
     return [
       isReleased
-        ? `${record.command.charger} was left at ${inWords(record.command.desired)} by an earlier run: it is released now, once, as control.mode is observe`
+        ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as control.mode is observe`
         : `${stays}. To free it, start once with control.onObserve: release or control.mode: drive`,
     ];
   });

@@ -5,8 +5,8 @@ import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, listens, stepOf } from "../decide/evaluate.ts";
 import { noteHeld } from "../decide/holdBack.ts";
 import type { Verdict } from "../decide/verdict.ts";
-import type { Touch } from "../ports.ts";
-import type { Depot } from "../state.ts";
+import type { Reevaluation } from "../ports.ts";
+import type { ControlState } from "../state.ts";
 
 /** What a charger was told, and freed from, since commits fail. */
 interface Owed {
@@ -47,7 +47,7 @@ export class UnrecordedReleases {
   }
 
   /** An operator freed these chargers, and that could not be stored: they are freed all the same. */
-  free(depot: Depot, chargers: readonly ChargerId[], now: Instant): void {
+  free(depot: ControlState, chargers: readonly ChargerId[], now: Instant): void {
     for (const charger of chargers) this.#owe(depot, charger, free(depot, [charger], now));
   }
 
@@ -55,13 +55,13 @@ export class UnrecordedReleases {
    * After a failed commit, with the picture as it is stored: the chargers that may be sent to all the same. Their
    * command is stored and goes on, or it is renewed while its event still holds, or they are released.
    */
-  sendable(depot: Depot, touches: readonly Touch[], now: Instant): readonly ChargerId[] {
+  sendable(depot: ControlState, touches: readonly Reevaluation[], now: Instant): readonly ChargerId[] {
     const sendable: ChargerId[] = [];
     for (const { charger: id, reassert } of touches) {
       const [charger, last] = [depot.chargers.get(id), depot.commands.get(id)];
       if (charger === undefined || last === undefined || !listens(depot, id)) continue;
       // Commissioning has it, or had it: it needs a new number, and that needs a commit.
-      if (depot.loans.has(id) || last.isLent === true) continue;
+      if (depot.locks.has(id) || last.isLent === true) continue;
       const { verdict, step } = stepOf(depot, charger, reassert, now);
       if (step.kind === "decide" && isLettingGo(step.decision)) {
         noteHeld(depot, verdict, step, now);
@@ -72,9 +72,9 @@ export class UnrecordedReleases {
     return sendable;
   }
 
-  #owe(depot: Depot, charger: ChargerId, changes: readonly Change[]): void {
+  #owe(depot: ControlState, charger: ChargerId, changes: readonly Change[]): void {
     if (changes.length === 0) return;
-    depot.undurable.delete(charger);
+    depot.awaitingCommit.delete(charger);
     const before = this.#owed.get(charger);
     const decided = changes.find((change) => change.kind === "command");
     const owed: Owed = {
@@ -98,7 +98,7 @@ const isLettingGo = ({ desired, cause }: Decision): boolean =>
  * own default. Only while its event still holds there: one that is over must not be repeated.
  */
 function wantsLease(
-  depot: Depot,
+  depot: ControlState,
   { command, sentAt }: CommandRecord,
   { winner, overruled }: Verdict,
   now: Instant,

@@ -1,16 +1,16 @@
 import { after, amperes, seconds } from "../../domain/units.ts";
 import type { ChargerTraits } from "../charger.ts";
 import {
-  type Heard,
+  type ReceivedMessage,
   identityOf,
   inAmperes,
   isWithin,
   kept,
-  type Make,
+  type Model,
   param,
   type Params,
   retained,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -28,7 +28,7 @@ const PHASES = ["0", "1", "3"];
  * A current waits until the loadpoint is evaluated; a change of mode, or any word about phases, has it evaluated at
  * once. It empties every topic that it was told something on, and obeys nothing in its first moments.
  */
-export function evcc(params: Params): Make {
+export function evcc(params: Params): Model {
   const root = param(params, "root");
   const loadpoint = `${root}/loadpoints/${param(params, "id")}`;
   return {
@@ -82,7 +82,7 @@ export function evcc(params: Params): Make {
   };
 }
 
-function read(told: Told, { topic, payload, traits, at }: Heard): Told | null {
+function read(told: LastOrder, { topic, payload, traits, at }: ReceivedMessage): LastOrder | null {
   const key = topic.split("/").at(-2);
   if (key === "mode") {
     if (!MODES.includes(payload)) return null;
@@ -96,10 +96,10 @@ function read(told: Told, { topic, payload, traits, at }: Heard): Told | null {
 }
 
 /** What waited holds now. */
-const evaluated = (told: Told): Told =>
+const evaluated = (told: LastOrder): LastOrder =>
   told.waiting === null ? told : { ...told, level: told.waiting.level, waiting: null };
 
-const askedIn = ({ waiting }: Told): number | null =>
+const askedIn = ({ waiting }: LastOrder): number | null =>
   waiting?.level.kind === "current" ? waiting.level.amperes : null;
 
 const isOffered = (current: number, { minCurrent, maxCurrent }: ChargerTraits): boolean =>

@@ -2,14 +2,14 @@ import type { Setpoint } from "../../domain/setpoint.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import { iso, watts } from "../../domain/units.ts";
 import {
-  type Heard,
+  type ReceivedMessage,
   identityOf,
   inAmperes,
   isWithin,
   jsonIn,
   kept,
   live,
-  type Make,
+  type Model,
   lastLevel,
   memberOf,
   type Message,
@@ -18,7 +18,7 @@ import {
   type Params,
   taken,
   type Taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
   type View,
 } from "./model.ts";
@@ -69,7 +69,7 @@ const common = {
   ages: kept,
   does: obeyed,
   rebooted: () => UNTOLD,
-  unplugged: (before: Told): Told => ({ ...before, paused: false }),
+  unplugged: (before: LastOrder): LastOrder => ({ ...before, paused: false }),
   tellsAlways: true,
 } as const;
 
@@ -77,7 +77,7 @@ const common = {
  * EVerest's API module. Signed amperes or watts, each replacing the whole limit; 0 and less import nothing. A limit
  * stays until the next one.
  */
-export function everestLegacy(params: Params): Make {
+export function everestLegacy(params: Params): Model {
   const root = `everest_api/${param(params, "evse")}`;
   return {
     ...common,
@@ -99,7 +99,7 @@ export function everestLegacy(params: Params): Make {
   };
 }
 
-function legacyHears(before: Told, { topic, payload, plugged }: Heard): Taken {
+function legacyHears(before: LastOrder, { topic, payload, plugged }: ReceivedMessage): Taken {
   const number = Number.parseFloat(payload);
   switch (lastLevel(topic)) {
     case "set_limit_amps":
@@ -125,7 +125,7 @@ function legacyHears(before: Told, { topic, payload, plugged }: Heard): Taken {
  * EVerest API version 1: limits as schedules, of which the first entry holds at once, and pauses with a reply where it
  * is wanted. Without the communication check it complains, and holds its limits.
  */
-export function everestV1(params: Params): Make {
+export function everestV1(params: Params): Model {
   const limits = `everest_api/1/external_energy_limits_consumer/${param(params, "limitsModule")}`;
   const evse = `everest_api/1/evse_manager_consumer/${param(params, "evseModule")}`;
   return {

@@ -7,12 +7,12 @@ import {
   jsonIn,
   kept,
   live,
-  type Make,
+  type Model,
   obeyed,
   param,
   type Params,
   retained,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -32,7 +32,7 @@ const FORCE_OFF = 1;
  * go-e, MQTT API v2. Everything is JSON. A current out of range leaves the old one in force without a word; neutral
  * (frc 0) ends a pause and keeps the current.
  */
-export function goE(params: Params): Make {
+export function goE(params: Params): Model {
   const root = `${param(params, "prefix")}/${param(params, "serial")}`;
   return {
     fresh: { ...UNTOLD, mode: "0" },
@@ -78,7 +78,7 @@ export function goE(params: Params): Make {
 }
 
 /** Null: the key or its value is none that it takes. */
-function told(before: Told, key: string, value: unknown, most: number): Told | null {
+function told(before: LastOrder, key: string, value: unknown, most: number): LastOrder | null {
   if (key === "amp" && isWholeWithin(value, 6, most)) return { ...before, level: inAmperes(value) };
   if (key === "frc" && isWholeWithin(value, 0, 2))
     return { ...before, paused: value === FORCE_OFF, mode: String(value) };

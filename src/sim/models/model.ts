@@ -12,7 +12,7 @@ export interface Message {
 }
 
 /** What a charger keeps of what it was told, whatever its make. */
-export interface Told {
+export interface LastOrder {
   /** The level that it took last; null: none, so its own maximum holds. */
   readonly level: Setpoint | null;
   readonly paused: boolean;
@@ -27,10 +27,10 @@ export interface Told {
 }
 
 /** What a message did: what holds from now on, and what is answered at once. Null: silently ignored. */
-export type Taken = { readonly told: Told; readonly answers: readonly Message[] } | null;
+export type Taken = { readonly told: LastOrder; readonly answers: readonly Message[] } | null;
 
 /** A message as it reaches a charger. */
-export interface Heard {
+export interface ReceivedMessage {
   readonly topic: string;
   readonly payload: string;
   readonly at: Instant;
@@ -43,7 +43,7 @@ export interface Heard {
 
 /** All that a charger can tell of. */
 export interface View {
-  readonly told: Told;
+  readonly told: LastOrder;
   readonly charger: SimulatedCharger;
   /** What it would tell as a native one: the measured values, rounded. */
   readonly native: Telemetry;
@@ -58,29 +58,29 @@ export interface View {
 }
 
 /** How one make behaves on its topics, as reference documents have it; pure, so that it runs in virtual time too. */
-export interface Make {
+export interface Model {
   /** How it is delivered. */
-  readonly fresh: Told;
+  readonly fresh: LastOrder;
   /** What it subscribes to. */
   readonly filters: readonly string[];
   /** Null: it has no last will. */
   readonly will: Message | null;
-  readonly hears: (told: Told, heard: Heard) => Taken;
+  readonly hears: (told: LastOrder, heard: ReceivedMessage) => Taken;
   /** What its own clock does to what it was told. */
-  readonly ages: (told: Told, now: Instant) => Told;
+  readonly ages: (told: LastOrder, now: Instant) => LastOrder;
   /** What it does with what it was told. */
-  readonly does: (told: Told, traits: ChargerTraits) => Desired;
+  readonly does: (told: LastOrder, traits: ChargerTraits) => Desired;
   /** What is left of it after a power cut. */
-  readonly rebooted: (told: Told) => Told;
+  readonly rebooted: (told: LastOrder) => LastOrder;
   /** What is left of it when the vehicle leaves. */
-  readonly unplugged: (told: Told) => Told;
+  readonly unplugged: (told: LastOrder) => LastOrder;
   /** All its topics as they stand. */
   readonly tells: (view: View) => readonly Message[];
   /** Whether it tells everything each second; else what changed. */
   readonly tellsAlways: boolean;
 }
 
-export const UNTOLD: Told = {
+export const UNTOLD: LastOrder = {
   level: null,
   paused: false,
   mode: "",
@@ -90,10 +90,10 @@ export const UNTOLD: Told = {
 };
 
 /** For makes that keep what they were told, whatever happens. */
-export const kept = (told: Told): Told => told;
+export const kept = (told: LastOrder): LastOrder => told;
 
 /** Pause, or the level, or its own maximum. */
-export function obeyed({ paused, level }: Told): Desired {
+export function obeyed({ paused, level }: LastOrder): Desired {
   if (paused) return { kind: "pause" };
   return level ?? { kind: "release" };
 }
@@ -101,7 +101,7 @@ export function obeyed({ paused, level }: Told): Desired {
 export const inAmperes = (value: number): Setpoint => ({ kind: "current", amperes: amperes(value) });
 
 /** What is told stays as it is, and there is nothing to answer. */
-export const taken = (told: Told, ...answers: readonly Message[]): Taken => ({ told, answers });
+export const taken = (told: LastOrder, ...answers: readonly Message[]): Taken => ({ told, answers });
 
 /** A text goes as it is, everything else as JSON. */
 const spelled = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
@@ -148,7 +148,7 @@ export const identityOf = ({ vehicle }: View, kind: string): string | null =>
   vehicle?.identity?.kind === kind ? vehicle.identity.value : null;
 
 /** The view of a charger at its own moment. */
-export function viewOf(told: Told, charger: SimulatedCharger, bootedAt: Instant): View {
+export function viewOf(told: LastOrder, charger: SimulatedCharger, bootedAt: Instant): View {
   const { traits, vehicle, at } = charger;
   const native = telemetryOf(charger);
   const [l1 = 0, l2 = 0, l3 = 0] = native.currentsA ?? [];
@@ -166,7 +166,7 @@ export function viewOf(told: Told, charger: SimulatedCharger, bootedAt: Instant)
   };
 }
 
-function levelIn({ level }: Told, { maxCurrent, phases, voltage }: ChargerTraits): Amperes {
+function levelIn({ level }: LastOrder, { maxCurrent, phases, voltage }: ChargerTraits): Amperes {
   if (level === null) return maxCurrent;
   const current = level.kind === "current" ? level.amperes : level.watts / phases / voltage;
   return amperes(Math.max(0, Math.min(current, maxCurrent)));

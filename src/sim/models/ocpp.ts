@@ -5,14 +5,14 @@ import {
   isWithin,
   jsonIn,
   kept,
-  type Make,
+  type Model,
   memberOf,
   obeyed,
   param,
   type Params,
   retained,
   taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -38,9 +38,9 @@ const UNDERSTOOD = ["set_charging_profile", "clear_charging_profile"];
  * cannot charge with, 0 above all, suspends it. Each connection begins with charging_enabled OFF, which refuses every
  * session. An action that is unknown, or not there, is not answered.
  */
-export function ocpp(params: Params): Make {
+export function ocpp(params: Params): Model {
   const base = param(params, "base");
-  const read = (told: Told, json: unknown): Told | null => {
+  const read = (told: LastOrder, json: unknown): LastOrder | null => {
     const args = memberOf(json, "args");
     if (memberOf(args, "connector_id") !== Number(param(params, "connector"))) return null;
     if (memberOf(json, "action") === "clear_charging_profile") return { ...told, level: null };

@@ -5,14 +5,14 @@ import {
   jsonIn,
   kept,
   live,
-  type Make,
+  type Model,
   memberOf,
   obeyed,
   param,
   type Params,
   retained,
   taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -34,7 +34,7 @@ const OVERRIDE = "override";
  * OpenEVSE with a manual override: a JSON object that is merged into the one before, in RAM only. A current below the
  * minimum is clamped up to it, and the override is dropped when the vehicle leaves unless it says otherwise.
  */
-export function openEvse(params: Params): Make {
+export function openEvse(params: Params): Model {
   const base = param(params, "base");
   const announce = `openevse/announce/${base.slice(-4)}`;
   const announced = (state: string) => retained(announce, { state, mqtt: base });
@@ -80,7 +80,7 @@ export function openEvse(params: Params): Make {
   };
 }
 
-function merged(before: Told, json: object, most: number): Told {
+function merged(before: LastOrder, json: object, most: number): LastOrder {
   const [state, current, release] = ["state", "charge_current", "auto_release"].map((key) =>
     memberOf(json, key),
   );
@@ -98,7 +98,7 @@ function merged(before: Told, json: object, most: number): Told {
   };
 }
 
-function override({ mode, paused, level }: Told) {
+function override({ mode, paused, level }: LastOrder) {
   if (mode === "") return { state: "null" };
   return {
     state: paused ? "disabled" : "active",

@@ -1,20 +1,20 @@
 import { instant } from "../../domain/units.ts";
 import { limitOf } from "../charger.ts";
 import {
-  type Heard,
+  type ReceivedMessage,
   identityOf,
   inAmperes,
   isWithin,
   jsonIn,
   kept,
-  type Make,
+  type Model,
   memberOf,
   obeyed,
   param,
   type Params,
   retained,
   type Taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -25,12 +25,12 @@ const HEARTBEAT_MS = 80_000;
  * openWB 2.x as a secondary: 0 or 6 to 32 A, anything else is rejected and the old value stays. 80 s after the last
  * heartbeat of its primary, or without any, it goes to 0 A. It empties every topic that it was told something on.
  */
-export function openWb(params: Params): Make {
+export function openWb(params: Params): Model {
   const duo = param(params, "duo");
   const set = "openWB/set/internal_chargepoint";
   const ours = `${set}/${duo}/data`;
   const get = `openWB/internal_chargepoint/${duo}/get`;
-  const read = (told: Told, { topic, payload, at }: Heard): Told | null => {
+  const read = (told: LastOrder, { topic, payload, at }: ReceivedMessage): LastOrder | null => {
     const value = jsonIn(payload);
     if (topic === `${set}/global_data`) {
       const heartbeat = memberOf(value, "heartbeat");
@@ -83,7 +83,7 @@ export function openWb(params: Params): Make {
   };
 }
 
-const expired = (told: Told, now: number): Told =>
+const expired = (told: LastOrder, now: number): LastOrder =>
   told.masterAt !== null && told.masterAt + HEARTBEAT_MS >= now
     ? told
     : { ...told, level: inAmperes(0), paused: true };

@@ -1,19 +1,19 @@
 import type { ChargerState } from "../../domain/telemetry.ts";
 import {
-  type Heard,
+  type ReceivedMessage,
   identityOf,
   inAmperes,
   isWholeWithin,
   kept,
   lastLevel,
-  type Make,
+  type Model,
   obeyed,
   param,
   type Params,
   retained,
   taken,
   type Taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -35,7 +35,7 @@ const ONE_PHASE = "1";
  * SmartEVSE 3.5. An override in tenths of an ampere counts in modes Normal and Smart and within its own limits only,
  * else nothing happens; 0 is no level but gives control back. It is in RAM, the mode is not.
  */
-export function smartEvse(params: Params): Make {
+export function smartEvse(params: Params): Model {
   const prefix = param(params, "prefix");
   return {
     fresh: { ...UNTOLD, mode: "Normal" },
@@ -79,7 +79,7 @@ export function smartEvse(params: Params): Make {
 /** Its unit of current. */
 const tenths = (current: number): number => Math.round(current * 10);
 
-function hears(told: Told, { topic, payload, traits }: Heard): Taken {
+function hears(told: LastOrder, { topic, payload, traits }: ReceivedMessage): Taken {
   switch (lastLevel(topic)) {
     case "Mode": {
       if (!MODES.includes(payload)) return null;

@@ -1,18 +1,18 @@
 import type { ChargerState } from "../../domain/telemetry.ts";
 import {
-  type Heard,
+  type ReceivedMessage,
   inAmperes,
   isWholeWithin,
   jsonIn,
   kept,
   live,
-  type Make,
+  type Model,
   memberOf,
   param,
   type Params,
   taken,
   type Taken,
-  type Told,
+  type LastOrder,
   UNTOLD,
 } from "./model.ts";
 
@@ -35,7 +35,7 @@ const HEARTBEAT_MS = 3000;
  * Victron EV Charging Station behind a GX device. Whole amperes from 6 that count in manual mode only, start and stop
  * apart from it; anything else is left as it was. It speaks only while someone keeps it awake.
  */
-export function victron(params: Params): Make {
+export function victron(params: Params): Model {
   const portal = param(params, "portalId");
   const station = `evcharger/${param(params, "instance")}`;
   return {
@@ -74,7 +74,7 @@ export function victron(params: Params): Make {
   };
 }
 
-function hears(told: Told, { topic, payload, at, traits }: Heard): Taken {
+function hears(told: LastOrder, { topic, payload, at, traits }: ReceivedMessage): Taken {
   const path = topic.split("/").at(-1);
   if (path === "keepalive") return taken({ ...told, masterAt: at });
   const value = memberOf(jsonIn(payload), "value");

@@ -4,7 +4,7 @@ import {
   isWholeWithin,
   jsonIn,
   kept,
-  type Make,
+  type Model,
   memberOf,
   obeyed,
   param,
@@ -36,7 +36,7 @@ const VALUE_IDS = [1, 2, 3, 13, 17, 21, 74, 209];
  * Whole milliamperes, 0 blocks, anything else below 6000 is refused without a word. An object of one member may be
  * abbreviated to its value.
  */
-export function warp(params: Params): Make {
+export function warp(params: Params): Model {
   const prefix = param(params, "prefix");
   const meter = `meters/${param(params, "meter")}`;
   return {

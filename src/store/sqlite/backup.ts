@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Instant } from "../../domain/units.ts";
-import { boot, isFault, type Place } from "./openDatabase.ts";
+import { openDatabase, isFault, type Place } from "./openDatabase.ts";
 import { DATABASE } from "./connection.ts";
 import { damaged, type Fault } from "./fault.ts";
 import { copyOwn, syncDirectory, syncFile } from "./files.ts";
@@ -26,7 +26,7 @@ export interface Copied {
 
 /** Believes a copy as little as the daemon believes its state at a start, reads the whole record, and makes it one file. */
 export function settleCopy(place: Place, now: Instant): Copied | Fault {
-  const booted = boot(place, now);
+  const booted = openDatabase(place, now);
   if (isFault(booted)) return booted;
   const { connection, remembered } = booted;
   const verified = verifyAll(connection, place.siteKey);

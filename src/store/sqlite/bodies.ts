@@ -2,7 +2,7 @@ import type { SQLOutputValue, DatabaseSync } from "node:sqlite";
 
 import type { EditedEvent } from "../../domain/changes.ts";
 import { eventId } from "../../domain/units.ts";
-import type { Steps } from "../../platform/cooperative.ts";
+import type { ResumableTask } from "../../platform/cooperative.ts";
 import { type BodyTable, sumOf } from "./auditRows.ts";
 import type { Connection } from "./connection.ts";
 import { damaged, type Fault } from "./fault.ts";
@@ -93,7 +93,7 @@ export function signBodies({ database }: Connection, siteKey: Buffer): number {
 const PAGE = 200;
 
 /** The first body that is not what we wrote; null: all are. What is added meanwhile may be left out. */
-export function* verifyingBodies(open: () => Connection, siteKey: Buffer): Steps<string | null> {
+export function* verifyingBodies(open: () => Connection, siteKey: Buffer): ResumableTask<string | null> {
   for (const table of SIGNED) {
     for (let after = ""; ;) {
       const page = open()

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { priceKey } from "../../domain/prices.ts";
-import { dutyKey } from "../../domain/report.ts";
+import { obligationKey } from "../../domain/report.ts";
 import { cellsOf, numbered, sumOf, type AuditRow } from "./auditRows.ts";
 import { signed } from "./bodies.ts";
 import { rowHash, type Head, sealed } from "./chain.ts";
@@ -13,7 +13,7 @@ import { putEvent } from "./storedEvents.ts";
 const QUARANTINE_ROWS = 1000;
 
 /** What a commit added to the record. */
-export interface Turn {
+export interface CommitBatch {
   readonly head: Head;
   /** The head as it is kept; null: it stays as it was. */
   readonly sealed: string | null;
@@ -27,12 +27,12 @@ export interface Writer {
 }
 
 /** All changes in order, in one transaction: on return they survive a power cut. Throws SQLite errors, nothing applied. */
-export function commitTurn(
+export function commitBatch(
   connection: Connection,
   { siteKey, epoch }: Writer,
   start: Head,
   changes: readonly Change[],
-): Turn {
+): CommitBatch {
   const { database } = connection;
   const rows: AuditRow[] = [];
   let head = start;
@@ -74,7 +74,7 @@ export function commitTurn(
           break;
         }
         case "duty": {
-          const key = dutyKey(change.duty);
+          const key = obligationKey(change.duty);
           const body = JSON.stringify(change.duty);
           connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
           break;

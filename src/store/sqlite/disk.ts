@@ -7,11 +7,11 @@ import type { Change } from "../../domain/changes.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { Instant, Millis } from "../../domain/units.ts";
 import { type Head, HEAD_FILE, sealed, Witness } from "./chain.ts";
-import { commitTurn, type Turn, type Writer } from "./commitBatch.ts";
+import { commitBatch, type CommitBatch, type Writer } from "./commitBatch.ts";
 import { type Connection, CHECKPOINT_PAGES, DATABASE } from "./connection.ts";
 import { faultOf, refused, type Fault } from "./fault.ts";
 import { storedEpoch, type StoredEpoch } from "./lock.ts";
-import { isFault, withDatabase, type Booted, type Place } from "./openDatabase.ts";
+import { isFault, withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
 import { countReadings, type KeptReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
@@ -40,7 +40,7 @@ export class Disk implements Disposable {
   /** Set while the files are being copied. */
   #still: NodeJS.Timeout | null = null;
 
-  constructor(place: Place, lock: DatabaseSync, booted: Booted, epoch: number, log: Logger) {
+  constructor(place: Place, lock: DatabaseSync, booted: OpenedDatabase, epoch: number, log: Logger) {
     this.#place = place;
     this.#epoch = epoch;
     this.#lock = lock;
@@ -55,9 +55,9 @@ export class Disk implements Disposable {
    * All of it, or none. A full disk gives its reserve first, and is tried again as it is after that; after any other
    * fault the database is opened anew.
    */
-  commit(changes: readonly Change[]): Turn | Fault {
+  commit(changes: readonly Change[]): CommitBatch | Fault {
     return this.#insist((connection) => {
-      const turn = commitTurn(connection, this.#writer, this.#head, changes);
+      const turn = commitBatch(connection, this.#writer, this.#head, changes);
       this.#head = turn.head;
       if (turn.sealed !== null) this.#witness.saw(turn.sealed);
       return turn;

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import type { EditedEvent, Remembered, Scope, StoredScope } from "../../domain/changes.ts";
+import type { EditedEvent, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
 import { type Hold, type Command, commandId, type CommandRecord } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
-import type { ReportDuty, ReportRecord } from "../../domain/report.ts";
+import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
 import { type Trust, readBodies, readSome, type Source } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
@@ -12,7 +12,7 @@ import type { Fault } from "./fault.ts";
 import { eventIn, trackedEvents } from "./storedEvents.ts";
 
 /** Reads back what the last run left. One body that is not what was written: nothing of this state is acted on (F03). */
-export function remember(connection: Connection, trust: Trust, now: Instant): Remembered | Fault {
+export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {
   const { database } = connection;
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
@@ -22,7 +22,7 @@ export function remember(connection: Connection, trust: Trust, now: Instant): Re
     readBodies(from, "command", (body) => commands.push(JSON.parse(body))) ??
     readBodies(from, "hold", (body) => holds.push(JSON.parse(body)));
   if (broken !== null) return broken;
-  const owed = rememberOwed(database, trust);
+  const owed = loadOwed(database, trust);
   if ("kind" in owed) return owed;
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
   const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
@@ -41,14 +41,14 @@ export function remember(connection: Connection, trust: Trust, now: Instant): Re
     reasons: reasons(database, commands),
     holds,
     ...owed,
-    lookedAt,
+    evaluatedAt: lookedAt,
     recordedAt,
     aliveAt,
   };
 }
 
 /** Reads back what is stored of some events and chargers. Throws SQLite errors. */
-export function rememberScope(database: DatabaseSync, trust: Trust, scope: Scope): StoredScope | Fault {
+export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): StoredScope | Fault {
   const events: KnownEvent[] = [];
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
@@ -67,11 +67,11 @@ export function rememberScope(database: DatabaseSync, trust: Trust, scope: Scope
 }
 
 /** Reads back what is owed to the partner. Throws SQLite errors. */
-export function rememberOwed(
+export function loadOwed(
   database: DatabaseSync,
   trust: Trust,
-): Pick<Remembered, "duties" | "outbox"> | Fault {
-  const duties: ReportDuty[] = [];
+): Pick<StoredState, "duties" | "outbox"> | Fault {
+  const duties: ReportObligation[] = [];
   const outbox: ReportRecord[] = [];
   const from: Source = { database, trust, onEdited: null };
   const broken =
@@ -124,7 +124,7 @@ const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =
   at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
 /** A state that was put back from a copy: what chargers were told between the copy and then is not on record. */
-export interface Restored {
+export interface RestoredFromBackup {
   /** Of the first run on it. An epoch, as no clock can be wrong about it. */
   readonly epoch: number;
   /** The record says so. */
@@ -134,7 +134,7 @@ export interface Restored {
 const TOLD = " told";
 
 /** Null: it is no copy. */
-export function restoredIn(connection: Connection): Restored | null {
+export function restoredIn(connection: Connection): RestoredFromBackup | null {
   const value = metaValue(connection, "restored");
   return value === null ? null : { epoch: Number.parseInt(value, 10), isTold: value.endsWith(TOLD) };
 }
@@ -146,7 +146,7 @@ export function markRestored(connection: Connection, epoch: number, isTold: bool
 /** Without the releases from before the copy was put back: their chargers may have been limited since. */
 export const knownSince = (
   commands: readonly CommandRecord[],
-  restored: Restored | null,
+  restored: RestoredFromBackup | null,
 ): readonly CommandRecord[] =>
   restored === null
     ? commands

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 
-import type { Change, Remembered } from "../../domain/changes.ts";
+import type { Change, StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { DATABASE } from "./connection.ts";
 import { Disk } from "./disk.ts";
@@ -13,17 +13,17 @@ import { deniedState, prepareDirectory } from "./files.ts";
 import { readOrMakeProofKey, type HandedKeys, readOrMakeSiteKey } from "./keys.ts";
 import { knownSince, markRestored, restoredIn } from "./loadState.ts";
 import { EPOCH_FILE, nextEpoch, storeEpoch, takeLock, setAside } from "./lock.ts";
-import { boot, isFault, type Booted, type OnFull, type Place } from "./openDatabase.ts";
+import { openDatabase, isFault, type OpenedDatabase, type OnFull, type Place } from "./openDatabase.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
 import { Store } from "./store.ts";
-import { takeOver, upgraded } from "./upgrade.ts";
+import { upgradeBodies, upgraded } from "./upgrade.ts";
 
 /** A state that cannot be used is an answer: `reason` is a sentence for the operator. */
 export type Opened =
   | {
       readonly ok: true;
       readonly store: Store;
-      readonly remembered: Remembered;
+      readonly remembered: StoredState;
       readonly epoch: number;
       readonly siteKey: Buffer;
       /** Where a damaged state was moved to; this one is fresh. Null: nothing was damaged. */
@@ -90,17 +90,18 @@ function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions)
   if (!proof.ok) return refused(proof.reason);
   const { proofKey } = proof;
   const place: Place = { directory, siteKey, origin, maxPages: options.maxPages ?? MAX_PAGES };
-  let booted: Booted | Fault | null = null;
+  let booted: OpenedDatabase | Fault | null = null;
   try {
-    booted = boot(place, now(), false, options.onFull);
-    if (isFault(booted) && booted.kind === "full" && giveReserve(place, options)) booted = boot(place, now());
+    booted = openDatabase(place, now(), false, options.onFull);
+    if (isFault(booted) && booted.kind === "full" && giveReserve(place, options))
+      booted = openDatabase(place, now());
     if (!isFault(booted)) return start(place, proofKey, lock, booted, [], null, options);
     if (booted.kind !== "damaged" || options.damaged === "refuse") return booted;
 
     const { reason } = booted;
     const moved = setAside(directory, now());
     log.error({ reason, setAside: moved }, "state damaged: set aside whole, starting with a fresh one");
-    booted = boot(place, now(), true);
+    booted = openDatabase(place, now(), true);
     if (isFault(booted)) return booted;
     return start(place, proofKey, lock, booted, [notice(now(), reason, moved)], moved, options);
   } catch (error) {
@@ -115,7 +116,7 @@ function start(
   place: Place,
   proofKey: KeyObject,
   lock: DatabaseSync,
-  booted: Booted,
+  booted: OpenedDatabase,
   first: readonly Change[],
   moved: string | null,
   options: OpenOptions,
@@ -158,11 +159,11 @@ function start(
  * Answers how many bodies of an earlier version were signed; null: none had to be. On a full disk the reserve is given
  * first. Throws errors of SQLite and of the file system.
  */
-function storeRun(place: Place, booted: Booted, epoch: number, options: OpenOptions): number | null {
+function storeRun(place: Place, booted: OpenedDatabase, epoch: number, options: OpenOptions): number | null {
   const { directory, siteKey } = place;
   const store = (): number | null => {
     // The head first: a power cut in between leaves the file behind, never ahead.
-    const signed = takeOver(booted, siteKey, epoch);
+    const signed = upgradeBodies(booted, siteKey, epoch);
     storeEpoch(directory, siteKey, epoch);
     return signed;
   };

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import type { Remembered } from "../../domain/changes.ts";
+import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type Head, HEAD_FILE, type SealedHead, unsealed, witnessed } from "./chain.ts";
 import {
@@ -18,7 +18,7 @@ import {
 import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
 import { leaveToOwner } from "./files.ts";
 import { type KeyOrigin, otherKey } from "./keys.ts";
-import { remember } from "./loadState.ts";
+import { loadState } from "./loadState.ts";
 import { epochFault, storedEpoch, type StoredEpoch, keepLog, keepOrphanedLog } from "./lock.ts";
 import { verifyTail } from "./verify.ts";
 
@@ -67,7 +67,7 @@ function giveUp(database: DatabaseSync, { kind }: Fault, directory: string): voi
 
 export const isFault = (outcome: object): outcome is Fault => "kind" in outcome && "reason" in outcome;
 
-export interface Booted {
+export interface OpenedDatabase {
   readonly connection: Connection;
   readonly head: Head;
   /** Of the run that wrote the head; null: an earlier version, or a fresh database. */
@@ -76,14 +76,19 @@ export interface Booted {
   readonly isUpgrade: boolean;
   /** Beside the database; null: none, as beside a copy. */
   readonly stored: StoredEpoch | null;
-  readonly remembered: Remembered;
+  readonly remembered: StoredState;
 }
 
 /**
  * Opens the database and believes it only after checks: structure, key, end of the record, epoch, every body that is
  * acted on. `isFresh`: the one before was set aside just now, so that nothing is missing.
  */
-export function boot(place: Place, now: Instant, isFresh = false, onFull: OnFull = "refuse"): Booted | Fault {
+export function openDatabase(
+  place: Place,
+  now: Instant,
+  isFresh = false,
+  onFull: OnFull = "refuse",
+): OpenedDatabase | Fault {
   const { directory, siteKey } = place;
   const stored = storedEpoch(directory, siteKey);
   return withDatabase(place, (connection) => {
@@ -97,7 +102,7 @@ export function boot(place: Place, now: Instant, isFresh = false, onFull: OnFull
     if (unfitting !== null)
       return { ...unfitting, broken: { ok: false, seq: head.seq + 1, reason: unfitting.reason } };
     const isUpgrade = sealedHead !== null && sealedHead.epoch === null;
-    const remembered = remember(connection, { siteKey, isSigned: !isUpgrade }, now);
+    const remembered = loadState(connection, { siteKey, isSigned: !isUpgrade }, now);
     if (isFault(remembered)) return remembered;
     try {
       connection.putMeta.run("openedAt", String(now));

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
-import type { Measured, MeasuredKind, Reading, Stated, Told } from "../../domain/reading.ts";
+import type { Measured, MeasuredKind, Reading, Stated, CommandReading } from "../../domain/reading.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import {
   chargerId,
@@ -200,8 +200,12 @@ function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): re
   ];
 }
 
-function toldIn(told: string, stamp: Pick<Told, "charger" | "vehicle" | "at" | "receivedAt">): Told {
-  const [value, until, event]: [Told["value"], Told["until"], Told["event"]] = JSON.parse(told);
+function toldIn(
+  told: string,
+  stamp: Pick<CommandReading, "charger" | "vehicle" | "at" | "receivedAt">,
+): CommandReading {
+  const [value, until, event]: [CommandReading["value"], CommandReading["until"], CommandReading["event"]] =
+    JSON.parse(told);
   return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
 }
 
@@ -231,7 +235,7 @@ export function unsignedThrough(connection: Connection, siteKey: Buffer): number
 }
 
 /** Once, in a state of an earlier version: all readings so far are taken as they are. */
-export function takeOverReadings(connection: Connection, siteKey: Buffer): void {
+export function upgradeReadings(connection: Connection, siteKey: Buffer): void {
   const last = connection.database.prepare("SELECT max(minute) AS minute FROM reading").get()?.["minute"];
   if (typeof last === "number") connection.putMeta.run("readingsBefore", sealedMinute(siteKey, last));
 }

@@ -2,14 +2,14 @@ import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 
 import type { AuditEntry } from "../../domain/audit.ts";
-import type { Change, Committed, Remembered, Scope, StoredScope } from "../../domain/changes.ts";
+import type { Change, Committed, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
-import { atOnce, type Steps } from "../../platform/cooperative.ts";
+import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import {
   queryAudit,
   queryPrices,
@@ -27,7 +27,7 @@ import type { Disk } from "./disk.ts";
 import { archiveOf, type EventRows, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
 import { Unstored } from "./fault.ts";
 import type { Keys } from "./keys.ts";
-import { rememberOwed, rememberScope, knownSince, restoredIn } from "./loadState.ts";
+import { loadOwed, loadScope, knownSince, restoredIn } from "./loadState.ts";
 import { isFault } from "./openDatabase.ts";
 import type { KeptReadings } from "./pruneReadings.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
@@ -66,7 +66,7 @@ export class Store implements Disposable {
   readonly #readings: ReadingBuffer;
   readonly #unstored = new Unstored();
   #staged: Change[] = [];
-  #turn: PromiseWithResolvers<Committed> | null = null;
+  #batch: PromiseWithResolvers<Committed> | null = null;
   #later: NodeJS.Timeout | undefined;
   #rested: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -104,13 +104,13 @@ export class Store implements Disposable {
   /** Answers after the commit that holds everything written so far, mostly at the end of this turn. Not ok: none of it was kept. */
   durable(): Promise<Committed> {
     if (this.#staged.length === 0) return Promise.resolve(DONE);
-    if (this.#turn === null) {
-      this.#turn = Promise.withResolvers();
+    if (this.#batch === null) {
+      this.#batch = Promise.withResolvers();
       const rest = this.#rest;
       if (rest > 0) this.#rested = setTimeout(() => this.#commit(), rest);
       else setImmediate(() => this.#commit());
     }
-    return this.#turn.promise;
+    return this.#batch.promise;
   }
 
   /** Whether commits work: by the last one since the last beat, or by a small one now. For the watchdog. */
@@ -123,7 +123,7 @@ export class Store implements Disposable {
 
   /** The stored state of a scope: for rolling back after a failed commit. Throws where the disk cannot be read. */
   stored(scope: Scope): StoredScope {
-    const stored = rememberScope(
+    const stored = loadScope(
       this.#disk.connection.database,
       { siteKey: this.#siteKey, isSigned: true },
       scope,
@@ -133,8 +133,8 @@ export class Store implements Disposable {
   }
 
   /** What is stored of reports that are owed. Throws where the disk cannot be read. */
-  owed(): Pick<Remembered, "duties" | "outbox"> {
-    const owed = rememberOwed(this.#disk.connection.database, { siteKey: this.#siteKey, isSigned: true });
+  owed(): Pick<StoredState, "duties" | "outbox"> {
+    const owed = loadOwed(this.#disk.connection.database, { siteKey: this.#siteKey, isSigned: true });
     if (isFault(owed)) throw new Error(owed.reason);
     return owed;
   }
@@ -150,7 +150,7 @@ export class Store implements Disposable {
   }
 
   /** Follows the whole hash chain, then checks what is stored beside it: seconds for millions of rows, so that it can be left after each step. */
-  verifying(): Steps<Verified> {
+  verifying(): ResumableTask<Verified> {
     const disk = this.#disk;
     return verifyingState(
       () => disk.connection,
@@ -160,7 +160,7 @@ export class Store implements Disposable {
   }
 
   /** The same in one go, for who has nothing else to do. */
-  verify = (): Verified => atOnce(this.verifying());
+  verify = (): Verified => runToEnd(this.verifying());
 
   /** What the record says of an event whose last window ends at `until`. `windows`: when it asks what of whom. */
   eventRows(event: EventId, until: Instant, windows: Windows = new Map()): Generator<void, EventRows> {
@@ -248,14 +248,14 @@ export class Store implements Disposable {
   }
 
   #commit(): void {
-    const turn = this.#turn;
+    const turn = this.#batch;
     const staged = [...this.#unstored.waiting, ...this.#staged];
     clearTimeout(this.#later);
     clearTimeout(this.#rested);
     clearTimeout(this.#retry);
     this.#later = undefined;
     this.#staged = [];
-    this.#turn = null;
+    this.#batch = null;
     if (staged.length === 0) return turn?.resolve(DONE);
     const began = this.#monotonic();
     const outcome = this.#disk.commit(staged);

@@ -1,17 +1,17 @@
 import type { Change } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { signBodies } from "./bodies.ts";
-import type { Booted } from "./openDatabase.ts";
+import type { OpenedDatabase } from "./openDatabase.ts";
 import { inTransaction } from "./disk.ts";
 import { sealed } from "./chain.ts";
-import { takeOverReadings } from "./readings.ts";
+import { upgradeReadings } from "./readings.ts";
 
 /**
  * The head becomes that of this run, and what an earlier version stored is signed as it is: both or neither. Answers
  * how many bodies were signed; null: the state is not from an earlier version. Throws SQLite errors.
  */
-export function takeOver(
-  { connection, head, isUpgrade }: Booted,
+export function upgradeBodies(
+  { connection, head, isUpgrade }: OpenedDatabase,
   siteKey: Buffer,
   epoch: number,
 ): number | null {
@@ -19,7 +19,7 @@ export function takeOver(
   inTransaction(connection.database, () => {
     if (isUpgrade) {
       signed = signBodies(connection, siteKey);
-      takeOverReadings(connection, siteKey);
+      upgradeReadings(connection, siteKey);
     }
     connection.putMeta.run("head", sealed(siteKey, head, epoch));
   });

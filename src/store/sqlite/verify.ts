@@ -1,5 +1,5 @@
 import { instant, iso } from "../../domain/units.ts";
-import { atOnce, type Steps } from "../../platform/cooperative.ts";
+import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import { chainPage, chainRows } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
 import { followChain, GENESIS, type Head, unsealed } from "./chain.ts";
@@ -34,7 +34,7 @@ function* verifying(
   open: () => Connection,
   siteKey: Buffer,
   stored: () => StoredEpoch | null = () => null,
-): Steps<Verified> {
+): ResumableTask<Verified> {
   let start = firstStart(open());
   let head = start;
   for (;;) {
@@ -65,7 +65,7 @@ function* verifying(
 
 /** The same in one go. */
 export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
-  atOnce(verifying(() => connection, siteKey));
+  runToEnd(verifying(() => connection, siteKey));
 
 /** The newest rows and the sealed head; `witness` is what the file beside the database saw last. */
 export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
@@ -147,7 +147,7 @@ export function* verifyingState(
   open: () => Connection,
   siteKey: Buffer,
   epoch: () => StoredEpoch | null,
-): Steps<Verified> {
+): ResumableTask<Verified> {
   const record = yield* verifying(open, siteKey, epoch);
   if (!record.ok) return record;
   const stored = yield* verifyingStored(open, siteKey);
@@ -158,7 +158,7 @@ export function* verifyingState(
  * What is stored beside the record: events, holds, what is owed to the partner, and readings. It can be left after each
  * step. `open` is asked in each step, as a fault may have the database opened anew.
  */
-function* verifyingStored(open: () => Connection, siteKey: Buffer): Steps<VerifiedReadings | Broken> {
+function* verifyingStored(open: () => Connection, siteKey: Buffer): ResumableTask<VerifiedReadings | Broken> {
   const body = yield* verifyingBodies(open, siteKey);
   if (body !== null) return { ok: false, seq: null, reason: body };
   let [readings, unsigned] = [0, 0];

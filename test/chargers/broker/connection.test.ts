@@ -4,7 +4,7 @@ import { Aedes } from "aedes";
 import { expect, onTestFinished, test } from "vitest";
 
 import { Connection } from "../../../src/chargers/broker/connection.ts";
-import { brokerTiming, dial } from "../../../src/chargers/broker/createClient.ts";
+import { brokerTiming, createClient } from "../../../src/chargers/broker/createClient.ts";
 import { PRESENCE, quick } from "../aSession.ts";
 import { aScriptedBroker } from "../scriptedBroker.ts";
 
@@ -18,7 +18,13 @@ async function aConnection() {
 function connected(url: string, version: 4 | 5) {
   const timing = { ...brokerTiming, ...quick };
   const address = { url, username: null, password: () => undefined, tls: null };
-  const client = dial({ address, clientId: "setpointd-depot", version, presenceTopic: PRESENCE, timing });
+  const client = createClient({
+    address,
+    clientId: "setpointd-depot",
+    version,
+    presenceTopic: PRESENCE,
+    timing,
+  });
   if (typeof client === "string") throw new Error(client);
   const complaints: string[] = [];
   const connection = new Connection(client, {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { brokerTiming, dial, type BrokerAddress } from "../../../src/chargers/broker/createClient.ts";
+import { brokerTiming, createClient, type BrokerAddress } from "../../../src/chargers/broker/createClient.ts";
 
 /** What the library was told; nobody listens on port 1. */
 function told(chosen: Partial<BrokerAddress>, version: 4 | 5 = 5) {
@@ -11,7 +11,7 @@ function told(chosen: Partial<BrokerAddress>, version: 4 | 5 = 5) {
     tls: null,
     ...chosen,
   };
-  const client = dial({
+  const client = createClient({
     address,
     clientId: "setpointd-depot",
     version,

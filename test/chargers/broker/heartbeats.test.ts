@@ -45,7 +45,7 @@ test("while the broker is away nothing is repeated; its return begins anew", () 
 test("one that is to be left alone hears nothing until it is spoken with again", () => {
   using heart = aHeart();
   heart.start();
-  const speakAgain = heart.hush(stations.slice(0, 1).flatMap(keepalivesOf));
+  const speakAgain = heart.pauseKeepalives(stations.slice(0, 1).flatMap(keepalivesOf));
   vi.advanceTimersByTime(60_000);
   expect(said).toHaveLength(1);
   speakAgain();

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { switchboard } from "../../../src/chargers/broker/topicRouter.ts";
+import { topicRouter } from "../../../src/chargers/broker/topicRouter.ts";
 
 test("a topic is heard by all who asked for it, each once, and by nobody else", () => {
-  const board = switchboard<string>();
+  const board = topicRouter<string>();
   board.connect("gx/heartbeat", "a");
   board.connect("gx/heartbeat", "b");
   board.connect("gx/+", "b");
@@ -11,5 +11,5 @@ test("a topic is heard by all who asked for it, each once, and by nobody else", 
   expect([...board.listeners("gx/heartbeat")]).toEqual(["a", "b"]);
   expect([...board.listeners("gx/reply/17/end")]).toEqual(["c"]);
   expect([...board.listeners("gx/reply/17")]).toEqual([]);
-  expect([...switchboard<string>().listeners("gx/heartbeat")]).toEqual([]);
+  expect([...topicRouter<string>().listeners("gx/heartbeat")]).toEqual([]);
 });

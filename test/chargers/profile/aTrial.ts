@@ -1,4 +1,8 @@
-import { bind, type Bound, type Params } from "../../../src/chargers/profile/instance.ts";
+import {
+  instantiateProfile,
+  type ProfileInstance,
+  type Params,
+} from "../../../src/chargers/profile/instance.ts";
 import type { Profile } from "../../../src/chargers/profile/schema.ts";
 import { trial } from "../../../src/chargers/profile/tryProfile.ts";
 import { instant } from "../../../src/domain/units.ts";
@@ -18,8 +22,8 @@ export function profileNamed(name: string): Profile {
   return profile;
 }
 
-export function boundTo(name: string, params: Params): Bound {
-  const binding = bind(profileNamed(name), params);
+export function boundTo(name: string, params: Params): ProfileInstance {
+  const binding = instantiateProfile(profileNamed(name), params);
   if (!binding.ok) throw new Error(binding.reason);
   return binding.bound;
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
 import { telemetryOf, folded, NOTHING_STANDS } from "../../../src/chargers/profile/lastKnownSignals.ts";
-import type { Means } from "../../../src/chargers/profile/signals.ts";
+import type { Signals } from "../../../src/chargers/profile/signals.ts";
 import { NOON } from "./aTrial.ts";
 
-const told = (means: Means, ...before: readonly Means[]) =>
+const told = (means: Signals, ...before: readonly Signals[]) =>
   telemetryOf(means, before.reduce(folded, NOTHING_STANDS), 3, NOON);
 
 test("readings are handed on, unknown ones are left out", () => {
@@ -33,7 +33,7 @@ test("a single current is that of every phase: one phase would triple what is al
   expect(told({ currentA: 16 })).toMatchObject({ currentsA: [16, 16, 16] });
 });
 
-test.each<[Means, Means, string | undefined]>([
+test.each<[Signals, Signals, string | undefined]>([
   [{ charging: true }, { plugged: true }, "charging"],
   [{ charging: false }, { plugged: true, charging: true }, "connected"],
   [{ charging: false }, { plugged: true, paused: true }, "paused"],
@@ -62,8 +62,8 @@ test("identities are told by kind, and null says nobody", () => {
 });
 
 test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
-  const card: Means = { vehicleId: "04A2", vehicleIdKind: "rfid" };
-  const name: Means = { vehicleId: "Bus 7", vehicleIdKind: "name" };
+  const card: Signals = { vehicleId: "04A2", vehicleIdKind: "rfid" };
+  const name: Signals = { vehicleId: "Bus 7", vehicleIdKind: "name" };
   expect(told(name, card)).toEqual({ at: NOON });
   expect(told(name, {})).toMatchObject({ identity: { kind: "name", value: "bus 7" } });
 });

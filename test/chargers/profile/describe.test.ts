@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { earOf } from "../../../src/chargers/profile/telemetryMap.ts";
-import { profileInWords } from "../../../src/chargers/profile/describe.ts";
+import { compileTelemetry } from "../../../src/chargers/profile/telemetryMap.ts";
+import { describeProfile } from "../../../src/chargers/profile/describe.ts";
 import { reachOf } from "../../../src/chargers/profile/acceptance.ts";
 import { aProfile } from "./aProfile.ts";
 import { boundTo, builtIn, profileNamed } from "./aTrial.ts";
 
 test("an integrator reads what the charger needs, how it is paced and what happens when we die", () => {
-  const words = profileInWords(profileNamed("openwb-secondary"));
+  const words = describeProfile(profileNamed("openwb-secondary"));
   for (const fact of [
     "parentIp  IP address of this gateway. Only the web page and the display of the box use it. Its form: an IP address or a host name. Optional.",
     "duo  Charge point of the box: 0, or 1 for the second one of a Duo. Default 0.",
@@ -21,7 +21,7 @@ test("an integrator reads what the charger needs, how it is paced and what happe
 });
 
 const listed = (name: string, heading: string): readonly string[] => {
-  const [, rest = ""] = profileInWords(profileNamed(name)).split(`\n${heading}\n`);
+  const [, rest = ""] = describeProfile(profileNamed(name)).split(`\n${heading}\n`);
   const [part = ""] = rest.split("\n\n");
   return part.split("\n").map((line) => line.trim());
 };
@@ -50,20 +50,20 @@ test("an integrator reads every topic that is published and subscribed, as the b
       (all, [key, value]) => all.map((topic) => topic.replaceAll(`{${key}}`, value)),
       listed(name, "Subscribed"),
     );
-    expect(filled.toSorted()).toEqual([...earOf(boundTo(name, params)).filters].toSorted());
+    expect(filled.toSorted()).toEqual([...compileTelemetry(boundTo(name, params)).filters].toSorted());
   }
 });
 
 test("a make whose memory wears is not told the same again, and its words say so", () => {
-  expect(profileInWords(profileNamed("go-e-v2"))).toContain(
+  expect(describeProfile(profileNamed("go-e-v2"))).toContain(
     "each write wears flash: a setpoint is said when it changes",
   );
 });
 
 test("every make can be told about", () => {
-  for (const profile of builtIn.values()) expect(profileInWords(profile)).toContain("When the gateway dies");
+  for (const profile of builtIn.values()) expect(describeProfile(profile)).toContain("When the gateway dies");
   expect(
-    profileInWords(aProfile({ params: {}, actions: { setCurrent: [{ topic: "a", text: "b" }] } })),
+    describeProfile(aProfile({ params: {}, actions: { setCurrent: [{ topic: "a", text: "b" }] } })),
   ).toContain("Parameters\n  none");
 });
 
@@ -72,12 +72,12 @@ test("verdicts go as far as what a make tells", () => {
   expect(reachOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
   expect(reachOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
   expect(reachOf(profileNamed("native"))).toBe("measured");
-  expect(profileInWords(aProfile())).toContain("nobody knows whether a setpoint was followed");
-  expect(profileInWords(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
+  expect(describeProfile(aProfile())).toContain("nobody knows whether a setpoint was followed");
+  expect(describeProfile(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
 });
 
 test("what a native charger can is what the configuration says, and no number of its profile's own", () => {
-  expect(profileInWords(profileNamed("native"))).toContain(
+  expect(describeProfile(profileNamed("native"))).toContain(
     "current.min (6 A unless told) to current.max of the configuration, 1000 A at most",
   );
 });

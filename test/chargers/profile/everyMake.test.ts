@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Params } from "../../../src/chargers/profile/instance.ts";
 import { telemetryOf } from "../../../src/chargers/profile/lastKnownSignals.ts";
-import { earOf } from "../../../src/chargers/profile/telemetryMap.ts";
-import { hear } from "../../../src/chargers/profile/decodeMessage.ts";
+import { compileTelemetry } from "../../../src/chargers/profile/telemetryMap.ts";
+import { decodeMessage } from "../../../src/chargers/profile/decodeMessage.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "../../../src/chargers/profile/level.ts";
 import { ordersFor } from "../../../src/chargers/profile/orders.ts";
 import { type Action, publishesFor } from "../../../src/chargers/profile/publishes.ts";
@@ -173,9 +173,9 @@ describe("every built-in make", () => {
     };
     fc.assert(
       fc.property(make, payload, fc.nat(), (name, said, pick) => {
-        const ear = earOf(boundTo(name, CONTRACT[name] ?? {}));
+        const ear = compileTelemetry(boundTo(name, CONTRACT[name] ?? {}));
         const topic = ear.filters[pick % ear.filters.length] ?? "";
-        const { means } = hear(ear, new Map(), topic.replaceAll("+", "x"), said);
+        const { signals: means } = decodeMessage(ear, new Map(), topic.replaceAll("+", "x"), said);
         telemetryOf(means, NOTHING_STANDS, 3, NOON);
         return Object.entries(means).every(([key, value]) => KEYS.test(key) && fits(key, value));
       }),

@@ -1,20 +1,23 @@
 import { expect, test } from "vitest";
 
-import { type Ear, earOf } from "../../../src/chargers/profile/telemetryMap.ts";
-import { hear, identified } from "../../../src/chargers/profile/decodeMessage.ts";
+import { type TelemetryMap, compileTelemetry } from "../../../src/chargers/profile/telemetryMap.ts";
+import { decodeMessage, identified } from "../../../src/chargers/profile/decodeMessage.ts";
 import { type Memory } from "../../../src/chargers/profile/decodeMessage.ts";
 import { boundTo } from "./aTrial.ts";
 
 /** Who is there after each of the messages, as far as the last one tells. */
-function whoAfter(ear: Ear, messages: readonly (readonly [topic: string, payload: string])[]): unknown {
+function whoAfter(
+  ear: TelemetryMap,
+  messages: readonly (readonly [topic: string, payload: string])[],
+): unknown {
   const memory: Memory = new Map();
   const told = messages.map(([topic, payload]) =>
-    identified(ear, memory, topic, hear(ear, memory, topic, payload).means),
+    identified(ear, memory, topic, decodeMessage(ear, memory, topic, payload).signals),
   );
   return told.at(-1)?.vehicleId;
 }
 
-const secondary = earOf(boundTo("openwb-secondary", { parentIp: "10.0.0.1" }));
+const secondary = compileTelemetry(boundTo("openwb-secondary", { parentIp: "10.0.0.1" }));
 const get = "openWB/internal_chargepoint/0/get";
 
 test("an empty card reader does not wipe the identity that the vehicle told", () => {
@@ -40,7 +43,7 @@ test("a vehicle that leaves takes its identity along: the next one may have none
 });
 
 test("card names outlive the vehicle: only which card was held to the reader is forgotten", () => {
-  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
   const before = [cards, [`${key}/trx`, "2"], [`${key}/car`, "1"]] as const;
@@ -49,7 +52,7 @@ test("card names outlive the vehicle: only which card was held to the reader is 
 });
 
 test("a card without a name is nobody, not who held a card before", () => {
-  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
   expect(whoAfter(goe, [cards, [`${key}/trx`, "2"], [`${key}/trx`, "5"]])).toBeNull();
@@ -58,7 +61,7 @@ test("a card without a name is nobody, not who held a card before", () => {
 });
 
 test("a card read in an earlier session names nobody while the charger says that no card opened this one", () => {
-  const goe = earOf(boundTo("go-e-v2", { serial: "000001" }));
+  const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const lri: readonly [string, string] = [`${key}/lri`, '"04AABB"'];
   for (const trx of ["null", "0"]) {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { bind, type Params } from "../../../src/chargers/profile/instance.ts";
+import { instantiateProfile, type Params } from "../../../src/chargers/profile/instance.ts";
 import { aProfile } from "./aProfile.ts";
 import { profileNamed } from "./aTrial.ts";
 
@@ -16,12 +16,12 @@ const profile = aProfile({
 });
 
 const wrong = (params: Params): string => {
-  const binding = bind(profile, params);
+  const binding = instantiateProfile(profile, params);
   return binding.ok ? "" : binding.reason;
 };
 
 test("defaults are put in, integers become numbers, and names follow their parameter", () => {
-  const binding = bind(profile, { id: 7, unit: "2", mode: "b" });
+  const binding = instantiateProfile(profile, { id: 7, unit: "2", mode: "b" });
   expect(binding.ok && Object.fromEntries(binding.bound.values)).toEqual({
     id: "7",
     prefix: "depot/chargers",
@@ -42,7 +42,7 @@ test("a parameter that may be left out is null, or what another one holds", () =
     actions: { setCurrent: [{ topic: "c/{base}/set", json: { to: "{address}", at: "{current}" } }] },
   });
   const values = (params: Params) => {
-    const binding = bind(optional, params);
+    const binding = instantiateProfile(optional, params);
     return binding.ok ? Object.fromEntries(binding.bound.values) : binding.reason;
   };
   expect(values({ base: "evse-a7d4" })).toEqual({ base: "evse-a7d4", address: null, tail: "a7d4" });
@@ -65,12 +65,12 @@ test.each([
   ["warp", { prefix: "warp2//AbCd" }, "topic levels"],
   ["smartevse", { prefix: "SmartEVSE/1 " }, "spaces"],
 ])("%s refuses %j, which no charger of that make has", (name, params, reason) => {
-  const binding = bind(profileNamed(name), params);
+  const binding = instantiateProfile(profileNamed(name), params);
   expect(binding.ok ? "" : binding.reason).toContain(reason);
 });
 
 const electrics = (params: Params) => {
-  const binding = bind(profile, { id: "7", ...params });
+  const binding = instantiateProfile(profile, { id: "7", ...params });
   return binding.ok ? binding.bound.electrics : binding.reason;
 };
 

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
-import type { Means } from "../../../src/chargers/profile/signals.ts";
-import { folded, NOTHING_STANDS, standsAs } from "../../../src/chargers/profile/lastKnownSignals.ts";
+import type { Signals } from "../../../src/chargers/profile/signals.ts";
+import { folded, NOTHING_STANDS, currentSignals } from "../../../src/chargers/profile/lastKnownSignals.ts";
 
-const after = (...messages: readonly Means[]): Means => standsAs(messages.reduce(folded, NOTHING_STANDS));
+const after = (...messages: readonly Signals[]): Signals =>
+  currentSignals(messages.reduce(folded, NOTHING_STANDS));
 
-const PAUSED: Means = { state: "paused" };
-const UNPLUGGED: Means = { state: "unplugged" };
+const PAUSED: Signals = { state: "paused" };
+const UNPLUGGED: Signals = { state: "unplugged" };
 
 test("what a message tells replaces what was told before, the rest stays", () => {
   expect(after({ powerW: 1, limitA: 16 }, { powerW: 2 }, { socPct: null })).toEqual({
@@ -15,7 +16,7 @@ test("what a message tells replaces what was told before, the rest stays", () =>
   });
 });
 
-test.each<[string, readonly Means[], Means]>([
+test.each<[string, readonly Signals[], Signals]>([
   ["a pause ends", [PAUSED, { state: "finished" }], { plugged: true, charging: false }],
   [
     "a pause of the session before is none of this",
@@ -39,7 +40,7 @@ test.each<[string, readonly Means[], Means]>([
 });
 
 test("what is said along with a state goes with it too", () => {
-  const suspended: Means = { ...PAUSED, plugged: true };
+  const suspended: Signals = { ...PAUSED, plugged: true };
   expect(after(UNPLUGGED, suspended)).toMatchObject({ plugged: true, paused: true });
   expect(after(UNPLUGGED, suspended, { state: "unknown" })).toEqual({ state: "unknown" });
 });
@@ -60,8 +61,8 @@ test("its own words go before what the last state implied", () => {
   expect(after(UNPLUGGED, { plugged: true }, { state: "unknown" })).toMatchObject({ plugged: true });
 });
 
-const card: Means = { vehicleId: "04A2", vehicleIdKind: "rfid" };
-const name: Means = { vehicleId: "Bus 7", vehicleIdKind: "name" };
+const card: Signals = { vehicleId: "04A2", vehicleIdKind: "rfid" };
+const name: Signals = { vehicleId: "Bus 7", vehicleIdKind: "name" };
 
 test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
   expect(after(card, name)).toEqual(card);

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { bind, type Bound } from "../../../src/chargers/profile/instance.ts";
+import { instantiateProfile, type ProfileInstance } from "../../../src/chargers/profile/instance.ts";
 import { allowedCurrent, allowedPower, maxCurrent, onTheWire } from "../../../src/chargers/profile/level.ts";
 import { aProfile } from "./aProfile.ts";
 
 function bound(limits: object, params = {}) {
   const power = "power" in limits ? { setPower: [{ topic: "p", text: "{power}" }] } : {};
   const { actions } = aProfile();
-  const binding = bind(
+  const binding = instantiateProfile(
     aProfile({
       limits: { current: { min: 6, max: 32 }, zero: "pause", belowMinimum: "ignored", ...limits },
       actions: { ...actions, ...power },
@@ -37,7 +37,7 @@ test.each([
   },
 );
 
-const built = (more: object, params = {}): Bound => ({
+const built = (more: object, params = {}): ProfileInstance => ({
   ...bound({}, params),
   profile: { ...bound({}).profile, limits: { ...bound({}).profile.limits, current: limitsOf(more) } },
 });

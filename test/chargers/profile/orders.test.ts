@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ordersFor, type Standing } from "../../../src/chargers/profile/orders.ts";
+import { ordersFor, type DriverKnowledge } from "../../../src/chargers/profile/orders.ts";
 import type { Params } from "../../../src/chargers/profile/instance.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import { amperes, watts } from "../../../src/domain/units.ts";
@@ -9,7 +9,7 @@ const AT_13: Desired = { kind: "current", amperes: amperes(13.7) };
 const FREE: Desired = { kind: "release" };
 
 /** The last level of each topic, and the payload. */
-function said(profile: string, params: Params, desired: Desired, standing: Partial<Standing>) {
+function said(profile: string, params: Params, desired: Desired, standing: Partial<DriverKnowledge>) {
   const orders = ordersFor(
     desired,
     { acquired: true, pause: "none", phases: null, ...standing },
@@ -88,7 +88,7 @@ test.each([
   "where taking control of %s starts charging, a limit comes first, and a pause does without",
   (...words) => {
     const [profile, limit, control, paused] = words;
-    const told = (desired: Desired, standing: Partial<Standing>) =>
+    const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
       levelled(profile, { id: 4 }, desired, standing);
     expect(told(AT_10, { acquired: false })).toEqual([limit, control]);
     expect(told(AT_10, { acquired: true })).toEqual([limit]);
@@ -178,7 +178,7 @@ const on = (count: 1 | 3, desired: Desired & { readonly kind: "current" | "pause
 });
 const AT_10 = { kind: "current", amperes: amperes(10) } as const;
 const PAUSE = { kind: "pause" } as const;
-const levelled = (profile: string, params: Params, desired: Desired, standing: Partial<Standing>) => {
+const levelled = (profile: string, params: Params, desired: Desired, standing: Partial<DriverKnowledge>) => {
   const orders = ordersFor(
     desired,
     { acquired: true, pause: "none", phases: null, ...standing },
@@ -236,7 +236,7 @@ test("a release gives all phases back, where they were switched", () => {
 
 test("where phases and amperes are one message, each level says both, and watts take all phases again", () => {
   const evse = { evse: "e" };
-  const told = (desired: Desired, standing: Partial<Standing>) =>
+  const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
     levelled("everest-api-legacy", evse, desired, standing);
   expect(told(on(1, PAUSE), { pause: "told" })).toEqual(["cmd/set_limit_amps 0"]);
   expect(told(on(1, AT_10), { pause: "told", phases: 1 })).toEqual([

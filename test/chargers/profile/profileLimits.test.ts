@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 
-import { boundTo, equipped } from "../../../src/chargers/profile/profileLimits.ts";
+import { instanceSettings, applyProfileLimits } from "../../../src/chargers/profile/profileLimits.ts";
 import { amperes, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger } from "../../support/aCharger.ts";
 import { profileNamed } from "./aTrial.ts";
 
 const as = (profile: string, charger: Parameters<typeof aCharger>[0] = {}) =>
-  equipped(aCharger({ profile, ...charger }), profileNamed(profile));
+  applyProfileLimits(aCharger({ profile, ...charger }), profileNamed(profile));
 
 const bound = (params: Readonly<Record<string, string | number>>, maxCurrent = amperes(16)) =>
-  boundTo(aCharger({ params, maxCurrent, phases: 1 }), profileNamed("go-e-v2"));
+  instanceSettings(aCharger({ params, maxCurrent, phases: 1 }), profileNamed("go-e-v2"));
 
 test("a native charger is what the configuration says", () => {
   expect(as("native")).toEqual(aCharger());
@@ -69,11 +69,11 @@ test("a profile is bound with the limits of the configuration, the lower of two 
   });
   expect(bound({})).toMatchObject({ ok: false, parameter: "serial" });
   expect(
-    boundTo(aCharger({ maxCurrent: null, params: { serial: "000001" } }), profileNamed("go-e-v2")),
+    instanceSettings(aCharger({ maxCurrent: null, params: { serial: "000001" } }), profileNamed("go-e-v2")),
   ).toMatchObject({
     bound: { electrics: { maxCurrentA: null } },
   });
-  expect(boundTo(aCharger(), profileNamed("native"))).toMatchObject({ ok: true });
+  expect(instanceSettings(aCharger(), profileNamed("native"))).toMatchObject({ ok: true });
 });
 
 test("a maximum with which every level would be a pause is refused", () => {

@@ -14,7 +14,7 @@ test("a charger that is lent is left alone, whatever comes back or is told meanw
   depot.brokerReturns();
   await depot.telemetry("bay-01", { limitA: 6, currentsA: [6, 6, 6] });
   await depot.passes(60_000);
-  expect([depot.messages(), loan.takenFor]).toEqual([[], null]);
+  expect([depot.messages(), loan.preemptedBy]).toEqual([[], null]);
   await depot.takesBack("bay-01");
   await depot.passes(600_000);
   expect(depot.messages()).toEqual([]);
@@ -26,7 +26,7 @@ test("an event that becomes due takes it back at once, and commissioning is told
   const loan = depot.lends("bay-01");
   await depot.until("08:00:01");
   expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A"]);
-  expect(loan.takenFor).toBe("EV-1 wants it");
+  expect(loan.preemptedBy).toBe("EV-1 wants it");
   await depot.takesBack("bay-01");
   await depot.until("09:01");
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
@@ -38,7 +38,7 @@ test("what is on its way to it is waited for, so that control has the last word"
   const loan = depot.lends("bay-01");
   loan.isTelling = true;
   await depot.until("08:00:05");
-  expect([depot.messages(), loan.takenFor]).toEqual([[], "EV-1 wants it"]);
+  expect([depot.messages(), loan.preemptedBy]).toEqual([[], "EV-1 wants it"]);
   loan.isTelling = false;
   await depot.looksAtAgain("bay-01");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
@@ -145,7 +145,7 @@ test("an operator who frees it ends the trial, which leaves it as it was", async
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const loan = depot.lends("bay-01");
   await depot.free("bay-01");
-  expect([loan.isRecalled, loan.takenFor]).toEqual([true, null]);
+  expect([loan.isRecalled, loan.preemptedBy]).toEqual([true, null]);
 });
 
 test("an operator who frees one that stood under a limit of ours is not undone by its being left as it was", async () => {
@@ -212,7 +212,7 @@ test("who only observes takes nothing over", async () => {
   await depot.until("07:59");
   const loan = depot.lends("bay-01");
   await depot.until("08:05");
-  expect(loan.takenFor).toBeNull();
+  expect(loan.preemptedBy).toBeNull();
   await depot.takesBack("bay-01");
   expect([depot.messages(), depot.audit("decision").at(-1)]).toEqual([
     [],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
-import { loanOf, takenFor } from "../../../src/control/decide/commissioningLock.ts";
+import { commissioningLock, preemptedBy } from "../../../src/control/decide/commissioningLock.ts";
 import { amperes } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
@@ -24,9 +24,9 @@ const event = (level: number) =>
   aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id: "EV-1" });
 
 test("a charger that commissioning has is wanted back by an event, by another level, and by an event's end", () => {
-  expect(takenFor(loanOf(held(), null), held())).toBeNull();
-  expect(takenFor(loanOf(held(), null), held(event(10)))).toBe("EV-1 wants it");
-  expect(takenFor(loanOf(held(event(10)), null), held(event(10)))).toBeNull();
-  expect(takenFor(loanOf(held(event(10)), null), held(event(8)))).toBe("EV-1 wants it");
-  expect(takenFor(loanOf(held(event(10)), null), held())).toBe("the event on it is over");
+  expect(preemptedBy(commissioningLock(held(), null), held())).toBeNull();
+  expect(preemptedBy(commissioningLock(held(), null), held(event(10)))).toBe("EV-1 wants it");
+  expect(preemptedBy(commissioningLock(held(event(10)), null), held(event(10)))).toBeNull();
+  expect(preemptedBy(commissioningLock(held(event(10)), null), held(event(8)))).toBe("EV-1 wants it");
+  expect(preemptedBy(commissioningLock(held(event(10)), null), held())).toBe("the event on it is over");
 });

@@ -1,11 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  askInWords,
-  changeInWords,
-  nameOf,
-  oddities,
-  reachOf,
-} from "../../../src/control/decide/describe.ts";
+import { formatAsk, formatChange, nameOf, oddities, reachOf } from "../../../src/control/decide/describe.ts";
 import type { Ask } from "../../../src/domain/event.ts";
 import type { Charger } from "../../../src/domain/charger.ts";
 import { targeting } from "../../../src/control/schedule/targeting.ts";
@@ -18,8 +12,8 @@ const fleet = aContext(["veh-214", "veh-215"]);
 type Changes = Parameters<typeof anEvent>[0];
 const revision = (changes: Changes = {}) => live(anEvent(changes)).revision;
 const asked = (changes: Changes = {}) =>
-  askInWords(revision(changes), targeting(anEvent(changes), fleet), settingsWith(), clock);
-const changed = (changes: Changes) => changeInWords(revision(), revision(changes), settingsWith(), clock);
+  formatAsk(revision(changes), targeting(anEvent(changes), fleet), settingsWith(), clock);
+const changed = (changes: Changes) => formatChange(revision(), revision(changes), settingsWith(), clock);
 
 test("an event says what it asks, of how many, when, how spread, and how urgently", () => {
   expect(asked()).toBe("16 A for 1 vehicle, 05:00:00 to 06:00:00, spread 600 s, priority 1");

@@ -28,7 +28,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
     vehicles: names.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
   });
   depot.startsAllowed = true;
-  depot.remember(fleet, now);
+  depot.putEvent(fleet, now);
   /** Decisions of each commit. */
   const commits: number[] = [];
   const sent: ChargerId[] = [];
@@ -39,7 +39,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
   const sources = { webhook$: NEVER, polled$: NEVER, charger$: NEVER, brokerUp$: NEVER };
   const flow = control(
     depot,
-    { ...sources, startsAllowed$: NEVER, freed$, handedBack$: NEVER },
+    { ...sources, startsAllowed$: NEVER, freed$, unlocked$: NEVER },
     {
       now: () => now,
       monotonic: () => millis(0),
@@ -78,7 +78,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
       isLinked: () => true,
       ask: () => {},
       started: () => {},
-      looked: () => {},
+      evaluated: () => {},
       warn: () => {},
     },
   ).subscribe();

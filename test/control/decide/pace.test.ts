@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../../src/domain/command.ts";
-import { heldBy, heldInWords, siteRise } from "../../../src/control/decide/pace.ts";
+import { heldBy, formatHeld, siteRise } from "../../../src/control/decide/pace.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import { Writes } from "../../../src/control/send/sendQueue.ts";
 import { amperes, chargerId, type Instant, instant, minutes, seconds } from "../../../src/domain/units.ts";
@@ -176,7 +176,7 @@ test("a release from one phase waits until phases may be switched again; unless 
 test("what holds it back is said in words", () => {
   const words = (
     ["minimum interval", "minimum off time", "writes per hour", "release ramp", "phase interval"] as const
-  ).map((by) => heldInWords({ by, until: NOON }, 12));
+  ).map((by) => formatHeld({ by, until: NOON }, 12));
   expect(words).toEqual([
     "it was told something just now (minimum interval)",
     "it was paused just now (minimum off time)",

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { phaseChoice } from "../../../src/control/decide/limits.ts";
-import { inWords, type Setpoint } from "../../../src/domain/setpoint.ts";
+import { formatLevel, type Setpoint } from "../../../src/domain/setpoint.ts";
 import { amperes, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 
@@ -18,7 +18,7 @@ function said(
   const choice = phaseChoice(asked, aCharger({ phaseSwitching, ...charger }), aVehicle(vehicle), null);
   if (choice === null) return "left alone";
   const { on, best } = choice;
-  return `one: ${inWords(on[1].desired)}, three: ${inWords(on[3].desired)}, best ${best}`;
+  return `one: ${formatLevel(on[1].desired)}, three: ${formatLevel(on[3].desired)}, best ${best}`;
 }
 
 test("phases are left alone unless the configuration says otherwise", () => {

@@ -35,15 +35,15 @@ test("in watts it is what the amperes come to, or what the charger has", () => {
 test("rises come one after another, the longest waiting first", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
   expect(ramp.unit).toBe("A");
-  expect(ramp.turnOf(ONE, NOON)).toBe(NOON);
+  expect(ramp.nextSlot(ONE, NOON)).toBe(NOON);
   ramp.passed(20, NOON);
-  expect(ramp.turnOf(TWO, NOON)).toBe(later(20));
+  expect(ramp.nextSlot(TWO, NOON)).toBe(later(20));
   ramp.wait(TWO, 10);
-  expect(ramp.turnOf(THREE, NOON)).toBe(later(30));
+  expect(ramp.nextSlot(THREE, NOON)).toBe(later(30));
   ramp.wait(THREE, 10);
   // Who waits already keeps the place.
   ramp.wait(TWO, 10);
-  expect(ramp.turnOf(TWO, later(20))).toBe(later(20));
+  expect(ramp.nextSlot(TWO, later(20))).toBe(later(20));
   expect(ramp.leave(TWO)).toBe(THREE);
   expect(ramp.leave(THREE)).toBeNull();
   expect(ramp.leave(THREE)).toBeNull();
@@ -51,13 +51,13 @@ test("rises come one after another, the longest waiting first", () => {
 
 test("after the clock was set back nobody waits for what rose in what is now the future", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
-  ramp.setBack(NOON);
-  expect(ramp.turnOf(ONE, NOON)).toBe(NOON);
+  ramp.onClockMovedBack(NOON);
+  expect(ramp.nextSlot(ONE, NOON)).toBe(NOON);
   ramp.passed(20, NOON);
-  ramp.setBack(later(10));
-  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
-  ramp.setBack(later(20));
-  expect(ramp.turnOf(ONE, NOON)).toBe(later(10));
+  ramp.onClockMovedBack(later(10));
+  expect(ramp.nextSlot(ONE, NOON)).toBe(later(10));
+  ramp.onClockMovedBack(later(20));
+  expect(ramp.nextSlot(ONE, NOON)).toBe(later(10));
 });
 
 test("after a restart it goes on where the commands of before have left it", () => {
@@ -92,9 +92,9 @@ test("after a restart it goes on where the commands of before have left it", () 
     ],
     chargers,
   );
-  expect(ramp.turnOf(THREE, later(6))).toBe(later(40));
+  expect(ramp.nextSlot(THREE, later(6))).toBe(later(40));
   ramp.recall([told(ONE, null, A(12), 0)], chargers);
-  expect(ramp.turnOf(THREE, later(6))).toBe(later(6));
+  expect(ramp.nextSlot(THREE, later(6))).toBe(later(6));
 });
 
 test("whoever comes, changes and leaves, a turn is the sum of the rises before it", () => {
@@ -115,10 +115,10 @@ test("whoever comes, changes and leaves, a turn is the sum of the rises before i
         }
         let before = 0;
         for (const [waiting, size] of line) {
-          expect(ramp.turnOf(chargerId(waiting), NOON)).toBe(later(before));
+          expect(ramp.nextSlot(chargerId(waiting), NOON)).toBe(later(before));
           before += size;
         }
-        expect(ramp.turnOf(chargerId("another"), NOON)).toBe(later(before));
+        expect(ramp.nextSlot(chargerId("another"), NOON)).toBe(later(before));
       }
     }),
   );
@@ -129,7 +129,7 @@ test("20,000 chargers that wait are asked for their turns in no time that grows 
   const bays = Array.from({ length: 20_000 }, (_, index) => chargerId(`bay-${index}`));
   const began = performance.now();
   for (const bay of bays) {
-    ramp.turnOf(bay, NOON);
+    ramp.nextSlot(bay, NOON);
     ramp.wait(bay, 10);
   }
   for (const bay of bays) ramp.leave(bay);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { condense } from "../../../src/control/ingest/summary.ts";
-import type { Depot } from "../../../src/control/state.ts";
+import type { ControlState } from "../../../src/control/state.ts";
 import type { KnownEvent } from "../../../src/domain/event.ts";
 import { summaryOf } from "../../../src/domain/eventSummary.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
@@ -13,18 +13,18 @@ const bay = chargerId("bay-01");
 const known = live(anEvent({ randomizeStart: millis(0) }));
 
 /** A picture of one event, from 05:00 to 06:00, and of what is stored of it. */
-function aDepotOf(stored: KnownEvent | null): Depot {
+function aDepotOf(stored: KnownEvent | null): ControlState {
   const depot = aPicture({
     archive: {
       event: () => stored,
       summary: () => (stored === null ? null : summaryOf(stored, 700)),
     },
   });
-  depot.remember(known, at("05:10"));
+  depot.putEvent(known, at("05:10"));
   return depot;
 }
 
-const kind = (depot: Depot) => depot.known.get(known.id)?.kind;
+const kind = (depot: ControlState) => depot.known.get(known.id)?.kind;
 
 test("an event becomes a summary once it is over", () => {
   const depot = aDepotOf(known);

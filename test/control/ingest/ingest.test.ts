@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { take } from "../../../src/control/ingest/ingest.ts";
+import { ingest } from "../../../src/control/ingest/ingest.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { anEvent, at } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
@@ -29,7 +29,7 @@ test("an event that is delivered again, or in an older revision, writes nothing 
   const deliver = (event: ReturnType<typeof anEvent>) => {
     const now = at("04:40");
     const notices = [{ kind: "event", event }] as const;
-    return take(depot, [{ source: "webhook", at: now, askedAt: now, notices, complete: false }]).changes;
+    return ingest(depot, [{ source: "webhook", at: now, askedAt: now, notices, complete: false }]).changes;
   };
   const event = anEvent({ revision: at("04:30") });
   expect(deliver(event)).not.toEqual([]);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { Depot } from "../../../src/control/state.ts";
+import { ControlState } from "../../../src/control/state.ts";
 import { eventId } from "../../../src/domain/units.ts";
-import { take } from "../../../src/control/ingest/ingest.ts";
+import { ingest } from "../../../src/control/ingest/ingest.ts";
 import { NOTHING_STORED } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -51,7 +51,7 @@ test("twenty-one bad events are twenty rows and one", async () => {
 
 test("F15: an event that brings out a bug is set aside, its neighbours and what was known of it stay, and nothing ends", () => {
   const poison = at("07:00");
-  const depot = new Depot({
+  const depot = new ControlState({
     chargers: [aCharger()],
     vehicles: [aVehicle()],
     settings: settingsWith(),
@@ -62,20 +62,20 @@ test("F15: an event that brings out a bug is set aside, its neighbours and what 
       if (moment === poison) throw new RangeError("no such moment");
       return "some time";
     },
-    unsure: false,
+    assertAll: false,
   });
   const comes = (...events: readonly ReturnType<typeof anEvent>[]) => {
     const notices = events.map((event) => ({ kind: "event", event }) as const);
     const now = at("04:30");
     const delivery = { source: "list", at: now, askedAt: now, notices, complete: true } as const;
-    return take(depot, [delivery]);
+    return ingest(depot, [delivery]);
   };
   comes(anEvent({ id: "EV-1" }));
   const bad = [
     anEvent({ id: "EV-1", start: poison, revision: at("04:20") }),
     anEvent({ id: "EV-2", start: poison }),
   ];
-  const { taken, changes } = comes(...bad, anEvent({ id: "EV-3" }));
+  const { results: taken, changes } = comes(...bad, anEvent({ id: "EV-3" }));
   expect(taken).toEqual([{ accepted: 1, repeats: 0, rejected: 2 }]);
   expect([...depot.known.keys()]).toEqual(["EV-1", "EV-3"]);
   expect(depot.known.get(eventId("EV-1"))).toMatchObject({ revision: { start: at("05:00") } });

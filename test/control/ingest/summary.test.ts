@@ -5,11 +5,11 @@ import type { EventNotice } from "../../../src/control/ingest/intake.ts";
 import { isSameState, outcomeFor } from "../../../src/control/ingest/summary.ts";
 import type { EventSummary, KnownEvent } from "../../../src/domain/event.ts";
 import { askPrint, summaryOf, openUntil } from "../../../src/domain/eventSummary.ts";
-import type { PostAnswer, ReportDuty } from "../../../src/domain/report.ts";
+import type { PostAnswer, ReportObligation } from "../../../src/domain/report.ts";
 import { minutes, vehicleId } from "../../../src/domain/units.ts";
-import { reportDesk } from "../../../src/reporting/obligations.ts";
+import { reportSchedule } from "../../../src/reporting/obligations.ts";
 import { aboutEvent } from "../../../src/reporting/outbox.ts";
-import { lookAtEvents, restoreDesk } from "../../../src/reporting/reportSchedule.ts";
+import { scheduleChangedEvents, restoreSchedule } from "../../../src/reporting/reportSchedule.ts";
 import { forgettable } from "../../../src/retention/rules.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { aDescriptor, reportSettings } from "../../support/aReport.ts";
@@ -78,7 +78,7 @@ test("what a charger stops following, and what a hold waits for, is known of a s
   expect(aboutEvent(NOT_FOUND, was)).toBe(NOT_FOUND);
 });
 
-const duty = (state: ReportDuty["state"]): ReportDuty => ({
+const duty = (state: ReportObligation["state"]): ReportObligation => ({
   event: event.id,
   descriptor: 0,
   receivedAt: at("04:00"),
@@ -89,11 +89,11 @@ const duty = (state: ReportDuty["state"]): ReportDuty => ({
 });
 
 /** What a desk makes of an event that is over, by what is stored of its one report. */
-const lookedAt = (stored: readonly ReportDuty[], whole: KnownEvent | null, tracked: EventSummary) => {
-  const desk = reportDesk();
-  restoreDesk(desk, { duties: stored, outbox: [] }, true);
+const lookedAt = (stored: readonly ReportObligation[], whole: KnownEvent | null, tracked: EventSummary) => {
+  const desk = reportSchedule();
+  restoreSchedule(desk, { duties: stored, outbox: [] }, true);
   const context = { settings: reportSettings(), enabled: true, concernsUs: () => true, whole: () => whole };
-  const ended = lookAtEvents(desk, new Map([[event.id, tracked]]), [event.id], context);
+  const ended = scheduleChangedEvents(desk, new Map([[event.id, tracked]]), [event.id], context);
   return [desk.upcoming.size, ...ended.map(({ state, reason }) => `${state} ${reason}`)];
 };
 

@@ -1,9 +1,9 @@
 import { virtualNow } from "../../support/virtualTime.ts";
 import { commandId, type CommandRecord } from "../../../src/domain/command.ts";
-import type { Depot } from "../../../src/control/state.ts";
+import type { ControlState } from "../../../src/control/state.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import { amperes, after, chargerId, instant, minutes, vehicleId } from "../../../src/domain/units.ts";
-import { hear } from "../../../src/control/observe/chargerMessages.ts";
+import { handleChargerMessage } from "../../../src/control/observe/chargerMessages.ts";
 import { aVehicle } from "../../support/aCharger.ts";
 import { at } from "../../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../../support/aPicture.ts";
@@ -424,7 +424,7 @@ test.each([1, 5, 30])(
 const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
 
 /** A restart under an event that bay-01 was told for veh-1 and bay-02 for veh-2; the bindings were swapped meanwhile. */
-function swapped(): Depot {
+function swapped(): ControlState {
   const depot = aPicture({
     vehicles: [aVehicle({ id: "veh-1", charger: bay2 }), aVehicle({ id: "veh-2", charger: bay1 })],
   });
@@ -461,12 +461,12 @@ test.each([
     const telemetry = { at: now, powerW: 4000 };
     const picture = inParts ? { picture: telemetry } : {};
     for (const charger of [bay1, bay2])
-      hear(depot, { kind: "telemetry", charger, telemetry, ...picture }, now);
-    return depot.plugs.where(vehicleId("veh-1"));
+      handleChargerMessage(depot, { kind: "telemetry", charger, telemetry, ...picture }, now);
+    return depot.occupancy.where(vehicleId("veh-1"));
   };
   expect(spoken()).toBe(inParts ? bay1 : bay2);
   expect(spoken(after(at("05:11"), minutes(wait)))).toBe(bay2);
-  expect(depot.plugs.where(vehicleId("veh-2"))).toBe(bay1);
+  expect(depot.occupancy.where(vehicleId("veh-2"))).toBe(bay1);
 });
 
 test("a charger that was never heard does not refuse: the row says that it may not have got its command", async () => {

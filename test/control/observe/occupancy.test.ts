@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { Plugs } from "../../../src/control/observe/occupancy.ts";
+import { Occupancy } from "../../../src/control/observe/occupancy.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import { chargerId, type Instant, instant, vehicleId } from "../../../src/domain/units.ts";
 import { identityKey } from "../../../src/domain/vehicle.ts";
@@ -12,7 +12,7 @@ const [bay1, bay2, bay3] = [chargerId("bay-01"), chargerId("bay-02"), chargerId(
 const mac = (value: string) => ({ kind: "mac", value });
 /** veh-214 is fixed to bay-01, veh-1 to bay-02; veh-9 is fixed to none. */
 const plugs = () =>
-  new Plugs([
+  new Occupancy([
     aVehicle({ identities: [mac("02:aa:bb:00:00:01")] }),
     aVehicle({ id: "veh-1", charger: bay2 }),
     aVehicle({ id: "veh-9", charger: null, identities: [mac("02:aa:bb:00:00:09")] }),
@@ -22,7 +22,7 @@ const bus = vehicleId("veh-214");
 const free = vehicleId("veh-9");
 
 /** Notes one message at a time of day. */
-function note(site: Plugs, charger: typeof bay1, more: Omit<Telemetry, "at">, time = "05:00") {
+function note(site: Occupancy, charger: typeof bay1, more: Omit<Telemetry, "at">, time = "05:00") {
   return site.note(charger, says(more, at(time)), at(time));
 }
 
@@ -54,7 +54,8 @@ test.each(["02aabb000009", "02-AA-BB-00-00-09", " 02:aa:bb:00:00:09 "])(
 
 test("what one message alone says of who was there changes nothing", () => {
   const site = plugs();
-  const told = (charger: typeof bay1, more: Omit<Telemetry, "at">) => site.told(charger, says(more));
+  const told = (charger: typeof bay1, more: Omit<Telemetry, "at">) =>
+    site.handleTelemetry(charger, says(more));
   expect([told(bay3, { vehicle: "veh-9" }), told(bay3, { vehicle: "unheard of" })]).toEqual(["veh-9", null]);
   // A fixed binding stays; elsewhere nobody was there.
   expect([told(bay1, { vehicle: null }), told(bay3, { state: "unplugged" })]).toEqual(["veh-214", null]);
@@ -75,14 +76,14 @@ test("an identity that nobody knows is an unknown vehicle, to which nothing appl
   expect(site.where(bus)).toBeNull();
   note(site, bay1, { vehicle: "stranger" });
   expect(site.at(bay1)).toEqual({ kind: "unknown", said: "stranger" });
-  expect(note(site, bay1, { vehicle: "stranger" }).touched).toEqual([]);
+  expect(note(site, bay1, { vehicle: "stranger" }).affectedChargers).toEqual([]);
 });
 
 test("no identity means the fixed vehicle, whether it is absent or said to be null", () => {
   const site = plugs();
-  expect(note(site, bay1, { powerW: 5 }).touched).toEqual([]);
+  expect(note(site, bay1, { powerW: 5 }).affectedChargers).toEqual([]);
   note(site, bay1, { identity: mac("66:66") });
-  expect(note(site, bay1, { identity: null }).touched).toEqual([bay1]);
+  expect(note(site, bay1, { identity: null }).affectedChargers).toEqual([bay1]);
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
   note(site, bay3, { vehicle: "veh-9" });
   note(site, bay3, { vehicle: null });
@@ -92,7 +93,7 @@ test("no identity means the fixed vehicle, whether it is absent or said to be nu
 test("a message that says nothing of identity leaves the last word standing", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" });
-  expect(note(site, bay3, { state: "charging", powerW: 11_000 }).touched).toEqual([]);
+  expect(note(site, bay3, { state: "charging", powerW: 11_000 }).affectedChargers).toEqual([]);
   expect(site.where(free)).toBe(bay3);
 });
 
@@ -108,16 +109,16 @@ test("unplugged means nobody, but a fixed vehicle stays, so that the next plug-i
 
 test("a vehicle that moves takes its place along: the charger it has left is empty", () => {
   const site = plugs();
-  expect(new Set(note(site, bay3, { vehicle: "veh-214" }).touched)).toEqual(new Set([bay1, bay3]));
+  expect(new Set(note(site, bay3, { vehicle: "veh-214" }).affectedChargers)).toEqual(new Set([bay1, bay3]));
   expect([site.at(bay1).kind, site.where(bus)]).toEqual(["nobody", bay3]);
-  expect(new Set(note(site, bay3, { state: "unplugged" }).touched)).toEqual(new Set([bay1, bay3]));
+  expect(new Set(note(site, bay3, { state: "unplugged" }).affectedChargers)).toEqual(new Set([bay1, bay3]));
   expect(site.where(bus)).toBe(bay1);
 });
 
 test("the same vehicle at two chargers: the newer report wins, warned", () => {
   const site = plugs();
   note(site, bay1, { vehicle: "veh-9" }, "05:00");
-  const { touched, warning } = note(site, bay3, { vehicle: "veh-9" }, "05:01");
+  const { affectedChargers: touched, warning } = note(site, bay3, { vehicle: "veh-9" }, "05:01");
   expect(new Set(touched)).toEqual(new Set([bay1, bay3]));
   expect(warning).toBe("vehicle veh-9 is claimed by bay-01 and bay-03: the newer report, bay-03, wins");
   expect([site.at(bay1).kind, site.where(free)]).toEqual(["nobody", bay3]);
@@ -129,7 +130,7 @@ test("when the newer claim is given up, the newest of the others stands again", 
   note(site, bay1, { vehicle: "veh-9" }, "05:00");
   note(site, bay2, { vehicle: "veh-9" }, "05:01");
   note(site, bay3, { vehicle: "veh-9" }, "05:02");
-  expect(note(site, bay3, { state: "unplugged" }, "05:03").touched).toContain(bay2);
+  expect(note(site, bay3, { state: "unplugged" }, "05:03").affectedChargers).toContain(bay2);
   expect(site.where(free)).toBe(bay2);
   note(site, bay1, { state: "unplugged" }, "05:04");
   expect(site.where(free)).toBe(bay2);
@@ -147,12 +148,12 @@ test("the newest of the others is found whatever their order", () => {
 test("another vehicle on the same charger takes over, and the one before is nowhere", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" });
-  expect(new Set(note(site, bay3, { vehicle: "veh-1" }).touched)).toEqual(new Set([bay2, bay3]));
+  expect(new Set(note(site, bay3, { vehicle: "veh-1" }).affectedChargers)).toEqual(new Set([bay2, bay3]));
   expect([site.where(free), site.where(vehicleId("veh-1"))]).toEqual([null, bay3]);
 });
 
 test("two vehicles fixed to one charger: only their identities can tell which it is", () => {
-  const site = new Plugs([
+  const site = new Occupancy([
     aVehicle({ id: "veh-1", identities: [mac("01")] }),
     aVehicle({ id: "veh-2", identities: [mac("02")] }),
   ]);
@@ -184,7 +185,12 @@ test("whatever chargers say, a vehicle is in one place, and that place agrees", 
       messages.forEach(({ charger, telemetry, lag, isWhole }, index) => {
         const moment: Instant = instant(index * 40_000);
         const before = [bay1, bay2, bay3].map((bay) => JSON.stringify(site.at(bay)));
-        const { touched } = site.note(charger, says(telemetry, instant(moment - lag)), moment, isWhole);
+        const { affectedChargers: touched } = site.note(
+          charger,
+          says(telemetry, instant(moment - lag)),
+          moment,
+          isWhole,
+        );
         [bay1, bay2, bay3].forEach((bay, n) => {
           if (JSON.stringify(site.at(bay)) !== before[n]) expect(touched).toContain(bay);
         });
@@ -226,7 +232,7 @@ test("a stand-in gives way to the fixed binding as soon as its charger speaks an
   site.recall(bay2, bus, at("05:00"));
   note(site, bay1, { state: "charging", powerW: 4000 }, "05:01");
   expect([site.at(bay1).kind, site.where(bus)]).toEqual(["nobody", bay2]);
-  const { touched } = note(site, bay2, { powerW: 4000 }, "05:01");
+  const { affectedChargers: touched } = note(site, bay2, { powerW: 4000 }, "05:01");
   expect(new Set(touched)).toEqual(new Set([bay1, bay2]));
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
   expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
@@ -238,7 +244,7 @@ test("a stand-in gives way to the fixed binding as soon as its charger speaks an
 test("a stand-in that its charger confirms is as good as what it says itself", () => {
   const site = plugs();
   site.recall(bay3, free, at("05:00"));
-  expect(note(site, bay3, { vehicle: "veh-9" }, "05:01").touched).toEqual([]);
+  expect(note(site, bay3, { vehicle: "veh-9" }, "05:01").affectedChargers).toEqual([]);
   note(site, bay3, { powerW: 4000 }, "05:02");
   expect(site.where(free)).toBe(bay3);
 });
@@ -247,18 +253,18 @@ test("a make that tells one thing at a time has a minute to come to its identity
   const site = plugs();
   const part = (time: string) => site.note(bay3, says({ powerW: 4000 }), at(time), false);
   site.recall(bay3, bus, at("05:00"));
-  expect(part("05:10").touched).toEqual([]);
+  expect(part("05:10").affectedChargers).toEqual([]);
   // The clock is set back: the minute begins anew.
-  expect([part("05:01"), part("05:01:59")].flatMap(({ touched }) => touched)).toEqual([]);
+  expect([part("05:01"), part("05:01:59")].flatMap(({ affectedChargers: touched }) => touched)).toEqual([]);
   expect(site.where(bus)).toBe(bay3);
-  expect(part("05:02").touched).toEqual([bay3, bay1]);
+  expect(part("05:02").affectedChargers).toEqual([bay3, bay1]);
   expect(site.where(bus)).toBe(bay1);
 });
 
 test("where no binding says otherwise, a vehicle that was named once stays over a restart", () => {
   const site = plugs();
   site.recall(bay3, free, at("05:00"));
-  expect(note(site, bay3, { powerW: 4000 }, "05:01").touched).toEqual([]);
+  expect(note(site, bay3, { powerW: 4000 }, "05:01").affectedChargers).toEqual([]);
   expect(site.where(free)).toBe(bay3);
 });
 
@@ -272,7 +278,7 @@ test("of two chargers that one vehicle is recalled at, the newer command counts"
 });
 
 /** One message that was measured at one time of day and came in at another. */
-const late = (site: Plugs, charger: typeof bay1, measured: string, received: string) =>
+const late = (site: Occupancy, charger: typeof bay1, measured: string, received: string) =>
   site.note(charger, says({ vehicle: "veh-9" }, at(measured)), at(received));
 
 test("a message that is older than the newest report of another charger does not take the vehicle", () => {
@@ -280,7 +286,7 @@ test("a message that is older than the newest report of another charger does not
   note(site, bay1, { vehicle: "stranger" }, "05:00");
   late(site, bay2, "05:00", "05:00");
   late(site, bay2, "05:10", "05:10");
-  const { touched, warning } = late(site, bay1, "04:10", "05:10");
+  const { affectedChargers: touched, warning } = late(site, bay1, "04:10", "05:10");
   expect(touched).toEqual([bay1]);
   expect(warning).toBe("vehicle veh-9 is claimed by bay-01 and bay-02: the newer report, bay-02, wins");
   expect([site.at(bay1).kind, site.where(free)]).toEqual(["nobody", bay2]);
@@ -312,7 +318,7 @@ test("a charger that goes on claiming a vehicle wins it back from one that does 
   expect(late(site, bay1, "05:01", "05:01").warning).toBeNull();
   late(site, bay1, "05:01:02", "05:01:02");
   expect(site.where(free)).toBe(bay3);
-  const { touched, warning } = late(site, bay1, "05:01:03", "05:01:03");
+  const { affectedChargers: touched, warning } = late(site, bay1, "05:01:03", "05:01:03");
   expect(new Set(touched)).toEqual(new Set([bay1, bay3]));
   expect(warning).toBe("vehicle veh-9 is claimed by bay-03 and bay-01: the newer report, bay-01, wins");
   expect([site.at(bay3).kind, site.where(free)]).toEqual(["nobody", bay1]);
@@ -349,11 +355,11 @@ test("what was said before the clock was set back is no newer than what is said 
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" }, "06:00");
   note(site, bay1, { vehicle: "unheard of" }, "06:00");
-  site.setBack(at("05:00"));
-  expect(note(site, bay2, { vehicle: "veh-9" }, "05:01").touched).toContain(bay2);
+  site.onClockMovedBack(at("05:00"));
+  expect(note(site, bay2, { vehicle: "veh-9" }, "05:01").affectedChargers).toContain(bay2);
   expect(site.where(free)).toBe(bay2);
   const kept = site.note(bay3, says({ vehicle: "unheard of" }, at("05:01")), at("05:03"), true, true);
-  expect(kept.touched).toContain(bay3);
+  expect(kept.affectedChargers).toContain(bay3);
 });
 
 test("a charger that departs keeps no claim against the vehicle's own, and takes it again when it speaks", () => {
@@ -363,7 +369,7 @@ test("a charger that departs keeps no claim against the vehicle's own, and takes
   expect(new Set(site.depart(bay3))).toEqual(new Set([bay1, bay3]));
   expect([site.where(bus), site.at(bay3).kind]).toEqual([bay1, "nobody"]);
   expect(site.depart(bay3)).toEqual([]);
-  expect(note(site, bay3, { powerW: 4000 }, "05:01").touched).toContain(bay1);
+  expect(note(site, bay3, { powerW: 4000 }, "05:01").affectedChargers).toContain(bay1);
   expect(site.where(bus)).toBe(bay3);
 });
 
@@ -390,12 +396,12 @@ test("a limit is kept while nobody else is there, until its charger says unplugg
   site.kept.keep(bay1, bus);
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "kept" });
   expect([site.where(bus), site.chargersOf(bus)]).toEqual([bay3, [bay3, bay1]]);
-  expect(note(site, bay1, { vehicle: null, powerW: 4000 }, "05:01").touched).toEqual([]);
+  expect(note(site, bay1, { vehicle: null, powerW: 4000 }, "05:01").affectedChargers).toEqual([]);
   expect(site.at(bay1).kind).toBe("vehicle");
-  expect(note(site, bay1, { state: "unplugged" }, "05:02").touched).toEqual([bay1]);
+  expect(note(site, bay1, { state: "unplugged" }, "05:02").affectedChargers).toEqual([bay1]);
   expect(site.at(bay1).kind).toBe("nobody");
   site.kept.keep(bay1, bus);
-  expect(note(site, bay1, { vehicle: "stranger" }, "05:03").touched).toEqual([bay1]);
+  expect(note(site, bay1, { vehicle: "stranger" }, "05:03").affectedChargers).toEqual([bay1]);
   expect([site.at(bay1).kind, site.kept.of(bay1)]).toEqual(["unknown", null]);
 });
 

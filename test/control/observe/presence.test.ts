@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 
 import {
-  heardOf,
+  ageOfMessage,
   lagsAlike,
   measuredAt,
   type OwnClock,
   type Stamped,
-  UNHEARD,
+  NO_CLOCK_KNOWN,
   waitingSince,
 } from "../../../src/control/observe/presence.ts";
 import { instant } from "../../../src/domain/units.ts";
@@ -22,10 +22,10 @@ const stamped = (receivedAt: number, lag: number): Stamped => ({
 
 /** What is made of each message of a charger, given as [received, lag] in seconds; the moment in seconds after noon. */
 function heard(...messages: readonly (readonly [number, number])[]): readonly string[] {
-  let clock: OwnClock = UNHEARD;
+  let clock: OwnClock = NO_CLOCK_KNOWN;
   return messages.map(([receivedAt, lag]) => {
     const word = stamped(receivedAt, lag);
-    const { age, clock: next } = heardOf(clock, word);
+    const { age, clock: next } = ageOfMessage(clock, word);
     clock = next;
     return `${age} ${(measuredAt(clock, word) - NOON) / 1000}`;
   });

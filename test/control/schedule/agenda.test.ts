@@ -16,7 +16,7 @@ test("a window is looked at when it starts and when it ends, and is then no long
   const window = dispatch("EV-1", "veh-1", 10, 20);
   expect([...agenda.replace(EV, [window], instant(5))]).toEqual([]);
   expect([agenda.next(), agenda.size]).toEqual([10, 1]);
-  expect(agenda.advance(instant(9)).touched.size).toBe(0);
+  expect(agenda.advance(instant(9)).affectedVehicles.size).toBe(0);
   expect(agenda.advance(instant(10))).toEqual({ touched: new Set([bus]), started: [window], ended: [] });
   expect([agenda.next(), agenda.holding(bus, instant(10))]).toEqual([20, [window]]);
   expect(agenda.advance(instant(20))).toEqual({ touched: new Set([bus]), started: [], ended: [window] });
@@ -122,7 +122,7 @@ test("whatever comes and however time passes, the agenda equals a plain list of 
         if (advance) {
           const starts = (d: Dispatch) => Math.max(seen, cameAt.get(d) ?? 0) < d.from && d.from <= now;
           const crossed = list.filter((d) => starts(d) || d.until <= now);
-          const { touched, ended } = agenda.advance(now);
+          const { affectedVehicles: touched, ended } = agenda.advance(now);
           for (const { vehicle } of crossed) expect(touched).toContain(vehicle);
           expect(new Set(ended)).toEqual(new Set(list.filter((d) => d.until <= now)));
           list = list.filter((d) => d.until > now);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { type Dispatch, expand } from "../../../src/control/schedule/expand.ts";
 import { Expansions } from "../../../src/control/schedule/carryOver.ts";
 import { type EventNotice, intake } from "../../../src/control/ingest/intake.ts";
-import { broughtBack, type KnownEvent } from "../../../src/domain/event.ts";
+import { clampToNow, type KnownEvent } from "../../../src/domain/event.ts";
 import { type Instant, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
@@ -49,7 +49,7 @@ type Wish = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 function next(known: KnownEvent | undefined, wish: Wish, now: Instant, index: number): KnownEvent {
   if (known !== undefined && wish.kind === "read again") return structuredClone(known);
-  if (known !== undefined && wish.kind === "set back") return broughtBack(known, instant(now - 100_000));
+  if (known !== undefined && wish.kind === "set back") return clampToNow(known, instant(now - 100_000));
   const revision = instant(at("04:00") + index);
   const event = anEvent({
     revision,

@@ -1,4 +1,4 @@
-import { UNHEARD } from "../../../src/control/observe/presence.ts";
+import { NO_CLOCK_KNOWN } from "../../../src/control/observe/presence.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { chargerState } from "../../../src/control/send/chargerState.ts";
@@ -15,7 +15,7 @@ const SILENT = {
   currentsAt: null,
   stateAt: null,
   stamped: null,
-  clock: UNHEARD,
+  clock: NO_CLOCK_KNOWN,
   unsure: null,
   measuredAt: null,
   telemetry: null,
@@ -98,7 +98,7 @@ test("what is asked, what is allowed and what is measured are three different nu
         currentsAt: null,
         stateAt: null,
         stamped: null,
-        clock: UNHEARD,
+        clock: NO_CLOCK_KNOWN,
         unsure: null,
         measuredAt: null,
         telemetry,

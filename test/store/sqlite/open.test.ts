@@ -221,7 +221,7 @@ test("a state that was put back from a copy knows what it does not know, until e
       commands.map(({ command }) => command.charger),
     );
     expect(again).toEqual(chargers);
-    return { store, unsure, isRestored, epoch, chargers, lookedAt: remembered.lookedAt };
+    return { store, unsure, isRestored, epoch, chargers, lookedAt: remembered.evaluatedAt };
   };
   const first = known();
   first.store.write([

@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
-import type { ReportDuty, ReportRecord } from "../../../src/domain/report.ts";
+import type { ReportObligation, ReportRecord } from "../../../src/domain/report.ts";
 import { eventId } from "../../../src/domain/units.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, reportRecord } from "./words.ts";
 
-const duty: ReportDuty = {
+const duty: ReportObligation = {
   event: eventId("EV-1"),
   descriptor: 0,
   receivedAt: NOON,

@@ -9,7 +9,7 @@ import {
   putReadings,
   queryReadings,
   signReadings,
-  takeOverReadings,
+  upgradeReadings,
   unsignedThrough,
 } from "../../../src/store/sqlite/readings.ts";
 import { NOON } from "./words.ts";
@@ -43,7 +43,7 @@ function earlier() {
 test("readings of an earlier version count as they are, and are signed a little at a time", () => {
   const { open, found, unsigned } = earlier();
   expect(found()).toBe(0);
-  takeOverReadings(open, KEY);
+  upgradeReadings(open, KEY);
   expect(found()).toBe(600);
   for (let step = 0; step < 10; step += 1) signReadings(open, KEY);
   expect([found(), unsigned(), unsignedThrough(open, KEY)]).toEqual([600, 0, null]);
@@ -55,7 +55,7 @@ test("readings of an earlier version count as they are, and are signed a little 
 
 test("which readings are from before is not for anyone to choose", () => {
   const { open, found } = earlier();
-  takeOverReadings(open, KEY);
+  upgradeReadings(open, KEY);
   const minute = Number(unsignedThrough(open, KEY));
   open.database.exec(
     `UPDATE meta SET value = replace(value, '${minute}', '${minute + 10}') WHERE name = 'readingsBefore'`,
@@ -66,6 +66,6 @@ test("which readings are from before is not for anyone to choose", () => {
 test("without readings there is nothing to take over", () => {
   const { database, open } = earlier();
   database.exec("DELETE FROM reading");
-  takeOverReadings(open, KEY);
+  upgradeReadings(open, KEY);
   expect(unsignedThrough(open, KEY)).toBeNull();
 });

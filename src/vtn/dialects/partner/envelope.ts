@@ -1,6 +1,6 @@
-import type { Notice, Taken } from "../../../domain/delivery.ts";
+import type { Notice, IngestResult } from "../../../domain/delivery.ts";
 import type { EventId } from "../../../domain/units.ts";
-import { atOnce, type Steps } from "../../../platform/cooperative.ts";
+import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
 import { readEvent, rejected } from "./event.ts";
 import { fieldsOf, spelling, type Fields, isProblem } from "./fields.ts";
 import { decodeJson, type Decoded, eachEntry } from "./json.ts";
@@ -20,7 +20,7 @@ export type WebhookBody =
       /** Something may have happened, this body does not say what: look at the list. */
       readonly poll: boolean;
       /** Entries of lists without a notice, as the answer counts them. */
-      readonly counts: Pick<Taken, "accepted" | "repeats">;
+      readonly counts: Pick<IngestResult, "accepted" | "repeats">;
     };
 
 const POLL: WebhookBody = {
@@ -72,7 +72,7 @@ const listFields = spelling(["events"]);
  * `GET /events`: a bare array (partner-interface 4.3) or `{events: [...]}`; anything else is no list. Read entry by
  * entry: the parsed text of a whole list would take more memory than all of its events.
  */
-export function* readingList(body: Buffer): Steps<ListBody> {
+export function* readingList(body: Buffer): ResumableTask<ListBody> {
   const notices: Notice[] = [];
   const refused = yield* eachEntry(body, listFields, "events", (entry) => {
     if (notices.length === MOST_LISTED) return `over ${MOST_LISTED} entries`;
@@ -83,7 +83,7 @@ export function* readingList(body: Buffer): Steps<ListBody> {
 }
 
 /** The same in one go. */
-export const readListBody = (body: Buffer): ListBody => atOnce(readingList(body));
+export const readListBody = (body: Buffer): ListBody => runToEnd(readingList(body));
 
 const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);
 

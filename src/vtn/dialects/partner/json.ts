@@ -1,4 +1,4 @@
-import type { Steps } from "../../../platform/cooperative.ts";
+import type { ResumableTask } from "../../../platform/cooperative.ts";
 import { fieldsOf, type Spelling } from "./fields.ts";
 
 const DEEPEST = 32;
@@ -182,7 +182,7 @@ export function* eachEntry<Name extends string>(
   names: Spelling<Name>,
   name: NoInfer<Name>,
   take: TakeEntry,
-): Steps<Exclude<Decoded, { kind: "json" }> | null> {
+): ResumableTask<Exclude<Decoded, { kind: "json" }> | null> {
   const scanner = new Scanner(body, BYTE_ORDER_MARK.every((byte, at) => body[at] === byte) ? 3 : 0);
   const first = scanner.peek();
   if (first === OPENING_SQUARE) return yield* elements(body, scanner, take);
@@ -196,7 +196,7 @@ const noList = (name: string): Unparsable => unparsable(`neither an array nor {$
 const restOf = (scanner: Scanner): Unparsable | null => (scanner.peek() === undefined ? null : NOT_JSON);
 
 /** The elements of the array whose bracket is at hand. */
-function* elements(body: Uint8Array, scanner: Scanner, take: TakeEntry): Steps<Unparsable | null> {
+function* elements(body: Uint8Array, scanner: Scanner, take: TakeEntry): ResumableTask<Unparsable | null> {
   const broken = yield* parts(scanner, CLOSING_SQUARE, ({ from, until }) => {
     const decoded = decodeValue(body.subarray(from, until));
     if (decoded.kind === "unparsable") return decoded;
@@ -213,7 +213,7 @@ function* wrapped<Name extends string>(
   names: Spelling<Name>,
   name: NoInfer<Name>,
   take: TakeEntry,
-): Steps<Unparsable | null> {
+): ResumableTask<Unparsable | null> {
   const lists: Span[] = [];
   /** Null counts as absent. */
   const members = new Map<string, Span | "no list" | null>();
@@ -252,7 +252,7 @@ function* parts(
   scanner: Scanner,
   closing: number,
   take: (part: Span) => Unparsable | null,
-): Steps<Unparsable | null> {
+): ResumableTask<Unparsable | null> {
   scanner.takeMark();
   if (scanner.peek() === closing) {
     scanner.takeMark();

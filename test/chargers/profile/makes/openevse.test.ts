@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { earOf } from "../../../../src/chargers/profile/telemetryMap.ts";
+import { compileTelemetry } from "../../../../src/chargers/profile/telemetryMap.ts";
 import { aTrial, boundTo } from "../aTrial.ts";
 
 const BASE = "emon/openevse-a7d4";
@@ -90,7 +90,9 @@ describe.each([
     expect(named.means("openevse/announce/55ad", gone)).toEqual({ online: false });
     expect(named.means("openevse/announce/a7d4", gone)).toEqual({});
     expect(
-      earOf(boundTo(profile, { base: "garage" })).filters.filter((topic) => topic.includes("announce")),
+      compileTelemetry(boundTo(profile, { base: "garage" })).filters.filter((topic) =>
+        topic.includes("announce"),
+      ),
     ).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { atOnce } from "../../../../src/platform/cooperative.ts";
+import { runToEnd } from "../../../../src/platform/cooperative.ts";
 import { fieldsOf, spelling } from "../../../../src/vtn/dialects/partner/fields.ts";
 import { eachEntry } from "../../../../src/vtn/dialects/partner/json.ts";
 
@@ -10,7 +10,7 @@ const names = spelling(["events"]);
 /** The entries as they are cut, or that the body is refused. */
 function cut(body: Uint8Array): readonly unknown[] | "refused" {
   const entries: unknown[] = [];
-  const refused = atOnce(
+  const refused = runToEnd(
     eachEntry(body, names, "events", (entry) => {
       entries.push(entry);
       return null;
@@ -147,7 +147,7 @@ test("a list of 16 MiB is cut in steps, none of which scans much or parses more 
 
 test("entries end where the reader wants no more", () => {
   let entries = 0;
-  const refused = atOnce(
+  const refused = runToEnd(
     eachEntry(Buffer.from("[1,2,3,4"), names, "events", () =>
       (entries += 1) === 3 ? "three are enough" : null,
     ),
@@ -158,7 +158,7 @@ test("entries end where the reader wants no more", () => {
 /** How many entries were passed on, and why the body was refused. */
 function passed(text: string) {
   let entries = 0;
-  const refused = atOnce(
+  const refused = runToEnd(
     eachEntry(Buffer.from(text), names, "events", () => {
       entries += 1;
       return null;
