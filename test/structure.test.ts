@@ -105,7 +105,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/chargers/profile/signals.ts",
     "src/chargers/profile/readings.ts",
   ],
-  "?test/chargers/evccLine.test.ts": ["src/chargers/profile/acceptance.ts"],
+  "test/chargers/evccDriver.test.ts": ["src/chargers/profile/acceptance.ts"],
   "test/chargers/profile/schema.test.ts": [
     "src/chargers/profile/consistency.ts",
     "src/chargers/profile/telemetryConsistency.ts",

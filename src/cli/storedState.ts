@@ -5,7 +5,7 @@ import { dirname, resolve, sep, join } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { surroundings } from "../daemon/daemon.ts";
 import type { Broken } from "../store/sqlite/fault.ts";
-import { nothingYet, type Opened, openState } from "../store/sqlite/open.ts";
+import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";
 import { askDaemon } from "./daemonClient.ts";
 import { logger } from "./logger.ts";
 
@@ -196,7 +196,7 @@ export function withState<T>(
   ask: (opened: Opened & { readonly ok: true }) => T,
   onBroken?: (broken: Broken) => T,
 ): T | string {
-  const nothing = nothingYet(state);
+  const nothing = missingStateReason(state);
   if (nothing !== null) return nothing;
   const { now, randomBytes, log } = surroundings(logger(2, "error"));
   const opened = openState(state, { now, random: randomBytes, keys, log, damaged: "refuse" });

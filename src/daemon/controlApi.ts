@@ -78,8 +78,8 @@ export function controlApi(parts: ControlApiParts): ControlApi {
       const result = await parts.poll();
       return { ok: result.kind === "read" || result.kind === "unchanged", words: pollMessage(result) };
     },
-    keepStill: () => store.keepStill(),
-    copied: () => store.copied(),
+    keepStill: () => store.beginCopy(),
+    copied: () => store.endCopy(),
     tryBrokers: async () => [...(await parts.tryBrokers())],
     heard: () =>
       [...depot.chargers.keys()].map((charger) => {

@@ -106,7 +106,7 @@ export async function startApp(
     log,
   });
   if (!opened.ok) return opened;
-  const { store, remembered, epoch, siteKey, unsure, isRestored } = opened;
+  const { store, storedState: remembered, epoch, siteKey, assertAll: unsure, isRestored } = opened;
   const actions = stack.use(new ActionLog(log));
   stack.use(store);
   const hint$ = new Subject<Hint>();

@@ -16,7 +16,7 @@ import { limited } from "../control/send/stranded.ts";
 import { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
 import { wallClock } from "../platform/localTime.ts";
-import { nothingYet, openState } from "../store/sqlite/open.ts";
+import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { Surroundings } from "./daemon.ts";
 
 /** How long the broker may take to be there. */
@@ -28,7 +28,7 @@ export async function releaseOffline(
   target: string | null,
   { now, random, randomBytes, log }: Surroundings,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
-  const nothing = nothingYet(config.state);
+  const nothing = missingStateReason(config.state);
   if (nothing !== null) return { ok: false, words: nothing };
   const opened = openState(config.state, {
     now,
@@ -48,9 +48,9 @@ export async function releaseOffline(
     epoch: opened.epoch,
     archive: store.events,
     wallClock: wallClock(config.site.timezone, now),
-    assertAll: opened.unsure,
+    assertAll: opened.assertAll,
   });
-  restoreState(depot, opened.remembered, now());
+  restoreState(depot, opened.storedState, now());
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
   const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
@@ -111,7 +111,7 @@ export async function releaseOffline(
   const words = told.length === 0 ? [] : [`freed ${told.join("; ")}; ${limitedAgain(told.length)}${lost}`];
   if (failures.length > 0)
     return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
-  if (words.length === 0 && opened.unsure)
+  if (words.length === 0 && opened.assertAll)
     words.push(
       "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
     );

@@ -140,7 +140,7 @@ export function partnerReports(
       durable: () => store.durable(),
       owed: () => store.owed(),
       isLinked: (charger) => fleet.isLinked(charger),
-      keep: (readings) => store.keep(readings),
+      keep: (readings) => store.keepReadings(readings),
       prune: (keep) => {
         const kept = store.pruneReadings(now(), keep, readingsCap);
         if (kept !== null) onKept(kept);

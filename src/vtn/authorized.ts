@@ -8,12 +8,12 @@ import type { TokenSource } from "./token.ts";
 /** The part of the token source that requests use. */
 export type Tokens = Pick<TokenSource, "get" | "drop" | "renew">;
 
-/** A fresh token was refused with 403 as well: for this long a 403 of the same endpoint asks for no further token. */
+/** Pause, ms: an endpoint that refused a fresh token with 403 costs no further token until then. */
 const FORBIDDEN_FOR = minutes(15);
 
 /**
- * Whether a 403 of one endpoint may come from a dead token. Some VTNs answer 403 to one, and never 401. A 403 to a
- * token that was just issued is about our rights.
+ * Remembers an endpoint that refused a fresh token with 403: that refusal is about our rights. Some VTNs
+ * answer an expired token with 403, never with 401, so a first 403 is worth one new token.
  */
 export class ForbiddenEndpoint {
   readonly #monotonic: Monotonic;
@@ -33,8 +33,8 @@ export class ForbiddenEndpoint {
   }
 }
 
-/** What a request to the partner's API needs beside its path and body. */
-export interface Asking {
+/** Everything that a request to the partner's API needs, apart from its path and body. */
+export interface RequestContext {
   readonly agent: Agent;
   readonly origin: string;
   readonly tokens: Tokens;
@@ -42,67 +42,75 @@ export interface Asking {
   /** For a whole request. */
   readonly deadline: Millis;
   readonly now: () => Instant;
-  /** Asked before the one retry; false: this hour's requests are spent. */
+  /** Called before the one retry. False: this hour's requests are spent. */
   readonly mayAskAgain: () => boolean;
 }
 
 /**
- * A whole answer of any status, or why there is none. A 401 costs the token, and one retry with a fresh one (F34).
- * A 403 is retried once with a fresh token; the old one stays in use where no fresh one can be had.
+ * A whole answer of any status, or the reason why there is none. After a 401 the token is dropped and the
+ * request is retried once with a new one. After a 403 it is retried once with a fresh token; the old token
+ * stays in use if none can be had.
  */
 export const authorizedGet = (
-  asking: Asking,
+  context: RequestContext,
   path: string,
   expected: Buffer | null = null,
-): Promise<Answered | Failed> => authorized(asking, { path, method: "GET", body: null, expected });
+): Promise<Answered | Failed> => authorized(context, { path, method: "GET", body: null, expected });
 
-/** The same for a POST of JSON. */
-export const authorizedPost = (asking: Asking, path: string, json: string): Promise<Answered | Failed> =>
-  authorized(asking, { path, method: "POST", body: json, expected: null });
+/** As `authorizedGet`, for a POST of JSON. */
+export const authorizedPost = (
+  context: RequestContext,
+  path: string,
+  json: string,
+): Promise<Answered | Failed> => authorized(context, { path, method: "POST", body: json, expected: null });
 
-/** What is the same for both tries of a request. */
-type Wish = Omit<Ask, "origin" | "headers">;
+/** The part that both tries of a request share. */
+type AuthorizedRequest = Omit<Ask, "origin" | "headers">;
 
-async function authorized(asking: Asking, wish: Wish): Promise<Answered | Failed> {
-  const { tokens, mayAskAgain } = asking;
+async function authorized(context: RequestContext, request: AuthorizedRequest): Promise<Answered | Failed> {
+  const { tokens, mayAskAgain } = context;
   const first = await tokens.get();
   if (first.kind === "failed") return withoutToken(first);
-  const answer = await send(asking, wish, first.token);
+  const answer = await send(context, request, first.token);
   if (answer.kind === "failed") return answer;
-  if (answer.status === 403) return retryForbidden(asking, wish, first.token, answer);
+  if (answer.status === 403) return retryForbidden(context, request, first.token, answer);
   if (answer.status !== 401) return answer;
   tokens.drop(first.token);
   if (!mayAskAgain()) return answer;
   const second = await tokens.get();
-  // The refusal of the first token was an answer, whether or not another token could be asked for.
+  // The first token was refused by an answer, so the partner was asked even if the second token fails.
   if (second.kind === "failed") return { ...withoutToken(second), asked: true };
-  return send(asking, wish, second.token);
+  return send(context, request, second.token);
 }
 
 async function retryForbidden(
-  asking: Asking,
-  wish: Wish,
+  context: RequestContext,
+  request: AuthorizedRequest,
   token: string,
   refusal: Answered,
 ): Promise<Answered | Failed> {
-  const { tokens, forbidden, mayAskAgain } = asking;
+  const { tokens, forbidden, mayAskAgain } = context;
   if (forbidden.isKnown || !mayAskAgain()) return refusal;
   const fresh = await tokens.renew(token);
   if (fresh.kind === "failed") return refusal;
-  const answer = await send(asking, wish, fresh.token);
+  const answer = await send(context, request, fresh.token);
   if (answer.kind === "answered" && answer.status === 403) forbidden.record();
   return answer;
 }
 
-async function send(asking: Asking, wish: Wish, token: string): Promise<Answered | Failed> {
-  const { agent, origin, deadline, now } = asking;
+async function send(
+  context: RequestContext,
+  request: AuthorizedRequest,
+  token: string,
+): Promise<Answered | Failed> {
+  const { agent, origin, deadline, now } = context;
   const headers = {
     accept: "application/json",
     "accept-encoding": "identity",
     authorization: `Bearer ${token}`,
-    ...(wish.body === null ? {} : { "content-type": "application/json" }),
+    ...(request.body === null ? {} : { "content-type": "application/json" }),
   };
-  const answer = await exchange(agent, { ...wish, origin, headers }, deadline, now);
+  const answer = await exchange(agent, { ...request, origin, headers }, deadline, now);
   return answer.kind === "silent" ? failed(answer.reason, null, null) : answer;
 }
 

@@ -1,18 +1,18 @@
-/** Milliseconds that only ever grow, whatever the wall clock does. */
+/** Monotonic clock, ms. */
 export type Monotonic = () => number;
 
 const HOUR = 3_600_000;
 
 export interface HourlyBudget {
-  /** False: nothing is left of it. */
+  /** False: the budget is spent. */
   (): boolean;
-  /** How many were taken within the last hour. */
+  /** Requests within the last hour. */
   readonly taken: () => number;
 }
 
 /**
- * At most `limit` takes in any sliding hour: bounds our requests whatever goes wrong elsewhere (DESIGN 5.7).
- * `onSpent`: the first is refused, after an hour or more in which none was.
+ * At most `limit` requests in any sliding hour. Bounds our requests even if everything else retries wrongly.
+ * `onSpent` is called for the first refusal after an hour without one.
  */
 export function hourlyBudget(
   limit: number,
@@ -47,7 +47,7 @@ export interface Pace {
   readonly burst: number;
 }
 
-/** A token bucket: `take` is false when the pace is exceeded. */
+/** A token bucket. False: the pace is exceeded. */
 export function bucket(pace: Pace, monotonic: Monotonic): () => boolean {
   let level = pace.burst;
   let at = monotonic();
@@ -61,7 +61,10 @@ export function bucket(pace: Pace, monotonic: Monotonic): () => boolean {
   };
 }
 
-/** One bucket for each address. Only the `kept` latest are remembered, so that many addresses cost no memory. */
+/**
+ * A bucket for each address. Only the `kept` most recent addresses are stored, so a flood of addresses cannot
+ * fill the memory.
+ */
 export function bucketPerAddress(
   pace: Pace,
   monotonic: Monotonic,

@@ -4,7 +4,7 @@ import type { Agent } from "undici";
 import type { Delivery, Notice } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
-import { type Asking, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
+import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Monotonic, hourlyBudget } from "./budget.ts";
 import { readEventBody, readingList } from "./dialects/partner/envelope.ts";
 import {
@@ -17,21 +17,21 @@ import {
   retryAfterOf,
   agentFor,
   unasked,
-  skewOf,
+  clockSkew,
 } from "./http.ts";
 
-/** What came of asking the partner. `skew`: how far our clock is ahead of its `Date`, null where it sent none. */
+/** Result of a request for events. `skew`: our clock minus the partner's `Date`; null where it sent none. */
 export type Fetched =
   | { readonly kind: "read"; readonly delivery: Delivery; readonly skew: Millis | null }
-  /** The list that is already taken in, byte for byte. As a witness of absence it is a complete list. */
+  /** Byte for byte the list that is already ingested. It still counts as a complete list when absence is judged. */
   | { readonly kind: "unchanged"; readonly at: Instant; readonly skew: Millis | null }
   | { readonly kind: "gone"; readonly delivery: Delivery; readonly skew: Millis | null }
   | Failed;
 
-/** Credentials do not mend by asking often (F34). */
+/** Pause after a refusal of our credentials: more requests do not cure it. */
 const CREDENTIALS_WAIT = seconds(60);
 
-/** Why an answer cannot be read as what was asked for; null where it can. Nothing but 200 and `alsoFine` is an answer. */
+/** Null: the answer can be read. Only 200 and the statuses in `alsoFine` are readable. */
 export function failureOf(answer: Answered, alsoFine: readonly number[], what = "events"): Failed | null {
   const { status, headers, at } = answer;
   if (alsoFine.includes(status)) return null;
@@ -47,7 +47,7 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
   return null;
 }
 
-/** A list of events as a delivery. There may be 100,000 of them: it can be left after each. */
+/** Reads a list as a delivery. A list may hold 100,000 events, so the task yields after each. */
 export function* listFrom(answer: Answered, skew: Millis | null): ResumableTask<Fetched> {
   const body = yield* readingList(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
@@ -56,7 +56,7 @@ export function* listFrom(answer: Answered, skew: Millis | null): ResumableTask<
   return { kind: "read", delivery: { source: "list", at, askedAt, notices, complete }, skew };
 }
 
-/** One event as a delivery, or that there is none by this id. */
+/** Reads one event as a delivery. Status 404 or 410 means that the id is gone. */
 export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): Fetched {
   const fetch = (notices: readonly Notice[]): Delivery => ({
     source: "fetch",
@@ -87,24 +87,27 @@ export interface VtnOptions {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Fetches by id, prices and retries, per hour; with the rest it stays under the 360 of DESIGN 5.7. */
+/** Fetches by id, prices and retries, per hour. With the polls it stays under the limit of 360 requests per hour. */
 const EXTRA_PER_HOUR = 300;
 
-/** The partner's events, read (partner-interface 4.3 and 4.4). Nothing here rejects: a failure is a value. */
+/** Reads the partner's events. No method rejects: a failure is a value. */
 export class VtnClient implements AsyncDisposable {
-  /** Spends one of the hour's requests beside the list, which all that ask the partner share; false: none is left. */
+  /**
+   * Spends one of the hour's requests beside the list. Events, prices and reports share this budget. False:
+   * none is left.
+   */
   readonly mayAskMore: () => boolean;
   readonly #options: VtnOptions;
   readonly #agent: Agent;
-  readonly #asking: Asking;
+  readonly #context: RequestContext;
   readonly #events: string;
-  /** Of complete lists that may be settled yet. */
+  /** Bodies of complete lists that are not settled yet. */
   readonly #bodies = new WeakMap<Delivery, Buffer>();
-  /** As long as this body comes again there is nothing to take in. */
+  /** The last settled list. A list with the same body needs no ingest. */
   #settled: Buffer | null = null;
   /** The receipt of the last delivery that was not a complete list. */
   #otherAt: Instant = instant(0);
-  /** Monotonic: the partner asked us to be quiet until then. */
+  /** Monotonic: no request before it, as the partner sent a Retry-After. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #quietBecause = "";
 
@@ -121,7 +124,7 @@ export class VtnClient implements AsyncDisposable {
     const { origin, pathname } = new URL(options.baseUrl);
     const { tokens, now } = options;
     const forbidden = new ForbiddenEndpoint(options.monotonic);
-    this.#asking = {
+    this.#context = {
       agent: this.#agent,
       origin,
       tokens,
@@ -133,20 +136,23 @@ export class VtnClient implements AsyncDisposable {
     this.#events = `${pathname.replace(/\/+$/, "")}/${options.family}/v1/events`;
   }
 
-  /** All events. A body that is byte for byte the settled one is `unchanged`: a complete list, not read again. */
+  /**
+   * Requests all events. If the body equals the settled one byte for byte, the result is `unchanged`: a
+   * complete list, not parsed again.
+   */
   async list(): Promise<Fetched> {
     const answer = this.#waiting() ?? (await this.#ask(this.#events, { expected: this.#settled }));
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
-    const skew = skewOf(answer.headers, answer.at);
+    const skew = clockSkew(answer.headers, answer.at);
     if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
     const fetched = await runCooperatively(listFrom(answer, skew), this.#options.monotonic);
     if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
     return fetched;
   }
 
-  /** One event. `gone` means 404 or 410: worth something only with two complete lists that lack it (DESIGN 5.2). */
+  /** Requests one event. `gone`: 404 or 410. It withdraws the event only after two complete lists without it. */
   async event(id: EventId): Promise<Fetched> {
-    // A server would resolve these as dot segments, however they are encoded: they would name another resource.
+    // A server resolves these as dot segments, however they are encoded: they would name another resource.
     if (id === "." || id === ".." || id === "" || !id.isWellFormed()) {
       return unasked("this id cannot be a part of an address", null);
     }
@@ -156,16 +162,17 @@ export class VtnClient implements AsyncDisposable {
       return answer.status !== null && ABOUT_THE_ID.includes(answer.status)
         ? { ...answer, asked: false }
         : answer;
-    return eventFrom(id, answer, skewOf(answer.headers, answer.at));
+    return eventFrom(id, answer, clockSkew(answer.headers, answer.at));
   }
 
   /**
-   * To be called with every delivery, whatever its source, once it is committed and never before. After a complete
-   * list the same body is `unchanged`; after anything else the next list is read whatever its bytes.
+   * Call it with every delivery, from any source, after its commit and never before. After a complete list,
+   * the same body is `unchanged`. After anything else, the next list is parsed whatever its bytes.
    */
   settled(delivery: Delivery): void {
     const body = this.#bodies.get(delivery);
-    // A list that was asked for before something else was taken in may be older than that: it is read again.
+    // Another delivery was ingested after this list was requested, so the list may be older: parse the next
+    // one.
     this.#settled = body !== undefined && delivery.askedAt > this.#otherAt ? body : null;
     if (body === undefined) this.#otherAt = delivery.at;
   }
@@ -174,15 +181,15 @@ export class VtnClient implements AsyncDisposable {
     await this.#agent.destroy();
   }
 
-  /** Nothing is asked inside the window of a Retry-After (F33). In the same words as before: it is no new trouble. */
+  /** No request inside a Retry-After. The reason is the one given first: a new wording would be logged as a new problem. */
   #waiting(): Failed | null {
     const wait = this.#quietUntil - this.#options.monotonic();
     return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
   }
 
-  /** Where there is no list, there is mostly nothing of the partner's. */
+  /** A wrong address: name the URL and the keys to check. */
   #misled(failure: Failed): Failed {
-    const url = `${this.#asking.origin}${this.#events}`;
+    const url = `${this.#context.origin}${this.#events}`;
     return { ...failure, reason: `GET ${url} answered ${failure.status}: check vtn.baseUrl and vtn.family` };
   }
 
@@ -199,7 +206,7 @@ export class VtnClient implements AsyncDisposable {
     }: { readonly alsoFine?: readonly number[]; readonly expected?: Buffer | null },
   ): Promise<Answered | Failed> {
     const { monotonic, log } = this.#options;
-    const answer = await authorizedGet(this.#asking, path, expected);
+    const answer = await authorizedGet(this.#context, path, expected);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, alsoFine);
     if (failure === null) return answer;
@@ -212,9 +219,9 @@ export class VtnClient implements AsyncDisposable {
   }
 }
 
-/** Statuses that refuse one id. They say nothing of the partner's health. */
+/** Statuses that refuse one id. The partner itself is healthy. */
 const ABOUT_THE_ID: readonly number[] = [400, 414, 422];
 
-/** What somebody else's address answers: a redirect, or that there is no such thing. */
+/** Statuses of a wrong base URL: a redirect, or no such resource. */
 const isElsewhere = (status: number | null): boolean =>
   status !== null && ((status >= 300 && status < 400) || [404, 405, 410].includes(status));

@@ -4,12 +4,12 @@ import { Agent } from "undici";
 import { type Instant, type Millis, between, instant, millis, minutes, seconds } from "../domain/units.ts";
 
 /**
- * A body as it comes, piece by piece. As long as it comes as the expected one did, nothing of it is kept: megabytes that
- * live until the end of an answer, every 30 s, cost whole collections of garbage.
+ * Collects a body in pieces. While it matches the expected body, no piece is kept. A body of megabytes every
+ * 30 s would otherwise cost whole garbage collections.
  */
 export class Body {
   readonly #expected: Buffer;
-  /** Bytes that came as they were expected. */
+  /** Bytes that matched the expected body so far. */
   #same = 0;
   readonly #rest: Buffer[] = [];
 
@@ -27,7 +27,7 @@ export class Body {
     else this.#rest.push(piece);
   }
 
-  /** All of it, in one piece: the expected buffer itself where it came byte for byte. */
+  /** The whole body in one piece. It is the expected buffer itself where all bytes match. */
   whole(): Buffer {
     if (this.#rest.length === 0 && this.#same === this.#expected.length) return this.#expected;
     return Buffer.concat([this.#expected.subarray(0, this.#same), ...this.#rest]);
@@ -37,7 +37,7 @@ export class Body {
 /** Header fields of a request or an answer, names in lower case, as node and undici give them. */
 export type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The value of a field; null where it is absent or was sent more than once. */
+/** The value of a field. Null: absent, or sent more than once. */
 export function headerText(headers: HeaderFields, name: string): string | null {
   const value = headers[name.toLowerCase()];
   return typeof value === "string" ? value : null;
@@ -58,9 +58,13 @@ export function readsAsJson(contentType: string): boolean {
   );
 }
 
-/** False for anything compressed, as a whole or on its way: a small body could then unpack to any size (F38). */
+/** False for anything compressed, as a whole or in transit: a small body could unpack to any size. */
 export const isPlain = (headers: HeaderFields): boolean =>
   isAbsentOr(headers["content-encoding"], "identity") && isAbsentOr(headers["transfer-encoding"], "chunked");
+
+/** False: the head announces no body. */
+export const hasBody = (headers: HeaderFields): boolean =>
+  headers["transfer-encoding"] !== undefined || (headerText(headers, "content-length") ?? "0") !== "0";
 
 const isAbsentOr = (value: HeaderFields[string], only: string): boolean =>
   value === undefined || (typeof value === "string" && value.toLowerCase() === only);
@@ -71,8 +75,8 @@ const httpDate = (text: string | null): Instant | null => {
   return at.isValid ? instant(at.toMillis()) : null;
 };
 
-/** How far our clock is ahead of the partner's `Date`; null where there is none. The field counts whole seconds. */
-export function skewOf(headers: HeaderFields, at: Instant): Millis | null {
+/** Our clock minus the partner's `Date`. Null: no `Date`. The field counts whole seconds. */
+export function clockSkew(headers: HeaderFields, at: Instant): Millis | null {
   const theirs = httpDate(headerText(headers, "date"));
   return theirs === null ? null : between(theirs, at);
 }
@@ -80,32 +84,32 @@ export function skewOf(headers: HeaderFields, at: Instant): Millis | null {
 const LONGEST_WAIT = minutes(15);
 const ABSURD_WAIT = minutes(24 * 60);
 
-/** `Retry-After` as seconds or as a date, at most 15 min; null where it is absent, unreadable or over a day (F32). */
+/** `Retry-After` as seconds or as a date, at most 15 min. Null: absent, unreadable or over a day. */
 export function retryAfterOf(headers: HeaderFields, at: Instant): Millis | null {
   const text = headerText(headers, "retry-after")?.trim() ?? "";
   if (/^\d{1,9}$/.test(text)) return bounded(seconds(Number(text)));
   const until = httpDate(text);
-  // A date of theirs is held against their clock, not against ours.
+  // Compare their date with their clock, not with ours.
   return until === null ? null : bounded(between(httpDate(headerText(headers, "date")) ?? at, until));
 }
 
 const bounded = (wait: Millis): Millis | null =>
   wait > ABSURD_WAIT ? null : millis(Math.min(Math.max(wait, 0), LONGEST_WAIT));
 
-/** Nothing usable came back, or nothing was asked. */
+/** No usable answer, or no request was made. */
 export interface Failed {
   readonly kind: "failed";
-  /** False: no request was made, or the answer is about one id only. Nothing new about the partner itself. */
+  /** False: no request was made, or the answer concerns one id only. The partner's health is unchanged. */
   readonly asked: boolean;
-  /** In words, without anything secret. */
+  /** A sentence without secrets. */
   readonly reason: string;
-  /** Of the answer; null where no whole answer came. */
+  /** Status of the answer. Null: no whole answer arrived. */
   readonly status: number | null;
-  /** Asking again before this has passed is pointless; null: the caller's own back-off. */
+  /** Do not ask again before this has passed. Null: the caller's own back-off applies. */
   readonly retryAfter: Millis | null;
 }
 
-/** A failure to answer, as a value. */
+/** Builds a failure as a value. */
 export const failed = (reason: string, status: number | null, retryAfter: Millis | null): Failed => ({
   kind: "failed",
   asked: true,
@@ -114,41 +118,41 @@ export const failed = (reason: string, status: number | null, retryAfter: Millis
   retryAfter,
 });
 
-/** Kept back by ourselves: a limit of ours, or a wait that an earlier answer told us. */
+/** A request that we did not send: our own limit, or an earlier Retry-After. */
 export const unasked = (reason: string, retryAfter: Millis | null): Failed => ({
   ...failed(reason, null, retryAfter),
   asked: false,
 });
 
-/** One request: `origin` and `path` apart, because a joined URL would resolve dot segments. */
+/** A request. `origin` and `path` are separate because a joined URL would resolve dot segments. */
 export interface Ask {
   readonly origin: string;
   readonly path: string;
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer | null;
-  /** The body that the answer may well have; null: nobody knows. */
+  /** The body that the answer probably has. Null: unknown. */
   readonly expected: Buffer | null;
 }
 
-/** A whole answer, whatever its status. */
+/** A whole answer of any status. */
 export interface Answered {
   readonly kind: "answered";
   readonly status: number;
   readonly headers: HeaderFields;
-  /** The very buffer that was `expected`, if it is the same byte for byte. */
+  /** The `expected` buffer itself if the bytes are equal. */
   readonly body: Buffer;
-  /** When it was asked for, and when its head came. */
+  /** `askedAt`: when the request was sent. `at`: when the head of the answer arrived. */
   readonly askedAt: Instant;
   readonly at: Instant;
 }
 
-/** Silent: no whole answer came. */
+/** `silent`: no whole answer arrived. */
 export type Answer = Answered | { readonly kind: "silent"; readonly reason: string };
 
-/** An HTTP/1.1 client whose answers cannot exceed `maxBytes`; to be destroyed at the end. */
+/** An HTTP/1.1 client with answers of at most `maxBytes`. The caller destroys it. */
 export const agentFor = (maxBytes: number, deadline: Millis): Agent =>
-  // `rejectUnauthorized` said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not turn it off.
+  // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment cannot turn it off.
   new Agent({
     maxResponseSize: maxBytes,
     connect: { timeout: deadline, rejectUnauthorized: true },
@@ -156,8 +160,8 @@ export const agentFor = (maxBytes: number, deadline: Millis): Agent =>
   });
 
 /**
- * Asks once and reads the whole answer. One deadline covers connecting, the head and the body: a timeout per
- * read never fires on a server that drips (F31). Redirects are answers like any other.
+ * Sends one request and reads the whole answer. The deadline covers connecting, head and body: a timeout per
+ * read never fires on a server that drips. Redirects are answers like any other.
  */
 export async function exchange(
   agent: Agent,

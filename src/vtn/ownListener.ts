@@ -4,7 +4,7 @@ import type { WebhookConfig } from "../config/sections/webhook.ts";
 import { type Instant, type Millis, seconds } from "../domain/units.ts";
 import { type Answer, exchange } from "./http.ts";
 
-/** The webhook listener of this machine, asked as the partner would ask it. */
+/** Sends requests to the webhook listener of this machine, as the partner would. */
 export interface OwnListener extends AsyncDisposable {
   readonly url: string;
   readonly get: (query: string) => Promise<Answer>;
@@ -14,7 +14,7 @@ export interface OwnListener extends AsyncDisposable {
 const DEADLINE: Millis = seconds(10);
 const MAX_BYTES = 64 * 1024;
 
-/** `now` dates the answers. */
+/** `now` gives the time stamps of the answers. */
 export function ownListener(webhook: WebhookConfig, now: () => Instant): OwnListener {
   const { listen, path, tls } = webhook;
   const origin = `${tls === null ? "http" : "https"}://${urlHost(listen.host)}:${listen.port}`;
@@ -37,7 +37,10 @@ export function ownListener(webhook: WebhookConfig, now: () => Instant): OwnList
   };
 }
 
-/** The certificate is for the name that the partner uses, which leads to this machine from outside only: itself is trusted. */
+/**
+ * The certificate names the public address, which leads here only from outside. So this one certificate is
+ * trusted under any name.
+ */
 const trustOf = (cert: string) => ({
   ca: cert,
   allowPartialTrustChain: true,

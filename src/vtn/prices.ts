@@ -9,24 +9,24 @@ import { readPrices } from "./dialects/partner/prices.ts";
 import { type Answered, agentFor, type Failed, failed, unasked } from "./http.ts";
 
 export interface PriceClientOptions {
-  /** As of the events, without the family. */
+  /** The same base as for events, without the family. */
   readonly baseUrl: string;
-  /** Where each series is, after `baseUrl`, with {region} in it; null: nowhere. */
+  /** Path of each series after `baseUrl`, with {region} in it. Null: not configured. */
   readonly paths: Readonly<Record<PriceKind, string | null>>;
   readonly tokens: Tokens;
   /** For a whole request; default 10 s. */
   readonly deadline?: Millis;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
-  /** Spends one of the hour's requests that all share (DESIGN 5.7); false: none is left. */
+  /** Spends one of the hour's requests that events, prices and reports share. False: none is left. */
   readonly mayAsk: () => boolean;
 }
 
 const MAX_BYTES = 1024 * 1024;
-/** Prices may not take the requests that events need. */
+/** Limit for prices alone: they must not use the requests that events need. */
 const REQUESTS_PER_HOUR = 60;
 
-/** The partner's prices, read (partner-interface 4.2). Nothing here rejects, and nothing here slows events down. */
+/** Reads the partner's prices. No method rejects, and events never wait for prices. */
 export class PriceClient implements AsyncDisposable {
   readonly #options: PriceClientOptions;
   readonly #deadline: Millis;
@@ -35,10 +35,10 @@ export class PriceClient implements AsyncDisposable {
   readonly #base: string;
   readonly #allowed: () => boolean;
   readonly #forbidden: ForbiddenEndpoint;
-  /** Monotonic: the partner asked us to be quiet about prices until then. */
+  /** Monotonic: no price request before it, as the partner asked us to wait. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #quietBecause = "";
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastRequest: Promise<unknown> = Promise.resolve();
 
   constructor(options: PriceClientOptions) {
     this.#options = options;
@@ -52,10 +52,10 @@ export class PriceClient implements AsyncDisposable {
     this.#forbidden = new ForbiddenEndpoint(options.monotonic);
   }
 
-  /** One series, as far as it can be read. One request at a time: two refused at once would cost the events their token. */
+  /** Requests one series. Only one request at a time: two refusals at once would drop the token that events use. */
   ask(query: PriceQuery): Promise<PricesAsked> {
-    const answer = this.#turn.then(() => this.#ask(query));
-    this.#turn = answer;
+    const answer = this.#lastRequest.then(() => this.#ask(query));
+    this.#lastRequest = answer;
     return answer;
   }
 
@@ -74,7 +74,7 @@ export class PriceClient implements AsyncDisposable {
     return { kind: "read", series: { region, kind, fetchedAt: answer.at, prices, doubts, raw } };
   }
 
-  /** Nothing is asked inside the window of a Retry-After (F33), nor soon after a refused token (F34). */
+  /** No request inside a Retry-After, nor soon after a refused token. */
   #waiting(): Failed | null {
     const wait = this.#quietUntil - this.#options.monotonic();
     return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
@@ -109,10 +109,10 @@ export class PriceClient implements AsyncDisposable {
   }
 }
 
-/** Not a matter of one region. */
+/** Statuses that concern all regions. */
 const QUIETING = [401, 429, 503];
 
-/** What the next try will hardly change: the request itself, and our rights. */
+/** Statuses that a retry will hardly change: a bad request, or missing rights. */
 const LASTING = [400, 403, 404, 405, 410, 414, 422];
 
 const refused = ({ reason, status, retryAfter }: Failed): PricesAsked => ({

@@ -15,23 +15,23 @@ export interface ReceptionOptions {
   readonly scheme: Scheme;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
-  /** Resolves once the delivery is committed: only then is it acknowledged (DESIGN 1.3). */
+  /** Resolves after the commit. Only then is the delivery acknowledged. */
   readonly ingest: (delivery: Delivery) => Promise<IngestAnswer>;
-  /** What is worth fetching: events that came as an id only, or the list. */
+  /** Requests a fetch: of single events of which only the id arrived, or of the list. */
   readonly hint: (ask: readonly EventId[] | "list") => void;
 }
 
-/** What becomes of one webhook request, before it is put into HTTP. */
+/** Result of one webhook request, before it becomes an HTTP answer. */
 export type Reception =
-  /** `hint`: nothing was taken, a fetch was asked for instead. */
+  /** `hint`: nothing was ingested, a fetch was requested instead. */
   | { readonly kind: "taken"; readonly taken: IngestResult; readonly hint: boolean }
   | {
       readonly kind: "refused";
       readonly status: 400 | 401 | 413 | 429 | 503;
       readonly reason: RefusalReason;
-      /** For the sender. */
+      /** Sent to the sender. */
       readonly error: string;
-      /** For the operator. */
+      /** Logged for the operator. */
       readonly explanation: string;
       /** Seconds. */
       readonly retryAfter: number | null;
@@ -39,13 +39,13 @@ export type Reception =
       readonly proven: boolean;
     };
 
-/** One event per vehicle is a normal burst. */
+/** Generous, because a burst with one event per vehicle is normal. */
 const PARTNER_PACE: Pace = { perSecond: 2000, burst: 5000 };
-/** Anybody can send a hint, and the list is fetched every ten seconds at most, however many there are. */
+/** Hints are unsigned, so any sender can flood them. The list is fetched at most every ten seconds anyway. */
 const HINT_PACE: Pace = { perSecond: 50, burst: 500 };
 const NOTHING: IngestResult = { accepted: 0, repeats: 0, rejected: 0 };
 
-/** Signature over the raw bytes, then pace, then parsing, then the commit (DESIGN 6.3). */
+/** Checks the signature over the raw bytes, then the pace; then parses; then waits for the commit. */
 export function receive(
   options: ReceptionOptions,
 ): (headers: HeaderFields, rawBody: Buffer, at: Instant) => Promise<Reception> {
@@ -73,12 +73,12 @@ export function receive(
       return refused(401, reason, "unauthorized", { explanation });
     }
     if (!mayPass()) {
-      // What we turn away here is in the list as well.
+      // The list also holds the events of a rejected delivery.
       hint("list");
       return refused(429, "tooMany", "too many requests", { retryAfter: 1 });
     }
     if (!proven) {
-      // Nothing of it is read: anybody can send it, and reading could be made to take long.
+      // The body is not parsed: it is unsigned, and could be made slow to parse.
       hint("list");
       return { kind: "taken", taken: NOTHING, hint: true };
     }

@@ -6,13 +6,13 @@ import { type HeaderFields, headerText } from "./http.ts";
 import {
   type Scheme,
   STANDARD_FRESHNESS,
-  ageInWords,
+  formatAge,
   isFresh,
   readSignedAt,
   type SignedTimestamp,
 } from "./signature.ts";
 
-/** Why a request, or a connection, was turned away. The labels of a metric: few, and none of them foreign text. */
+/** Reason for rejecting a request or a connection. Used as labels of a metric: few, and never foreign text. */
 export type RefusalReason =
   | AuthReason
   | "contentType"
@@ -31,23 +31,23 @@ export type RefusalReason =
 
 export interface Refusal {
   readonly reason: RefusalReason;
-  /** One sentence for the operator. */
+  /** A sentence for the operator. */
   readonly explanation: string;
   readonly from: string;
   /** Null: the connection was closed without an answer. */
   readonly status: number | null;
 }
 
-/** What happened last for one reason, and how often. */
+/** Count and last occurrence of one reason. */
 export type RefusalCount = {
   readonly count: number;
-  /** ISO. */
+  /** ISO time. */
   readonly lastAt: string;
   readonly lastFrom: string;
   readonly explanation: string;
 };
 
-/** Deliveries that were not believed, and the newest of them. */
+/** Count of rejected deliveries, and the newest of them. */
 export interface RefusedDeliveries {
   readonly count: number;
   readonly at: Instant;
@@ -64,19 +64,19 @@ const AUTH_REASONS: ReadonlySet<RefusalReason> = new Set<AuthReason>([
   "signatureDiffers",
 ]);
 
-/** For each address: so many unproven requests are answered in full. */
+/** Unproven requests of one address that get a full answer. */
 const ANSWERED: Pace = { perSecond: 5, burst: 60 };
-/** Beyond that, so many get a 429 and lose their connection; the rest lose it without an answer. */
-const TOLD_TO_WAIT: Pace = { perSecond: 5, burst: 60 };
+/** Beyond that, so many get a 429 and are disconnected. The rest are disconnected without an answer. */
+const TOO_MANY: Pace = { perSecond: 5, burst: 60 };
 const LOG_PACE: Pace = { perSecond: 1, burst: 5 };
 
-/** Paces, counts and logs what the webhook listener turns away. A flood fills neither the log nor the memory. */
+/** Paces, counts and logs rejected webhook requests. A flood fills neither the log nor the memory. */
 export class Refusals {
   readonly #now: () => Instant;
   readonly #log: Logger;
   readonly #onRefused: (reason: RefusalReason) => void;
   readonly #mayAnswer: (address: string) => boolean;
-  readonly #mayTellToWait: (address: string) => boolean;
+  readonly #mayAnswerTooMany: (address: string) => boolean;
   readonly #mayLog: () => boolean;
   #refusedDeliveries: RefusedDeliveries | null = null;
   readonly #counts = new Map<RefusalReason, RefusalCount>();
@@ -91,17 +91,17 @@ export class Refusals {
     this.#log = options.log;
     this.#onRefused = options.onRefused;
     this.#mayAnswer = bucketPerAddress(ANSWERED, options.monotonic);
-    this.#mayTellToWait = bucketPerAddress(TOLD_TO_WAIT, options.monotonic);
+    this.#mayAnswerTooMany = bucketPerAddress(TOO_MANY, options.monotonic);
     this.#mayLog = bucket(LOG_PACE, options.monotonic);
   }
 
-  /** How the next unproven request of this address is treated. */
+  /** Chooses how the next unproven request of this address is handled. */
   treatment(address: string): "answer" | "tooMany" | "close" {
     if (this.#mayAnswer(address)) return "answer";
-    return this.#mayTellToWait(address) ? "tooMany" : "close";
+    return this.#mayAnswerTooMany(address) ? "tooMany" : "close";
   }
 
-  note({ reason, explanation, from, status }: Refusal): void {
+  record({ reason, explanation, from, status }: Refusal): void {
     const count = (this.#counts.get(reason)?.count ?? 0) + 1;
     this.#counts.set(reason, { count, lastAt: iso(this.#now()), lastFrom: from, explanation });
     if (AUTH_REASONS.has(reason))
@@ -114,12 +114,12 @@ export class Refusals {
     if (this.#mayLog()) this.#log.warn({ reason, why: explanation, from, status }, "webhook request refused");
   }
 
-  /** A delivery was believed: those before it that were not are no problem any more. */
-  believed(): void {
+  /** A delivery was authenticated: earlier rejections are no longer a problem. */
+  authenticated(): void {
     this.#refusedDeliveries = null;
   }
 
-  /** Null: none since the last one that was believed. */
+  /** Null: none since the last authenticated delivery. */
   refusedDeliveries(): RefusedDeliveries | null {
     return this.#refusedDeliveries;
   }
@@ -130,7 +130,7 @@ export class Refusals {
   }
 }
 
-/** Why a delivery is not believed; the sender reads nothing but 401. The labels of a metric. */
+/** Reason for rejecting a delivery. The sender gets only a 401. Used as labels of a metric. */
 type AuthReason =
   | "headerMissing"
   | "headerRepeated"
@@ -142,13 +142,13 @@ type AuthReason =
 
 export interface AuthFault {
   readonly reason: AuthReason;
-  /** For the local log and status. Shows nothing of what was sent. */
+  /** For the local log and status. Holds nothing of the request. */
   readonly explanation: string;
 }
 
 const DIGEST_BYTES = { sha256: 32, sha512: 64 } as const;
 
-/** What the headers alone tell against a delivery: then its body need not be read. Null: they have the right form. */
+/** Finds a fault in the headers alone, so that the body need not be read. Null: the headers are well formed. */
 export function headerFault(scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null {
   switch (scheme.kind) {
     case "none":
@@ -171,7 +171,7 @@ export function headerFault(scheme: Scheme, headers: HeaderFields, now: Instant)
   }
 }
 
-/** Of a delivery whose headers have the right form. */
+/** The fault of a delivery with well-formed headers. */
 export const signatureDiffers = (scheme: Scheme): AuthFault =>
   scheme.kind === "bearer"
     ? fault("signatureDiffers", "the token differs: another secret")
@@ -244,7 +244,7 @@ function timestampFault(
 const untimely = (at: Instant, now: Instant, limit: string): AuthFault =>
   fault(
     "timestamp",
-    `the delivery was signed ${ageInWords(at, now)}, and ${limit}: it was delayed or replayed, or one clock is wrong`,
+    `the delivery was signed ${formatAge(at, now)}, and ${limit}: it was delayed or replayed, or one clock is wrong`,
   );
 
 function standardFault(headers: HeaderFields, now: Instant): AuthFault | null {

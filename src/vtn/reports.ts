@@ -2,7 +2,13 @@ import type { Agent } from "undici";
 
 import type { PostAnswer } from "../domain/report.ts";
 import { type Instant, type Millis, minutes, seconds } from "../domain/units.ts";
-import { type Asking, authorizedGet, authorizedPost, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
+import {
+  type RequestContext,
+  authorizedGet,
+  authorizedPost,
+  ForbiddenEndpoint,
+  type Tokens,
+} from "./authorized.ts";
 import { type HourlyBudget, hourlyBudget, type Monotonic } from "./budget.ts";
 import { identityIn, isSameReport, readReportPage } from "./dialects/partner/report.ts";
 import { agentFor, retryAfterOf } from "./http.ts";
@@ -14,7 +20,7 @@ export interface ReportRequests {
 }
 
 export interface ReportClientOptions {
-  /** As of the events, without the family. */
+  /** The same base as for events, without the family. */
   readonly baseUrl: string;
   /** After `baseUrl`, e.g. `/energy-coordination/v1/reports`. */
   readonly path: string;
@@ -23,27 +29,27 @@ export interface ReportClientOptions {
   readonly deadline?: Millis;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
-  /** Spends one of the hour's requests that all share (DESIGN 5.7); false: none is left. */
+  /** Spends one of the hour's requests that events, prices and reports share. False: none is left. */
   readonly mayAsk: () => boolean;
-  /** Called when reports begin to need nearly all the requests that they have in an hour. */
+  /** Called when reports begin to use nearly all their requests of an hour. */
   readonly onNearlySpent: (use: ReportRequests) => void;
 }
 
-/** The partner answers with the report as it has stored it, and ours may have 10 MB. */
+/** The partner answers with the report as stored, and ours may have 10 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Of the requests beside the list that all share: the rest is left to events. */
+/** Share of the common budget that reports may use. The rest is left to events. */
 export const REPORT_REQUESTS_PER_HOUR = 120;
-/** From this many on within an hour there is a warning. */
+/** Warning threshold within an hour. */
 const NEARLY_ALL = 0.8 * REPORT_REQUESTS_PER_HOUR;
-const MOST_WORDS = 1000;
+const LONGEST_LINE = 1000;
 const SPENT_PAUSE = minutes(5);
-/** Refusals that may come from a report that is there already, from its event, or from the endpoint. */
+/** Refusals with several causes: the report exists already, its event is gone, or the endpoint is wrong. */
 const UNCLEAR: readonly number[] = [404, 409, 410];
-/** A VTN lists 50 reports at a time. */
+/** Reports in one page of a VTN's list. */
 const PAGE = 50;
 const MOST_PAGES = 10;
 
-/** Hands reports over to the partner (openadr3 0 and 2). Nothing here rejects, and nothing here slows events down. */
+/** Sends reports to the partner. No method rejects, and events never wait for reports. */
 export class ReportClient implements AsyncDisposable {
   readonly #options: ReportClientOptions;
   readonly #deadline: Millis;
@@ -67,24 +73,24 @@ export class ReportClient implements AsyncDisposable {
   }
 
   /**
-   * One report, as it was composed. A 401 costs the token, and one retry with a fresh one. After a 404, 409 or 410 the
-   * partner's list of reports on that event tells what it means.
+   * Sends one report as composed. After a 401 the token is dropped and the request retried once. After a 404,
+   * 409 or 410 the partner's list of reports on that event shows what the status means.
    */
   async post(body: string): Promise<PostAnswer> {
     if (!this.#allowed())
       return { kind: "silent", reason: "this hour's requests are spent", retryAfter: SPENT_PAUSE };
-    const answer = await authorizedPost(this.#asking(), this.#path, body);
+    const answer = await authorizedPost(this.#context(), this.#path, body);
     if (answer.kind === "failed")
       return { kind: "silent", reason: answer.reason, retryAfter: answer.retryAfter };
     const { status, headers, at } = answer;
-    const words = wordsOf(answer.body);
+    const words = firstLine(answer.body);
     const isListed = UNCLEAR.includes(status) ? await this.#isListed(body) : null;
     return isListed === null
       ? { kind: "answered", status, words, retryAfter: retryAfterOf(headers, at) }
       : { kind: "checked", status, words, isListed, retryAfter: null };
   }
 
-  /** Requests within the last hour. Null: reports are far from the most that they may make. */
+  /** Requests within the last hour. Null: far below the limit of reports. */
   get nearlySpent(): ReportRequests | null {
     const made = this.#budget.taken();
     return made < NEARLY_ALL ? null : { made, most: REPORT_REQUESTS_PER_HOUR };
@@ -102,25 +108,25 @@ export class ReportClient implements AsyncDisposable {
     return isAllowed;
   }
 
-  /** Null: the partner does not tell. */
+  /** Null: the partner's list cannot be read, or has too many pages. */
   async #isListed(body: string): Promise<boolean | null> {
     const ours = identityIn(body);
     if (ours === null) return null;
     for (let page = 0; page < MOST_PAGES && this.#allowed(); page += 1) {
       const query = new URLSearchParams({ eventID: ours.event });
       if (page > 0) query.set("skip", String(page * PAGE));
-      const answer = await authorizedGet(this.#asking(), `${this.#path}?${query.toString()}`);
+      const answer = await authorizedGet(this.#context(), `${this.#path}?${query.toString()}`);
       if (answer.kind === "failed" || answer.status !== 200) return null;
       const listed = readReportPage(answer.body);
       if (listed === null) return null;
       if (listed.reports.some((theirs) => isSameReport(ours, theirs))) return true;
-      // A longer page is not one of several: this partner lists everything at once.
+      // A longer page means that this partner lists everything at once.
       if (listed.entries !== PAGE) return false;
     }
     return null;
   }
 
-  #asking(): Asking {
+  #context(): RequestContext {
     const { tokens, now } = this.#options;
     return {
       agent: this.#agent,
@@ -134,12 +140,12 @@ export class ReportClient implements AsyncDisposable {
   }
 }
 
-/** How an answer begins, in one line: it goes to logs and terminals. */
-function wordsOf(body: Buffer): string {
+/** The start of an answer on one line, for logs and terminals. */
+function firstLine(body: Buffer): string {
   const start = body
-    .subarray(0, 4 * MOST_WORDS)
+    .subarray(0, 4 * LONGEST_LINE)
     .toString("utf8")
     .toWellFormed();
   const line = start.replaceAll(/[\p{C}\s]+/gu, " ").trim();
-  return line.length > MOST_WORDS ? `${line.slice(0, MOST_WORDS).toWellFormed()}…` : line;
+  return line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE).toWellFormed()}…` : line;
 }

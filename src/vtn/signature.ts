@@ -5,10 +5,10 @@ import { type Instant, instant, minutes, seconds, between, type Millis } from ".
 import { readMoment } from "./dialects/partner/times.ts";
 import { type HeaderFields, headerText } from "./http.ts";
 
-/** The secrets that are valid now; more than one while one replaces the other (F71). Asked for each request. */
+/** The secrets that are valid now; two while one replaces the other. Called for each request. */
 type Secrets = () => readonly string[];
 
-/** How a delivery shows that it is the partner's (DESIGN 6.1). */
+/** The way in which a delivery is authenticated. */
 export type Scheme =
   | {
       readonly kind: "hmac";
@@ -21,15 +21,15 @@ export type Scheme =
     }
   | { readonly kind: "standardWebhooks"; readonly secrets: Secrets }
   | { readonly kind: "bearer"; readonly secrets: Secrets }
-  /** Nothing is shown: a delivery is a hint, and its body is never acted on. */
+  /** No authentication: a delivery is a hint, and its body is never acted on. */
   | { readonly kind: "none" };
 
-/** Each costs a hash, and a header has room for thousands. */
+/** Each signature costs a hash, and a header has room for thousands. */
 const MOST_SIGNATURES = 16;
-/** How far `webhook-timestamp` may be from now. */
+/** Largest distance of `webhook-timestamp` from now. */
 export const STANDARD_FRESHNESS = { oldest: minutes(5), earliest: seconds(60) };
 
-/** Whether a body, byte for byte as it came, is the partner's. `none` asks for nothing, so it is always true. */
+/** True: the body, byte for byte as received, is authentic. `none` requires nothing, so it is always true. */
 export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, now: Instant): boolean {
   switch (scheme.kind) {
     case "none":
@@ -55,7 +55,10 @@ export function verify(scheme: Scheme, headers: HeaderFields, rawBody: Buffer, n
   }
 }
 
-/** What the signature covers before the body. Null: the timestamp is missing, unreadable or outside the tolerance. */
+/**
+ * The text that the signature covers before the body. Null: the timestamp is missing, unreadable or outside
+ * the tolerance.
+ */
 function signedText(
   { timestamp }: Extract<Scheme, { kind: "hmac" }>,
   headers: HeaderFields,
@@ -68,7 +71,7 @@ function signedText(
   return at !== null && isFresh(at, now, { oldest: tolerance, earliest: tolerance }) ? `${text}.` : null;
 }
 
-/** Standard Webhooks, symmetric: HMAC-SHA256 of `id.timestamp.body`, as `v1,<base64>`, several of them allowed. */
+/** Standard Webhooks, symmetric: HMAC-SHA256 of `id.timestamp.body`, as `v1,<base64>`. Several signatures are allowed. */
 function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer, now: Instant): boolean {
   const id = headerText(headers, "webhook-id") ?? "";
   const timestamp = headerText(headers, "webhook-timestamp") ?? "";
@@ -84,10 +87,10 @@ function verifyStandard(secrets: Secrets, headers: HeaderFields, rawBody: Buffer
   return anySame(given, expected);
 }
 
-/** What node makes of its bytes in a header field: one character each. */
+/** Node reads each byte of a header field as one character. */
 const asHeaderText = (secret: string): string => Buffer.from(secret, "utf8").toString("latin1");
 
-/** An empty secret would let everybody sign. */
+/** With an empty secret anybody could sign. */
 const active = (secrets: Secrets): readonly string[] => secrets().filter((secret) => secret !== "");
 
 const withoutPrefix = (given: string, algorithm: string): string =>
@@ -95,7 +98,7 @@ const withoutPrefix = (given: string, algorithm: string): string =>
 
 const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Digests are compared, so that lengths are equal, and all of them, so that time does not tell which one matched. */
+/** Compares digests, so that lengths are equal. Compares all of them, so that timing does not show which one matched. */
 function anySame(given: readonly string[], expected: readonly string[]): boolean {
   const wanted = expected.map(digestOf);
   let same = false;
@@ -105,7 +108,7 @@ function anySame(given: readonly string[], expected: readonly string[]): boolean
   return same;
 }
 
-/** The header with the moment of signing, and how far that moment may be from now, in either direction. */
+/** The header with the time of signing, and the largest distance of that time from now in either direction. */
 export interface SignedTimestamp {
   readonly header: string;
   readonly tolerance: Millis;
@@ -119,7 +122,7 @@ export function readSignedAt(text: string): Instant | null {
   return typeof at === "number" ? at : null;
 }
 
-/** Whether a delivery that was signed at `at` is neither too old nor too far ahead of our clock. */
+/** True: a delivery signed at `at` is neither too old nor too far ahead of our clock. */
 export const isFresh = (
   at: Instant,
   now: Instant,
@@ -127,14 +130,14 @@ export const isFresh = (
 ): boolean => between(at, now) <= oldest && between(now, at) <= earliest;
 
 /** For the log: `310 s ago`, `70 s ahead of our clock`. */
-export function ageInWords(at: Instant, now: Instant): string {
+export function formatAge(at: Instant, now: Instant): string {
   const age = between(at, now);
   return `${Math.abs(Math.round(age / 1000))} s ${age > 0 ? "ago" : "ahead of our clock"}`;
 }
 
 /**
- * The header fields with which the partner would prove a body, made with the first secret: for a delivery to our own
- * listener. `id` is that of the delivery.
+ * Header fields that authenticate a body, made with the first secret. Used to send a delivery to our own
+ * listener. `id`: id of the delivery.
  */
 export function sign(
   scheme: Scheme,
@@ -146,7 +149,7 @@ export function sign(
     case "none":
       return {};
     case "bearer":
-      // A header field carries bytes: those of the secret in UTF-8.
+      // A header field carries bytes: here the UTF-8 bytes of the secret.
       return { authorization: `Bearer ${Buffer.from(first(scheme), "utf8").toString("latin1")}` };
     case "hmac": {
       const { header, algorithm, encoding, timestamp } = scheme;

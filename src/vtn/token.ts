@@ -17,15 +17,15 @@ import {
   unasked,
 } from "./http.ts";
 
-/** A token, or why there is none. */
+/** A token, or the reason why there is none. */
 export type TokenOutcome = { readonly kind: "token"; readonly token: string } | Failed;
 
-/** partner-interface 5: valid for one hour. */
+/** The partner documents a life of one hour. */
 const ASSUMED_LIFE = minutes(60);
 const LONGEST_LIFE = minutes(24 * 60);
 const SHORTEST_LIFE = seconds(60);
 
-/** partner-interface 5.3 promises `access_token` only. The pattern keeps line breaks out of our headers (F36). */
+/** The partner promises `access_token` only. The pattern keeps line breaks out of our headers. */
 const tokenBody = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
   expires_in: z.unknown().optional(),
@@ -33,13 +33,13 @@ const tokenBody = z.object({
 
 const refusalBody = z.object({ error: z.string() });
 
-/** Obeyed between 60 s and 24 h; under that it is 60 s, and anything that is no sensible life is one hour. */
+/** Between 60 s and 24 h the value is used. Below 60 s it is raised to 60 s. Anything else counts as one hour. */
 export function tokenLife(expiresIn: unknown): Millis {
   const life = typeof expiresIn === "number" ? expiresIn * 1000 : Number.NaN;
   return life > 0 && life <= LONGEST_LIFE ? millis(Math.max(life, SHORTEST_LIFE)) : ASSUMED_LIFE;
 }
 
-/** A token that was just issued, and how long it lives. */
+/** A newly issued token and its life. */
 interface Issued {
   readonly kind: "token";
   readonly token: string;
@@ -48,7 +48,7 @@ interface Issued {
 
 const CREDENTIALS = "vtn.clientId and vtn.clientSecret";
 
-/** What RFC 6749 (5.2) has a token server say, and where what it dislikes stands in our configuration. */
+/** Error codes of RFC 6749 (5.2), and the configuration keys to check for each. */
 const OAUTH_ERRORS: ReadonlyMap<unknown, string> = new Map([
   ["invalid_client", CREDENTIALS],
   ["invalid_grant", CREDENTIALS],
@@ -59,8 +59,8 @@ const OAUTH_ERRORS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * What the token server at `url` answered: a token and how long it lives, or why there is none (partner-interface 5).
- * Of a refusal only a code that everyone knows is told: the rest of it may repeat our secret.
+ * Reads the answer of the token server at `url`. Of a refusal only a known error code is reported: the rest
+ * may repeat our secret.
  */
 function readToken(answer: Answer, url: string): Issued | Failed {
   if (answer.kind === "silent") return failed(answer.reason, null, null);
@@ -92,7 +92,7 @@ export interface TokenOptions {
   /** The whole address, e.g. `https://id.partner.example/connect/token`. */
   readonly tokenUrl: string;
   readonly clientId: string;
-  /** Asked for each request, so that a rotated secret is used at once. */
+  /** Called for each request, so that a rotated secret is used at once. */
   readonly clientSecret: () => string;
   /** Null: the field is left out. */
   readonly scope: string | null;
@@ -118,8 +118,8 @@ const PATIENCE = seconds(60);
 const REQUESTS_PER_HOUR = 60;
 
 /**
- * The access token of partner-interface 5: one request at a time, renewed at 80 % of its life while the old one
- * is still used, kept to its end while the token server fails (F35).
+ * The access token. At most one request is in flight. The token is renewed at 80 % of its life, and used to
+ * its end while the token server fails.
  */
 export class TokenSource implements AsyncDisposable {
   readonly #options: TokenOptions;
@@ -133,9 +133,9 @@ export class TokenSource implements AsyncDisposable {
   #lastDropped = Number.NEGATIVE_INFINITY;
   /** Monotonic: no request before it. */
   #closedUntil = Number.NEGATIVE_INFINITY;
-  /** Told to whoever asks while it is closed: the same trouble in other words would be told as news. */
+  /** Reason returned while requests are blocked. Reuse the first reason: a new wording would be logged as a new problem. */
   #closedBecause = "waiting before the next token request";
-  /** Monotonic: until then it is closed by a Retry-After or a refusal, and not by our own back-off. */
+  /** Monotonic: until then requests are blocked by a Retry-After or a refusal, not by our own back-off. */
   #refusedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenOptions) {
@@ -147,7 +147,7 @@ export class TokenSource implements AsyncDisposable {
     );
   }
 
-  /** A token to use now. Never rejects. */
+  /** A token for use now. Never rejects. */
   async get(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
     if (this.#held === null || this.#held.until <= now) return this.#asking ?? this.#ask();
@@ -156,22 +156,22 @@ export class TokenSource implements AsyncDisposable {
     return { kind: "token", token: this.#held.token };
   }
 
-  /** Another token than this one. This one stays in use until another is issued. Never rejects. */
+  /** A token other than this one. This one stays in use until a new one is issued. Never rejects. */
   async renew(token: string): Promise<TokenOutcome> {
     return this.#held?.token === token ? (this.#asking ?? this.#ask()) : this.get();
   }
 
-  /** Ends the back-off after an outage. A Retry-After and a refusal of our credentials are waited for all the same. */
+  /** Ends the back-off after an outage. A Retry-After or a refusal of our credentials still applies. */
   endBackoff(): void {
     this.#closedUntil = Math.min(this.#closedUntil, this.#refusedUntil);
   }
 
-  /** How long ago the token in use was asked for; null: there is none. */
+  /** Time since the token in use was requested. Null: no token. */
   age(): Millis | null {
     return this.#held === null ? null : millis(this.#options.monotonic() - this.#held.askedAt);
   }
 
-  /** The partner refused this token. A second refusal within a minute is no matter of a new token: then we wait (F34). */
+  /** The partner refused this token. After a second refusal within a minute we wait, as a new token does not help. */
   drop(token: string): void {
     if (this.#held?.token !== token) return;
     this.#held = null;
@@ -209,7 +209,7 @@ export class TokenSource implements AsyncDisposable {
     const outcome = readToken(await this.#post(), `${origin}${pathname}`);
     if (outcome.kind === "failed") {
       const wait = this.#refused(outcome);
-      // Whoever asked for the token says so once; this is the detail of each try.
+      // The caller logs the failure once; this is the detail of each try.
       log.debug({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
       return { ...outcome, retryAfter: wait };
     }
@@ -224,7 +224,7 @@ export class TokenSource implements AsyncDisposable {
     return { kind: "token", token: outcome.token };
   }
 
-  /** Back-off of up to 1 s at first, then up to 60 s; a minute at least when the server refuses our credentials. */
+  /** Back-off of up to 1 s at first, then up to 60 s. At least a minute after a refusal of our credentials. */
   #refused(outcome: Failed): Millis {
     const pause = backoff(this.#failures, this.#options.random(), FIRST_RETRY, PATIENCE);
     this.#failures += 1;
@@ -264,7 +264,7 @@ export class TokenSource implements AsyncDisposable {
   }
 }
 
-/** A secret's file may be gone for a moment while it is rotated. */
+/** The file of a secret may be missing for a moment during rotation. */
 const readable = (secret: () => string): string | null => {
   try {
     return secret();

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import Fastify, {
   type FastifyError,
@@ -10,7 +9,7 @@ import type { Logger } from "pino";
 
 import type { Instant } from "../domain/units.ts";
 import { limitConnections, oneRequestAtATime } from "../platform/connectionLimit.ts";
-import { type HeaderFields, headerText, isPlain, readsAsJson } from "./http.ts";
+import { hasBody, type HeaderFields, headerText, isPlain, readsAsJson } from "./http.ts";
 import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
 import {
   type AuthFault,
@@ -22,9 +21,9 @@ import {
   Refusals,
 } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
-import { RequestBodies, type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
+import { dropRest, RequestBodies, type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
 
-/** Where to listen, and what to do with what arrives. */
+/** Address, limits and callbacks of the listener. */
 export interface WebhookOptions extends ReceptionOptions {
   readonly host: string;
   /** 0: any free port. */
@@ -33,29 +32,27 @@ export interface WebhookOptions extends ReceptionOptions {
   /** Null: plain HTTP. */
   readonly tls: ListenerTls | null;
   /**
-   * Whose `X-Forwarded-For` is believed: these addresses and networks. True: any peer's, so that an address found there
-   * shows in the log and nowhere else: anybody can send that header.
+   * Addresses and networks whose `X-Forwarded-For` is trusted. True: any peer is trusted, but its value
+   * appears only in the log, because any sender can set that header.
    */
   readonly trustProxy: boolean | readonly string[];
-  /** A request or a connection was turned away. */
+  /** A request or a connection was rejected. */
   readonly onRefused: (reason: RefusalReason) => void;
-  /** The address is taken before there is anyone to take a delivery: requests wait for that. */
+  /** The port is bound before deliveries can be ingested. Requests wait for this promise. */
   readonly up: Promise<void>;
   readonly log: Logger;
 }
 
 const MAX_BODY = 1024 * 1024;
-/** Bytes that a refused sender may still write: many do so before they read the answer. */
-const MOST_IN_VAIN = 8 * MAX_BODY;
 /** Bytes of all bodies in flight. */
 const BODY_BUDGET = 32 * MAX_BODY;
-/** Without authentication nothing in a body counts, so little of it is read. */
+/** Without authentication the body is ignored, so little of it is read. */
 const MAX_HINT = 16 * 1024;
-/** Each costs memory, also before it has shown a signature. Those of the partner make no room for others. */
+/** Each connection costs memory, also before authentication. Connections of the partner have a quota of their own. */
 const MAX_CONNECTIONS = { unproven: 192, proven: 256 };
 const CLOSING_MS = 500;
 
-/** Where the partner delivers events: DESIGN 6.3. A 202 means that the delivery survives a power cut. */
+/** The listener to which the partner delivers events. A 202 means that the delivery survives a power cut. */
 export class WebhookListener implements AsyncDisposable {
   readonly port: number;
   readonly #app: FastifyInstance;
@@ -67,7 +64,7 @@ export class WebhookListener implements AsyncDisposable {
     this.port = port;
   }
 
-  /** Rejects when the address cannot be listened on. */
+  /** Rejects if the address cannot be bound. */
   static async start(options: WebhookOptions): Promise<WebhookListener> {
     const refusals = new Refusals(options);
     const app = listenerApp(options, refusals);
@@ -77,22 +74,22 @@ export class WebhookListener implements AsyncDisposable {
     return new WebhookListener(app, refusals, port);
   }
 
-  /** As `renewTls`. */
+  /** See `renewTls`. */
   renew(tls: ListenerTls): string | null {
     return renewTls(this.#app.server, tls);
   }
 
-  /** Null: none since the last delivery that was believed. */
+  /** Null: none since the last authenticated delivery. */
   refusedDeliveries(): RefusedDeliveries | null {
     return this.#refusals.refusedDeliveries();
   }
 
-  /** What was turned away since the start, by reason. */
+  /** Requests rejected since the start, by reason. */
   refused(): Readonly<Record<string, RefusalCount>> {
     return this.#refusals.view();
   }
 
-  /** Answers what is under way, takes nothing new; whoever dawdles does not hold up a stop. */
+  /** Answers open requests and accepts no new ones. Slow senders are disconnected, so that they do not delay a stop. */
   async [Symbol.asyncDispose](): Promise<void> {
     const enough = setTimeout(() => this.#app.server.closeAllConnections(), CLOSING_MS);
     await this.#app.close();
@@ -103,9 +100,9 @@ export class WebhookListener implements AsyncDisposable {
 interface Refused {
   readonly status: number;
   readonly reason: RefusalReason;
-  /** For the sender. */
+  /** Sent to the sender. */
   readonly error: string;
-  /** For the operator. */
+  /** Logged for the operator. */
   readonly explanation: string;
 }
 
@@ -122,7 +119,7 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
   const reception = receive(options);
 
   const note = (reason: RefusalReason, explanation: string, from: string, status: number | null): void =>
-    refusals.note({ reason, explanation, from, status });
+    refusals.record({ reason, explanation, from, status });
   const bodies = new RequestBodies(BODY_BUDGET, (from) =>
     note(
       "bodyDropped",
@@ -131,11 +128,11 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
       null,
     ),
   );
-  /** Only a named proxy is believed: where everyone is, a sender could have a pace for each address it invents. */
+  /** Only a named proxy is trusted here: otherwise a sender could invent addresses, each with a pace of its own. */
   const paceKey = ({ ip, raw }: FastifyRequest): string =>
     typeof trustProxy !== "boolean" && isIP(ip) !== 0 ? ip : (raw.socket.remoteAddress ?? "");
 
-  /** Of a sender who has not shown that it is the partner. The partner, from the same address, still gets in. */
+  /** Handles a request without proof that it is the partner's. The partner, from the same address, still gets in. */
   const unproven = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -169,7 +166,8 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
   };
 
   const app = Fastify({
-    // One hop of a peer that is not named: what it put last. What stands before it is what the sender says.
+    // Without named proxies, one hop counts: the last address in the header. Earlier addresses are the
+    // sender's claim.
     trustProxy:
       typeof trustProxy === "boolean"
         ? (_address: string, hop: number) => trustProxy && hop === 0
@@ -196,7 +194,7 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
     onDropped: (from) =>
       note("tooManyConnections", "too many connections: one was closed to let another in", from, null),
   });
-  // The signature covers the bytes as they came: we read them ourselves, and nothing parses them before.
+  // The signature covers the raw bytes, so Fastify must not parse the body.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
 
@@ -231,7 +229,7 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
       case "aborted":
         return reply.hijack();
       case "tooLarge":
-        // What it would have said is in the list as well.
+        // The list also holds the events of a rejected delivery.
         if (isHint) options.hint("list");
         return refuse(request, reply, refused(413, "tooLarge", `over ${most} bytes`));
       case "noRoom":
@@ -247,7 +245,7 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
         const received = await reception(request.headers, body.bytes, now());
         if (received.kind === "taken" ? !received.hint : received.proven) {
           prove(request.raw.socket);
-          refusals.believed();
+          refusals.authenticated();
         }
         if (received.kind === "taken") return reply.code(202).send(acknowledgement(received));
         const { status, reason, error, explanation, retryAfter } = received;
@@ -274,7 +272,7 @@ const WHAT_THIS_IS = "This is the webhook of setpointd. It takes deliveries of e
 const acknowledgement = ({ taken, hint }: Extract<Reception, { kind: "taken" }>) =>
   hint ? { ...taken, hint: true } : taken;
 
-/** What the head of a request already rules out: then its body is not waited for. */
+/** Finds a fault in the head of a request, so that its body need not be read. */
 function headRefusal(scheme: Scheme, headers: HeaderFields, now: Instant): Refused | null {
   const type = headerText(headers, "content-type");
   if (type === null ? hasBody(headers) : !readsAsJson(type))
@@ -284,21 +282,8 @@ function headRefusal(scheme: Scheme, headers: HeaderFields, now: Instant): Refus
   return fault === null ? null : refused(401, fault.reason, "unauthorized", fault.explanation);
 }
 
-/** A token stands in the head. */
+/** A bearer token stands in the head. */
 const tokenFault = (scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null =>
   scheme.kind === "bearer" && !verify(scheme, headers, Buffer.alloc(0), now)
     ? signatureDiffers(scheme)
     : null;
-
-const hasBody = (headers: HeaderFields): boolean =>
-  headers["transfer-encoding"] !== undefined || (headerText(headers, "content-length") ?? "0") !== "0";
-
-/** The rest of a body that nobody needs; a sender that goes on for ever loses its connection (F62). */
-function dropRest(request: IncomingMessage): void {
-  if (request.complete) return;
-  let passed = 0;
-  request.on("data", (piece: Buffer) => {
-    passed += piece.length;
-    if (passed > MOST_IN_VAIN) request.destroy();
-  });
-}

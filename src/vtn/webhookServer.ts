@@ -9,13 +9,13 @@ import { createServer as createTlsServer, Server as TlsServer } from "node:https
 
 import type { KeyPair } from "../config/fields/pem.ts";
 
-/** What the listener serves TLS with. */
+/** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {
-  /** Null: no certificate is asked of a sender. */
+  /** Null: senders need no certificate. */
   readonly clientCa: string | null;
 }
 
-/** Milliseconds. A slow sender gives its connection back (F61). */
+/** Milliseconds. A slow sender is disconnected. */
 const TIMEOUTS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
@@ -45,7 +45,7 @@ const contextOf = ({ cert, key, clientCa }: ListenerTls) => ({
   minVersion: "TLSv1.2" as const,
 });
 
-/** The server of the webhook, with its time-outs. `tls` null: plain HTTP. */
+/** The HTTP server of the webhook, with its time-outs. `tls` null: plain HTTP. */
 export const webhookServer = (tls: ListenerTls | null, listener: RequestListener): Server =>
   tls === null
     ? createServer(TIMEOUTS, listener)
@@ -60,7 +60,10 @@ export const webhookServer = (tls: ListenerTls | null, listener: RequestListener
         listener,
       );
 
-/** New connections get this certificate; open ones keep theirs. A text says why it cannot be used: the one before stays. */
+/**
+ * New connections get this certificate; open ones keep theirs. A text: the certificate is unusable, and the
+ * old one stays.
+ */
 export function renewTls(server: Server, tls: ListenerTls): string | null {
   if (!(server instanceof TlsServer)) return "this listener has no TLS";
   try {
@@ -76,13 +79,13 @@ export type BodyRead =
   | { readonly kind: "tooLarge" }
   /** The bodies in flight fill the budget, and none of them can be dropped. */
   | { readonly kind: "noRoom" }
-  /** The sender went away, or its body was dropped to make room for another. */
+  /** The sender disconnected, or its body was dropped to make room. */
   | { readonly kind: "aborted" };
 
 interface HeldBody {
   readonly address: string;
   readonly request: IncomingMessage;
-  /** Grows by doubling. One buffer per chunk would cost many times its bytes when the chunks are small. */
+  /** Grows by doubling. A buffer per chunk would cost many times its bytes when chunks are small. */
   buffer: Buffer<ArrayBuffer>;
   isComplete: boolean;
 }
@@ -91,14 +94,14 @@ const FIRST_BYTES = 4096;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * One budget in bytes over all request bodies, from their first byte to the answer. Without it, unauthenticated senders
- * together could fill the memory. When it is spent, the oldest incomplete body of the address that holds most is dropped
- * with its connection: a slow sender cannot keep the partner out.
+ * Limits the bytes of all request bodies together, from their first byte to the answer. Without it,
+ * unauthenticated senders could fill the memory. When it is spent, the oldest incomplete body of the address
+ * with most bytes is dropped with its connection. So a slow sender cannot block the partner.
  */
 export class RequestBodies {
   readonly #budget: number;
   readonly #onDropped: (address: string) => void;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #held = new Set<HeldBody>();
   #bytes = 0;
 
@@ -107,12 +110,15 @@ export class RequestBodies {
     this.#onDropped = onDropped;
   }
 
-  /** Bytes that are held now. */
+  /** Bytes held now. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Reads a body of at most `most` bytes. It counts against the budget, and can be read, until `response` has closed. */
+  /**
+   * Reads a body of at most `most` bytes. It counts against the budget, and stays readable, until `response`
+   * has closed.
+   */
   async read(request: IncomingMessage, response: ServerResponse, most: number): Promise<BodyRead> {
     const announced = announcedLength(request);
     if (announced !== null && announced > most) return { kind: "tooLarge" };
@@ -174,7 +180,7 @@ export class RequestBodies {
     body.buffer = NOTHING;
   }
 
-  /** Undefined: all bodies are complete, and wait for their answers. */
+  /** Undefined: all bodies are complete and wait for their answers. */
   #oldestOfTheLargest(): HeldBody | undefined {
     const incomplete = [...this.#held].filter(({ isComplete }) => !isComplete);
     const byAddress = [...Map.groupBy(incomplete, ({ address }) => address).values()];
@@ -182,7 +188,7 @@ export class RequestBodies {
   }
 }
 
-/** Gives the memory back now. Left to the garbage collector, a flood holds many times its budget. */
+/** Frees the memory now. Left to the garbage collector, a flood would hold many times its budget. */
 function free({ buffer }: Buffer<ArrayBuffer>): void {
   if (buffer.byteLength > 0) buffer.transfer(0);
 }
@@ -190,8 +196,21 @@ function free({ buffer }: Buffer<ArrayBuffer>): void {
 const bytesOf = (bodies: readonly HeldBody[]): number =>
   bodies.reduce((sum, { buffer }) => sum + buffer.length, 0);
 
-/** Null: chunked, or no body at all. */
+/** Null: chunked, or no body. */
 function announcedLength({ headers }: IncomingMessage): number | null {
   const length = headers["content-length"];
   return length === undefined ? null : Number(length);
+}
+
+/** Bytes that a rejected sender may still write: many write on before they read the answer. */
+const MOST_IN_VAIN = 8 * 1024 * 1024;
+
+/** Reads and drops the rest of a body. A sender that never ends is disconnected. */
+export function dropRest(request: IncomingMessage): void {
+  if (request.complete) return;
+  let passed = 0;
+  request.on("data", (piece: Buffer) => {
+    passed += piece.length;
+    if (passed > MOST_IN_VAIN) request.destroy();
+  });
 }

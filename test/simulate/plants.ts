@@ -126,7 +126,7 @@ export const lostReport: Plant = () => {
 
 /** What waits to be sent does not survive a restart. */
 export const forgottenOutbox: Plant = () => ({
-  opened: (state) => ({ ...state, remembered: { ...state.remembered, outbox: [] } }),
+  opened: (state) => ({ ...state, storedState: { ...state.storedState, outbox: [] } }),
 });
 
 /** Reports are stamped when they go out, so that none comes twice as it was. */

@@ -410,7 +410,7 @@ class Stage {
   }
 
   /** S7: what a webhook was thanked for is there after any restart. */
-  #remembersAll({ remembered }: Opened & { ok: true }): void {
+  #remembersAll({ storedState: remembered }: Opened & { ok: true }): void {
     const known = new Map(remembered.events.map((event) => [String(event.id), event]));
     for (const [id, revised] of this.#courier.thanked) {
       const event = known.get(id);

@@ -110,7 +110,13 @@ export function wired(setup: DepotSetup, world: World) {
     log,
   });
   if (!opened.ok) throw new Error(opened.reason);
-  const { store, remembered, epoch, siteKey, unsure } = meddle.opened?.(opened) ?? opened;
+  const {
+    store,
+    storedState: remembered,
+    epoch,
+    siteKey,
+    assertAll: unsure,
+  } = meddle.opened?.(opened) ?? opened;
   store.onCommitted = world.recorded;
   const nobody = { charger: null, vehicle: null, event: null, command: null };
   const note = (words: string): void =>

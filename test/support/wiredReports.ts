@@ -36,7 +36,7 @@ export function wiredReports(
       wallClock: wallClock(ports.zone, ports.now),
       calendar: siteCalendar(ports.zone),
       owed: () => store.owed(),
-      keep: (readings) => store.keep(readings),
+      keep: (readings) => store.keepReadings(readings),
       prune: (keep) => void store.pruneReadings(ports.now(), keep),
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),

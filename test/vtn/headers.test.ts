@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { instant } from "../../src/domain/units.ts";
-import { headerText, isPlain, readsAsJson, retryAfterOf, skewOf } from "../../src/vtn/http.ts";
+import { headerText, isPlain, readsAsJson, retryAfterOf, clockSkew } from "../../src/vtn/http.ts";
 
 const at = instant(Date.UTC(2026, 10, 21, 12, 0, 0));
 
@@ -41,10 +41,10 @@ test("F38: a compressed body is never unpacked", () => {
 });
 
 test("the partner's Date shows how far our clock is ahead", () => {
-  expect(skewOf({ date: "Sat, 21 Nov 2026 11:59:30 GMT" }, at)).toBe(30_000);
-  expect(skewOf({ date: "Sat, 21 Nov 2026 12:10:00 GMT" }, at)).toBe(-600_000);
-  expect(skewOf({ date: "yesterday" }, at)).toBeNull();
-  expect(skewOf({}, at)).toBeNull();
+  expect(clockSkew({ date: "Sat, 21 Nov 2026 11:59:30 GMT" }, at)).toBe(30_000);
+  expect(clockSkew({ date: "Sat, 21 Nov 2026 12:10:00 GMT" }, at)).toBe(-600_000);
+  expect(clockSkew({ date: "yesterday" }, at)).toBeNull();
+  expect(clockSkew({}, at)).toBeNull();
 });
 
 test("F32: Retry-After is honoured as seconds or as a date, up to 15 minutes, and ignored when absurd", () => {

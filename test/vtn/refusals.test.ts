@@ -35,9 +35,9 @@ test("one address is answered 60 times, told to wait 60 times, then closed; anot
 test("each refusal is counted by its reason with its last explanation, and a flood of them fills no log", () => {
   const { refusals, lines, counted, pass } = someRefusals();
   const refusal = { reason: "malformed", explanation: "why", from: "192.0.2.1", status: 401 } as const;
-  times(100, () => refusals.note(refusal));
+  times(100, () => refusals.record(refusal));
   pass(60);
-  refusals.note({ ...refusal, from: "192.0.2.9" });
+  refusals.record({ ...refusal, from: "192.0.2.9" });
   expect(counted).toHaveLength(101);
   expect(refusals.view()).toEqual({
     malformed: {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { instant, minutes, seconds } from "../../src/domain/units.ts";
-import { ageInWords, isFresh, readSignedAt } from "../../src/vtn/signature.ts";
+import { formatAge, isFresh, readSignedAt } from "../../src/vtn/signature.ts";
 
 const now = instant(Date.UTC(2026, 10, 21, 12));
 
@@ -23,6 +23,6 @@ test("a limit is inclusive, and each direction has its own", () => {
 });
 
 test("an age is told in seconds, with its direction", () => {
-  expect(ageInWords(now, instant(now + 310_400))).toBe("310 s ago");
-  expect(ageInWords(now, instant(now - 70_000))).toBe("70 s ahead of our clock");
+  expect(formatAge(now, instant(now + 310_400))).toBe("310 s ago");
+  expect(formatAge(now, instant(now - 70_000))).toBe("70 s ahead of our clock");
 });

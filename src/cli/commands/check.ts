@@ -10,7 +10,7 @@ import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
-import { stateTrouble } from "../../store/sqlite/files.ts";
+import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../vtn/reports.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { checkLive } from "../live/checkLive.ts";
@@ -41,7 +41,7 @@ export async function check(named: string | undefined, live: boolean, now: Insta
   for (const line of keyLines(loaded.config)) say(line);
   for (const line of retentionLines(loaded.config)) say(line);
   for (const words of expiryWarnings(loaded.config, now)) complain(words);
-  const denied = becomeOwner(state) ?? stateTrouble(state);
+  const denied = becomeOwner(state) ?? stateDirectoryProblem(state);
   if (denied !== null) complain(denied);
   for (const { charger, told } of await leftBehind(loaded.config)) {
     complain(
@@ -74,7 +74,7 @@ function deliveriesInWords({ webhook }: Config): string {
 
 /** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
 async function leftBehind(config: Config): Promise<readonly Limited[]> {
-  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ remembered }) =>
+  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ storedState: remembered }) =>
     remembered.commands
       .map(reallySent)
       .filter((sent) => sent !== null)

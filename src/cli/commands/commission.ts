@@ -175,7 +175,7 @@ function depotOf(
     wallClock: wallClock(config.site.timezone, now),
     assertAll: false,
   });
-  depot.restore(opened.remembered, now());
+  depot.restore(opened.storedState, now());
   return depot;
 }
 

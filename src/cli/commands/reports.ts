@@ -18,8 +18,10 @@ export async function reports(
 ): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const known = await askOrRead<readonly ReportRow[]>(config, "/reports", ({ store, remembered }) =>
-    shownReports(plannedSchedule(config, remembered, store), store),
+  const known = await askOrRead<readonly ReportRow[]>(
+    config,
+    "/reports",
+    ({ store, storedState: remembered }) => shownReports(plannedSchedule(config, remembered, store), store),
   );
   if (typeof known === "string") {
     complain(known);
@@ -53,7 +55,7 @@ export async function reportsShow(
   const config = configuration(named);
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
-  const known = await askOrRead(config, path, ({ store, remembered }) => ({
+  const known = await askOrRead(config, path, ({ store, storedState: remembered }) => ({
     found: shownReport(plannedSchedule(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {

@@ -49,10 +49,7 @@ interface Noted {
   readonly warning: string | null;
 }
 
-/**
- * Makes that tell one thing at a time tell their identity some time after the rest. One that does not in so long
- * since it first spoke has none to tell.
- */
+/** Some chargers publish the vehicle identity last. Without one in this time we assume that there is none. */
 const IDENTITY_GRACE = minutes(1);
 /** Another charger takes over a claim that was not renewed for so long. Two that both go on keep what was. */
 const QUIET = minutes(1);
@@ -89,10 +86,7 @@ export class Occupancy {
     }
   }
 
-  /**
-   * Takes in one telemetry message, its time by our clock. `isWhole`: it tells all that the charger has to tell.
-   * `isLate`: it tells how things were, so that it counts only where nothing newer was said.
-   */
+  /** Applies a message dated by our clock. `isWhole`: it is complete. `isLate`: it counts only if nothing is newer. */
   note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true, isLate = false): Noted {
     const keptOne = this.#assigned(charger).kind === "nobody" && this.kept.of(charger) !== null;
     const noted = this.#note(charger, telemetry, now, isWhole, isLate);

@@ -15,12 +15,12 @@ export interface AuditRow extends AuditEntry {
 
 type Columns = Record<string, SQLOutputValue>;
 
-/** SQLite stores no lone surrogate: what is hashed must be what will be read back. */
+/** SQLite stores no lone surrogate: the hashed text must equal the text that is read back. */
 const text = (value: string | null): string | null => value?.toWellFormed() ?? null;
 const textOrNull = (value: SQLOutputValue | undefined): string | null =>
   value === null || value === undefined ? null : String(value);
 
-/** An entry as it will be stored under `seq`. */
+/** An entry as stored under `seq`. */
 export const cellsOf = (seq: number, entry: AuditEntry): Cells => [
   seq,
   entry.at,
@@ -32,7 +32,7 @@ export const cellsOf = (seq: number, entry: AuditEntry): Cells => [
   entry.words.toWellFormed(),
 ];
 
-/** Written out: a spread per row is what a commit of many rows would spend its time on. */
+/** Written out member by member: a spread per row would take most of the time of a large commit. */
 export const numbered = (entry: AuditEntry, seq: number, hash: string): AuditRow => ({
   seq,
   at: entry.at,
@@ -53,11 +53,11 @@ export function* chainRows(database: DatabaseSync, after: number): Generator<Cha
   }
 }
 
-/** The next rows after `after`, oldest first, at most so many: none is held open, so that commits go on in between. */
+/** The next rows after `after`, oldest first, at most `most`. No statement stays open, so commits can run in between. */
 export const chainPage = (database: DatabaseSync, after: number, most: number): readonly ChainRow[] =>
   database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?").all(after, most).map(chainRow);
 
-/** One row of the table `audit`. */
+/** A row of the table `audit` as the chain reads it. */
 export const chainRow = (row: Columns): ChainRow => ({
   cells: [
     Number(row["seq"]),
@@ -73,13 +73,13 @@ export const chainRow = (row: Columns): ChainRow => ({
   hash: String(row["hash"]),
 });
 
-/** The same row as the rest of the program reads it. */
+/** A row as the rest of the program reads it. */
 export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
   const [seq, at, kind, charger, vehicle, event, command, words] = cells;
   return {
     seq,
     at: instant(at),
-    // The chain holds only what was written as an AuditKind.
+    // Every row was written with an AuditKind.
     kind: kind as AuditKind,
     charger: charger === null ? null : chargerId(charger),
     vehicle: vehicle === null ? null : vehicleId(vehicle),
@@ -91,7 +91,7 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
   };
 }
 
-/** The tables that no chain guards. */
+/** Tables that no hash chain protects. */
 export type BodyTable =
   | "event"
   | "event_summary"
@@ -102,11 +102,14 @@ export type BodyTable =
   | "report"
   | "report_body";
 
-/** CRC-32 over table, key, body and HMAC: a page that turns up in another table of the same shape must not pass either. */
+/**
+ * CRC-32 over table, key, body and HMAC. The table is included so that a page of another table with the same
+ * columns fails too.
+ */
 export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): number =>
   crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));
 
-/** Absent: not asked for. `after` is a `seq`; `limit` is 1,000 unless told. */
+/** Absent members do not filter. `after` is a `seq`. `limit` defaults to 1,000. */
 export interface AuditQuery {
   readonly event?: string;
   readonly charger?: string;
@@ -116,7 +119,7 @@ export interface AuditQuery {
   readonly newest?: boolean;
 }
 
-/** Rejected input as it was kept. `raw` is JSON text, capped by the reader. */
+/** Rejected input as stored. `raw` is JSON text, capped by the reader. */
 export interface Quarantined {
   readonly at: Instant;
   readonly source: string;
@@ -126,7 +129,7 @@ export interface Quarantined {
   readonly raw: string;
 }
 
-/** Rows of the record that match. Throws SQLite errors: a disk that cannot be read. */
+/** Audit rows that match. Throws SQLite errors if the disk cannot be read. */
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
   const where = ["seq > ?"];
   const values: (string | number)[] = [query.after ?? 0];
@@ -145,9 +148,9 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
 }
 
 /**
- * When the broker took a new level for this charger since then, oldest first, as the control flow counts it. A re-send
- * against foreign control counts too; what only made a level longer (`held`) does not. A level without its decision is
- * counted. Throws SQLite errors.
+ * Times at which the broker acknowledged a new level for this charger, oldest first, counted as the control
+ * flow counts them. A re-send against foreign control counts too. A decision that only extends a level
+ * (`held`) does not. A level without its decision is counted. Throws SQLite errors.
  */
 export function queryWrites(database: DatabaseSync, charger: string, since: Instant): readonly Instant[] {
   const rows = database.prepare(
@@ -182,7 +185,7 @@ export function queryQuarantine(database: DatabaseSync, limit: number): readonly
     }));
 }
 
-/** The last series of each kind and region. One that was changed on the disk is left out: the partner has it. */
+/** The last series of each kind and region. A series that was changed on disk is left out: it can be requested again. */
 export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
   return database
     .prepare("SELECT * FROM prices")
@@ -191,7 +194,7 @@ export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
     .map(({ body }): PriceSeries => JSON.parse(String(body)));
 }
 
-/** Only ever a beginning of the record: the first row that must stay keeps all that follow. Null: nothing may go. */
+/** Only the oldest rows may be pruned: the first row that must stay keeps all later ones. Null: nothing to prune. */
 export function queryOldRows(
   database: DatabaseSync,
   { before, maxRows, most }: OldRowsQuery,
@@ -202,7 +205,7 @@ export function queryOldRows(
   const stays = database
     .prepare("SELECT seq FROM audit WHERE seq BETWEEN ? AND ? AND at >= ? ORDER BY seq LIMIT 1")
     .get(first, step, before ?? -Number.MAX_SAFE_INTEGER);
-  // Of too many a whole step goes: each checkpoint is a row too.
+  // Above `maxRows` a whole step is pruned, because each pruning adds a checkpoint row.
   const mayGo = stays === undefined || last - first >= maxRows ? step : Number(stays["seq"]) - 1;
   const through = Math.min(mayGo, last);
   const row = database.prepare("SELECT hash, at FROM audit WHERE seq = ?").get(through);
@@ -210,7 +213,7 @@ export function queryOldRows(
   return { rows: through - first + 1, through, hash: String(row["hash"]), at: instant(Number(row["at"])) };
 }
 
-/** Reports that were composed before then and will not be tried again, the oldest first. */
+/** Names of closed reports that were composed before `before`, oldest first. */
 export function queryOldReports(database: DatabaseSync, before: Instant, most: number): readonly string[] {
   return database
     .prepare(

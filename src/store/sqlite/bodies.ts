@@ -9,8 +9,8 @@ import { damaged, type Fault } from "./fault.ts";
 import { authenticate } from "./keys.ts";
 
 /**
- * Tables whose bodies carry an HMAC: who edits one of them would have us command, free or report something else. A
- * command is only compared with what its event asks for, and prices are only shown.
+ * Tables whose bodies carry an HMAC: an edit of one could make us command, release or report something else.
+ * A command is only compared with its event, and prices are only shown.
  */
 const SIGNED = [
   "event",
@@ -22,10 +22,10 @@ const SIGNED = [
 ] as const satisfies readonly BodyTable[];
 export type SignedTable = (typeof SIGNED)[number];
 
-/** What stored bodies are checked with. */
+/** Key and version for the checks of stored bodies. */
 export interface Trust {
   readonly siteKey: Buffer;
-  /** False: a version wrote them that signed none. */
+  /** False: written by a version that did not sign. */
   readonly isSigned: boolean;
 }
 
@@ -43,13 +43,13 @@ export function signed(
   return [body, sumOf(table, id, body, mac), mac];
 }
 
-/** What a row of such a table holds. */
+/** A row of such a table. */
 export interface StoredBody {
   readonly id: string;
   readonly body: string;
   /** Null: not signed. */
   readonly mac: string | null;
-  /** The sum fits: no bit has flipped. */
+  /** The sum matches: no bit has flipped. */
   readonly isWhole: boolean;
 }
 
@@ -59,7 +59,7 @@ export function storedBody(table: BodyTable, row: Record<string, SQLOutputValue>
   return { id, body, mac, isWhole: sumOf(table, id, body, mac ?? "") === row["sum"] };
 }
 
-/** Whether the body is one that we wrote, in this place. Tables without an HMAC are not for this to judge. */
+/** True: we wrote this body, in this place. Tables without an HMAC always pass. */
 export function isOurs(
   { siteKey, isSigned }: Trust,
   table: BodyTable,
@@ -69,15 +69,15 @@ export function isOurs(
   return name === undefined || !isSigned || mac === macOf(siteKey, name, id, body);
 }
 
-/** Columns to read for `isOurs`. */
+/** Columns that `isOurs` needs. */
 const columnsOf = (table: BodyTable): string =>
   SIGNED.some((name) => name === table) ? "id, body, sum, mac" : "id, body, sum";
 
-/** Signs the bodies as they are, once, in a state of an earlier version. Answers how many. Throws SQLite errors. */
+/** Signs all bodies of a state of an earlier version as they are. Returns their number. Throws SQLite errors. */
 export function signBodies({ database }: Connection, siteKey: Buffer): number {
   let count = 0;
   for (const table of SIGNED) {
-    // Each is signed when it is made.
+    // Summaries are signed when they are created.
     if (table === "event_summary") continue;
     const read = database.prepare(`SELECT body FROM ${table} WHERE id = ?`);
     const sign = database.prepare(`UPDATE ${table} SET body = ?, sum = ?, mac = ? WHERE id = ?`);
@@ -92,7 +92,7 @@ export function signBodies({ database }: Connection, siteKey: Buffer): number {
 /** Bodies checked in one step. */
 const PAGE = 200;
 
-/** The first body that is not what we wrote; null: all are. What is added meanwhile may be left out. */
+/** The first body that we did not write. Null: all are ours. Bodies added during the check may be missed. */
 export function* verifyingBodies(open: () => Connection, siteKey: Buffer): ResumableTask<string | null> {
   for (const table of SIGNED) {
     for (let after = ""; ;) {
@@ -112,11 +112,11 @@ export function* verifyingBodies(open: () => Connection, siteKey: Buffer): Resum
   return null;
 }
 
-/** Where bodies are read from, and what they are checked with. */
+/** The database to read bodies from, with the key for the checks. */
 export interface Source {
   readonly database: DatabaseSync;
   readonly trust: Trust;
-  /** Null: an event that was edited is damage like any other. */
+  /** Null: an edited event counts as damage. */
   readonly onEdited: ((event: EditedEvent) => void) | null;
 }
 
@@ -134,7 +134,7 @@ export function readBodies(
   return null;
 }
 
-/** Reads the bodies of these ids, as far as they are there. */
+/** Reads the bodies of these ids; missing ids are skipped. */
 export function readSome(
   from: Source,
   table: BodyTable,
@@ -150,7 +150,7 @@ export function readSome(
   return null;
 }
 
-/** A flipped bit breaks the sum, and the whole state is doubted; a sum that fits and an HMAC that does not were edited. */
+/** A wrong sum means a flipped bit, so the whole state is damaged. A right sum with a wrong HMAC means an edit. */
 export function readBody(
   { trust, onEdited }: Source,
   table: BodyTable,

@@ -16,39 +16,39 @@ export type Cells = readonly [
   words: string,
 ];
 
-/** A row as it is stored. `facts` stays JSON text: what is hashed is what is stored, byte for byte. */
+/** A row as stored. `facts` stays JSON text, so that the hashed bytes are the stored bytes. */
 export interface ChainRow {
   readonly cells: Cells;
   readonly facts: string;
   readonly hash: string;
 }
 
-/** How far a chain goes: the last row's number and hash. */
+/** Number and hash of the last row of a chain. */
 export interface Head {
   readonly seq: number;
   readonly hash: string;
 }
 
-/** Before the first row. */
+/** The head of an empty chain. */
 export const GENESIS: Head = { seq: 0, hash: "0".repeat(64) };
 
-/** What of a row is hashed: the JSON array of its cells and its facts. */
+/** The text of a row that is hashed: the JSON array of its cells and its facts. */
 export const rowText = (cells: Cells, facts: string): string =>
   `${JSON.stringify(cells).slice(0, -1)},${facts}]`;
 
-/** Of the previous hash and the row's text. */
+/** Hash over the previous hash and the row's text. */
 export const rowHash = (previous: string, cells: Cells, facts: string): string =>
   chainHash(previous, rowText(cells, facts));
 
-/** Only the holder of the site key can make it. */
+/** Only the holder of the site key can compute it. */
 export const seal = (siteKey: Buffer, head: Head): string => headSeal(siteKey, head.seq, head.hash);
 
 export type Checked =
   | { readonly ok: true; readonly rows: number; readonly head: Head }
-  /** `seq`: the first row that is not what it should be. */
+  /** `seq`: the first row with a wrong number or hash. */
   | { readonly ok: false; readonly seq: number; readonly reason: string };
 
-/** Follows the rows from `start`: each must carry the next number, and the hash that the ones before it lead to. */
+/** Verifies the rows after `start`: each must carry the next number and the right hash. */
 export function followChain(start: Head, rows: Iterable<ChainRow>): Checked {
   let seq = start.seq;
   let previous = start.hash;
@@ -67,18 +67,18 @@ export function followChain(start: Head, rows: Iterable<ChainRow>): Checked {
 /** Name of the witness file in the state directory. */
 export const HEAD_FILE = "head";
 
-/** `epoch`: of the run that wrote it. Null: written by a version that did not store it here. */
+/** `epoch`: epoch of the run that wrote it. Null: written by a version that did not store it here. */
 export interface SealedHead extends Head {
   readonly epoch: number | null;
 }
 
-/** A head as text, of one length: row number, hash, epoch of the run, HMAC-SHA256. */
+/** A head as text of fixed length: row number, hash, epoch of the run, HMAC-SHA256. */
 export function sealed(siteKey: Buffer, { seq, hash }: Head, epoch: number): string {
   const [row, run] = [seq, epoch].map((number) => String(number).padStart(16, "0"));
   return `${row} ${hash} ${run} ${authenticate(siteKey, "audit head and epoch", String(seq), hash, String(epoch))}`;
 }
 
-/** As earlier versions wrote it: row number, hash, HMAC-SHA256. */
+/** The format of earlier versions: row number, hash, HMAC-SHA256. */
 const sealedBefore = (siteKey: Buffer, head: Head): string =>
   `${String(head.seq).padStart(16, "0")} ${head.hash} ${seal(siteKey, head)}`;
 
@@ -92,8 +92,8 @@ export function unsealed(siteKey: Buffer, text: string): SealedHead | null {
 }
 
 /**
- * The head once more, in a file beside the database, written after each commit and never synced. SQLite
- * silently drops the end of a write-ahead log that was cut or changed, head and all; then this one is ahead.
+ * A copy of the head in a file beside the database. It is written after each commit and never synced. SQLite
+ * silently drops the end of a damaged write-ahead log, head included; then this file is ahead and shows it.
  */
 export class Witness implements Disposable {
   readonly #descriptor: number;
@@ -104,10 +104,10 @@ export class Witness implements Disposable {
   }
 
   /**
-   * Keeps a head as `sealed` spells it. False: the file system takes no writes. The rows are safe without; a witness
-   * that stays behind is none against them.
+   * Stores a head in the format of `sealed`. False: the file system rejects writes. The rows are safe without
+   * it; an outdated witness raises no alarm.
    */
-  saw(head: string): boolean {
+  write(head: string): boolean {
     try {
       writeSync(this.#descriptor, head, 0, "latin1");
       return true;
@@ -121,8 +121,8 @@ export class Witness implements Disposable {
   }
 }
 
-/** What the witness saw last; null: nothing, or nothing readable. */
-export function witnessed(path: string, siteKey: Buffer): Head | null {
+/** The head in the witness file. Null: none, or unreadable. */
+export function readWitness(path: string, siteKey: Buffer): Head | null {
   try {
     return unsealed(siteKey, readOwn(path).toString("latin1"));
   } catch {

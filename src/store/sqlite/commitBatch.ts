@@ -9,24 +9,27 @@ import type { Connection } from "./connection.ts";
 import { putReport } from "./reports.ts";
 import { putEvent } from "./storedEvents.ts";
 
-/** Rejected input that is kept to be looked at: the newest ones. */
+/** Rejected input is kept for inspection: the newest rows. */
 const QUARANTINE_ROWS = 1000;
 
-/** What a commit added to the record. */
+/** Rows that a commit added to the record, and the new head. */
 export interface CommitBatch {
   readonly head: Head;
-  /** The head as it is kept; null: it stays as it was. */
+  /** The head as stored. Null: unchanged. */
   readonly sealed: string | null;
   readonly rows: readonly AuditRow[];
 }
 
-/** Who writes: what the head is sealed with. */
+/** Key and epoch that the head is sealed with. */
 export interface Writer {
   readonly siteKey: Buffer;
   readonly epoch: number;
 }
 
-/** All changes in order, in one transaction: on return they survive a power cut. Throws SQLite errors, nothing applied. */
+/**
+ * Commits all changes in order in one transaction: on return they survive a power cut. Throws SQLite errors,
+ * with nothing applied.
+ */
 export function commitBatch(
   connection: Connection,
   { siteKey, epoch }: Writer,
@@ -123,17 +126,20 @@ function append(connection: Connection, head: Head, entry: AuditEntry): Head {
   return { seq: cells[0], hash };
 }
 
-/** Commits since the start, readings' included, how long the longest took (ms, the loop stands still meanwhile), and the size on disk. */
+/**
+ * Commits since the start (readings included), the longest commit in ms (it blocks the event loop), and the
+ * size on disk.
+ */
 export interface StoreStats {
   readonly commits: number;
   readonly failures: number;
   readonly longestCommitMs: number;
-  /** Why the last commit failed, and how long ago the first failure of this series was. Null: the last one succeeded. */
+  /** Reason of the last failure, and time since the first failure of this series. Null: the last commit succeeded. */
   readonly failing: { readonly reason: string; readonly forMs: number } | null;
   readonly bytes: number;
 }
 
-/** Counts commits and remembers since when they fail. */
+/** Counts commits, and measures how long they have been failing. */
 export class CommitStats {
   readonly #monotonic: () => number;
   #failures = 0;
@@ -145,7 +151,7 @@ export class CommitStats {
     this.#monotonic = monotonic;
   }
 
-  /** `fault` is the reason of a failed commit, null for one that succeeded. */
+  /** `fault`: reason of a failed commit. Null: the commit succeeded. */
   count(tookMs: number, fault: string | null): void {
     this.#longestCommitMs = Math.max(this.#longestCommitMs, tookMs);
     if (fault === null) {

@@ -6,13 +6,16 @@ import { migrate } from "./migrations.ts";
 /** File name in the state directory. */
 export const DATABASE = "setpointd.db";
 
-/** Older ones can corrupt a write-ahead log (reference: SQLite 3.51.3 release notes, "WAL-reset"). */
+/** Older versions can corrupt a write-ahead log (SQLite 3.51.3 release notes, "WAL-reset"). */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** The write-ahead log is written into the database when it has that many pages. */
+/** The write-ahead log is copied into the database at this many pages. */
 export const CHECKPOINT_PAGES = 1000;
 
-/** Before anything is read: else a file is made beside the database for its log, and a full disk has no room for that. */
+/**
+ * Runs before the first read: otherwise SQLite creates a shared-memory file beside the log, and a full disk
+ * has no room for it.
+ */
 const ALONE = "PRAGMA locking_mode = EXCLUSIVE";
 
 const PRAGMAS = `
@@ -28,7 +31,7 @@ const PRAGMAS = `
   PRAGMA cache_size = -16384;
 `;
 
-/** Settles the connection and brings the schema up to date. Null: ready for reading and writing. Throws SQLite errors. */
+/** Configures the connection and migrates the schema. Null: ready for reading and writing. Throws SQLite errors. */
 export function settle(database: DatabaseSync, maxPages: number): Fault | null {
   database.exec(ALONE);
   const version = String(database.prepare("SELECT sqlite_version() AS v").get()?.["v"]);
@@ -39,7 +42,7 @@ export function settle(database: DatabaseSync, maxPages: number): Fault | null {
   return migrate(database);
 }
 
-/** Small tables: a swapped page in them is a wrong command, and quick_check does not see it. */
+/** Small tables: a swapped page in them causes a wrong command, and quick_check does not find it. */
 const ACTED_ON = ["event", "event_summary", "command", "hold", "duty", "report"];
 
 /** Called after a write: some builds of SQLite fall back to NORMAL once a write-ahead log is in use. */
@@ -50,11 +53,14 @@ export function checkSynchronous(database: DatabaseSync): Fault | null {
     : refused(`synchronous reads back as ${level}, not 2: commits would not be durable`);
 }
 
-/** The structure of the file, and the order of the rows that are acted on; what is in them is checked by `remember`. */
+/**
+ * Checks the structure of the file and the order of rows in the tables that decide commands. `loadState`
+ * checks their content.
+ */
 export function quickCheck(database: DatabaseSync): Fault | null {
   for (const check of ["quick_check", ...ACTED_ON.map((table) => `integrity_check(${table})`)]) {
-    const said = String(Object.values(database.prepare(`PRAGMA ${check}`).get() ?? {})[0]);
-    if (said !== "ok") return damaged(said);
+    const result = String(Object.values(database.prepare(`PRAGMA ${check}`).get() ?? {})[0]);
+    if (result !== "ok") return damaged(result);
   }
   return null;
 }
@@ -68,7 +74,7 @@ function isRecent(version: string): boolean {
   return true;
 }
 
-/** The open database with the statements that a commit runs, prepared once. */
+/** The open database with the prepared statements of a commit. */
 export interface Connection {
   readonly database: DatabaseSync;
   readonly putEvent: StatementSync;
@@ -92,15 +98,15 @@ export interface Connection {
   readonly trimQuarantine: StatementSync;
   readonly putMeta: StatementSync;
   readonly getMeta: StatementSync;
-  /** First and last minute of which there are any. */
+  /** First and last minute that hold readings. */
   readonly readingSpan: StatementSync;
-  /** First and last minute, charger, from, until. */
+  /** Parameters: first minute, last minute, charger, from, until. */
   readonly readings: StatementSync;
-  /** Vehicle, first and last day. */
+  /** Parameters: vehicle, first day, last day. */
   readonly seats: StatementSync;
 }
 
-/** More rows of one charger than this are not read at once: a month of one in ten seconds. */
+/** Most rows of one charger in one read: a month with one row every ten seconds. */
 const MOST_READINGS = 250_000;
 
 export function connection(database: DatabaseSync): Connection {
@@ -124,7 +130,8 @@ export function connection(database: DatabaseSync): Connection {
     forgetEvent: database.prepare("DELETE FROM event WHERE id = ?"),
     putSummary: putSigned("event_summary"),
     forgetSummary: database.prepare("DELETE FROM event_summary WHERE id = ?"),
-    // `<event>/<descriptor>`; "0" is what follows "/", and another event's id may begin with this one's and a "/".
+    // Keys are `<event>/<descriptor>`. "0" is the character after "/". Another event's id may start with this
+    // id and a "/".
     forgetDuties: database.prepare(
       "DELETE FROM duty WHERE id > ?1 || '/' AND id < ?1 || '0' AND rtrim(id, '0123456789') = ?1 || '/'",
     ),
@@ -152,11 +159,11 @@ export function connection(database: DatabaseSync): Connection {
       "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     ),
     getMeta: database.prepare("SELECT value FROM meta WHERE name = ?"),
-    // One by one: only then does SQLite look at the ends of the index alone.
+    // Two separate queries: only then does SQLite read just the ends of the index.
     readingSpan: database.prepare(
       "SELECT (SELECT min(minute) FROM reading) AS first, (SELECT max(minute) FROM reading) AS last",
     ),
-    // By the minute: the rows of a minute lie together, whosever they are, so that a commit touches few pages.
+    // By minute: the rows of one minute of all chargers lie together, so a commit touches few pages.
     readings: database.prepare(
       `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
        SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
@@ -168,7 +175,7 @@ export function connection(database: DatabaseSync): Connection {
   };
 }
 
-/** Null: not there. */
+/** Null: not stored. */
 export function metaValue(
   connection: Connection,
   name: "head" | "siteKey" | "restored" | "readingsBefore",

@@ -17,14 +17,14 @@ import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from ".
 import { Reserve, RESERVE } from "./reserve.ts";
 import { verifyTail } from "./verify.ts";
 
-/** The log grows while a copy is made: a forgotten one must not fill the disk, ms. */
+/** Limit of a copy, ms. The log grows meanwhile, and an abandoned copy must not fill the disk. */
 const LONGEST_COPY = 10 * 60_000;
 
 const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
 
-/** The open state on disk: the one connection, the lock that guards it, and the witness beside it. */
+/** The open state on disk: the only connection, its lock, and the witness file. */
 export class Disk implements Disposable {
-  /** Since the start, those of readings and beats included. */
+  /** Commits since the start, readings and beats included. */
   commits = 0;
   readonly #place: Place;
   readonly #epoch: number;
@@ -35,90 +35,90 @@ export class Disk implements Disposable {
   #connection: Connection | null;
   #head: Head;
   #isClosed = false;
-  /** A commit failed for another reason than room. */
+  /** A commit failed for another reason than a full disk. */
   #isSuspect = false;
-  /** Set while the files are being copied. */
-  #still: NodeJS.Timeout | null = null;
+  /** Set while the files are copied. */
+  #copyTimer: NodeJS.Timeout | null = null;
 
-  constructor(place: Place, lock: DatabaseSync, booted: OpenedDatabase, epoch: number, log: Logger) {
+  constructor(place: Place, lock: DatabaseSync, opened: OpenedDatabase, epoch: number, log: Logger) {
     this.#place = place;
     this.#epoch = epoch;
     this.#lock = lock;
     this.#witness = new Witness(join(place.directory, HEAD_FILE));
     this.#reserve = new Reserve(join(place.directory, RESERVE), log);
     this.#log = log;
-    this.#connection = booted.connection;
-    this.#head = booted.head;
+    this.#connection = opened.connection;
+    this.#head = opened.head;
   }
 
   /**
-   * All of it, or none. A full disk gives its reserve first, and is tried again as it is after that; after any other
-   * fault the database is opened anew.
+   * Commits all changes or none. On a full disk the reserve is released, and the commit is tried once more.
+   * After any other fault the database is reopened.
    */
   commit(changes: readonly Change[]): CommitBatch | Fault {
-    return this.#insist((connection) => {
-      const turn = commitBatch(connection, this.#writer, this.#head, changes);
-      this.#head = turn.head;
-      if (turn.sealed !== null) this.#witness.saw(turn.sealed);
-      return turn;
+    return this.#withReserve((connection) => {
+      const batch = commitBatch(connection, this.#writer, this.#head, changes);
+      this.#head = batch.head;
+      if (batch.sealed !== null) this.#witness.write(batch.sealed);
+      return batch;
     });
   }
 
-  /** One small commit that leaves the record alone, to find out whether commits work. Null: they do. */
+  /** A small commit without an audit row, to test that commits work. Null: they work. */
   beat(at: Instant): Fault | null {
-    const beaten = this.#insist((connection) => connection.putMeta.run("beat", String(at)));
-    return isFault(beaten) ? beaten : null;
+    const written = this.#withReserve((connection) => connection.putMeta.run("beat", String(at)));
+    return isFault(written) ? written : null;
   }
 
   /**
-   * From now on the database file stays as it is and only its log grows, so that both can be copied by anyone while
-   * commits go on. Ends with `copied`, or by itself. False: another copy is being made.
+   * Freezes the database file: only its log grows, so both can be copied while commits go on. Ends with
+   * `copied`, or after `LONGEST_COPY`. False: another copy is in progress.
    */
-  keepStill(): boolean {
-    if (this.#still !== null) return false;
+  beginCopy(): boolean {
+    if (this.#copyTimer !== null) return false;
     this.connection.database.exec("PRAGMA wal_autocheckpoint = 0");
-    this.#still = setTimeout(() => this.copied(), LONGEST_COPY).unref();
+    this.#copyTimer = setTimeout(() => this.endCopy(), LONGEST_COPY).unref();
     return true;
   }
 
-  /** False: the file did not stay as it was, the copy is worth nothing. */
-  copied(): boolean {
-    if (this.#still === null) return false;
-    clearTimeout(this.#still);
-    this.#still = null;
+  /** False: the file was not frozen all the time, so the copy is invalid. */
+  endCopy(): boolean {
+    if (this.#copyTimer === null) return false;
+    clearTimeout(this.#copyTimer);
+    this.#copyTimer = null;
     this.connection.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     return true;
   }
 
   /**
-   * In a commit of their own, so that a decision neither waits for readings nor is lost with them; and not in the room
-   * that is reserved for decisions. Null: they are kept.
+   * Commits readings separately: decisions do not wait for them, and a failure drops no decision. The reserve
+   * is not used for them. Null: stored.
    */
   keepReadings(readings: readonly Reading[]): Fault | null {
-    if (!this.#reserve.hold()) return NEARLY_FULL;
-    const written = this.#apart((connection) => {
+    if (!this.#reserve.ensure()) return NEARLY_FULL;
+    const written = this.#inOwnTransaction((connection) => {
       countReadings(connection, putReadings(connection.database, this.#place.siteKey, readings));
       return {};
     });
     return isFault(written) ? written : null;
   }
 
-  /** One small step of tidying. */
+  /** A short step of pruning readings and signing old ones. */
   pruneReadings(now: Instant, keep: Millis | null, most: number): KeptReadings | Fault {
-    return this.#apart((connection) => {
+    return this.#inOwnTransaction((connection) => {
       const kept = pruneReadings(connection, now, keep, most);
       signReadings(connection, this.#place.siteKey);
       return kept;
     });
   }
 
-  #apart<T extends object>(write: (connection: Connection) => T): T | Fault {
+  #inOwnTransaction<T extends object>(write: (connection: Connection) => T): T | Fault {
     return this.#counted((connection) => inTransaction(connection.database, () => write(connection)));
   }
 
-  #insist<T extends object>(write: (connection: Connection) => T): T | Fault {
+  #withReserve<T extends object>(write: (connection: Connection) => T): T | Fault {
     const written = this.#counted(write);
-    return isFault(written) && written.kind === "full" && this.#reserve.give()
+    return isFault(written) && written.kind === "full" && this.#reserve.release()
       ? this.#counted(write)
       : written;
   }
@@ -130,7 +130,7 @@ export class Disk implements Disposable {
   }
 
   #write<T extends object>(write: (connection: Connection) => T): T | Fault {
-    const connection = this.#sound();
+    const connection = this.#usableConnection();
     if (isFault(connection)) return connection;
     try {
       return write(connection);
@@ -141,23 +141,23 @@ export class Disk implements Disposable {
     }
   }
 
-  /** After a failed fsync nobody knows what the cache still holds: only a new look at the file tells (F07). */
-  #sound(): Connection | Fault {
+  /** After a failed fsync the cache is not reliable: the file has to be opened and read again. */
+  #usableConnection(): Connection | Fault {
     if (this.#isClosed) return refused("the store is closed");
     if (this.#connection === null || !this.#isSuspect) return this.#connection ?? this.#reopen();
-    // A file system that has turned read-only could not be opened again, not even for reading (F06).
-    if (!this.#witness.saw(sealed(this.#place.siteKey, this.#head, this.#epoch)))
+    // A read-only file system could not be opened again, not even for reading.
+    if (!this.#witness.write(sealed(this.#place.siteKey, this.#head, this.#epoch)))
       return refused("the file system takes no writes");
     this.#close();
     return this.#reopen();
   }
 
-  /** As it stands in its file now. */
+  /** The epoch file as it stands now. */
   get storedEpoch(): StoredEpoch | null {
     return storedEpoch(this.#place.directory, this.#place.siteKey);
   }
 
-  /** What stored readings are checked with. */
+  /** Key and limit for the checks of stored readings. */
   get readingTrust(): ReadingTrust {
     const { siteKey } = this.#place;
     return { siteKey, unsignedThrough: unsignedThrough(this.connection, siteKey) };
@@ -167,20 +167,20 @@ export class Disk implements Disposable {
     return { siteKey: this.#place.siteKey, epoch: this.#epoch };
   }
 
-  /** Of the last commit that added to the record. */
+  /** Head after the last commit that added audit rows. */
   get head(): Head {
     return this.#head;
   }
 
-  /** For reading. Throws where the disk cannot be read. */
+  /** For reading. Throws if the disk cannot be read. */
   get connection(): Connection {
-    const connection = this.#sound();
+    const connection = this.#usableConnection();
     if (!isFault(connection)) return connection;
     if (this.#connection === null) throw new Error(connection.reason);
     return this.#connection;
   }
 
-  /** Of the database with its write-ahead log. By name, not by opening it: closing a second descriptor drops the lock. */
+  /** Size of the database and its write-ahead log. By name: closing a second descriptor would drop the lock. */
   get bytes(): number {
     const path = join(this.#place.directory, DATABASE);
     return sizeOf(path) + sizeOf(`${path}-wal`);
@@ -196,15 +196,15 @@ export class Disk implements Disposable {
     this.#log.warn({ row: found.head.seq }, "database opened again after a fault");
     this.#connection = found.connection;
     this.#isSuspect = false;
-    // A commit whose sync failed may be there after all: whole, like any other.
+    // A commit whose sync failed may be stored after all, as a whole.
     this.#head = found.head;
     return found.connection;
   }
 
   #close(): void {
-    // Closing writes the log into the file: what was copied until now does not fit together.
-    if (this.#still !== null) clearTimeout(this.#still);
-    this.#still = null;
+    // Closing writes the log into the file, so a copy in progress becomes inconsistent.
+    if (this.#copyTimer !== null) clearTimeout(this.#copyTimer);
+    this.#copyTimer = null;
     this.#connection?.database.close();
     this.#connection = null;
   }

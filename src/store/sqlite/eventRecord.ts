@@ -14,7 +14,7 @@ import { type Fault, faultOf } from "./fault.ts";
 import { isFault } from "./openDatabase.ts";
 import { readEvent, readSummary } from "./storedEvents.ts";
 
-/** The stored events. One that cannot be read is logged. */
+/** The stored events. An unreadable one is logged. */
 export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: Logger): EventArchive {
   const read = <T extends object>(
     event: EventId,
@@ -44,21 +44,23 @@ function attempt<T>(query: () => T): T | Fault {
   }
 }
 
-/** What the record says of one event. */
+/** Audit rows that concern one event. */
 export type EventRows =
   | {
       readonly ok: true;
       readonly rows: readonly RecordRow[];
-      /** What pruning left in the place of the rows before the first; null: nothing was pruned. */
+      /** The checkpoint that replaces the pruned rows. Null: nothing was pruned. */
       readonly checkpoint: RecordRow | null;
     }
-  /** Row `seq` does not have the hash that it should have: nothing can be proven from this record. */
+  /** Row `seq` has a wrong hash: this record proves nothing. */
   | { readonly ok: false; readonly seq: number };
 
 /**
- * The rows that concern an event, in order: its own, the decisions in which it was overruled or that took over from it,
- * and until `until`, when its last window ends, what befell the daemon and the chargers, and what people did; what had
- * gone silent before it, too. There may be a hundred thousand: it can be left after each. Throws SQLite errors.
+ * The rows that concern an event, in order.
+ * - Its own rows, the decisions that overruled it, and those that took over from it.
+ * - Until `until`, when its last window ends: rows of the daemon, of operators and of outages.
+ * - Outages that were open when it began.
+ * There may be a hundred thousand, so the generator yields after each page. Throws SQLite errors.
  */
 export function* queryEventRows(
   database: DatabaseSync,
@@ -101,37 +103,37 @@ export function* queryEventRows(
   return { ok: true, checkpoint, rows: rows.toSorted((a, b) => a.seq - b.seq) };
 }
 
-/** Rows of the record gone through at a time. */
+/** Audit rows in one page. */
 const PAGE = 500;
 
-/** Each row with the hash of the one before it. */
+/** Each row with the hash of the row before it. */
 const ROWS = `SELECT audit.*, before.hash AS previous
   FROM audit LEFT JOIN audit AS before ON before.seq = audit.seq - 1`;
 
-/** Outages looked back for. */
+/** Most silence rows that are read backwards. */
 const MOST_OUTAGES = 10_000;
 
-/** Outages that are not over by the end of the record. Throws SQLite errors. */
+/** Outages that are still open at the end of the record. Throws SQLite errors. */
 export const queryOpenOutages = (database: DatabaseSync): readonly RecordRow[] =>
   outagesBefore(database, Number.MAX_SAFE_INTEGER, GENESIS.hash);
 
-/** What had gone silent before this row, and was not heard again until then. */
+/** Outages that began before this row and were still open then. */
 function outagesBefore(database: DatabaseSync, seq: number, start: string): readonly RecordRow[] {
   const newest = new Map<string, RecordRow>();
-  const told = database.prepare(
+  const silences = database.prepare(
     `${ROWS} WHERE audit.kind = 'silence' AND audit.seq < ? ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
   );
-  for (const stored of told.iterate(seq)) {
+  for (const stored of silences.iterate(seq)) {
     const row = recordRow(stored, start);
-    const who = `${row.charger} ${textOf(row.facts, "outage")}`;
-    if (!newest.has(who)) newest.set(who, row);
+    const outage = `${row.charger} ${textOf(row.facts, "outage")}`;
+    if (!newest.has(outage)) newest.set(outage, row);
   }
   return [...newest.values()].filter(
     ({ facts }) => textOf(facts, "outage") !== null && factOf(facts, "over") !== true,
   );
 }
 
-/** What a person did to a charger concerns those that were on it. */
+/** A row of an operator, the daemon or an outage concerns the event if it names one of its chargers, or none. */
 function concerns(
   row: RecordRow,
   event: EventId,
@@ -144,7 +146,7 @@ function concerns(
     : row.charger === null || chargers.has(row.charger);
 }
 
-/** Where no release ended what the event asked of a vehicle, the decision that did; null: one did. */
+/** Yields the decision that took over a charger where the event ended without a release. Null: a release ended it. */
 function* successors(
   database: DatabaseSync,
   event: EventId,
@@ -164,14 +166,14 @@ function* successors(
   }
 }
 
-/** `start`: where the first row that is kept continues from. */
+/** `start`: hash before the oldest stored row. */
 function recordRow(row: Record<string, SQLOutputValue>, start: string): RecordRow {
   const stored = chainRow(row);
   const previous = row["previous"] === null ? start : String(row["previous"]);
   return { ...auditRow(stored), previous, text: rowText(stored.cells, stored.facts) };
 }
 
-/** Rows are written in order of time, but for steps of the clock. */
+/** Rows are in order of time, except after a step of the clock. */
 function lastBy(database: DatabaseSync, until: Instant): number {
   const ends = database.prepare("SELECT min(seq) AS first, max(seq) AS last FROM audit").get();
   const [first, last] = [Number(ends?.["first"] ?? 1), Number(ends?.["last"] ?? 0)];
@@ -179,7 +181,7 @@ function lastBy(database: DatabaseSync, until: Instant): number {
   return first - 1 + firstIndex(last - first + 1, (index) => Number(at.get(first + index)?.["at"]) > until);
 }
 
-/** Null: the record begins with its first row. */
+/** Null: the record begins with row 1. */
 function newestCheckpoint(database: DatabaseSync): RecordRow | null {
   if (database.prepare("SELECT 1 FROM audit WHERE seq = 1").get() !== undefined) return null;
   const row = database
@@ -188,7 +190,7 @@ function newestCheckpoint(database: DatabaseSync): RecordRow | null {
   return row === undefined ? null : recordRow({ ...row, previous: null }, GENESIS.hash);
 }
 
-/** The hashes of those of these rows that are kept. Throws SQLite errors. */
+/** Hashes of those of these rows that are still stored. Throws SQLite errors. */
 export function queryHashes(database: DatabaseSync, seqs: readonly number[]): ReadonlyMap<number, string> {
   const hash = database.prepare("SELECT hash FROM audit WHERE seq = ?");
   return new Map(

@@ -1,15 +1,15 @@
 import type { Change } from "../../domain/changes.ts";
 
-/** Why the state cannot be used, or a commit did not happen. */
+/** Reason why the state cannot be used, or why a commit failed. */
 export interface Fault {
-  /** `full`: nothing is wrong but the room. `damaged`: not to be trusted. `refused`: for a person to settle. */
+  /** `full`: no room, nothing else is wrong. `damaged`: the state cannot be trusted. `refused`: a person has to act. */
   readonly kind: "full" | "damaged" | "refused";
   readonly reason: string;
-  /** Where it is the record that does not hold. */
+  /** Present if the audit record itself is broken. */
   readonly broken?: Broken;
 }
 
-/** `seq`: the first row of the record that is not what it should be; null: the fault lies beside the record. */
+/** `seq`: the first wrong row of the record. Null: the fault lies outside the record. */
 export interface Broken {
   readonly ok: false;
   readonly seq: number | null;
@@ -25,17 +25,17 @@ const NOMEM = 7;
 const IOERR = 10;
 const FULL = 13;
 const CANTOPEN = 14;
-/** Extended code: the file ends before its time. */
+/** Extended code: the file is shorter than expected. */
 const SHORT_READ = 522;
 
 /**
- * What an error of SQLite means for the state; anything else is a bug and is thrown on. What only damage can
- * cause in SQL that never changes, such as a table that is not there, counts as damage.
+ * Translates a SQLite error into a fault; any other error is a bug and is rethrown. Our SQL never changes, so
+ * an error such as a missing table counts as damage.
  */
 export function faultOf(error: unknown): Fault {
   if (!(error instanceof Error) || !("code" in error)) throw error;
   const reason = error.message;
-  // A number in a row that no JavaScript number holds: we never wrote one.
+  // A number too large for JavaScript: we never wrote one.
   if (error.code === "ERR_OUT_OF_RANGE") return damaged(reason);
   if (error.code !== "ERR_SQLITE_ERROR" || !("errcode" in error)) throw error;
   if (error.errcode === SHORT_READ) return damaged(reason);
@@ -53,29 +53,32 @@ export function faultOf(error: unknown): Fault {
   }
 }
 
-/** A lock that somebody else holds. */
+/** Another process holds the lock. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === BUSY;
 
-/** The words of a file system error ("EACCES: permission denied, ..."); anything else is a bug and is thrown on. */
+/** The message of a file system error ("EACCES: permission denied, ..."). Any other error is a bug and is rethrown. */
 export function fileFault(error: unknown): Fault {
   if (error instanceof Error && "syscall" in error) return refused(error.message);
   throw error;
 }
 
-/** The disk has no room: said by SQLite, or by the file system. */
+/** The disk is full, reported by SQLite or by the file system. */
 export const isFull = (error: unknown): boolean =>
   error instanceof Error &&
   (("errcode" in error && (Number(error.errcode) & 0xff) === FULL) ||
     ("code" in error && error.code === "ENOSPC"));
 
-/** More changes than this are not kept in memory: the disk has refused for days, or a charger comes and goes all the time. */
+/**
+ * Limit of unstored changes in memory. It is reached if the disk fails for days, or if a charger disconnects
+ * all the time.
+ */
 export const MOST_UNSTORED = 10_000;
 
 /**
- * Changes that a failed commit must not drop. They go into each later commit, before everything newer, until one
- * succeeds. A silence, an outage and the daemon's own doings are facts that nobody finds out a second time: their rows
- * are always kept. Any other change is kept where the caller asks for it.
+ * Changes that must survive a failed commit. They are added to each later commit, before newer changes, until
+ * one succeeds. Rows of silences, outages and the daemon cannot be derived again, so they are always kept.
+ * Any other change is kept only on request.
  */
 export class Unstored {
   readonly #asked = new Set<Change>();
@@ -83,18 +86,18 @@ export class Unstored {
   #dropped: readonly Change[] = [];
   #stored = Promise.withResolvers<void>();
 
-  /** Dropped by an earlier commit, the oldest first. */
+  /** Changes of failed commits, oldest first. */
   get waiting(): readonly Change[] {
     return this.#waiting;
   }
 
-  /** Resolves once these changes, which are staged now, are stored. */
+  /** Resolves once these staged changes are stored. */
   keep(changes: readonly Change[]): Promise<void> {
     for (const change of changes) this.#asked.add(change);
     return this.#stored.promise;
   }
 
-  /** None of these changes was stored. Answers how many are dropped for good. */
+  /** A commit of these changes failed. Returns how many are dropped for good. */
   failed(changes: readonly Change[]): number {
     this.#waiting = changes
       .filter((change) => this.#asked.has(change) || isFact(change))
@@ -104,7 +107,7 @@ export class Unstored {
     return changes.length - this.#waiting.length;
   }
 
-  /** The changes that were dropped for good since the last call, or since the last commit that succeeded. */
+  /** Changes dropped for good since the last call, or since the last successful commit. */
   takeDropped(): readonly Change[] {
     const dropped = this.#dropped;
     this.#dropped = [];

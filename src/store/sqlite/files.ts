@@ -20,10 +20,10 @@ import {
 import { dirname, resolve } from "node:path";
 import { fileFault, type Fault, refused } from "./fault.ts";
 
-/** Only then does a new name in the directory survive a power cut. */
+/** Without this sync, a new name in the directory does not survive a power cut. */
 export const syncDirectory = (directory: string): void => syncFile(directory);
 
-/** What was written to it survives a power cut. */
+/** On return the written content survives a power cut. */
 export function syncFile(path: string): void {
   const descriptor = openSync(path, "r");
   try {
@@ -33,7 +33,7 @@ export function syncFile(path: string): void {
   }
 }
 
-/** Made for its owner alone (0700) where missing. Null: it is there and can be written to. */
+/** Creates the directory for its owner alone (0700) if missing. Null: it exists and is writable. */
 export function prepareDirectory(directory: string): Fault | null {
   try {
     if (!existsSync(directory)) {
@@ -47,8 +47,8 @@ export function prepareDirectory(directory: string): Fault | null {
   }
 }
 
-/** Why this user cannot use or make the directory, found out without making it. Null: it can. */
-export function stateTrouble(directory: string): string | null {
+/** Reason why this user cannot use or create the directory, found without creating it. Null: it can. */
+export function stateDirectoryProblem(directory: string): string | null {
   let nearest = resolve(directory);
   while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);
   try {
@@ -59,7 +59,7 @@ export function stateTrouble(directory: string): string | null {
   }
 }
 
-/** Where it is only that this user may not: who may, and how it becomes so. Null: it is something else. */
+/** A sentence for missing permissions: who needs access, and which mode. Null: another error. */
 export function deniedState(directory: string, error: unknown): Fault | null {
   const code = error instanceof Error && "code" in error ? error.code : null;
   if (code !== "EACCES" && code !== "EPERM") return null;
@@ -68,21 +68,21 @@ export function deniedState(directory: string, error: unknown): Fault | null {
   );
 }
 
-/** Node's own recursive mkdir never ends where a file system calls every new name missing, as /proc does. */
+/** Node's recursive mkdir never ends where the file system calls every new name missing, as /proc does. */
 function makeDirectory(directory: string): void {
   const parent = dirname(directory);
   if (!existsSync(parent)) makeDirectory(parent);
   mkdirSync(directory, { mode: 0o700 });
 }
 
-/** Whole or not at all, and for good: on return it survives a power cut. Throws file system errors. */
+/** Replaces the file as a whole or not at all. On return it survives a power cut. Throws file system errors. */
 export function replaceFile(path: string, content: string | Buffer): void {
   const draft = writeDraft(path, Buffer.from(content));
   renameSync(draft, path);
   syncDirectory(dirname(path));
 }
 
-/** As `replaceFile`, but a file that is there already stays as it is: of two that race, the first wins. */
+/** As `replaceFile`, but an existing file stays: if two processes race, the first wins. */
 export function placeFile(path: string, content: Buffer): void {
   const draft = writeDraft(path, content);
   try {
@@ -96,8 +96,8 @@ export function placeFile(path: string, content: Buffer): void {
 }
 
 /**
- * What root makes in the daemon's folder must be the daemon's, or that could not open it. By name, never through a
- * link; not through a descriptor, as closing a second one drops SQLite's lock.
+ * Gives a file that root created to the owner of the folder; the daemon could not open it otherwise. By name,
+ * never through a link. Not through a descriptor, as closing a second one drops SQLite's lock.
  */
 export function leaveToOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
@@ -105,20 +105,20 @@ export function leaveToOwner(path: string): void {
   lchownSync(path, uid, gid);
 }
 
-/** The same for a file that is open anyway. `path`: where it is. */
+/** As `leaveToOwner`, for an open file at `path`. */
 export function leaveOpenToOwner(descriptor: number, path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   fchownSync(descriptor, uid, gid);
 }
 
-/** Opens a file of ours, never what a link in its place leads to. Throws file system errors. */
+/** Opens one of our files, never the target of a link. Throws file system errors. */
 export const openOwn = (path: string, flags: number): number =>
   openSync(path, flags | constants.O_NOFOLLOW, 0o600);
 
 /**
- * Reads a file of the state folder. In the folder of another user, root reads a file of one name only: a link or a
- * pipe there may lead anywhere. Throws file system errors.
+ * Reads a file of the state folder. In another user's folder, root reads only a plain file with one name: a
+ * link or a pipe there may lead anywhere. Throws file system errors.
  */
 export function readOwn(path: string): Buffer {
   if (!isForeign(path)) return readFileSync(path);
@@ -141,10 +141,10 @@ export function copyOwn(from: string, to: string): void {
   }
 }
 
-/** Root, in the folder of another user. */
+/** True: we are root, and the folder belongs to another user. */
 const isForeign = (path: string): boolean => process.getuid?.() === 0 && statSync(dirname(path)).uid !== 0;
 
-/** Opens a file in the folder of another user for reading. */
+/** Opens a file in another user's folder for reading. */
 function openForeign(path: string): number {
   let descriptor: number;
   try {
@@ -159,7 +159,7 @@ function openForeign(path: string): number {
   throw notOurs(path);
 }
 
-/** As an error of the file system. */
+/** Looks like a file system error, so that callers report it as one. */
 const notOurs = (path: string): Error =>
   Object.assign(
     new Error(`${path} is a link or a device, which setpointd never makes: root does not follow it`),

@@ -7,8 +7,8 @@ import { fileFault } from "./fault.ts";
 import { placeFile, prepareDirectory, readOwn } from "./files.ts";
 
 /**
- * HMAC-SHA256 with the site key, hex. The label says what is authenticated, so that a code for one thing is none for
- * another: it never holds a newline, and each label is used in one place.
+ * HMAC-SHA256 with the site key, hex. The label names the purpose, so that a code for one purpose is invalid
+ * for another. A label holds no newline, and is used in one place only.
  */
 export const authenticate = (siteKey: Uint8Array, label: string, ...parts: readonly string[]): string =>
   createHmac("sha256", siteKey)
@@ -18,20 +18,20 @@ export const authenticate = (siteKey: Uint8Array, label: string, ...parts: reado
 const SITE_KEY_BYTES = 32;
 const NAME = "site.key";
 
-/** A key that is not in the state folder: systemd handed it over. */
+/** A key outside the state folder, supplied by systemd. */
 export interface HandedKey {
   /** Absolute. */
   readonly path: string;
   readonly read: () => Buffer;
 }
 
-/** Null: that key is a file in the state folder, which is made where it is missing. */
+/** Null: the key is a file in the state folder, created if missing. */
 export interface HandedKeys {
   readonly site: HandedKey | null;
   readonly proof: HandedKey | null;
 }
 
-/** Where a site key was found. */
+/** Place of a site key. */
 export interface KeyOrigin {
   readonly path: string;
   readonly isCredential: boolean;
@@ -42,8 +42,8 @@ export type SiteKey =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The site key: 32 raw random bytes. It is the credential where there is one. Else it is `<state>/site.key`, mode 0600,
- * made on first use. Needs no database.
+ * The site key: 32 raw random bytes. A credential has precedence. Otherwise it is `<state>/site.key`, mode
+ * 0600, created on first use. Needs no database.
  */
 export function readOrMakeSiteKey(
   directory: string,
@@ -66,7 +66,7 @@ export function readOrMakeSiteKey(
   }
 }
 
-/** The key of a state that is there already. Makes nothing. */
+/** The key of an existing state. Creates nothing. */
 export function storedSiteKey(directory: string, credential: HandedKey | null): SiteKey {
   if (credential !== null) return handed(credential);
   const path = join(directory, NAME);
@@ -74,7 +74,7 @@ export function storedSiteKey(directory: string, credential: HandedKey | null): 
   return missing === null ? readSiteKey(path) : { ok: false, reason: missing };
 }
 
-/** A key that is there already, wherever it is. */
+/** Reads an existing key file. */
 export function readSiteKey(path: string): SiteKey {
   try {
     const siteKey = readOwn(path);
@@ -95,40 +95,37 @@ const handed = ({ path, read }: HandedKey): SiteKey => ({
   origin: { path, isCredential: true },
 });
 
-/** A new key would give every vehicle another offset in the middle of its event. Null: there is no state yet. */
+/** A new key would change the start offset of every vehicle during its event. Null: there is no state yet. */
 const missingKey = (directory: string): string | null =>
   existsSync(join(directory, DATABASE))
     ? `${join(directory, NAME)} is missing: put back the key that this state was made with. Where that key is a systemd credential, name its folder in $CREDENTIALS_DIRECTORY`
     : null;
 
-/**
- * Why a state refuses a key: what was found, and what would be right. `print`: SHA-256 of the key that the state was
- * made with.
- */
-export function otherKey(
+/** Message for a wrong key: the key found, and the remedy. `fingerprint`: SHA-256 of the key that created the state. */
+export function wrongKeyMessage(
   { siteKey, origin }: { readonly siteKey: Buffer; readonly origin: KeyOrigin },
-  print: string,
+  fingerprint: string,
   directory: string,
 ): string {
   const found = origin.isCredential ? `the credential ${origin.path}` : origin.path;
   const left = origin.isCredential ? readSiteKey(join(directory, NAME)) : null;
   const remedy =
-    left?.ok === true && hash("sha256", left.siteKey) === print
+    left?.ok === true && hash("sha256", left.siteKey) === fingerprint
       ? `${join(directory, NAME)} is the right one: make the credential from it`
       : "put the old one back, or start with an empty state directory";
-  return `${found} is not the key that this state was made with (its SHA-256 begins with ${shortened(hash("sha256", siteKey))}, that of the right key with ${shortened(print)}): ${remedy}`;
+  return `${found} is not the key that this state was made with (its SHA-256 begins with ${shortened(hash("sha256", siteKey))}, that of the right key with ${shortened(fingerprint)}): ${remedy}`;
 }
 
-const shortened = (print: string): string => print.slice(0, 8);
+const shortened = (fingerprint: string): string => fingerprint.slice(0, 8);
 
 /** Name in the state directory. */
 export const PROOF_KEY = "proof.key";
-/** Of an Ed25519 seed. */
+/** Bytes of an Ed25519 seed. */
 const PROOF_SEED_BYTES = 32;
 /** PKCS#8 of an Ed25519 key up to its seed (RFC 8410, section 7). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** What a state authenticates and signs with. */
+/** Keys that a state authenticates and signs with. */
 export interface Keys {
   readonly siteKey: Buffer;
   readonly proofKey: KeyObject;
@@ -139,8 +136,8 @@ export type ProofKey =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The key that signs proofs: an Ed25519 seed of 32 raw random bytes. It is the credential where there is one. Else it
- * is `<state>/proof.key`, mode 0600, made on first use.
+ * The key that signs proofs: an Ed25519 seed of 32 raw random bytes. A credential has precedence. Otherwise
+ * it is `<state>/proof.key`, mode 0600, created on first use.
  */
 export function readOrMakeProofKey(
   directory: string,

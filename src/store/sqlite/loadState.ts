@@ -11,7 +11,7 @@ import { type Connection, metaValue } from "./connection.ts";
 import type { Fault } from "./fault.ts";
 import { eventIn, trackedEvents } from "./storedEvents.ts";
 
-/** Reads back what the last run left. One body that is not what was written: nothing of this state is acted on (F03). */
+/** Reads the state of the last run. If one body was changed, nothing of this state is used. */
 export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {
   const { database } = connection;
   const commands: CommandRecord[] = [];
@@ -25,13 +25,14 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   const owed = loadOwed(database, trust);
   if ("kind" in owed) return owed;
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
-  const looked = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
-  const moments = [newest?.["at"], looked?.["value"]].filter((moment) => moment !== undefined).map(Number);
-  const lookedAt = moments.length === 0 ? null : instant(Math.max(...moments));
+  const evaluated = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
+  const moments = [newest?.["at"], evaluated?.["value"]].filter((moment) => moment !== undefined).map(Number);
+  const evaluatedAt = moments.length === 0 ? null : instant(Math.max(...moments));
   const alive = database.prepare("SELECT value FROM meta WHERE name = 'alive'").get();
-  const aliveAt = alive === undefined ? lookedAt : instant(Math.max(Number(alive["value"]), lookedAt ?? 0));
-  // What ended since the last evaluation was missed: it is over once that is recorded.
-  const events = trackedEvents(connection, from, earlier(lookedAt ?? now, now));
+  const aliveAt =
+    alive === undefined ? evaluatedAt : instant(Math.max(Number(alive["value"]), evaluatedAt ?? 0));
+  // Events that ended after the last evaluation are read whole: their end is not recorded yet.
+  const events = trackedEvents(connection, from, earlier(evaluatedAt ?? now, now));
   if ("kind" in events) return events;
   const recordedAt = newest === undefined ? null : instant(Number(newest["at"]));
   return {
@@ -41,13 +42,13 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
     reasons: reasons(database, commands),
     holds,
     ...owed,
-    evaluatedAt: lookedAt,
+    evaluatedAt,
     recordedAt,
     aliveAt,
   };
 }
 
-/** Reads back what is stored of some events and chargers. Throws SQLite errors. */
+/** Reads what is stored of some events and chargers. Throws SQLite errors. */
 export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): StoredScope | Fault {
   const events: KnownEvent[] = [];
   const commands: CommandRecord[] = [];
@@ -66,7 +67,7 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
   };
 }
 
-/** Reads back what is owed to the partner. Throws SQLite errors. */
+/** Reads report obligations and open reports. Throws SQLite errors. */
 export function loadOwed(
   database: DatabaseSync,
   trust: Trust,
@@ -87,7 +88,10 @@ function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]
   );
 }
 
-/** When the broker took a command, as the record has it: the command itself is not written again for that. Null: it did not. */
+/**
+ * Time of the broker's acknowledgement, from the record: the stored command is not rewritten for it. Null:
+ * not acknowledged.
+ */
 function arrivals(database: DatabaseSync): (command: Command) => Instant | null {
   const rows = database.prepare(
     `SELECT at, kind, CASE WHEN kind = 'outcome' AND json_valid(facts) THEN facts ->> 'progress' END AS progress
@@ -102,7 +106,7 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
   };
 }
 
-/** Why each command was decided, as the row of its decision has it: people are told the same as before the restart. */
+/** The reason of each command, from the row of its decision, so that views show the same reason after a restart. */
 function reasons(database: DatabaseSync, records: readonly CommandRecord[]): ReadonlyMap<string, Reason> {
   const rows = database.prepare(
     `SELECT CASE WHEN json_valid(facts) THEN facts END AS facts
@@ -123,27 +127,27 @@ function reasons(database: DatabaseSync, records: readonly CommandRecord[]): Rea
 const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>
   at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
-/** A state that was put back from a copy: what chargers were told between the copy and then is not on record. */
+/** A state restored from a backup: commands sent after the backup are not on record. */
 export interface RestoredFromBackup {
-  /** Of the first run on it. An epoch, as no clock can be wrong about it. */
+  /** Epoch of the first run on it. An epoch is independent of the clock. */
   readonly epoch: number;
-  /** The record says so. */
-  readonly isTold: boolean;
+  /** The restore is on record. */
+  readonly isRecorded: boolean;
 }
 
-const TOLD = " told";
+const RECORDED = " told";
 
-/** Null: it is no copy. */
+/** Null: not a backup. */
 export function restoredIn(connection: Connection): RestoredFromBackup | null {
   const value = metaValue(connection, "restored");
-  return value === null ? null : { epoch: Number.parseInt(value, 10), isTold: value.endsWith(TOLD) };
+  return value === null ? null : { epoch: Number.parseInt(value, 10), isRecorded: value.endsWith(RECORDED) };
 }
 
 export function markRestored(connection: Connection, epoch: number, isTold: boolean): void {
-  connection.putMeta.run("restored", `${epoch}${isTold ? TOLD : ""}`);
+  connection.putMeta.run("restored", `${epoch}${isTold ? RECORDED : ""}`);
 }
 
-/** Without the releases from before the copy was put back: their chargers may have been limited since. */
+/** Leaves out releases from before the restore: their chargers may have been limited since. */
 export const knownSince = (
   commands: readonly CommandRecord[],
   restored: RestoredFromBackup | null,

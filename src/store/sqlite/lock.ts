@@ -10,9 +10,9 @@ import { leaveToOwner, readOwn, replaceFile, syncDirectory } from "./files.ts";
 import { authenticate } from "./keys.ts";
 
 /**
- * One daemon per state directory (F09). The database has its own exclusive lock, but that one goes with the file
- * when damaged state is moved away: of two that start on it at once, the later would move the fresh one.
- * An empty SQLite file, because its lock ends with the process however that ends.
+ * Allows one daemon per state directory. The database has an exclusive lock too, but moving damaged state
+ * away would move that lock as well: of two simultaneous starts, the later one would move the fresh state.
+ * The lock is an empty SQLite file, because SQLite releases it however the process ends.
  */
 export function takeLock(directory: string): DatabaseSync | Fault {
   const path = join(directory, "lock");
@@ -30,7 +30,7 @@ export function takeLock(directory: string): DatabaseSync | Fault {
 /** Name in the state directory. */
 export const EPOCH_FILE = "epoch";
 
-/** `isSealed`: written with the site key, so that it can be held against the database. Earlier versions wrote a bare number. */
+/** `isSealed`: written with the site key, so it can be compared with the database. Earlier versions wrote a bare number. */
 export interface StoredEpoch {
   readonly epoch: number;
   readonly isSealed: boolean;
@@ -39,7 +39,7 @@ export interface StoredEpoch {
 const text = (siteKey: Buffer, epoch: number): string =>
   `${epoch} ${authenticate(siteKey, "epoch", String(epoch))}\n`;
 
-/** Null: there is none, as beside a copy that was put back, or it cannot be read. */
+/** Null: missing, as beside a restored backup, or unreadable. */
 export function storedEpoch(directory: string, siteKey: Buffer): StoredEpoch | null {
   let found: string;
   try {
@@ -55,8 +55,8 @@ export function storedEpoch(directory: string, siteKey: Buffer): StoredEpoch | n
 }
 
 /**
- * The epoch of this run: above every one that is known whatever the clock says, and the Unix time in seconds where that
- * is more, so that it also rises when the file is lost (DESIGN 5.7). `seen`: those in the head and in stored commands.
+ * The epoch of this run: above every known epoch, whatever the clock shows. It is at least the Unix time in
+ * seconds, so it also rises if the file is lost. `seen`: epochs in the head and in stored commands.
  */
 export const nextEpoch = (stored: StoredEpoch | null, now: Instant, seen: readonly number[]): number =>
   Math.max(Math.floor(now / 1000), ...[stored?.epoch ?? 0, ...seen].map((epoch) => epoch + 1));
@@ -66,8 +66,8 @@ export const storeEpoch = (directory: string, siteKey: Buffer, epoch: number): v
   replaceFile(join(directory, EPOCH_FILE), text(siteKey, epoch));
 
 /**
- * Holds the head of the database against the epoch file. Each start writes the head first and the file second, so that
- * the file is never ahead. Null: they fit. `head` null: the database has none.
+ * Compares the head of the database with the epoch file. Each start writes the head first and the file
+ * second, so the file is never ahead. Null: they fit. `head` null: the database has none.
  */
 export function epochFault(stored: StoredEpoch | null, head: SealedHead | null): Fault | null {
   if (stored === null || !stored.isSealed) return null;
@@ -82,34 +82,34 @@ export function epochFault(stored: StoredEpoch | null, head: SealedHead | null):
 }
 
 const LOG = `${DATABASE}-wal`;
-/** The database goes first: what would be left behind then belongs to no database, and starts nothing. */
+/** The database moves first: files left behind by an interruption belong to no database and start nothing. */
 const FILES = [DATABASE, LOG, `${DATABASE}-shm`, `${DATABASE}-journal`, HEAD_FILE];
 
 const KEPT_LOG = `${LOG}.kept`;
 
-/** A log without its database, which SQLite would write over. Throws file system errors. */
+/** Keeps a log without its database, which SQLite would overwrite. Throws file system errors. */
 export function keepOrphanedLog(directory: string): void {
   if (existsSync(join(directory, LOG))) renameSync(join(directory, LOG), join(directory, KEPT_LOG));
 }
 
-/** A second name for the write-ahead log, which outlives that the database deletes the first. */
+/** Gives the write-ahead log a second name, which remains after SQLite deletes the first. */
 export function keepLog(directory: string): void {
   if (!existsSync(join(directory, LOG))) return;
   try {
     linkSync(join(directory, LOG), join(directory, KEPT_LOG));
   } catch {
-    // One is kept already, or the file system knows no second names: then the database alone is what can be kept.
+    // One is kept already, or the file system has no hard links: then only the database can be kept.
   }
 }
 
 /**
- * Moves a damaged state away whole, for those who want to know what happened; the site key and the epoch stay
- * (DESIGN 5.7). Returns the directory that it is in now. Throws file system errors.
+ * Moves a damaged state into a directory of its own for inspection. The site key and the epoch stay. Returns
+ * the directory. Throws file system errors.
  */
 export function setAside(directory: string, now: Instant): string {
   const wanted = join(directory, `corrupt-${iso(now).replaceAll(":", "")}`);
   let target = wanted;
-  // A clock that stands still at every start must not make two damaged states one.
+  // If the clock stands still at every start, two damaged states must not share a directory.
   for (let n = 2; existsSync(target); n += 1) target = `${wanted}-${n}`;
   mkdirSync(target, { mode: 0o700 });
   for (const file of FILES) {

@@ -2,8 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import { damaged, faultOf, refused, type Fault } from "./fault.ts";
 
 /**
- * Forward only; a released one never changes. `user_version` counts those that ran. `sum` is the CRC-32 of table,
- * key and body: SQLite itself finds about one flipped bit in twenty (F03).
+ * Forward only; a released migration never changes. `user_version` counts the migrations that ran. `sum` is
+ * the CRC-32 of table, key and body: SQLite itself detects about one flipped bit in twenty.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -24,7 +24,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX audit_charger ON audit (charger) WHERE charger IS NOT NULL;
   `,
   `CREATE TABLE prices (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) STRICT`,
-  // Readings lie by the minute: a commit touches few pages (finding 15), and the oldest go together.
+  // Readings are ordered by minute: a commit touches few pages, and the oldest are deleted together.
   `
   CREATE TABLE reading (
     minute INTEGER NOT NULL, charger TEXT NOT NULL, at INTEGER NOT NULL, delay INTEGER NOT NULL,
@@ -46,9 +46,10 @@ export const MIGRATIONS: readonly string[] = [
     id TEXT PRIMARY KEY, size INTEGER NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL
   ) STRICT;
   `,
-  // An outage may have begun long before the event that it befell.
+  // An outage may have begun long before the event that it affected.
   "CREATE INDEX audit_silence ON audit (seq) WHERE kind = 'silence'",
-  // HMACs with the site key. Null: from before this, signed at the first open (bodies), or by and by (readings).
+  // HMACs with the site key. Null: written earlier; bodies are signed at the first open, readings step by
+  // step.
   `
   ALTER TABLE event ADD COLUMN mac TEXT;
   ALTER TABLE hold ADD COLUMN mac TEXT;
@@ -57,18 +58,18 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE report_body ADD COLUMN mac TEXT;
   ALTER TABLE reading ADD COLUMN mac BLOB;
   `,
-  // What memory keeps of an event that is over: at a start the event itself is not read then.
+  // Summary of an ended event, so that a start need not read the event itself.
   `CREATE TABLE event_summary (
     id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
   ) WITHOUT ROWID, STRICT`,
-  // Events that were edited are stored with shared lists (eventBody.ts). Older programs cannot read them.
+  // Edited events are stored with shared lists (storedEvents.ts). Older programs cannot read them.
   "SELECT 1",
 ];
 
-/** Brings the schema up to this program's, each step in one transaction (F13). Null: done. */
+/** Migrates the schema to this program's version, each step in one transaction. Null: done. */
 export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRATIONS): Fault | null {
   const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-  // Kept twice: one flipped bit must not look like another program's schema.
+  // Stored twice: one flipped bit must not look like another program's schema.
   if (version !== recorded(database)) return damaged("the schema version does not match the tables");
   if (version > steps.length) {
     return refused(
@@ -86,7 +87,8 @@ export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRA
         PRAGMA user_version = ${reached}; COMMIT`);
     } catch (error) {
       if (database.isTransaction) database.exec("ROLLBACK");
-      // Not damage, or a mistake in a step would throw away the state of every depot that upgrades.
+      // Not reported as damage: a mistake in a migration would then discard the state of every depot that
+      // upgrades.
       return { ...faultOf(error), kind: "refused" };
     }
   }
@@ -94,8 +96,8 @@ export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRA
 }
 
 /**
- * A trigger or a view would run with our statements, and a changed table keeps other things than we wrote. Compared
- * before the first write. `ANALYZE` leaves tables of statistics, which change no answer. Null: as these steps made it.
+ * Finds an object that these steps did not create: a trigger or a view would run with our statements.
+ * Compared before the first write. Statistics tables of `ANALYZE` are allowed. Null: none.
  */
 function foreignObject(database: DatabaseSync, steps: readonly string[]): string | null {
   using model = new DatabaseSync(":memory:");
@@ -111,12 +113,12 @@ function foreignObject(database: DatabaseSync, steps: readonly string[]): string
   return missing === undefined ? null : `the ${missing} of the database is missing`;
 }
 
-/** Their statements by kind and name, such as `table audit`. */
+/** SQL statements by kind and name, such as `table audit`. */
 function objectsIn(database: DatabaseSync): ReadonlyMap<string, string> {
   const rows = database.prepare(
     "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[1-4]'",
   );
-  // SQLite may set blanks otherwise in another version.
+  // Another version of SQLite may format white space differently.
   return new Map(
     rows
       .all()

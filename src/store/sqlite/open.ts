@@ -18,44 +18,50 @@ import { Reserve, RESERVE } from "./reserve.ts";
 import { Store } from "./store.ts";
 import { upgradeBodies, upgraded } from "./upgrade.ts";
 
-/** A state that cannot be used is an answer: `reason` is a sentence for the operator. */
+/** An unusable state is a value: `reason` is a sentence for the operator. */
 export type Opened =
   | {
       readonly ok: true;
       readonly store: Store;
-      readonly remembered: StoredState;
+      readonly storedState: StoredState;
       readonly epoch: number;
       readonly siteKey: Buffer;
-      /** Where a damaged state was moved to; this one is fresh. Null: nothing was damaged. */
+      /** Directory of a damaged state; the open one is fresh. Null: nothing was damaged. */
       readonly setAside: string | null;
-      /** It took the place of a damaged or lost one, now or earlier: what a charger without a command was told is not known. */
-      readonly unsure: boolean;
-      /** It was put back from a copy, and nobody has said so yet. A verb that only looks leaves that to the daemon. */
+      /**
+       * The state replaced a damaged or lost one, now or earlier. The last command of a charger without a
+       * stored one is unknown.
+       */
+      readonly assertAll: boolean;
+      /**
+       * The state was restored from a backup, and that is not on record yet. A read-only verb leaves the row
+       * to the daemon.
+       */
       readonly isRestored: boolean;
     }
   | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
 
 export interface OpenOptions {
   readonly now: () => Instant;
-  /** That many unpredictable bytes: for a new site key. */
+  /** Returns that many unpredictable bytes, for a new site key. */
   readonly random: (bytes: number) => Buffer;
   readonly keys: HandedKeys;
   readonly log: Logger;
-  /** Milliseconds that never jump: how long commits take. That of the machine unless told. */
+  /** Monotonic clock for the duration of commits, ms. Absent: the machine's. */
   readonly monotonic?: () => number;
-  /** A cap on the database, in pages of 4 KiB; `MAX_PAGES` unless told. */
+  /** Limit of the database, in pages of 4 KiB. Absent: `MAX_PAGES`. */
   readonly maxPages?: number;
-  /** A verb that only looks must not move what it looks at: it refuses a damaged state instead. */
+  /** A read-only verb must not move the state: it refuses a damaged one. Absent: `setAside`. */
   readonly damaged?: "setAside" | "refuse";
   /** Absent: a full disk is refused. */
   readonly onFull?: OnFull;
 }
 
-/** 2 TiB: twice the largest `retention.bytes`, which bounds what is kept. At this cap commits fail. */
+/** 2 TiB: twice the largest `retention.bytes`. At this limit commits fail. */
 export const MAX_PAGES = 536_870_912;
 
-/** Why there is nothing to open, for a verb that must not make a state. Null: there is a state. */
-export function nothingYet(directory: string): string | null {
+/** Reason why there is nothing to open, for a verb that must not create a state. Null: there is a state. */
+export function missingStateReason(directory: string): string | null {
   try {
     statSync(join(directory, DATABASE));
     return null;
@@ -68,7 +74,7 @@ export function nothingYet(directory: string): string | null {
   }
 }
 
-/** Takes the state directory for this process: checked, or fresh, or refused with the reason (DESIGN 5.7). */
+/** Opens the state directory for this process: verified, fresh, or refused with a reason. */
 export function openState(directory: string, options: OpenOptions): Opened {
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
@@ -90,23 +96,23 @@ function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions)
   if (!proof.ok) return refused(proof.reason);
   const { proofKey } = proof;
   const place: Place = { directory, siteKey, origin, maxPages: options.maxPages ?? MAX_PAGES };
-  let booted: OpenedDatabase | Fault | null = null;
+  let opened: OpenedDatabase | Fault | null = null;
   try {
-    booted = openDatabase(place, now(), false, options.onFull);
-    if (isFault(booted) && booted.kind === "full" && giveReserve(place, options))
-      booted = openDatabase(place, now());
-    if (!isFault(booted)) return start(place, proofKey, lock, booted, [], null, options);
-    if (booted.kind !== "damaged" || options.damaged === "refuse") return booted;
+    opened = openDatabase(place, now(), false, options.onFull);
+    if (isFault(opened) && opened.kind === "full" && releaseReserve(place, options))
+      opened = openDatabase(place, now());
+    if (!isFault(opened)) return start(place, proofKey, lock, opened, [], null, options);
+    if (opened.kind !== "damaged" || options.damaged === "refuse") return opened;
 
-    const { reason } = booted;
+    const { reason } = opened;
     const moved = setAside(directory, now());
     log.error({ reason, setAside: moved }, "state damaged: set aside whole, starting with a fresh one");
-    booted = openDatabase(place, now(), true);
-    if (isFault(booted)) return booted;
-    return start(place, proofKey, lock, booted, [notice(now(), reason, moved)], moved, options);
+    opened = openDatabase(place, now(), true);
+    if (isFault(opened)) return opened;
+    return start(place, proofKey, lock, opened, [setAsideRow(now(), reason, moved)], moved, options);
   } catch (error) {
-    if (booted !== null && !isFault(booted) && booted.connection.database.isOpen) {
-      booted.connection.database.close();
+    if (opened !== null && !isFault(opened) && opened.connection.database.isOpen) {
+      opened.connection.database.close();
     }
     return error instanceof Error && "syscall" in error ? fileFault(error) : faultOf(error);
   }
@@ -116,54 +122,57 @@ function start(
   place: Place,
   proofKey: KeyObject,
   lock: DatabaseSync,
-  booted: OpenedDatabase,
-  first: readonly Change[],
+  opened: OpenedDatabase,
+  firstRows: readonly Change[],
   moved: string | null,
   options: OpenOptions,
 ): Opened | Fault {
   const { log, monotonic = () => performance.now(), damaged: onDamage } = options;
   const { siteKey } = place;
-  const isCopy = booted.head.seq > 0 && first.length === 0 && booted.stored === null;
-  const seen = booted.remembered.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
-  const epoch = nextEpoch(booted.stored, options.now(), [seen, booted.headEpoch ?? 0]);
-  const signed = storeRun(place, booted, epoch, options);
-  const restored = isCopy ? { epoch, isTold: false } : restoredIn(booted.connection);
-  const tells = restored !== null && !restored.isTold && onDamage !== "refuse";
-  if (isCopy || tells) markRestored(booted.connection, restored?.epoch ?? epoch, tells);
-  const disk = new Disk(place, lock, booted, epoch, log);
-  const rows = signed === null ? first : [...first, upgraded(options.now(), signed)];
+  const isCopy = opened.head.seq > 0 && firstRows.length === 0 && opened.stored === null;
+  const seen = opened.storedState.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
+  const epoch = nextEpoch(opened.stored, options.now(), [seen, opened.headEpoch ?? 0]);
+  const signed = storeRun(place, opened, epoch, options);
+  const restored = isCopy ? { epoch, isRecorded: false } : restoredIn(opened.connection);
+  const recordsRestore = restored !== null && !restored.isRecorded && onDamage !== "refuse";
+  if (isCopy || recordsRestore) markRestored(opened.connection, restored?.epoch ?? epoch, recordsRestore);
+  const disk = new Disk(place, lock, opened, epoch, log);
+  const rows = signed === null ? firstRows : [...firstRows, upgraded(options.now(), signed)];
   const committed = rows.length === 0 ? null : disk.commit(rows);
   if (committed !== null && isFault(committed)) {
     disk[Symbol.dispose]();
     return committed;
   }
-  const { remembered } = booted;
+  const { storedState } = opened;
   const writtenAt = committed?.rows.at(-1)?.at;
-  const moments =
-    first.length === 0 || writtenAt === undefined ? {} : { lookedAt: writtenAt, recordedAt: writtenAt };
+  const afterNotice =
+    firstRows.length === 0 || writtenAt === undefined
+      ? {}
+      : { evaluatedAt: writtenAt, recordedAt: writtenAt };
   const store = new Store(disk, { siteKey, proofKey }, log, monotonic);
-  const unsure = restored !== null || tookThePlace(disk.connection.database);
+  const assertAll = restored !== null || replacedDamagedState(disk.connection.database);
   return {
     ok: true,
     store,
-    remembered: { ...remembered, commands: knownSince(remembered.commands, restored), ...moments },
+    storedState: { ...storedState, commands: knownSince(storedState.commands, restored), ...afterNotice },
     epoch,
     siteKey,
     setAside: moved,
-    unsure,
-    isRestored: tells,
+    assertAll,
+    isRestored: recordsRestore,
   };
 }
 
 /**
- * Answers how many bodies of an earlier version were signed; null: none had to be. On a full disk the reserve is given
- * first. Throws errors of SQLite and of the file system.
+ * Signs bodies of an earlier version and stores the epoch of this run. Returns the number of signed bodies;
+ * null: none had to be signed. On a full disk the reserve is released first. Throws errors of SQLite and of
+ * the file system.
  */
-function storeRun(place: Place, booted: OpenedDatabase, epoch: number, options: OpenOptions): number | null {
+function storeRun(place: Place, opened: OpenedDatabase, epoch: number, options: OpenOptions): number | null {
   const { directory, siteKey } = place;
   const store = (): number | null => {
-    // The head first: a power cut in between leaves the file behind, never ahead.
-    const signed = upgradeBodies(booted, siteKey, epoch);
+    // The head first: a power cut in between leaves the epoch file behind, never ahead.
+    const signed = upgradeBodies(opened, siteKey, epoch);
     storeEpoch(directory, siteKey, epoch);
     return signed;
   };
@@ -171,23 +180,23 @@ function storeRun(place: Place, booted: OpenedDatabase, epoch: number, options: 
     return store();
   } catch (error) {
     if (!isFull(error)) throw error;
-    if (giveReserve(place, options)) return store();
-    // By the clock, the next run has a higher epoch all the same.
+    if (releaseReserve(place, options)) return store();
+    // The next epoch is still higher, as it follows the clock.
     if (options.onFull !== "read") throw error;
     return null;
   }
 }
 
-/** What room the reserve held is for the record, and a start needs some of it. */
-const giveReserve = ({ directory }: Place, { log }: OpenOptions): boolean =>
-  new Reserve(join(directory, RESERVE), log).give();
+/** Releases the reserve: its room is for the record, and a start writes to the record. */
+const releaseReserve = ({ directory }: Place, { log }: OpenOptions): boolean =>
+  new Reserve(join(directory, RESERVE), log).release();
 
-const tookThePlace = (database: DatabaseSync): boolean =>
+const replacedDamagedState = (database: DatabaseSync): boolean =>
   database.prepare("SELECT 1 FROM audit WHERE seq = 1 AND facts ->> 'setAside' IS NOT NULL").get() !==
   undefined;
 
-/** The first row of a fresh record says why it is one. */
-const notice = (at: Instant, reason: string, moved: string): Change => ({
+/** The first row of a fresh record gives the reason for it. */
+const setAsideRow = (at: Instant, reason: string, moved: string): Change => ({
   kind: "audit",
   entry: {
     at,

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
-import { type Head, HEAD_FILE, type SealedHead, unsealed, witnessed } from "./chain.ts";
+import { type Head, HEAD_FILE, type SealedHead, unsealed, readWitness } from "./chain.ts";
 import {
   connection,
   metaValue,
@@ -17,25 +17,25 @@ import {
 } from "./connection.ts";
 import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
 import { leaveToOwner } from "./files.ts";
-import { type KeyOrigin, otherKey } from "./keys.ts";
+import { type KeyOrigin, wrongKeyMessage } from "./keys.ts";
 import { loadState } from "./loadState.ts";
 import { epochFault, storedEpoch, type StoredEpoch, keepLog, keepOrphanedLog } from "./lock.ts";
 import { verifyTail } from "./verify.ts";
 
-/** What an opening of the database needs. */
+/** Directory, key and limit for opening the database. */
 export interface Place {
   readonly directory: string;
   readonly siteKey: Buffer;
-  /** Where the key was found. */
+  /** Place of the key. */
   readonly origin: KeyOrigin;
-  /** A cap on the database, in pages of 4 KiB. */
+  /** Limit of the database, in pages of 4 KiB. */
   readonly maxPages: number;
 }
 
-/** What an opening does on a full disk. `read`: it goes on without writing, for a verb that frees chargers by hand. */
+/** Behaviour on a full disk. `read`: open without writing, for a verb that releases chargers. */
 export type OnFull = "refuse" | "read";
 
-/** Runs `use` on the database; where that finds a fault, the database is closed again. */
+/** Runs `use` on the database. After a fault the database is closed again. */
 export function withDatabase<T extends object>(
   place: Place,
   use: (connection: Connection) => T | Fault,
@@ -46,7 +46,7 @@ export function withDatabase<T extends object>(
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
     else keepOrphanedLog(place.directory);
     database = new DatabaseSync(path);
-    // What SQLite puts beside it has its owner.
+    // Files that SQLite creates beside the database get the owner of the database file.
     leaveToOwner(path);
     const outcome = settle(database, place.maxPages) ?? use(connection(database));
     if (isFault(outcome)) giveUp(database, outcome, place.directory);
@@ -60,7 +60,7 @@ export function withDatabase<T extends object>(
 }
 
 function giveUp(database: DatabaseSync, { kind }: Fault, directory: string): void {
-  // Closing writes what it believes of the log into the database, and deletes the rest of it.
+  // Closing writes the valid part of the log into the database and deletes the rest.
   if (kind === "damaged") keepLog(directory);
   database.close();
 }
@@ -70,18 +70,18 @@ export const isFault = (outcome: object): outcome is Fault => "kind" in outcome 
 export interface OpenedDatabase {
   readonly connection: Connection;
   readonly head: Head;
-  /** Of the run that wrote the head; null: an earlier version, or a fresh database. */
+  /** Epoch of the run that wrote the head. Null: an earlier version, or a fresh database. */
   readonly headEpoch: number | null;
-  /** An earlier version wrote it, which signed no bodies and no readings. */
+  /** Written by an earlier version, which signed neither bodies nor readings. */
   readonly isUpgrade: boolean;
-  /** Beside the database; null: none, as beside a copy. */
+  /** The epoch file. Null: missing, as beside a restored backup. */
   readonly stored: StoredEpoch | null;
-  readonly remembered: StoredState;
+  readonly storedState: StoredState;
 }
 
 /**
- * Opens the database and believes it only after checks: structure, key, end of the record, epoch, every body that is
- * acted on. `isFresh`: the one before was set aside just now, so that nothing is missing.
+ * Opens the database and checks it: structure, key, end of the record, epoch, and every body that decides
+ * commands. `isFresh`: the old one was set aside just now, so an empty database is expected.
  */
 export function openDatabase(
   place: Place,
@@ -92,18 +92,18 @@ export function openDatabase(
   const { directory, siteKey } = place;
   const stored = storedEpoch(directory, siteKey);
   return withDatabase(place, (connection) => {
-    const unfit = quickCheck(connection.database) ?? checkSiteKey(connection, place);
-    if (unfit !== null) return unfit;
-    const witness = witnessed(join(directory, HEAD_FILE), siteKey);
+    const fault = quickCheck(connection.database) ?? checkSiteKey(connection, place);
+    if (fault !== null) return fault;
+    const witness = readWitness(join(directory, HEAD_FILE), siteKey);
     const sealedHead = headOf(connection, siteKey);
     const head = verifyTail(connection, siteKey, witness);
     if (isFault(head)) return head;
-    const unfitting = isFresh ? null : epochFault(stored, sealedHead);
-    if (unfitting !== null)
-      return { ...unfitting, broken: { ok: false, seq: head.seq + 1, reason: unfitting.reason } };
+    const mismatch = isFresh ? null : epochFault(stored, sealedHead);
+    if (mismatch !== null)
+      return { ...mismatch, broken: { ok: false, seq: head.seq + 1, reason: mismatch.reason } };
     const isUpgrade = sealedHead !== null && sealedHead.epoch === null;
-    const remembered = loadState(connection, { siteKey, isSigned: !isUpgrade }, now);
-    if (isFault(remembered)) return remembered;
+    const storedState = loadState(connection, { siteKey, isSigned: !isUpgrade }, now);
+    if (isFault(storedState)) return storedState;
     try {
       connection.putMeta.run("openedAt", String(now));
     } catch (error) {
@@ -118,19 +118,19 @@ export function openDatabase(
         headEpoch,
         isUpgrade,
         stored,
-        remembered,
+        storedState,
       }
     );
   });
 }
 
-/** The head as the database has it; null: none that this key sealed. */
+/** The head in the database. Null: none sealed with this key. */
 function headOf(connection: Connection, siteKey: Buffer): SealedHead | null {
   const text = metaValue(connection, "head");
   return text === null ? null : unsealed(siteKey, text);
 }
 
-/** The state remembers a print of the key that its start offsets were derived with. */
+/** Compares the site key with the stored print of the key that start offsets were derived with. */
 function checkSiteKey(connection: Connection, { siteKey, origin, directory }: Place): Fault | null {
   const print = hash("sha256", siteKey);
   const known = metaValue(connection, "siteKey");
@@ -142,5 +142,5 @@ function checkSiteKey(connection: Connection, { siteKey, origin, directory }: Pl
   }
   const sealedWithIt = head !== null && unsealed(siteKey, head) !== null;
   if (known === null || sealedWithIt) return damaged("the print of the site key was changed");
-  return refused(otherKey({ siteKey, origin }, known, directory));
+  return refused(wrongKeyMessage({ siteKey, origin }, known, directory));
 }

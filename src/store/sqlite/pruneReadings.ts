@@ -2,24 +2,27 @@ import { type Instant, type Millis, minutes } from "../../domain/units.ts";
 import type { Connection } from "./connection.ts";
 import { minuteOf } from "./readings.ts";
 
-/** Charger readings may come a week late; older ones only serve baselines, which need one in a minute. */
+/** Charger readings may arrive a week late. Older ones only serve baselines, which need one per minute. */
 const FINE = minutes(8 * 24 * 60);
-/** The loop stands still meanwhile, ms. */
+/** Length of a step, ms. It blocks the event loop. */
 const STEP_MS = 20;
-/** Rows of one statement: a minute of 20,000 chargers has 120,000. A charger's rows of a minute are never parted. */
+/**
+ * Rows deleted by one statement: a minute of 20,000 chargers has 120,000. A charger's rows of one minute are
+ * deleted together.
+ */
 export const PRUNE_PAGE = 1_000;
 
-/** After a step of pruning. */
+/** State after a step of pruning. */
 export interface KeptReadings {
   readonly rows: number;
-  /** Some went because there were too many, though they were not too old. */
+  /** Some readings were deleted for their number, before their time. */
   readonly leftEarly: boolean;
 }
 
 /**
- * One small step of tidying: readings older than `keep` go, and of those older than eight days all but the last of
- * each minute. To be called again and again, within a transaction. `keep` null: nobody confirms the clock, so that
- * nothing counts as old; only what is too many goes. Throws SQLite errors.
+ * A short step of pruning. Readings older than `keep` are deleted. Of those older than eight days, only the
+ * last of each minute stays. Call it repeatedly, within a transaction. `keep` null: the clock is unconfirmed,
+ * so nothing is too old, and only the excess is deleted. Throws SQLite errors.
  */
 export function pruneReadings(
   connection: Connection,
@@ -69,12 +72,12 @@ export function pruneReadings(
   connection.putMeta.run("readings", String(count));
   connection.putMeta.run("readingsThinned", String(thinned));
   connection.putMeta.run("readingsThinnedThrough", through);
-  // Every minute there is this commit anyway: it tells how long nothing ran, should that end without a word.
+  // This commit runs every minute anyway. After a crash, `alive` shows how long nothing ran.
   connection.putMeta.run("alive", String(now));
   return { rows: count, leftEarly };
 }
 
-/** Counting millions of rows takes seconds: the number is kept. */
+/** Counting millions of rows takes seconds, so the number is stored. */
 export function countReadings(connection: Connection, added: number): void {
   connection.putMeta.run("readings", String(numberIn(connection, "readings") + added));
 }

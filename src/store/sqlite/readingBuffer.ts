@@ -7,21 +7,21 @@ import { isFault } from "./openDatabase.ts";
 import type { KeptReadings } from "./pruneReadings.ts";
 import { type ForeignReading, type OnForeign, queryReadings, querySeats } from "./readings.ts";
 
-/** One commit in this time: each costs 30 KB of flash, whatever is in it (finding 15). */
+/** Interval between commits of readings: each costs 30 KB of flash, whatever it holds. */
 const EVERY_MS = 10_000;
-/** Readings of one commit, some 50 ms of a standing loop, and the pause before the next where more of them wait. */
+/** Readings in one commit, which block the event loop for about 50 ms, and the pause before the next slice. */
 const SLICE = 4_000;
 const BETWEEN_SLICES_MS = 1_000;
-/** Readings that wait; past it the oldest are dropped first (F95). */
+/** Limit of waiting readings; above it the oldest are dropped. */
 const MOST_WAITING = 100_000;
 
-/** A report on thousands of vehicles asks thousands of times. */
+/** A report on thousands of vehicles queries thousands of times. */
 interface Index {
   readonly byCharger: ReadonlyMap<ChargerId, readonly Reading[]>;
   readonly seats: ReadonlyMap<VehicleId, ReadonlySet<ChargerId>>;
 }
 
-/** Readings on their way to the disk, and those that are there. */
+/** Readings that wait for the disk, and those stored there. */
 export class ReadingBuffer implements Disposable {
   readonly #foreign = new Set<ChargerId>();
   readonly #disk: Disk;
@@ -29,13 +29,13 @@ export class ReadingBuffer implements Disposable {
   readonly #mayGo: () => boolean;
   #waiting: Reading[] = [];
   #later: NodeJS.Timeout | undefined;
-  /** Each trouble is told once: it is tried again every ten seconds, or every minute. */
+  /** Each failure is logged once, as it is retried every ten seconds or every minute. */
   #cannotStore = false;
   #cannotPrune = false;
-  /** Of those that wait, made when somebody asks. */
+  /** Index of the waiting readings, built on demand. */
   #index: Index | null = null;
 
-  /** `mayGo`: false while the loop has better things to do; readings wait then. */
+  /** `mayGo`: false while more urgent changes wait for the disk; readings wait then. */
   constructor(disk: Disk, log: Logger, mayGo: () => boolean) {
     this.#disk = disk;
     this.#log = log;
@@ -50,7 +50,7 @@ export class ReadingBuffer implements Disposable {
     this.#later ??= setTimeout(() => this.#flush(), EVERY_MS);
   }
 
-  /** `onForeign` is called for each stored message that is left out, as another program changed it. */
+  /** `onForeign` is called for each stored message that another program changed. Such messages are left out. */
   of(
     chargers: readonly ChargerId[],
     from: Instant,
@@ -77,7 +77,7 @@ export class ReadingBuffer implements Disposable {
     return [...new Set([...querySeats(this.#disk.connection, vehicle, from, until), ...waiting])];
   }
 
-  /** Null: the disk refuses. */
+  /** Null: the disk rejects the write. */
   prune(now: Instant, keep: Millis | null, most: number): KeptReadings | null {
     const kept = this.#disk.pruneReadings(now, keep, most);
     const reason = isFault(kept) ? kept.reason : null;

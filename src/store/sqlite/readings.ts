@@ -16,7 +16,7 @@ import { authenticate } from "./keys.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-/** Part of the key of the readings: those of one minute lie together. */
+/** Part of the primary key: readings of one minute lie together. */
 export const minuteOf = (at: number): number => Math.floor(at / MINUTE);
 const dayOf = (at: number): number => Math.floor(at / DAY);
 
@@ -26,8 +26,8 @@ const OWN_CLOCK = 1;
 const implausible = (kind: MeasuredKind): number => 2 << MEASURED.indexOf(kind);
 
 /**
- * Readings of one message share a row, as most of its bytes are where and when, and one HMAC. Answers how many rows
- * were added. Throws SQLite errors.
+ * Stores readings. Those of one message share a row and one HMAC, because time and charger take most bytes.
+ * Returns the number of new rows. Throws SQLite errors.
  */
 export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: readonly Reading[]): number {
   const insert = database.prepare(
@@ -41,13 +41,14 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
     if (first === undefined) continue;
     const { charger, vehicle, at, receivedAt } = first;
     const state = group.find(({ kind }) => kind === "state")?.value;
-    const told = group.find((reading) => reading.kind === "setpoint");
+    const command = group.find((reading) => reading.kind === "setpoint");
     const marks = group.reduce((bits, reading) => bits | markOf(reading), 0);
     const values = MEASURED.map((wanted) => {
       const value = group.find(({ kind }) => kind === wanted)?.value;
       return typeof value === "number" ? value : null;
     });
-    const toldText = told === undefined ? null : JSON.stringify([told.value, told.until, told.event]);
+    const commandText =
+      command === undefined ? null : JSON.stringify([command.value, command.until, command.event]);
     const row: ReadingRow = [
       minuteOf(at),
       text(charger),
@@ -57,7 +58,7 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
       marks,
       ...values,
       typeof state === "string" ? state : null,
-      toldText,
+      commandText,
     ];
     const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
     if (isNew) added += 1;
@@ -67,7 +68,7 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
   return added;
 }
 
-/** More of a message that is stored already. What another program made of it is replaced, not signed. */
+/** Adds values to a stored message. A message that another program changed is replaced, not signed. */
 function amend(database: DatabaseSync, siteKey: Buffer, row: ReadingRow): void {
   const [minute, charger = null, at = null, delay = null] = row;
   const found = database
@@ -103,7 +104,7 @@ const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
   }),
 ];
 
-/** Half of an HMAC is enough: each row has one. */
+/** Half of an HMAC is enough, and each row has one. */
 const MAC_BYTES = 16;
 const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
   createHmac("sha256", siteKey)
@@ -114,14 +115,14 @@ const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
 const isSame = (stored: SQLOutputValue | undefined, mac: Buffer): boolean =>
   stored instanceof Uint8Array && mac.equals(stored);
 
-/** What stored readings are checked with. */
+/** Key and limit for the checks of stored readings. */
 export interface ReadingTrust {
   readonly siteKey: Buffer;
-  /** Up to this minute, included, those without an HMAC are from a version that wrote none. Null: all have one. */
+  /** Rows up to and including this minute may lack an HMAC: an earlier version wrote them. Null: all have one. */
   readonly unsignedThrough: number | null;
 }
 
-/** Whether the row is one that we wrote. */
+/** True: we wrote this row. */
 export function isOurReading(
   { siteKey, unsignedThrough }: ReadingTrust,
   row: Record<string, SQLOutputValue>,
@@ -130,10 +131,10 @@ export function isOurReading(
   return isSame(row["mac"], readingMac(siteKey, rowOf(row)));
 }
 
-/** SQLite stores no lone surrogate: what is read back must be what is asked for. */
+/** SQLite stores no lone surrogate: the stored id must equal the queried id. */
 const text = (id: string): string => id.toWellFormed();
 
-/** `limit` is a word of SQL. */
+/** `limit` is an SQL keyword. */
 const columnOf = (kind: MeasuredKind): string => (kind === "limit" ? "level" : kind);
 
 function markOf(reading: Reading): number {
@@ -144,8 +145,8 @@ function markOf(reading: Reading): number {
 }
 
 /**
- * What these chargers said and were told in [from, until), each in its order of time. Rows that another program changed
- * are left out and named. Throws SQLite errors.
+ * Readings of these chargers in [from, until), ordered by time for each charger. Rows that another program
+ * changed are left out and passed to `onForeign`. Throws SQLite errors.
  */
 export function queryReadings(
   { readingSpan, readings }: Pick<Connection, "readingSpan" | "readings">,
@@ -156,7 +157,7 @@ export function queryReadings(
 ): readonly Reading[] {
   const span = readingSpan.get();
   if (typeof span?.["first"] !== "number" || typeof span["last"] !== "number" || from >= until) return [];
-  // Minute by minute between them: an event "until cancelled" (P9999Y) has five thousand million.
+  // Bounded by the stored minutes: an event "until cancelled" (P9999Y) has five thousand million.
   const [first, last] = [Math.max(minuteOf(from), span["first"]), Math.min(minuteOf(until), span["last"])];
   if (first > last) return [];
   return [...chargers].flatMap((charger) =>
@@ -168,7 +169,7 @@ export function queryReadings(
   );
 }
 
-/** A stored message of a charger that is not as we wrote it. */
+/** A stored message of a charger that another program changed. */
 export interface ForeignReading {
   readonly charger: ChargerId;
   readonly at: Instant;
@@ -190,17 +191,17 @@ function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): re
     return [{ ...stamp, kind, value, source: kind === "soc" ? "vehicle" : "charger", quality: doubt }];
   });
   const { state, told } = row;
-  // Only what a Stated held was written there.
+  // Only values of a Stated reading were written there.
   const value = state as ChargerState;
   const stated: Stated = { ...stamp, kind: "state", value, source: "charger", quality };
   return [
     ...measured,
     ...(state === null ? [] : [stated]),
-    ...(typeof told === "string" ? [toldIn(told, stamp)] : []),
+    ...(typeof told === "string" ? [commandReadingIn(told, stamp)] : []),
   ];
 }
 
-function toldIn(
+function commandReadingIn(
   told: string,
   stamp: Pick<CommandReading, "charger" | "vehicle" | "at" | "receivedAt">,
 ): CommandReading {
@@ -209,7 +210,7 @@ function toldIn(
   return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
 }
 
-/** The chargers that a vehicle was on, on the days that [from, until) touches. Throws SQLite errors. */
+/** Chargers that a vehicle was on, on the days that [from, until) touches. Throws SQLite errors. */
 export const querySeats = (
   { seats }: Pick<Connection, "seats">,
   vehicle: VehicleId,
@@ -218,31 +219,31 @@ export const querySeats = (
 ): readonly ChargerId[] =>
   seats.all(text(vehicle), dayOf(from), dayOf(until)).map(({ charger }) => chargerId(String(charger)));
 
-/** The loop stands still meanwhile, ms. */
+/** Length of a step, ms. It blocks the event loop. */
 const STEP_MS = 20;
-/** Rows of one look at the clock. */
+/** Rows between two checks of the clock. */
 const BATCH = 500;
 
-/** Stored readings of an earlier version have no HMAC; which ones those are must not be for anyone to choose. */
+/** Readings of an earlier version have no HMAC. The limit is authenticated, so that nobody can extend it to edited rows. */
 const sealedMinute = (siteKey: Buffer, minute: number): string =>
   `${minute} ${authenticate(siteKey, "readings signed after", String(minute))}`;
 
-/** The last minute that may hold readings without an HMAC; null: none does. */
+/** The last minute that may hold readings without an HMAC. Null: none. */
 export function unsignedThrough(connection: Connection, siteKey: Buffer): number | null {
   const stored = metaValue(connection, "readingsBefore");
   const minute = Number.parseInt(stored ?? "", 10);
   return stored === sealedMinute(siteKey, minute) ? minute : null;
 }
 
-/** Once, in a state of an earlier version: all readings so far are taken as they are. */
+/** Runs once, in a state of an earlier version: all stored readings are accepted as they are. */
 export function upgradeReadings(connection: Connection, siteKey: Buffer): void {
   const last = connection.database.prepare("SELECT max(minute) AS minute FROM reading").get()?.["minute"];
   if (typeof last === "number") connection.putMeta.run("readingsBefore", sealedMinute(siteKey, last));
 }
 
 /**
- * One small step of signing those, the newest first, as millions of them would keep a start waiting. To be called again
- * and again, within a transaction. Throws SQLite errors.
+ * A short step of signing old readings, newest first: signing millions at once would delay a start. Call it
+ * repeatedly, within a transaction. Throws SQLite errors.
  */
 export function signReadings(connection: Connection, siteKey: Buffer): void {
   const { database } = connection;

@@ -4,11 +4,11 @@ import type { ReportRecord } from "../../domain/report.ts";
 import { isOurs, signed, storedBody } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
 
-/** What the partner has taken, or will not take, is kept to be looked at: the newest reports, and the newest bodies. */
+/** Closed reports are kept for inspection: the newest records, and the newest bodies. */
 const MOST_REPORTS = 10_000;
 const MOST_BODY_BYTES = 128 * 1024 * 1024;
 
-/** Absent: not asked for. `limit` is 1,000 unless told. */
+/** Absent members do not filter. `limit` defaults to 1,000. */
 export interface ReportQuery {
   readonly event?: string;
   readonly limit?: number;
@@ -30,7 +30,7 @@ export function putReport(
   trim(connection.database);
 }
 
-/** Those with a next try always stay. */
+/** Deletes the oldest closed reports. Open ones always stay. */
 function trim(database: DatabaseSync): void {
   database
     .prepare(`DELETE FROM report WHERE open = 0 AND seq <= (SELECT max(seq) FROM report) - ${MOST_REPORTS}`)
@@ -46,7 +46,7 @@ function trim(database: DatabaseSync): void {
     .run();
 }
 
-/** The newest first. One that was changed on the disk is left out. */
+/** Newest first. A report that was changed on disk is left out. */
 export function queryReports(
   database: DatabaseSync,
   siteKey: Buffer,
@@ -63,7 +63,7 @@ export function queryReports(
     .map(({ body }): ReportRecord => JSON.parse(String(body)));
 }
 
-/** One report; null: there is none of this name. Its body is null where it is not kept any more, or was changed. */
+/** A report by name. Null: none. Its body is null if it was pruned or changed. */
 export function queryReport(
   database: DatabaseSync,
   siteKey: Buffer,

@@ -3,22 +3,22 @@ import { dirname } from "node:path";
 import type { Logger } from "pino";
 import { leaveOpenToOwner, openOwn } from "./files.ts";
 
-/** Some thousand rows of the record. */
+/** Some thousand audit rows. */
 export const RESERVE_BYTES = 8 * 1024 * 1024;
 /** File name in the state directory. */
 export const RESERVE = "reserve";
-/** Not zeros: some file systems keep no room for those. */
+/** Not zeros: some file systems reserve no room for those. */
 const CHUNK = Buffer.alloc(64 * 1024, 0xa5);
 
-/** Bytes that a file of ours may still take on the disk of this directory. */
+/** Bytes that a file of ours may still use on the disk of this directory. */
 const roomIn = (directory: string): number => {
   const { bavail, bsize } = statfsSync(directory);
   return bavail * bsize;
 };
 
 /**
- * Room that nobody else gets: a file that is deleted when the disk is full, so that the record can go on while somebody
- * tidies up (F05). A cap on the database, or a quota, is no full disk: deleting would not help.
+ * A file that reserves disk space. It is deleted when the disk is full, so that the audit record can go on
+ * until somebody makes room. A limit of the database or a quota is not a full disk: deleting would not help.
  */
 export class Reserve {
   readonly #path: string;
@@ -33,11 +33,11 @@ export class Reserve {
     this.#isHeld = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) >= RESERVE_BYTES;
   }
 
-  /** True: it is there, made now perhaps. False: there is no room for it, and what there is belongs to the record. */
-  hold(): boolean {
+  /** Creates the reserve if there is room. False: no room, and the rest of the disk belongs to the record. */
+  ensure(): boolean {
     if (this.#isHeld) return true;
     try {
-      // Twice as much: it must not fill the disk itself, nor come and go with every commit.
+      // Twice the size: the reserve must neither fill the disk nor be created and deleted with every commit.
       this.#isHeld = this.#room(dirname(this.#path)) >= 2 * RESERVE_BYTES && this.#write();
     } catch {
       this.#remove();
@@ -45,8 +45,8 @@ export class Reserve {
     return this.#isHeld;
   }
 
-  /** True: there is room now that was not there before. */
-  give(): boolean {
+  /** True: deleting the reserve made room. */
+  release(): boolean {
     if (!this.#isHeld || this.#room(dirname(this.#path)) >= RESERVE_BYTES) return false;
     this.#remove();
     this.#isHeld = false;
@@ -68,7 +68,7 @@ export class Reserve {
     return true;
   }
 
-  /** Where it cannot be deleted either, nothing is gained and nothing lost. */
+  /** A failure changes nothing, so it is only logged. */
   #remove(): void {
     try {
       rmSync(this.#path, { force: true });

@@ -35,28 +35,27 @@ import type { OnForeign } from "./readings.ts";
 import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
 import { type Verified, verifyingState } from "./verify.ts";
 
-/** What nobody waits for, outcomes above all, is gathered this long: a commit costs 30 KB of flash whatever is in it. */
-const UNHURRIED_MS = 100;
-/** A commit that took longer than this, and a millisecond for each change, tells of a slow disk (F08). */
+/** Delay of changes that no caller waits for, such as outcomes, ms. A commit costs 30 KB of flash whatever it holds. */
+const LAZY_COMMIT_MS = 100;
+/** Threshold of a slow commit, ms, plus one millisecond for each change. */
 const SLOW_MS = 50;
-/** So long at most a slow disk makes the next commit wait, ms. */
-const LONGEST_REST_MS = 1_000;
-/** More changes than this on their way to the disk are a depot being told something: readings wait meanwhile. */
+/** Longest pause after a slow commit, ms. */
+const LONGEST_PAUSE_MS = 1_000;
+/** Above this many staged changes the depot is receiving commands: readings wait. */
 const MANY = 100;
-/** After a failed commit the changes that must not be lost are tried again this often, ms. */
+/** Retry interval for changes that must not be lost, ms. */
 const UNSTORED_RETRY_MS = 5_000;
 const DONE: Committed = { ok: true };
 
 /**
- * What survives a restart. Changes written in one turn of the event loop are one commit: all who wait for it
- * share its one sync, and a power cut leaves all of them or none. On a slow disk more turns share one: the loop stands
- * still during a sync, and must have as long for everything else, or starts and leases would be late (F08).
+ * State that survives a restart. Changes written in one tick of the event loop share a commit: a power cut leaves
+ * all or none. On a slow disk several ticks share one: a sync blocks the loop, and starts must not be late.
  */
 export class Store implements Disposable {
-  /** Called after each commit that added to the record, with what it added and how long it took. */
+  /** Called after each commit that added audit rows, with the rows and the duration. */
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
 
-  /** Private; signs proofs. */
+  /** Private key that signs proofs. */
   readonly proofKey: KeyObject;
   readonly events: EventArchive;
   readonly #disk: Disk;
@@ -67,11 +66,11 @@ export class Store implements Disposable {
   readonly #unstored = new Unstored();
   #staged: Change[] = [];
   #batch: PromiseWithResolvers<Committed> | null = null;
-  #later: NodeJS.Timeout | undefined;
-  #rested: NodeJS.Timeout | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  /** Until then the loop is to have time for other things, monotonic ms. */
-  #restsUntil = -Infinity;
+  #commitTimer: NodeJS.Timeout | undefined;
+  #pauseTimer: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  /** Monotonic, ms: no commit before it, to leave time for other work. */
+  #pausedUntil = -Infinity;
   readonly #stats: CommitStats;
   #committedSinceBeat = false;
   #disposed = false;
@@ -87,33 +86,33 @@ export class Store implements Disposable {
     this.#readings = new ReadingBuffer(disk, log, () => this.#staged.length < MANY);
   }
 
-  /** Staged in order. Committed with the next turn that somebody waits for, or soon by itself. */
+  /** Stages changes in order. They are committed with the next `durable`, or soon without it. */
   write(changes: readonly Change[]): void {
     if (this.#disposed) throw new Error("the store is closed");
     for (const change of changes) this.#staged.push(change);
     if (this.#staged.length === 0) return;
-    this.#later ??= setTimeout(() => this.#commit(), Math.max(UNHURRIED_MS, this.#rest));
+    this.#commitTimer ??= setTimeout(() => this.#commit(), Math.max(LAZY_COMMIT_MS, this.#pause));
   }
 
-  /** The same for changes that outlive a failed commit. Resolves once they are stored. */
+  /** As `write`, for changes that survive a failed commit. Resolves once they are stored. */
   writeUntilStored(changes: readonly Change[]): Promise<void> {
     this.write(changes);
     return this.#unstored.keep(changes);
   }
 
-  /** Answers after the commit that holds everything written so far, mostly at the end of this turn. Not ok: none of it was kept. */
+  /** Resolves after the commit of everything written so far, mostly at the end of this tick. Not ok: nothing is stored. */
   durable(): Promise<Committed> {
     if (this.#staged.length === 0) return Promise.resolve(DONE);
     if (this.#batch === null) {
       this.#batch = Promise.withResolvers();
-      const rest = this.#rest;
-      if (rest > 0) this.#rested = setTimeout(() => this.#commit(), rest);
+      const pause = this.#pause;
+      if (pause > 0) this.#pauseTimer = setTimeout(() => this.#commit(), pause);
       else setImmediate(() => this.#commit());
     }
     return this.#batch.promise;
   }
 
-  /** Whether commits work: by the last one since the last beat, or by a small one now. For the watchdog. */
+  /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
   beat(at: Instant): Committed {
     const proven = this.#committedSinceBeat;
     this.#committedSinceBeat = false;
@@ -121,7 +120,7 @@ export class Store implements Disposable {
     return fault === null ? DONE : { ok: false, reason: fault.reason, dropped: [] };
   }
 
-  /** The stored state of a scope: for rolling back after a failed commit. Throws where the disk cannot be read. */
+  /** The stored state of a scope, for a rollback after a failed commit. Throws if the disk cannot be read. */
   stored(scope: Scope): StoredScope {
     const stored = loadScope(
       this.#disk.connection.database,
@@ -132,24 +131,24 @@ export class Store implements Disposable {
     return { ...stored, commands: knownSince(stored.commands, restoredIn(this.#disk.connection)) };
   }
 
-  /** What is stored of reports that are owed. Throws where the disk cannot be read. */
+  /** Stored report obligations and open reports. Throws if the disk cannot be read. */
   owed(): Pick<StoredState, "duties" | "outbox"> {
     const owed = loadOwed(this.#disk.connection.database, { siteKey: this.#siteKey, isSigned: true });
     if (isFault(owed)) throw new Error(owed.reason);
     return owed;
   }
 
-  /** Rows of the record, oldest first unless told otherwise; only what is committed. */
+  /** Committed audit rows, oldest first by default. */
   audit(query: AuditQuery): readonly AuditRow[] {
     return queryAudit(this.#disk.connection.database, query);
   }
 
-  /** When the broker took a new level for this charger since then, oldest first. */
+  /** Times at which the broker acknowledged a new level for this charger, oldest first. */
   writes(charger: ChargerId, since: Instant): readonly Instant[] {
     return queryWrites(this.#disk.connection.database, charger, since);
   }
 
-  /** Follows the whole hash chain, then checks what is stored beside it: seconds for millions of rows, so that it can be left after each step. */
+  /** Verifies the hash chain, then the other tables. Millions of rows take seconds, so the task yields after each step. */
   verifying(): ResumableTask<Verified> {
     const disk = this.#disk;
     return verifyingState(
@@ -159,86 +158,89 @@ export class Store implements Disposable {
     );
   }
 
-  /** The same in one go, for who has nothing else to do. */
+  /** As `verifying`, without yielding. */
   verify = (): Verified => runToEnd(this.verifying());
 
-  /** What the record says of an event whose last window ends at `until`. `windows`: when it asks what of whom. */
+  /** Audit rows of an event whose last window ends at `until`. `windows`: its window for each vehicle. */
   eventRows(event: EventId, until: Instant, windows: Windows = new Map()): Generator<void, EventRows> {
     return queryEventRows(this.#disk.connection.database, event, until, windows);
   }
 
-  /** Rows of outages that are not over by the end of the record. */
+  /** Rows of outages that are still open. */
   openOutages(): readonly AuditEntry[] {
     return queryOpenOutages(this.#disk.connection.database);
   }
 
-  /** The hashes of those of these rows that are kept. */
+  /** Hashes of those of these rows that are still stored. */
   hashes(seqs: readonly number[]): ReadonlyMap<number, string> {
     return queryHashes(this.#disk.connection.database, seqs);
   }
 
-  /** What of the record may be pruned next. */
+  /** The rows to prune next. Null: none. */
   oldRows(query: OldRowsQuery): OldRows | null {
     return queryOldRows(this.#disk.connection.database, query);
   }
 
-  /** Names of reports that were composed before then and are closed. */
+  /** Names of closed reports that were composed before `before`. */
   oldReports(before: Instant, most: number): readonly string[] {
     return queryOldReports(this.#disk.connection.database, before, most);
   }
 
   /** See `Disk.keepStill`. */
-  keepStill(): boolean {
-    return this.#disk.keepStill();
+  beginCopy(): boolean {
+    return this.#disk.beginCopy();
   }
 
   /** See `Disk.copied`. */
-  copied(): boolean {
-    return this.#disk.copied();
+  endCopy(): boolean {
+    return this.#disk.endCopy();
   }
 
-  /** The end of the record with its seal: kept elsewhere, in the log say, it shows that later nothing was cut off. */
+  /** The head of the record with its seal. A copy of it elsewhere, in the log for example, reveals a truncation. */
   head(): Head & { readonly seal: string } {
     const { head } = this.#disk;
     return { ...head, seal: seal(this.#siteKey, head) };
   }
 
-  /** Input that could not be read, newest first. */
+  /** Rejected input, newest first. */
   quarantine(limit: number): readonly Quarantined[] {
     return queryQuarantine(this.#disk.connection.database, limit);
   }
 
-  /** The last prices that could be read. Nothing is decided by them. */
+  /** The last readable prices. No decision depends on them. */
   prices(): readonly PriceSeries[] {
     return queryPrices(this.#disk.connection.database);
   }
 
-  /** Kept within ten seconds: a crash may lose that much, and nothing else. */
-  keep(readings: readonly Reading[]): void {
+  /** Stores readings within ten seconds. A crash loses at most that much. */
+  keepReadings(readings: readonly Reading[]): void {
     this.#readings.add(readings);
   }
 
-  /** What these chargers said and were told in [from, until), each in its order of time, the latest included. */
+  /** Readings of these chargers in [from, until), ordered by time for each charger, waiting ones included. */
   readings(chargers: Iterable<ChargerId>, from: Instant, until: Instant, onForeign?: OnForeign) {
     return this.#readings.of([...chargers], from, until, onForeign);
   }
 
-  /** The chargers that a vehicle was on, on the days that [from, until) touches. */
+  /** Chargers that a vehicle was on, on the days that [from, until) touches. */
   seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
     return this.#readings.seats(vehicle, from, until);
   }
 
-  /** One small step of forgetting readings: see `pruneReadings`. To be called every minute or so. Null: the disk refuses. */
+  /**
+   * A short step of pruning readings, see `pruneReadings`. Call it every minute or so. Null: the disk rejects
+   * the write.
+   */
   pruneReadings(now: Instant, keep: Millis | null, most = Infinity): KeptReadings | null {
     return this.#readings.prune(now, keep, most);
   }
 
-  /** Reports that were composed, the newest first. */
+  /** Composed reports, newest first. */
   reports(query: ReportQuery): readonly ReportRecord[] {
     return queryReports(this.#disk.connection.database, this.#siteKey, query);
   }
 
-  /** One report with its body as it goes to the partner; null: there is none of this name. */
+  /** A report with its body as sent to the partner. Null: none of this name. */
   report(name: string): ReturnType<typeof queryReport> {
     return queryReport(this.#disk.connection.database, this.#siteKey, name);
   }
@@ -248,22 +250,22 @@ export class Store implements Disposable {
   }
 
   #commit(): void {
-    const turn = this.#batch;
+    const batch = this.#batch;
     const staged = [...this.#unstored.waiting, ...this.#staged];
-    clearTimeout(this.#later);
-    clearTimeout(this.#rested);
-    clearTimeout(this.#retry);
-    this.#later = undefined;
+    clearTimeout(this.#commitTimer);
+    clearTimeout(this.#pauseTimer);
+    clearTimeout(this.#retryTimer);
+    this.#commitTimer = undefined;
     this.#staged = [];
     this.#batch = null;
-    if (staged.length === 0) return turn?.resolve(DONE);
+    if (staged.length === 0) return batch?.resolve(DONE);
     const began = this.#monotonic();
     const outcome = this.#disk.commit(staged);
     const ended = this.#monotonic();
     const tookMs = ended - began;
     this.#stats.count(tookMs, isFault(outcome) ? outcome.reason : null);
     if (tookMs > Math.max(SLOW_MS, staged.length))
-      this.#restsUntil = ended + Math.min(tookMs, LONGEST_REST_MS);
+      this.#pausedUntil = ended + Math.min(tookMs, LONGEST_PAUSE_MS);
     this.#committedSinceBeat = !isFault(outcome);
     if (isFault(outcome)) {
       const { reason } = outcome;
@@ -271,21 +273,21 @@ export class Store implements Disposable {
       const kept = staged.length - dropped;
       if (dropped > 0)
         this.#log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
-      if (kept > 0 && !this.#disposed) this.#retry = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
-      turn?.resolve({ ok: false, reason, dropped: this.#unstored.takeDropped() });
+      if (kept > 0 && !this.#disposed) this.#retryTimer = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
+      batch?.resolve({ ok: false, reason, dropped: this.#unstored.takeDropped() });
       return;
     }
     this.#unstored.succeeded();
-    turn?.resolve(DONE);
+    batch?.resolve(DONE);
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
   }
 
-  /** Milliseconds until the next commit may begin; not positive: at once. */
-  get #rest(): number {
-    return this.#restsUntil - this.#monotonic();
+  /** Milliseconds until the next commit may begin. Not positive: at once. */
+  get #pause(): number {
+    return this.#pausedUntil - this.#monotonic();
   }
 
-  /** Commits what is staged, then gives the state free. */
+  /** Commits staged changes, then releases the lock. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;

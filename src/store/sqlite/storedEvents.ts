@@ -13,7 +13,7 @@ import { signed, readBody, readSome, type Source } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
 import { type Fault, faultOf } from "./fault.ts";
 
-/** Target values of all revisions of one event, each name once, in the order of their first use. */
+/** Target values of all revisions of one event, each once, in order of first use. */
 class Names {
   readonly #places = new Map<string, number>();
 
@@ -36,7 +36,7 @@ class Names {
   }
 }
 
-/** Values equal by their JSON text. Each is kept once. */
+/** Values that are equal by their JSON text, each stored once. */
 class Distinct<Value> {
   readonly #places = new Map<string, number>();
   readonly list: Value[] = [];
@@ -56,14 +56,14 @@ interface StoredTarget {
 }
 type StoredReport = Omit<ReportDescriptor, "targets"> & { readonly targets: readonly StoredTarget[] };
 
-/** Places in the lists of the body. */
+/** `targets` and `reports` are places in the lists of the body. */
 type StoredEvent = Omit<CoordinationEvent, "targets" | "reports"> & {
   readonly targets: number;
   readonly reports: number;
 };
 type StoredRevision = Omit<Revision, "event"> & { readonly event: StoredEvent };
 
-/** Earlier revisions share most of what the newest one holds. */
+/** Parts that earlier revisions mostly share with the newest one. */
 interface SharedParts {
   readonly names: readonly string[];
   readonly targetLists: readonly (readonly StoredTarget[])[];
@@ -71,8 +71,9 @@ interface SharedParts {
 }
 
 /**
- * The JSON text that an event is stored as. Revisions that still end share their target values and report descriptors:
- * an event for 20,000 vehicles grows by about 500 bytes with each edit. Without such revisions it is stored as it is.
+ * The stored JSON text of an event. Revisions that still end share target values and report descriptors: an
+ * event for 20,000 vehicles grows by about 500 bytes with each edit. Without such revisions the event is
+ * stored as it is.
  */
 export function eventBody(known: KnownEvent): string {
   if (known.endings.length === 0) return JSON.stringify(known);
@@ -96,7 +97,7 @@ export function eventBody(known: KnownEvent): string {
   return JSON.stringify({ ...known, ...revision, endings, ...parts });
 }
 
-/** As stored by `eventBody`, or whole as earlier versions stored it. Equal lists are one list in memory, too. */
+/** Reads the format of `eventBody`, or a whole event of earlier versions. Equal lists share one list in memory too. */
 export function readEventBody(body: string): KnownEvent {
   const { names, targetLists, reportLists, ...known } = JSON.parse(body);
   if (names === undefined) return known;
@@ -130,7 +131,7 @@ function valuesOf(runs: readonly number[], names: readonly string[]): readonly s
   return values;
 }
 
-/** As it was stored; earlier versions counted no descriptors, and kept no anchor of what was withdrawn, nor its last delete. */
+/** Earlier versions stored no descriptor count. For withdrawn events they stored neither the anchor nor the last delete. */
 export function eventIn(body: string): KnownEvent {
   const known = readEventBody(body);
   return known.kind === "live"
@@ -143,7 +144,7 @@ export function eventIn(body: string): KnownEvent {
       };
 }
 
-/** Stores an event, and beside it what memory keeps once it is over. Throws SQLite errors. */
+/** Stores an event and, beside it, the summary that memory keeps after its end. Throws SQLite errors. */
 export function putEvent(
   { putEvent: put, putSummary }: Connection,
   siteKey: Buffer,
@@ -159,21 +160,21 @@ function storeSummary(put: Connection["putSummary"], siteKey: Buffer, summary: E
   put.run(id, ...signed(siteKey, "event_summary", id, JSON.stringify(summary)));
 }
 
-/** A whole event; null: it is not stored. Throws SQLite errors. */
+/** A whole event. Null: not stored. Throws SQLite errors. */
 export function readEvent(from: Source, id: EventId): KnownEvent | Fault | null {
   let known: KnownEvent | null = null;
   return readSome(from, "event", [id], (body) => (known = eventIn(body))) ?? known;
 }
 
-/** The summary of an event; null: it is not stored. Throws SQLite errors. */
+/** The summary of an event. Null: not stored. Throws SQLite errors. */
 export function readSummary(from: Source, id: EventId): EventSummary | Fault | null {
   let summary: EventSummary | null = null;
   return readSome(from, "event_summary", [id], (body) => (summary = JSON.parse(body))) ?? summary;
 }
 
 /**
- * All events in the order in which they came: a summary of each that is over by `at`, the others whole. An event that
- * is over is not read, unless an earlier version stored no summary of it. Throws SQLite errors.
+ * All events in order of arrival: a summary of each that is over by `at`, the others whole. An ended event is
+ * not read, unless an earlier version stored no summary of it. Throws SQLite errors.
  */
 export function trackedEvents(
   connection: Connection,
@@ -221,7 +222,7 @@ function trackOne(
   });
 }
 
-/** On a full disk they are made again at the next start. Throws other SQLite errors. */
+/** Stores new summaries. On a full disk this is repeated at the next start. Throws other SQLite errors. */
 function storeSummaries(
   { database, putSummary }: Connection,
   siteKey: Buffer,

@@ -7,8 +7,8 @@ import { sealed } from "./chain.ts";
 import { upgradeReadings } from "./readings.ts";
 
 /**
- * The head becomes that of this run, and what an earlier version stored is signed as it is: both or neither. Answers
- * how many bodies were signed; null: the state is not from an earlier version. Throws SQLite errors.
+ * Seals the head for this run and signs the data of an earlier version as it is: both or neither. Returns the
+ * number of signed bodies. Null: not from an earlier version. Throws SQLite errors.
  */
 export function upgradeBodies(
   { connection, head, isUpgrade }: OpenedDatabase,
@@ -26,7 +26,7 @@ export function upgradeBodies(
   return signed;
 }
 
-/** On record, as nobody can tell any more what was changed before. */
+/** Goes on record, because changes before this moment cannot be detected any more. */
 export const upgraded = (at: Instant, signed: number): Change => ({
   kind: "audit",
   entry: {

@@ -8,7 +8,7 @@ import { type Broken, damaged, type Fault } from "./fault.ts";
 import { epochFault, type StoredEpoch } from "./lock.ts";
 import { isOurReading, unsignedThrough } from "./readings.ts";
 
-/** `head`: hash of the last row. `readings`, `unsigned`: stored messages with an HMAC, and from before there was one. */
+/** `head`: hash of the last row. `readings`: stored messages with an HMAC. `unsigned`: those from before there was one. */
 export type Verified =
   | {
       readonly ok: true;
@@ -19,16 +19,16 @@ export type Verified =
     }
   | Broken;
 
-/** Rows looked at on start; all of them would keep the chargers waiting. */
+/** Rows verified at a start. All of them would delay control of the chargers. */
 const TAIL = 1000;
 
 /** Rows followed in one step: some milliseconds on a small gateway. */
 const ROWS_PER_STEP = 100;
 
 /**
- * The whole record, from its first row or from what pruning left, to the sealed head (DESIGN 5.8). It can be left after
- * each step: what is added meanwhile is followed too, and what is pruned meanwhile need not be there any more.
- * `open` is asked in each step, as a fault may have the database opened anew.
+ * Verifies the whole record, from its first row or from the checkpoint of a pruning, to the sealed head. It
+ * yields after each step: rows added meanwhile are verified too, and rows pruned meanwhile are skipped.
+ * `open` is called in each step, because a fault may reopen the database.
  */
 function* verifying(
   open: () => Connection,
@@ -55,7 +55,7 @@ function* verifying(
     } else {
       const now = firstStart(connection);
       if (now.seq <= head.seq) return checked;
-      // Pruned beyond where we were: what that left vouches for itself, as it would for who begins now.
+      // Pruned past our position: the checkpoint is the new start, as for a verification that begins now.
       start = now;
       head = now;
     }
@@ -63,11 +63,11 @@ function* verifying(
   }
 }
 
-/** The same in one go. */
+/** As `verifying`, without yielding. */
 export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
   runToEnd(verifying(() => connection, siteKey));
 
-/** The newest rows and the sealed head; `witness` is what the file beside the database saw last. */
+/** Verifies the newest rows and the sealed head. `witness`: the head in the witness file. */
 export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
   const start = tailStart(connection);
   const checked = followChain(start, chainRows(connection.database, start.seq));
@@ -82,7 +82,7 @@ export function verifyTail(connection: Connection, siteKey: Buffer, witness: Hea
 
 const notWhole = (broken: Broken): Fault => ({ ...damaged(`audit record: ${broken.reason}`), broken });
 
-/** Null: the rows end where the sealed head says that they do. */
+/** Null: the rows end at the sealed head. */
 function otherHead(connection: Connection, siteKey: Buffer, { seq, hash }: Head): Broken | null {
   const text = metaValue(connection, "head");
   const head = text === null ? GENESIS : unsealed(siteKey, text);
@@ -100,8 +100,8 @@ function otherEpoch(connection: Connection, siteKey: Buffer, stored: StoredEpoch
 }
 
 /**
- * Where the oldest row continues from. Pruning up to row n first appends a `checkpoint` row with the facts
- * `{ through: n, hash: <that of row n> }`: the chain and the sealed head vouch for it like for any other row.
+ * The head before the oldest row. Pruning up to row n first appends a `checkpoint` row with the facts `{
+ * through: n, hash: <that of row n> }`. The chain and the sealed head protect that row like any other.
  */
 function firstStart(connection: Connection): Head {
   const { database } = connection;
@@ -119,7 +119,7 @@ function checkpoint(facts: string): { through: number; hash: string } {
     const { through, hash } = JSON.parse(facts);
     return { through: Number(through), hash: String(hash) };
   } catch {
-    // None, or unreadable: then the rows before are simply missing.
+    // No readable checkpoint: the rows before count as missing.
     return { through: 0, hash: "" };
   }
 }
@@ -135,14 +135,14 @@ function tailStart(connection: Connection): Head {
 /** Readings checked in one step: some milliseconds on a small gateway. */
 const READINGS_PER_STEP = 500;
 
-/** How many readings were authenticated, by the message, and how many are from before they were. */
+/** Number of messages with a valid HMAC, and of those written before there was one. */
 interface VerifiedReadings {
   readonly ok: true;
   readonly readings: number;
   readonly unsigned: number;
 }
 
-/** The whole record, then what is stored beside it. */
+/** Verifies the whole record, then the tables beside it. */
 export function* verifyingState(
   open: () => Connection,
   siteKey: Buffer,
@@ -155,8 +155,8 @@ export function* verifyingState(
 }
 
 /**
- * What is stored beside the record: events, holds, what is owed to the partner, and readings. It can be left after each
- * step. `open` is asked in each step, as a fault may have the database opened anew.
+ * Verifies events, holds, obligations, reports and readings. It yields after each step. `open` is called in
+ * each step, because a fault may reopen the database.
  */
 function* verifyingStored(open: () => Connection, siteKey: Buffer): ResumableTask<VerifiedReadings | Broken> {
   const body = yield* verifyingBodies(open, siteKey);

@@ -118,7 +118,7 @@ test("a forgotten event takes its own duties along, and no one else's", async ()
   store.write([{ kind: "eventForgotten", id: eventId("EV") }]);
   await store.durable();
   store[Symbol.dispose]();
-  const { remembered } = opened(directory);
+  const { storedState: remembered } = opened(directory);
   expect(remembered.events).toEqual([]);
   expect(remembered.duties.map(({ event }) => event)).toEqual(["EV/1", "EV0"]);
 });

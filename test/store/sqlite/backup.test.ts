@@ -41,12 +41,12 @@ test("a copy made between two commits of a running store holds all that was comm
   const { store, siteKey } = opened(directory);
   await fill(store, 30);
   const copy = aDirectory();
-  expect(store.keepStill()).toBe(true);
+  expect(store.beginCopy()).toBe(true);
   copyFileSync(join(directory, "setpointd.db"), join(copy, "setpointd.db"));
   // More than a log usually holds before it is written into the database.
   await fill(store, 1500);
   copyFiles(directory, copy);
-  expect(store.copied()).toBe(true);
+  expect(store.endCopy()).toBe(true);
   await fill(store, 5);
 
   expect(settleCopy(place(copy, siteKey), NOON)).toEqual({ rows: 1530, events: 1500 });
@@ -55,7 +55,7 @@ test("a copy made between two commits of a running store holds all that was comm
   placeCopy(copy, join(restored, "setpointd.db"));
   expect(statSync(join(restored, "setpointd.db")).mode & 0o777).toBe(0o600);
   const again = opened(restored);
-  expect([again.setAside, again.remembered.events.length]).toEqual([null, 1500]);
+  expect([again.setAside, again.storedState.events.length]).toEqual([null, 1500]);
   expect(again.store.verify()).toMatchObject({ ok: true, rows: 1530 });
   expect(store.verify()).toMatchObject({ ok: true, rows: 1535 });
 }, 60_000);
@@ -63,7 +63,7 @@ test("a copy made between two commits of a running store holds all that was comm
 test("a log that ends in the middle of a commit is copied up to the commit before", async () => {
   const directory = aDirectory();
   const { store, siteKey } = opened(directory);
-  store.keepStill();
+  store.beginCopy();
   await fill(store, 20);
   const copy = aDirectory();
   copyFiles(directory, copy);
@@ -74,13 +74,9 @@ test("a log that ends in the middle of a commit is copied up to the commit befor
 
 test("only one copy is made at a time, and one that is over is over", () => {
   const { store } = opened(aDirectory());
-  expect([store.keepStill(), store.keepStill(), store.copied(), store.copied(), store.keepStill()]).toEqual([
-    true,
-    false,
-    true,
-    false,
-    true,
-  ]);
+  expect([store.beginCopy(), store.beginCopy(), store.endCopy(), store.endCopy(), store.beginCopy()]).toEqual(
+    [true, false, true, false, true],
+  );
 });
 
 test("a copy that was changed, or has another site's key, is not taken for one", async () => {

@@ -33,7 +33,7 @@ async function written(): Promise<string> {
   for (const second of [0, 30]) {
     const at = after(NOON, millis(second * 1000));
     const known = { charger: bay, vehicle: vehicleId("veh-214") };
-    store.keep(readingsOf(known, { at, powerW: 11_040, energyWh: 1000 + second }, at, null));
+    store.keepReadings(readingsOf(known, { at, powerW: 11_040, energyWh: 1000 + second }, at, null));
   }
   store[Symbol.dispose]();
   return directory;
@@ -53,7 +53,7 @@ const later = (body: string): string => body.replaceAll(String(NOON), String(NOO
 test("an event that another program edited is kept apart, and its neighbours stay", async () => {
   const directory = await written();
   edited(directory, "event", "EV-1", later);
-  const { setAside, remembered, store } = opened(directory);
+  const { setAside, storedState: remembered, store } = opened(directory);
   expect(setAside).toBeNull();
   expect(remembered.events).toEqual([ahead("EV-2")]);
   expect(remembered.edited).toEqual([{ id: "EV-1", raw: expect.stringContaining(String(NOON + 1)) }]);
@@ -68,7 +68,7 @@ test("a body of one event is none for another", async () => {
     .prepare("UPDATE event SET body = ?, mac = ?, sum = ? WHERE id = 'EV-2'")
     .run(String(body), String(mac), sumOf("event", "EV-2", String(body), String(mac)));
   database.close();
-  expect(opened(directory).remembered.edited.map(({ id }) => id)).toEqual(["EV-2"]);
+  expect(opened(directory).storedState.edited.map(({ id }) => id)).toEqual(["EV-2"]);
 });
 
 test("an event without an HMAC is not taken for one of an earlier version", async () => {
@@ -79,7 +79,7 @@ test("an event without an HMAC is not taken for one of an earlier version", asyn
     .prepare("UPDATE event SET mac = NULL, sum = ? WHERE id = 'EV-1'")
     .run(sumOf("event", "EV-1", body));
   database.close();
-  expect(opened(directory).remembered.edited.map(({ id }) => id)).toEqual(["EV-1"]);
+  expect(opened(directory).storedState.edited.map(({ id }) => id)).toEqual(["EV-1"]);
 });
 
 test("a hold that another program edited frees nobody: the state is set aside", async () => {
@@ -140,7 +140,7 @@ test("more of a message that is stored already is signed with it", async () => {
   const directory = await written();
   const add = (telemetry: { soc: number }): void => {
     const { store } = opened(directory);
-    store.keep(readingsOf({ charger: bay, vehicle: null }, { at: NOON, ...telemetry }, NOON, null));
+    store.keepReadings(readingsOf({ charger: bay, vehicle: null }, { at: NOON, ...telemetry }, NOON, null));
     store[Symbol.dispose]();
   };
   add({ soc: 71 });

@@ -44,7 +44,7 @@ test("kill -9 in the middle of a commit loses nothing acknowledged, and leaves n
     await killHard(child);
     for await (const line of lines) last = JSON.parse(line).turn;
 
-    const { store, remembered, setAside } = opened(directory);
+    const { store, storedState: remembered, setAside } = opened(directory);
     expect(setAside).toBeNull();
     const rows = store.audit({ limit: 1_000_000 });
     expect(rows.length).toBeGreaterThanOrEqual(last + ROWS);

@@ -109,9 +109,9 @@ test.for(Object.entries(DAMAGES))(
       expect(state.epoch, what).toBeGreaterThan(Number.parseInt(good.get("epoch")?.toString() ?? "", 10));
       if (state.setAside === null) {
         // Nothing of what is acted on may differ, whatever was hit; the record may be damaged far back.
-        expect(state.remembered.commands.length, what).toBe(80);
-        expect(state.remembered.events.length, what).toBe(80);
-        expect(state.remembered.commands, what).toContainEqual(commandRecord("bay-2-39", 39));
+        expect(state.storedState.commands.length, what).toBe(80);
+        expect(state.storedState.events.length, what).toBe(80);
+        expect(state.storedState.commands, what).toContainEqual(commandRecord("bay-2-39", 39));
       } else {
         const kept = readdirSync(state.setAside);
         for (const file of [DATABASE, WAL, "head"]) if (files.has(file)) expect(kept, what).toContain(file);

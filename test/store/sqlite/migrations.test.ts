@@ -65,7 +65,7 @@ test.for(SCHEMAS)(
   "a state of schema %d is brought up to today's with all that is in it (F13)",
   async (schema) => {
     const directory = await stateAt(schema);
-    const { store, remembered, setAside } = opened(directory);
+    const { store, storedState: remembered, setAside } = opened(directory);
     expect(setAside).toBeNull();
     expect(store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
     expect(remembered).toMatchObject({

@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { chargerId, type EventId, instant } from "../../../src/domain/units.ts";
-import { deniedState, stateTrouble } from "../../../src/store/sqlite/files.ts";
-import { nothingYet } from "../../../src/store/sqlite/open.ts";
+import { deniedState, stateDirectoryProblem } from "../../../src/store/sqlite/files.ts";
+import { missingStateReason } from "../../../src/store/sqlite/open.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
@@ -54,7 +54,7 @@ function copyOf(directory: string): string {
 function reopened(directory: string) {
   const state = open(directory);
   if (!state.ok) return state.reason;
-  const { remembered, setAside, store } = state;
+  const { storedState: remembered, setAside, store } = state;
   const answer = setAside === null ? { remembered, rows: store.audit({}) } : "set aside";
   store[Symbol.dispose]();
   return answer;
@@ -139,7 +139,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   const key = readFileSync(join(directory, "site.key"));
   const epochBefore = Number.parseInt(readFileSync(join(directory, "epoch"), "latin1"), 10);
 
-  const { store, siteKey, epoch, setAside, remembered } = opened(directory);
+  const { store, siteKey, epoch, setAside, storedState: remembered } = opened(directory);
   expect(setAside).toBe(join(directory, "corrupt-2026-11-21T120000.000Z"));
   expect(readFileSync(join(setAside ?? "", DATABASE), "latin1")).toMatch(/^not a database/);
   expect(existsSync(join(setAside ?? "", "head"))).toBe(true);
@@ -153,7 +153,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
     duties: [],
     reasons: new Map(),
     outbox: [],
-    lookedAt: NOON,
+    evaluatedAt: NOON,
     recordedAt: NOON,
     aliveAt: null,
   });
@@ -162,9 +162,9 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   store[Symbol.dispose]();
   // Nobody may have been told anything yet: the next run does not know either what chargers stand under.
   const next = opened(directory);
-  expect([next.setAside, next.unsure]).toEqual([null, true]);
+  expect([next.setAside, next.assertAll]).toEqual([null, true]);
   next.store[Symbol.dispose]();
-  expect(opened(aDirectory()).unsure).toBe(false);
+  expect(opened(aDirectory()).assertAll).toBe(false);
 });
 
 test("two damaged states of the same moment do not overwrite each other", async () => {
@@ -212,7 +212,13 @@ const release = (epoch: number) => {
 test("a state that was put back from a copy knows what it does not know, until every charger was told", () => {
   const directory = aDirectory();
   const known = (damaged: "setAside" | "refuse" = "setAside") => {
-    const { store, unsure, isRestored, epoch, remembered } = opened(directory, { damaged });
+    const {
+      store,
+      assertAll: unsure,
+      isRestored,
+      epoch,
+      storedState: remembered,
+    } = opened(directory, { damaged });
     const scope = {
       events: new Set<EventId>(),
       chargers: new Set([chargerId("bay-01"), chargerId("bay-02")]),
@@ -274,13 +280,13 @@ test.skipIf(process.getuid?.() === 0)("a state that is somebody else's says whos
   const directory = aDirectory();
   chmodSync(directory, 0o000);
   expect(open(directory)).toMatchObject({ ok: false, reason: `state: ${directory} ${DENIED}` });
-  expect(nothingYet(directory)).toBe(`state: ${directory} ${DENIED}`);
+  expect(missingStateReason(directory)).toBe(`state: ${directory} ${DENIED}`);
   chmodSync(directory, 0o500);
   const below = join(directory, "state");
   expect(open(below)).toMatchObject({ ok: false, reason: `state: ${below} ${DENIED}` });
-  expect(stateTrouble(below)).toBe(`state: ${below} ${DENIED}`);
+  expect(stateDirectoryProblem(below)).toBe(`state: ${below} ${DENIED}`);
   chmodSync(directory, 0o700);
-  expect(stateTrouble(below)).toBeNull();
+  expect(stateDirectoryProblem(below)).toBeNull();
 });
 
 const said = (code: string) => Object.assign(new Error(`${code}: no, mkdir '/x/state'`), { code });

@@ -56,7 +56,7 @@ test("every reading comes back as it was: measured, stated and told, with its qu
     ),
     ...readingsOf({ charger: bay, vehicle: bus }, { at: seconds(2), energyWh: -1 }, seconds(2), null),
   ];
-  store.keep(readings);
+  store.keepReadings(readings);
   const asked = () => opened(directory).store.readings([bay], seconds(-60), seconds(60));
   expect(store.readings([bay], seconds(-60), seconds(60))).toEqual(readings);
   store[Symbol.dispose]();
@@ -70,7 +70,7 @@ test("whatever was said, and in whatever order, is found in its time and nowhere
     fc.property(said, offset, offset, (said, from, until) => {
       const directory = aDirectory();
       const first = opened(directory).store;
-      for (const [at, charger] of said) first.keep(message({ powerW: at }, seconds(at), charger));
+      for (const [at, charger] of said) first.keepReadings(message({ powerW: at }, seconds(at), charger));
       first[Symbol.dispose]();
       const { store } = opened(directory);
       const found = store.readings([bay], seconds(from), seconds(until)).map(({ value }) => value);
@@ -84,15 +84,15 @@ test("whatever was said, and in whatever order, is found in its time and nowhere
 
 test("a window without an end costs no more than what there is to look at", () => {
   using store = opened(aDirectory()).store;
-  store.keep(message({ powerW: 7_000 }));
+  store.keepReadings(message({ powerW: 7_000 }));
   expect(store.readings([bay], instant(0), instant(Date.UTC(9999, 0)))).toHaveLength(1);
 });
 
 test("readings are in one commit within ten seconds, and asking does not wait for it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { store } = opened(aDirectory());
-  store.keep(message({ powerW: 1 }));
-  store.keep(message({ powerW: 2 }, seconds(1)));
+  store.keepReadings(message({ powerW: 1 }));
+  store.keepReadings(message({ powerW: 2 }, seconds(1)));
   expect(store.readings([bay], NOON, seconds(1)).map(({ value }) => value)).toEqual([1]);
   const before = store.stats().bytes;
   await vi.advanceTimersByTimeAsync(9_999);
@@ -107,7 +107,7 @@ test("readings wait while a depot is being told something", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { store } = opened(aDirectory());
   const size = (): number => store.stats().bytes;
-  store.keep(message({ powerW: 1 }));
+  store.keepReadings(message({ powerW: 1 }));
   await vi.advanceTimersByTimeAsync(9_950);
   store.write(
     Array.from({ length: 200 }, (_, n) => ({ kind: "command", record: commandRecord(`bay-${n}`, n) })),
@@ -125,8 +125,8 @@ test("readings wait while a depot is being told something", async () => {
 test("where a vehicle was is known by the day, wherever it was", () => {
   const directory = aDirectory();
   const { store } = opened(directory);
-  store.keep(message({ powerW: 1 }, after(NOON, millis(-DAY))));
-  store.keep(message({ powerW: 1 }, NOON, other));
+  store.keepReadings(message({ powerW: 1 }, after(NOON, millis(-DAY))));
+  store.keepReadings(message({ powerW: 1 }, NOON, other));
   expect(store.seats(bus, NOON, seconds(60))).toEqual([other, bay].toSorted());
   store[Symbol.dispose]();
   const again = opened(directory).store;
@@ -139,7 +139,7 @@ test("readings that cannot be stored wait, the oldest are dropped first, and dec
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { store } = opened(aDirectory(), { maxPages: 60 });
   const many: Reading[] = Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat();
-  for (let round = 0; round < 21; round += 1) store.keep(many);
+  for (let round = 0; round < 21; round += 1) store.keepReadings(many);
   await vi.advanceTimersByTimeAsync(10_000);
   const left = store.readings([bay], NOON, seconds(5_000));
   expect(left.length).toBeGreaterThan(0);
@@ -161,7 +161,7 @@ test("what is older than it is kept for goes; from the ninth day on the last rea
   for (const back of [61, 59, 9, 7]) {
     const from = after(NOON, millis(-DAY * back));
     for (let second = 0; second < 120; second += 10)
-      store.keep(message({ energyWh: second }, after(from, millis(second * 1000))));
+      store.keepReadings(message({ energyWh: second }, after(from, millis(second * 1000))));
   }
   store[Symbol.dispose]();
   const again = opened(directory).store;
@@ -183,7 +183,7 @@ test("readings that cannot be stored are complained of once, though pruning work
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { said, log } = complaints();
   const { store } = opened(aDirectory(), { maxPages: 60, log });
-  store.keep(Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat());
+  store.keepReadings(Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat());
   for (let minute = 0; minute < 3; minute += 1) {
     await vi.advanceTimersByTimeAsync(60_000);
     store.pruneReadings(NOON, millis(60 * DAY));
@@ -201,7 +201,7 @@ test("old readings that cannot be pruned are complained of once, and in their ow
     throw Object.assign(new Error("stuck"), { code: "ERR_SQLITE_ERROR", errcode: 10 });
   });
   for (let minute = 0; minute < 3; minute += 1) {
-    store.keep(message({ powerW: minute }, seconds(minute)));
+    store.keepReadings(message({ powerW: minute }, seconds(minute)));
     await vi.advanceTimersByTimeAsync(60_000);
     store.pruneReadings(after(NOON, millis(DAY)), minutes(60));
   }

@@ -33,13 +33,13 @@ test("a restart finds what was not delivered yet, the oldest first, with the ver
     [reportRecord("EV-2/0/0"), '{"c":1}'],
     [sent, null],
   ]);
-  const { store, remembered } = opened(directory);
+  const { store, storedState: remembered } = opened(directory);
   store.write([{ kind: "duty", duty: { ...duty, issued: null } }]);
   store.write([{ kind: "duty", duty }]);
   store[Symbol.dispose]();
   expect(remembered.outbox.map(({ name }) => name)).toEqual(["EV-1/1/0", "EV-2/0/0"]);
   const again = opened(directory);
-  expect(again.remembered.duties).toEqual([duty]);
+  expect(again.storedState.duties).toEqual([duty]);
   expect(again.store.report("EV-1/0/0")).toEqual({ record: sent, body: '{"a":1}' });
   expect(again.store.report("EV-1/1/0")?.body).toBe('{"b":"ü\ufffd"}');
   expect(again.store.report("EV-9/0/0")).toBeNull();

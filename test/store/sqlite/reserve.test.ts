@@ -20,25 +20,25 @@ function aReserve() {
 
 test("it takes its room once, and finds it again after a restart (F05)", () => {
   const { path, disk, opened } = aReserve();
-  expect(opened().hold()).toBe(true);
+  expect(opened().ensure()).toBe(true);
   expect(statSync(path).size).toBe(RESERVE_BYTES);
   disk.room = 0;
-  expect(opened().hold()).toBe(true);
+  expect(opened().ensure()).toBe(true);
 });
 
 test("on a full disk it is given once, with one alarm, and taken again only when there is plenty (F05)", () => {
   const { path, disk, lines, opened } = aReserve();
   const reserve = opened();
-  reserve.hold();
+  reserve.ensure();
   disk.room = 0;
-  expect(reserve.give()).toBe(true);
+  expect(reserve.release()).toBe(true);
   expect(existsSync(path)).toBe(false);
   disk.room = RESERVE_BYTES;
-  expect([reserve.give(), reserve.hold()]).toEqual([false, false]);
+  expect([reserve.release(), reserve.ensure()]).toEqual([false, false]);
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: 50, reserveBytes: RESERVE_BYTES });
   disk.room = 2 * RESERVE_BYTES;
-  expect([reserve.hold(), existsSync(path)]).toEqual([true, true]);
+  expect([reserve.ensure(), existsSync(path)]).toEqual([true, true]);
 });
 
 test.each([RESERVE_BYTES, 100 * RESERVE_BYTES])(
@@ -46,9 +46,9 @@ test.each([RESERVE_BYTES, 100 * RESERVE_BYTES])(
   (room) => {
     const { path, disk, opened } = aReserve();
     const reserve = opened();
-    reserve.hold();
+    reserve.ensure();
     disk.room = room;
-    expect([reserve.give(), existsSync(path)]).toEqual([false, true]);
+    expect([reserve.release(), existsSync(path)]).toEqual([false, true]);
   },
 );
 
@@ -56,5 +56,5 @@ test("where it cannot be written there is none, and nobody stumbles", () => {
   const { path, opened } = aReserve();
   mkdirSync(path);
   const reserve = opened();
-  expect([reserve.hold(), reserve.give()]).toEqual([false, false]);
+  expect([reserve.ensure(), reserve.release()]).toEqual([false, false]);
 });

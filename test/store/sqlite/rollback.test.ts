@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
 import { storeEpoch } from "../../../src/store/sqlite/lock.ts";
-import { nothingYet } from "../../../src/store/sqlite/open.ts";
+import { missingStateReason } from "../../../src/store/sqlite/open.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { row } from "./words.ts";
 
@@ -31,7 +31,7 @@ function isSetAside(directory: string, reason: string): void {
     ok: false,
     reason: expect.stringContaining(reason),
   });
-  const { store, setAside, unsure } = opened(directory);
+  const { store, setAside, assertAll: unsure } = opened(directory);
   expect(setAside).not.toBeNull();
   expect(unsure).toBe(true);
   expect(store.audit({})).toMatchObject([
@@ -75,7 +75,7 @@ test.for([
   wipe(directory);
   rmSync(join(directory, "head"));
   if (!existsSync(join(directory, DATABASE)))
-    expect(nothingYet(directory)).toContain("is gone: setpointd has run there");
+    expect(missingStateReason(directory)).toContain("is gone: setpointd has run there");
   isSetAside(directory, "the record was emptied or taken away");
 });
 
@@ -84,7 +84,7 @@ test("an epoch file that was changed to fit an older database makes it a copy th
   await runs(directory, "monday");
   await runs(directory, "tuesday");
   writeFileSync(join(directory, "epoch"), "7 is what I say it is\n");
-  const { isRestored, unsure } = opened(directory);
+  const { isRestored, assertAll: unsure } = opened(directory);
   expect([isRestored, unsure]).toEqual([true, true]);
 });
 

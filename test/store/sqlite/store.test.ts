@@ -41,14 +41,14 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
   first.store[Symbol.dispose]();
   const second = opened(directory);
   expect(second.store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
-  expect(second.remembered).toEqual({
+  expect(second.storedState).toEqual({
     events: [expect.objectContaining({ kind: "over", was: "withdrawn", id: "EV-1" })],
     commands: [commandRecord("bay-01", 2)],
     reasons: new Map(),
     holds: [hold],
     duties: [],
     outbox: [],
-    lookedAt: NOON,
+    evaluatedAt: NOON,
     recordedAt: NOON,
     aliveAt: NOON,
     edited: [],
@@ -78,7 +78,7 @@ test("why a command was decided is there after a restart, unless its row is gone
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
   first.store[Symbol.dispose]();
-  expect([...opened(directory).remembered.reasons]).toEqual([["7-2", why]]);
+  expect([...opened(directory).storedState.reasons]).toEqual([["7-2", why]]);
 });
 
 test("the writes of an hour are the levels that the broker took, and re-sends, without those that were only made longer", async () => {
@@ -123,7 +123,7 @@ test("what the broker took of a command is read from the record: its own row is 
   first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
   first.store[Symbol.dispose]();
   const arrived = { ...commandRecord("bay-01", 2), progress: "acknowledged", sentAt: NOON, sends: 1 };
-  expect(opened(directory).remembered.commands).toEqual([arrived]);
+  expect(opened(directory).storedState.commands).toEqual([arrived]);
 });
 
 test("an event that was stored before descriptors were counted has those of its last revision (L3)", async () => {

@@ -25,7 +25,7 @@ async function aState(sql = ""): Promise<string> {
 
 test("an event that is over is not read at a start, one that lies ahead is whole", async () => {
   const directory = await aState("UPDATE event SET body = 'no event' WHERE id = 'EV-over'");
-  const { store, remembered } = opened(directory);
+  const { store, storedState: remembered } = opened(directory);
   expect(remembered.events).toMatchObject([{ kind: "over", id: "EV-over" }, ahead]);
   expect(store.events.event(over.id)).toBeNull();
   expect(store.events.event(ahead.id)).toEqual(ahead);
@@ -44,7 +44,7 @@ test("what is read at a start has its checksum", async () => {
 test("an event of a version that stored no summaries gets one, and only once", async () => {
   const directory = await aState("DELETE FROM event_summary");
   const [first, second] = [0, 1].map(() => {
-    const { store, remembered } = opened(directory);
+    const { store, storedState: remembered } = opened(directory);
     const stored = store.events.summary(over.id);
     store[Symbol.dispose]();
     return { stored, events: remembered.events };

@@ -18,7 +18,9 @@ async function written(): Promise<string> {
   await store.durable();
   for (let n = 0; n < 1200; n += 1) {
     const at = after(NOON, millis(n * 1000));
-    store.keep(readingsOf({ charger: chargerId("bay-01"), vehicle: null }, { at, powerW: n }, at, null));
+    store.keepReadings(
+      readingsOf({ charger: chargerId("bay-01"), vehicle: null }, { at, powerW: n }, at, null),
+    );
   }
   store[Symbol.dispose]();
   return directory;

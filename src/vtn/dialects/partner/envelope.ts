@@ -7,17 +7,17 @@ import { decodeJson, type Decoded, eachEntry } from "./json.ts";
 import { readEventId } from "./schema.ts";
 import { readMoment } from "./times.ts";
 
-/** What a webhook body says. */
+/** Content of a webhook body. */
 export type WebhookBody =
   | { readonly kind: "unparsable"; readonly reason: string }
-  /** More entries than any sender has reason for: none of them was read, the list will tell. */
+  /** Far more entries than a webhook needs: none of them was read. The list holds the events. */
   | { readonly kind: "overfull"; readonly reason: string }
   | {
       readonly kind: "read";
       readonly notices: readonly Notice[];
       /** Events of which only the id was given: to be fetched. */
       readonly ask: readonly EventId[];
-      /** Something may have happened, this body does not say what: look at the list. */
+      /** True: the body does not show what changed, so the list has to be fetched. */
       readonly poll: boolean;
       /** Entries of lists without a notice, as the answer counts them. */
       readonly counts: Pick<IngestResult, "accepted" | "repeats">;
@@ -31,19 +31,19 @@ const POLL: WebhookBody = {
   counts: { accepted: 0, repeats: 0 },
 };
 
-/** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be believed. */
+/** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be trusted. */
 export type ListBody =
   | { readonly kind: "unparsable"; readonly reason: string }
   | { readonly kind: "read"; readonly notices: readonly Notice[]; readonly complete: boolean };
 
-/** Each id costs the partner a request; beyond this many the list is cheaper (DESIGN 5.7). */
+/** Limit of fetches by id. Each costs a request; beyond this many the list is cheaper. */
 const MOST_ASKED = 20;
-/** Events of their least size fill a webhook body (1 MiB) with some 7,000, those of the contract with 2,500. */
+/** A webhook body (1 MiB) holds about 7,000 events of the least size, or 2,500 of the usual size. */
 const MOST_ENTRIES = 10_000;
-/** A list (16 MiB) of the contract's events holds some 40,000. */
+/** A list (16 MiB) holds about 40,000 events of the usual size. */
 const MOST_LISTED = 100_000;
 
-/** Any of the shapes a sender may choose (notification.ts); unknown JSON and an empty body ask for a look at the list. */
+/** Accepts every known shape of a webhook body. Unknown JSON and an empty body request the list. */
 export function readWebhookBody(body: Buffer): WebhookBody {
   const decoded = decodeJson(body);
   switch (decoded.kind) {
@@ -69,8 +69,8 @@ export function readWebhookBody(body: Buffer): WebhookBody {
 const listFields = spelling(["events"]);
 
 /**
- * `GET /events`: a bare array (partner-interface 4.3) or `{events: [...]}`; anything else is no list. Read entry by
- * entry: the parsed text of a whole list would take more memory than all of its events.
+ * Reads `GET /events`: a bare array or `{events: [...]}`; anything else is no list. Entries are parsed one by
+ * one: the parsed text of a whole list would need more memory than all its events.
  */
 export function* readingList(body: Buffer): ResumableTask<ListBody> {
   const notices: Notice[] = [];
@@ -82,12 +82,12 @@ export function* readingList(body: Buffer): ResumableTask<ListBody> {
   return refused === null ? read(notices) : unread(refused);
 }
 
-/** The same in one go. */
+/** As `readingList`, without yielding. */
 export const readListBody = (body: Buffer): ListBody => runToEnd(readingList(body));
 
 const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);
 
-/** `GET /events/{id}`: one event object (partner-interface 4.4), also inside `{event}` or `{data}`. */
+/** Reads `GET /events/{id}`: one event object, also inside `{event}` or `{data}`. */
 export function readEventBody(body: Buffer): ListBody {
   const decoded = decodeJson(body);
   if (decoded.kind !== "json") return unread(decoded);
@@ -109,19 +109,19 @@ const read = (notices: readonly Notice[]): ListBody => ({
   complete: notices.every((notice) => notice.kind !== "rejected" || notice.id !== null),
 });
 
-/** What one part of a webhook body says. */
+/** Content of one part of a webhook body. */
 export interface Part {
   readonly notices: readonly Notice[];
   /** Events of which only the id was given. */
   readonly ask: readonly EventId[];
-  /** Something may have happened, but it does not say what. */
+  /** True: something may have changed, but the part does not show what. */
   readonly poll: boolean;
-  /** Entries of lists without a notice: those that name an event to fetch, and those about other objects. */
+  /** Entries of lists without a notice: `named` name an event to fetch, `foreign` concern other objects. */
   readonly named: number;
   readonly foreign: number;
 }
 
-/** How many more entries may be read, lists within lists included: a body of a million would stall everything else. */
+/** Entries that may still be read, nested lists included. A body with a million entries would block everything else. */
 export interface Room {
   left: number;
 }
@@ -148,8 +148,8 @@ type Envelope = Fields<(typeof NAMES)[number]>;
 const names = spelling(NAMES);
 
 /**
- * An event, a list of anything, an OpenADR notification, an envelope around one of these (CloudEvents too),
- * or just an id (openadr3 6). Undefined: none of them. Recursion ends because json.ts caps the depth.
+ * Reads an event, a list of anything, an OpenADR notification, an envelope around one of these (CloudEvents
+ * too), or a bare id. Undefined: none of them. Recursion ends because json.ts caps the depth.
  */
 export function readPart(raw: unknown, room: Room): Part | undefined {
   if (Array.isArray(raw)) return readEntries(raw, room);
@@ -157,14 +157,14 @@ export function readPart(raw: unknown, room: Room): Part | undefined {
   const fields = fieldsOf(names, raw);
   if (fields === undefined) return undefined;
   const isEvent = fields.intervalPeriod !== undefined || fields.payload !== undefined;
-  // An OpenADR event carries an objectType itself, but neither an object nor an operation.
+  // An OpenADR event has an objectType too, but neither an object nor an operation.
   const isNotification = typeof fields.objectType === "string" || typeof fields.operation === "string";
   if (isEvent && !(isNotification && (fields.object !== undefined || operationOf(fields) === "DELETE")))
     return { ...NOTHING, notices: [readEvent(raw)] };
   return isNotification ? readNotification(fields, room) : readEnvelope(fields, room);
 }
 
-/** One bad entry never costs its neighbours (failures F39). Each entry is counted: an answer accounts for all of them. */
+/** A bad entry is rejected alone; the others are read. Each entry is counted, so the answer accounts for all of them. */
 function readEntries(entries: readonly unknown[], room: Room): Part {
   room.left -= entries.length;
   if (entries.length === 0 || room.left < 0) return POLL_ONLY;
@@ -182,7 +182,7 @@ function readEntries(entries: readonly unknown[], room: Room): Part {
   };
 }
 
-/** An entry without a notice: it names an event, it does not say what happened, or it is about another object. */
+/** Counts an entry without a notice: it names an event, concerns another object, or is rejected. */
 function withCount(part: Part, entry: unknown): Part {
   if (part.notices.length + part.named + part.foreign > 0) return part;
   if (part.ask.length > 0) return { ...part, named: 1 };
@@ -190,7 +190,7 @@ function withCount(part: Part, entry: unknown): Part {
   return { ...part, notices: [rejected(entry, null, "", "no event in it; expected an event or its id")] };
 }
 
-/** A notice from an entry of a list: a path tells which one. */
+/** Adds the index of the list entry to the path of a rejection. */
 export function within(index: number, notice: Notice): Notice {
   if (notice.kind !== "rejected") return notice;
   const dot = notice.path === "" || notice.path.startsWith("[") ? "" : ".";
@@ -219,7 +219,7 @@ function readNotification(fields: Envelope, room: Room): Part {
   }
 }
 
-/** The id alone is enough; an `id` of the notification is its own where there is a better one. */
+/** The id alone is enough. The notification's own `id` is used only where no better one exists. */
 function readDelete(fields: Envelope): Part {
   const { object = fields.eventId ?? fields.ID } = fields;
   const inside = fieldsOf(names, object);
@@ -230,11 +230,14 @@ function readDelete(fields: Envelope): Part {
   return { ...NOTHING, notices: [{ kind: "deleted", id, revision: isProblem(revision) ? null : revision }] };
 }
 
-/** Said in passing, not as a contract: never enough to withdraw, and the event beside it not enough to act. */
+/**
+ * Type names that suggest a deletion. They are no contract: they withdraw nothing, and the event beside them
+ * is not acted on.
+ */
 const DELETION = /delet|remov|withdr|cancel/i;
 
 function readEnvelope(fields: Envelope, room: Room): Part | undefined {
-  // A text in `event` names the kind of event, it holds none.
+  // A text in `event` is the kind of event, not an event.
   if ([fields.type, fields.event].some((kind) => typeof kind === "string" && DELETION.test(kind)))
     return POLL_ONLY;
   if (Array.isArray(fields.events)) return readEntries(fields.events, room);

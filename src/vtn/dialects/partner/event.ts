@@ -8,7 +8,7 @@ import { eventNames, readEventId, wireEvent } from "./schema.ts";
 
 export type EventNotice = { readonly kind: "event"; readonly event: CoordinationEvent } | Rejected;
 
-/** One event as JSON.parse made it, normalized (DESIGN 5.1); what cannot be read is rejected with path and reason. */
+/** Reads one parsed event into the domain's form. An unreadable event is rejected with path and reason. */
 export function readEvent(raw: unknown): EventNotice {
   const found = fieldsOf(eventNames, raw);
   if (found === undefined) return rejected(raw, null, "", misfit(raw, "an event", "a JSON object").problem);
@@ -40,7 +40,7 @@ export function readEvent(raw: unknown): EventNotice {
   return { kind: "event", event: { ...fields, hash: hash("sha256", JSON.stringify(fields), "hex") } };
 }
 
-/** Something that could not be read, with its id where at least that could. */
+/** An unreadable entry, with its id if that is readable. */
 export const rejected = (raw: unknown, id: EventId | null, path: string, reason: string): Rejected => ({
   kind: "rejected",
   id,
@@ -58,7 +58,10 @@ const pathText = (path: readonly PropertyKey[]): string =>
 
 const EXCERPT = 4096;
 
-/** JSON text, capped. Cut by way of bytes: a slice would keep the whole text alive, and may end in half a character. */
+/**
+ * JSON text, capped. It is copied through a buffer: a slice would keep the whole text in memory, and may end
+ * in half a character.
+ */
 function excerpt(raw: unknown): string {
   const text = brief(raw);
   return text.length <= EXCERPT ? text : Buffer.from(text.slice(0, EXCERPT)).toString();

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import type { Target } from "../../../domain/event.ts";
 
-/** What was found on the wire and what would be right, for the person who has to correct it. */
+/** Message for the person who has to correct the input: the value found, and the value expected. */
 export interface Problem {
   readonly problem: string;
 }
@@ -13,19 +13,19 @@ export const isProblem = (value: unknown): value is Problem =>
 const SHOWN = 60;
 const shorten = (text: string): string => (text.length > SHOWN ? `${text.slice(0, SHOWN - 1)}…` : text);
 
-/** No excerpt shows more entries of a list than this. */
+/** Most list entries in an excerpt. */
 const MOST_SHOWN = 4096;
 
-/** JSON text of a found value, its long lists cut: what is there to cost time must not cost it once more. */
+/** JSON text of a found value with long lists cut, so that an oversized body does not cost time twice. */
 export const brief = (found: unknown): string =>
   JSON.stringify(found, (_name, value: unknown) =>
     Array.isArray(value) && value.length > MOST_SHOWN ? value.slice(0, MOST_SHOWN) : value,
   ) ?? String(found);
 
-/** A found value as JSON, at most about 60 characters of it. Expects what JSON.parse made (json.ts caps its depth). */
+/** A found value as JSON, at most about 60 characters. Expects a parsed value (json.ts caps its depth). */
 export function shown(found: unknown): string {
   if (typeof found === "string") return JSON.stringify(shorten(found));
-  // JSON reads 1e999 as Infinity and would write it as null.
+  // JSON.parse reads 1e999 as Infinity, and JSON.stringify would write it as null.
   if (typeof found === "number") return String(found);
   return shorten(brief(found));
 }
@@ -38,17 +38,17 @@ export const misfit = (found: unknown, what: string, expected: string): Problem 
       : `${shown(found)} is not ${what}; expected ${expected}`,
 });
 
-/** By far the most ids: nothing to normalize, nothing to reject. */
+/** Matches most ids: nothing to normalize, nothing to reject. */
 const PLAIN = /^[\x20-\x7e]{1,256}$/;
 const CONTROL = /\p{Cc}/u;
-/** Normalizing takes time by the square of such a run: UAX #15 calls text with at most 30 marks in a row safe. */
+/** Long runs of combining marks: normalizing them takes quadratic time. UAX #15 calls at most 30 marks in a row safe. */
 const PILED = /\p{M}{31}/u;
 /** Counts code points. */
 const LENGTH = /^.{1,256}$/su;
 
 /**
- * An id, NFC-normalized: well-formed Unicode of 1 to 256 characters without control characters, so that
- * no two ids collide in a topic or in the store (failures F66).
+ * Reads an id and normalizes it to NFC. It must be well-formed Unicode of 1 to 256 characters without control
+ * characters. So no two ids collide in a topic or in the store.
  */
 export function readId(found: unknown): string | Problem {
   if (typeof found !== "string") return misfit(found, "an id", "a string of 1 to 256 characters");
@@ -73,8 +73,8 @@ export const spelling = <Name extends string>(names: readonly Name[]): Spelling<
   );
 
 /**
- * The fields that the contract knows, in its spelling; undefined where there is no object. The exact spelling wins
- * over another case; null counts as absent. Nothing else is copied, `__proto__` least of all (failures F64).
+ * The known fields in contract spelling. Undefined: no object. The exact spelling wins over another case;
+ * null counts as absent. Unknown members such as `__proto__` are never copied.
  */
 export function fieldsOf<Name extends string>(names: Spelling<Name>, raw: unknown): Fields<Name> | undefined {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return undefined;
@@ -86,7 +86,7 @@ export function fieldsOf<Name extends string>(names: Spelling<Name>, raw: unknow
   return fields;
 }
 
-/** One of our readers as a schema: what it could not read becomes the issue. */
+/** Wraps a reader as a schema: its problem becomes the issue. */
 export const by = <T>(reader: (found: unknown) => T | Problem) =>
   z
     .unknown()
@@ -98,11 +98,11 @@ export const by = <T>(reader: (found: unknown) => T | Problem) =>
       return z.NEVER;
     });
 
-/** The same for a field that may be absent. */
+/** As `by`, for a field that may be absent. */
 export const optionally = <T, Absent>(reader: (found: unknown) => T | Problem, absent: Absent) =>
   by((found): T | Absent | Problem => (found === undefined ? absent : reader(found)));
 
-/** An object in whatever case its field names come. */
+/** An object with field names in any case. */
 export const folded = <Shape extends z.ZodRawShape>(what: string, shape: Shape) => {
   const names = spelling(Object.keys(shape));
   const object = z.object(shape, { error: ({ input }) => misfit(input, what, "a JSON object").problem });
@@ -114,21 +114,24 @@ export const text = z
   .string({ error: ({ input }) => misfit(input, "a text", "a JSON string").problem })
   .default("");
 
-/** More target values than any site has vehicles: an event beyond it is there to cost time and room. */
+/** Limit far above the vehicles of any site: a larger event is rejected to save time and memory. */
 const MOST_TARGET_VALUES = 100_000;
-/** More report descriptors than any partner has questions. */
+/** Limit far above the report descriptors of any event. */
 const MOST_REPORT_DESCRIPTORS = 100;
 
 const targetNames = spelling(["targetType", "values"]);
 const descriptorNames = spelling(["targets"]);
 
-/** What cannot be read, and where it stands. */
+/** A problem with its place in the event. */
 interface Misfit {
   readonly path: readonly (string | number)[];
   readonly reason: string;
 }
 
-/** Loops by hand, not schemas: 20,000 vehicles in one event are ordinary. Ends at the first bad entry. */
+/**
+ * Reads targets in plain loops instead of schemas, because 20,000 vehicles in one event are ordinary. Ends at
+ * the first bad entry.
+ */
 export const targets = z
   .unknown()
   .optional()
@@ -165,7 +168,7 @@ const misfitAt = (path: Misfit["path"], found: unknown, what: string, expected: 
   reason: misfit(found, what, expected).problem,
 });
 
-/** Counted before anything of it is read: more than any partner sends. Null: it is within bounds. */
+/** Counts targets and descriptors before any is read. Null: within the limits. */
 export function overfull(event: {
   readonly targets?: unknown;
   readonly reportDescriptors?: unknown;
@@ -189,7 +192,7 @@ const tooManyValues = (path: Misfit["path"]): Misfit => ({
   reason: `more than ${MOST_TARGET_VALUES} target values in one event; expected at most as many`,
 });
 
-/** A target without values counts as one. Counts only until there are more than `most`. */
+/** A target without values counts as one. Stops counting above `most`. */
 function valuesIn(found: unknown, most: number): number {
   if (!Array.isArray(found)) return 0;
   if (found.length > most) return found.length;

@@ -2,7 +2,10 @@ import type { ResumableTask } from "../../../platform/cooperative.ts";
 import { fieldsOf, type Spelling } from "./fields.ts";
 
 const DEEPEST = 32;
-/** 16 MiB of ordinary events hold about a million; parsed, so many more would not fit into the unit's memory. */
+/**
+ * 16 MiB of ordinary events hold about a million values. Many more than this limit would not fit into the
+ * unit's memory.
+ */
 const MOST_VALUES = 3_000_000;
 
 const QUOTE = 0x22;
@@ -18,8 +21,8 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /**
- * Goes through JSON text from the front and counts depth and values. Brackets and commas inside strings do not count.
- * Safe on bytes: none of these occur inside a UTF-8 sequence. Whether the text is JSON at all is left to JSON.parse.
+ * Scans JSON text and counts depth and values. Brackets and commas inside strings do not count. Safe on
+ * bytes: none of these occur inside a UTF-8 sequence. JSON.parse decides later if the text is JSON.
  */
 class Scanner {
   at: number;
@@ -32,7 +35,7 @@ class Scanner {
     this.at = from;
   }
 
-  /** Why the text must not be parsed. Null: what was scanned so far is within the limits. */
+  /** Reason for not parsing the text. Null: the scanned part is within the limits. */
   get excess(): string | null {
     if (this.#depth > DEEPEST) return `nested deeper than ${DEEPEST} levels`;
     return this.#values > MOST_VALUES ? `more than ${MOST_VALUES} values` : null;
@@ -42,13 +45,13 @@ class Scanner {
     return this.at >= this.#body.length;
   }
 
-  /** The next byte that is no white space. Undefined: there is none. */
+  /** The next byte that is no white space. Undefined: end of the text. */
   peek(): number | undefined {
     while (isSpace(this.#body[this.at])) this.at += 1;
     return this.#body[this.at];
   }
 
-  /** Takes one comma or bracket, and counts it. Answers the byte. */
+  /** Consumes and counts one comma or bracket. Returns the byte. */
   takeMark(): number | undefined {
     const byte = this.#body[this.at];
     this.at += 1;
@@ -60,15 +63,15 @@ class Scanner {
     return byte;
   }
 
-  /** Passes a string whose first quote is at hand. Answers where it ends. */
+  /** Passes a string that starts at the current quote. Returns the position after it. */
   passString(): number {
     this.at = closingQuote(this.#body, this.at + 1) + 1;
     return this.at;
   }
 
   /**
-   * Goes on to the mark that ends a value at this depth: a comma, or the bracket that closes what holds the value.
-   * False: it is not among the next `most` bytes. True also for an excess.
+   * Advances to the mark that ends a value at this depth: a comma or the closing bracket of its parent.
+   * False: not among the next `most` bytes. True also when a limit is exceeded.
    */
   findEnd(depth: number, most: number): boolean {
     const body = this.#body;
@@ -99,23 +102,23 @@ function closingQuote(body: Uint8Array, from: number): number {
   return at;
 }
 
-/** Parsed JSON of bounded depth; nothing in it has been believed yet. */
+/** Parsed JSON of bounded depth. Its content is not validated yet. */
 export type Decoded =
   | { readonly kind: "json"; readonly value: unknown }
   | { readonly kind: "empty" }
   | { readonly kind: "unparsable"; readonly reason: string };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** Inside a body a byte order mark is a character like any other, and JSON does not allow it. */
+/** Inside a body a byte order mark is an ordinary character, which JSON does not allow. */
 const utf8Inside = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Bytes to JSON. Depth and values are counted first: V8 parses what recursion over it cannot survive (failures F63), and
- * what does not fit into memory.
+ * Parses bytes as JSON. Depth and values are counted first: V8 parses nesting that our recursion would not
+ * survive, and bodies that do not fit into memory.
  */
 export function decodeJson(body: Uint8Array): Decoded {
   const scanner = new Scanner(body);
-  // Stops early where no JSON goes on.
+  // Stops early where the text cannot be JSON.
   scanner.findEnd(0, Infinity);
   if (scanner.excess !== null) return unparsable(scanner.excess);
   const text = decoded(utf8, body);
@@ -129,7 +132,7 @@ export function decodeJson(body: Uint8Array): Decoded {
   }
 }
 
-/** One value out of a body whose depth and values were counted. */
+/** Parses one value from a body whose depth and values are already counted. */
 function decodeValue(bytes: Uint8Array): Exclude<Decoded, { kind: "empty" }> {
   const text = decoded(utf8Inside, bytes);
   if (text === undefined) return unparsable("not UTF-8");
@@ -153,7 +156,7 @@ function decoded(decoder: TextDecoder, body: Uint8Array): string | undefined {
   }
 }
 
-/** Called with each entry, in order. Null: go on; otherwise the reason why the whole list is refused. */
+/** Called with each entry, in order. Null: continue. A text: the whole list is rejected for this reason. */
 export type TakeEntry = (entry: unknown) => string | null;
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
@@ -173,9 +176,9 @@ interface Span {
 }
 
 /**
- * Passes each entry of a list to `take`: the list is the body itself, or a member of the object that it is. Accepts and
- * refuses what a JSON.parse of the whole body does, but only one entry at a time is in memory. An entry may have been
- * passed before the rest turns out to be broken. Null: the list was read to its end.
+ * Passes each entry of a list to `take`. The list is the body itself, or a member of its top object. Accepts
+ * and rejects the same texts as JSON.parse of the whole body, but holds one entry at a time in memory.
+ * Entries may be passed before a later part turns out to be broken. Null: the list was read to its end.
  */
 export function* eachEntry<Name extends string>(
   body: Uint8Array,
@@ -195,7 +198,7 @@ const noList = (name: string): Unparsable => unparsable(`neither an array nor {$
 
 const restOf = (scanner: Scanner): Unparsable | null => (scanner.peek() === undefined ? null : NOT_JSON);
 
-/** The elements of the array whose bracket is at hand. */
+/** Reads the elements of the array that starts at the current bracket. */
 function* elements(body: Uint8Array, scanner: Scanner, take: TakeEntry): ResumableTask<Unparsable | null> {
   const broken = yield* parts(scanner, CLOSING_SQUARE, ({ from, until }) => {
     const decoded = decodeValue(body.subarray(from, until));
@@ -206,7 +209,7 @@ function* elements(body: Uint8Array, scanner: Scanner, take: TakeEntry): Resumab
   return broken ?? restOf(scanner);
 }
 
-/** The list inside an object. Other lists in it are cut up as well: only that shows whether they are JSON. */
+/** Reads the list inside an object. Other lists in it are split as well: only that shows if they are JSON. */
 function* wrapped<Name extends string>(
   body: Uint8Array,
   scanner: Scanner,
@@ -230,7 +233,7 @@ function* wrapped<Name extends string>(
     if (value?.kind === "unparsable") return value;
     const found = list ?? (value?.value === null ? null : "no list");
     const spelled = String(key.value);
-    // Of two members with one name the last wins.
+    // If a name occurs twice, the last member wins.
     if (names.has(spelled) || names.has(spelled.toLowerCase())) members.set(spelled, found);
     return null;
   });
@@ -247,7 +250,7 @@ function* wrapped<Name extends string>(
 
 const ignore: TakeEntry = () => null;
 
-/** What stands between the commas of the array or object whose bracket is at hand. */
+/** Passes each part between commas of the array or object that starts at the current bracket. */
 function* parts(
   scanner: Scanner,
   closing: number,

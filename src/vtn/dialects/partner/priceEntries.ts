@@ -6,21 +6,24 @@ import { readMoment, readTimespan, readTimestamp } from "./times.ts";
 const UNIT_FIELDS = ["currency", "energyUnit", "perUnit", "vat", "units", "unit", "priceUnits"] as const;
 type UnitField = (typeof UNIT_FIELDS)[number];
 
-/** Where a price record says in what its prices are. */
+/** Fields of a price record that name its units. */
 export const unitFields: readonly UnitField[] = UNIT_FIELDS;
 
 const unitNames = spelling(UNIT_FIELDS);
 const vatNames = spelling(["rate", "hasVAT"]);
 
-/** Nothing is said yet. */
+/** No units are known yet. */
 export const noUnits: PriceUnits = { currency: null, perUnit: null, vat: null };
 
-/** What an object says of its units, where it says nothing those of `outer`: beside the prices, in `priceUnits`, or as `NOK/kWh`. */
+/**
+ * Units that an object states, completed by those of `outer`. They stand beside the prices, in `priceUnits`,
+ * or as `NOK/kWh`.
+ */
 export function unitsWithin(outer: PriceUnits, fields: Fields<UnitField>): PriceUnits {
   const within = fieldsOf(unitNames, fields.priceUnits) ?? {};
   const [currency, perUnit] = fraction(fields.priceUnits ?? fields.unit ?? fields.units);
   return {
-    currency: word(fields.currency ?? within.currency) ?? currency ?? outer.currency,
+    currency: displayText(fields.currency ?? within.currency) ?? currency ?? outer.currency,
     perUnit:
       energyUnit(fields.energyUnit ?? fields.perUnit ?? within.energyUnit ?? within.perUnit) ??
       perUnit ??
@@ -31,7 +34,7 @@ export function unitsWithin(outer: PriceUnits, fields: Fields<UnitField>): Price
 
 /** OpenADR writes `KWH`. */
 function energyUnit(found: unknown): string | null {
-  const unit = word(found);
+  const unit = displayText(found);
   return unit === null
     ? null
     : unit.replace(/^([kmg]?)wh$/i, (_, prefix: string) => `${PREFIXES.get(prefix.toLowerCase()) ?? ""}Wh`);
@@ -43,15 +46,15 @@ const PREFIXES = new Map([
   ["g", "G"],
 ]);
 
-/** Text that may be shown to people: short, on one line. */
-export const word = (found: unknown): string | null =>
+/** Text that is safe to display: short, on one line. */
+export const displayText = (found: unknown): string | null =>
   typeof found === "string" && /^[\p{L}\p{N} /%._-]{1,32}$/u.test(found) ? found : null;
 
 function fraction(found: unknown): readonly [string | null, string | null] {
   const [currency, perUnit, ...more] = typeof found === "string" ? found.split("/") : [];
   return perUnit === undefined || more.length > 0
     ? [null, null]
-    : [word(currency?.trim()), energyUnit(perUnit.trim())];
+    : [displayText(currency?.trim()), energyUnit(perUnit.trim())];
 }
 
 function vatOf(found: unknown): Vat | null {
@@ -69,24 +72,24 @@ const finite = (found: unknown): number | null =>
 /** Far more than a price needs. A sum or a quotient of binary fractions is wrong in the 15th digit at the earliest. */
 const SIGNIFICANT_DIGITS = 12;
 
-/** A number as it was meant: 0.30000000000000004 is 0.3, and -0, which some stores tell apart from 0, is 0. */
+/** Removes floating-point noise: 0.30000000000000004 becomes 0.3, and -0 becomes 0. */
 const withoutNoise = (value: number): number => Number(value.toPrecision(SIGNIFICANT_DIGITS)) + 0;
 
-/** One price of an answer, with the region that it names, or something in it that is no price. */
+/** One price with the region that it names, or a part of the answer that is no price. */
 export type PriceEntry =
   | { readonly kind: "price"; readonly price: SentPrice; readonly area: string | null }
-  | { readonly kind: "doubt"; readonly words: string };
+  | { readonly kind: "doubt"; readonly message: string };
 
-/** What holds for all prices below an object. */
+/** Values that apply to all prices below an object. */
 export interface PriceScope {
   readonly units: PriceUnits;
-  /** The region that the prices say they are of. */
+  /** The region that the prices name. */
   readonly area: string | null;
-  /** Of the answer: what OpenADR's "now" means. */
+  /** Time of the answer. OpenADR's "now" means this time. */
   readonly at: Instant;
 }
 
-/** A price as it is written. `inclusive`: how long the last step is, where `to` is its start; null: `to` is the end. */
+/** A price as written. `inclusive`: length of the last step if `to` is its start. Null: `to` is the end. */
 export interface WrittenPrice {
   readonly from: unknown;
   readonly to: unknown;
@@ -94,7 +97,7 @@ export interface WrittenPrice {
   readonly inclusive: Millis | null;
 }
 
-/** One written price, read; where only its amount is unreadable its stretch of time still counts. */
+/** Reads one written price. If only its amount is unreadable, its period still counts. */
 export function* priceEntry(
   { from, to, amount, inclusive }: WrittenPrice,
   { units, area }: PriceScope,
@@ -110,12 +113,12 @@ export function* priceEntry(
   yield { kind: "price", price: { start, end, value: isProblem(value) ? null : value, ...units }, area };
 }
 
-/** Something in an answer that is no price, in words. */
-export const doubt = (words: string): PriceEntry => ({ kind: "doubt", words });
+/** A part of an answer that is no price, with a message. */
+export const doubt = (message: string): PriceEntry => ({ kind: "doubt", message });
 
 const DECIMAL = /^-?\d{1,15}(?:\.\d{1,15})?$/;
 
-/** A number, or its plain decimal text; a comma may divide thousands or decimals, so it is not guessed at. */
+/** Reads a number or its plain decimal text. A comma may divide thousands or decimals, so such a text is rejected. */
 function readAmount(found: unknown): number | Problem {
   const value = typeof found === "string" && DECIMAL.test(found) ? Number(found) : found;
   return typeof value === "number" && Number.isFinite(value)
@@ -123,7 +126,7 @@ function readAmount(found: unknown): number | Problem {
     : misfit(found, "a price", "a number such as 0.4512");
 }
 
-/** The members of an OpenADR event that its prices are read from, unread. */
+/** The members of an OpenADR event that prices are read from, still unparsed. */
 export interface PriceEvent {
   readonly intervals?: unknown;
   readonly intervalPeriod?: unknown;
@@ -141,8 +144,8 @@ const payloadNames = spelling(["type", "values"]);
 const descriptorNames = spelling(["payloadType", "currency", "units"]);
 
 /**
- * The PRICE payloads of an OpenADR event. Intervals follow one another, each as long as the event's intervalPeriod
- * says, unless one has a period of its own; several values divide their interval evenly (openadr3 9).
+ * Reads the PRICE payloads of an OpenADR event. Intervals follow one another with the length of the event's
+ * intervalPeriod, unless one has its own. Several values divide their interval evenly.
  */
 export function* priceIntervals(event: PriceEvent, scope: PriceScope): Generator<PriceEntry> {
   const units = unitsOf(event.payloadDescriptors, scope.units);
@@ -195,12 +198,12 @@ function unitsOf(descriptors: unknown, outer: PriceUnits): PriceUnits {
     .find((fields) => isPrice(fields?.payloadType));
   return {
     ...outer,
-    currency: word(descriptor?.currency) ?? outer.currency,
+    currency: displayText(descriptor?.currency) ?? outer.currency,
     perUnit: energyUnit(descriptor?.units) ?? outer.perUnit,
   };
 }
 
-/** EXPORT_PRICE and others are not what energy costs. */
+/** EXPORT_PRICE and others are not the price of energy consumed. */
 const isPrice = (type: unknown): boolean => typeof type === "string" && type.toUpperCase() === "PRICE";
 
 const asList = (found: unknown): readonly unknown[] => (Array.isArray(found) ? found : []);

@@ -10,7 +10,7 @@ import {
   priceIntervals,
   unitFields,
   unitsWithin,
-  word,
+  displayText,
   noUnits,
 } from "./priceEntries.ts";
 import { readMoment } from "./times.ts";
@@ -35,12 +35,12 @@ const ALL = [...unitFields, ...AREAS, ...WRAPPERS, ...STARTS, ...ENDS, ...AMOUNT
 type Name = (typeof ALL)[number];
 const shapeNames = spelling<Name>(ALL);
 
-/** The `to` of a forecast segment is the start of its last hour (openadr3 0). */
+/** The `to` of a forecast segment is the start of its last hour. */
 const LAST_HOUR = minutes(60);
 
 /**
- * All prices in whichever of the known shapes they came (openadr3 9): a map from moment to price, a list of records,
- * forecast segments, OpenADR events, and any of these in a list or a wrapper. What is none of them is a doubt.
+ * Reads all prices in any known shape: a map from time to price, a list of records, forecast segments,
+ * OpenADR events, and any of these in a list or a wrapper. Anything else is a doubt.
  */
 function* priceEntries(found: unknown, outer: PriceScope): Generator<PriceEntry> {
   if (Array.isArray(found)) {
@@ -49,7 +49,7 @@ function* priceEntries(found: unknown, outer: PriceScope): Generator<PriceEntry>
   }
   const fields = fieldsOf(shapeNames, found);
   if (fields === undefined) return yield doubt(misfit(found, "a price", "a JSON object").problem);
-  const area = word(first(fields, AREAS)) ?? outer.area;
+  const area = displayText(first(fields, AREAS)) ?? outer.area;
   const scope = { ...outer, area, units: unitsWithin(outer.units, fields) };
   const { prices, forecastSegments } = fields;
   const wrapped = first(fields, WRAPPERS);
@@ -67,7 +67,7 @@ function* priceEntries(found: unknown, outer: PriceScope): Generator<PriceEntry>
 function* hours(found: unknown, scope: PriceScope): Generator<PriceEntry> {
   const entries = typeof found === "object" && found !== null ? Object.entries(found) : [];
   if (entries.length > 0 && entries.every(([key]) => isProblem(readMoment(key)))) {
-    // Their shapeNames only: nobody knows what is in them.
+    // Only the member names are logged: the content is unknown.
     return yield doubt(`no known shape of prices: an object with ${shown(entries.map(([key]) => key))}`);
   }
   for (const [from, value] of entries) {
@@ -92,7 +92,7 @@ const written = (fields: Fields<Name>) => ({
 const first = (fields: Fields<Name>, among: readonly Name[]): unknown =>
   among.map((name) => fields[name]).find((value) => value !== undefined);
 
-/** What a body says about prices. `raw`: how it began, as text. */
+/** Content of a price body. `raw`: its start, as text. */
 export type PricesRead =
   | {
       readonly kind: "read";
@@ -107,7 +107,7 @@ const MOST_PRICES = 3000;
 const MOST_DOUBTS = 10;
 const LONGEST_RAW = 4000;
 
-/** The body of a price answer for `region`, received at `at` (partner-interface 4.2: the record is not shown). */
+/** Reads the body of a price answer for `region`, received at `at`. */
 export function readPrices(body: Buffer, region: string, at: Instant): PricesRead {
   const raw = body.toString("utf8", 0, LONGEST_RAW);
   const unreadable = (reason: string): PricesRead => ({ kind: "unreadable", reason, raw });
@@ -115,19 +115,19 @@ export function readPrices(body: Buffer, region: string, at: Instant): PricesRea
   if (decoded.kind !== "json") return unreadable(decoded.kind === "empty" ? "empty" : decoded.reason);
   const { found, doubts } = collected(priceEntries(decoded.value, { units: noUnits, area: null, at }));
   if (found.length > MOST_PRICES) return unreadable(`over ${MOST_PRICES} prices`);
-  const { ours, strangers } = ofRegion(found, region);
+  const { ours, otherRegions } = ofRegion(found, region);
   const ordered = inOrder(
     ours.map(({ price }) => price),
     region,
   );
-  const all = [...strangers, ...doubts, ...ordered.doubts];
+  const all = [...otherRegions, ...doubts, ...ordered.doubts];
   if (ordered.prices.length === 0) return unreadable(all[0] ?? "no prices in it");
   return { kind: "read", prices: ordered.prices, doubts: all.slice(0, MOST_DOUBTS), raw };
 }
 
 type Found = Extract<PriceEntry, { readonly kind: "price" }>;
 
-/** Stops soon after there are more than any answer has. */
+/** Stops soon after the limit of prices. */
 function collected(entries: Iterable<PriceEntry>): {
   readonly found: readonly Found[];
   readonly doubts: readonly string[];
@@ -136,21 +136,24 @@ function collected(entries: Iterable<PriceEntry>): {
   const doubts: string[] = [];
   for (const entry of entries) {
     if (entry.kind === "price") found.push(entry);
-    else if (doubts.length < MOST_DOUBTS) doubts.push(entry.words);
+    else if (doubts.length < MOST_DOUBTS) doubts.push(entry.message);
     if (found.length > MOST_PRICES) break;
   }
   return { found, doubts };
 }
 
-/** Prices of another region beside ours are left out. Where none is ours by name, the names differ from our codes. */
+/**
+ * Leaves out prices of another region beside ours. If no price names our region, the partner's names differ
+ * from our codes, and all are kept.
+ */
 function ofRegion(
   found: readonly Found[],
   region: string,
-): { readonly ours: readonly Found[]; readonly strangers: readonly string[] } {
+): { readonly ours: readonly Found[]; readonly otherRegions: readonly string[] } {
   const isOurs = ({ area }: Found): boolean => area === null || area.toLowerCase() === region.toLowerCase();
   const ours = found.filter(isOurs);
   const other = found.find((entry) => !isOurs(entry))?.area ?? null;
-  if (other === null) return { ours, strangers: [] };
-  const words = `asked for ${region}, answered for ${other}`;
-  return { ours: ours.length === 0 ? found : ours, strangers: [words] };
+  if (other === null) return { ours, otherRegions: [] };
+  const message = `asked for ${region}, answered for ${other}`;
+  return { ours: ours.length === 0 ? found : ours, otherRegions: [message] };
 }

@@ -7,19 +7,19 @@ import type { Payload, Report, ReportResource } from "../../../reporting/report.
 import { fieldsOf, spelling } from "./fields.ts";
 import { decodeJson } from "./json.ts";
 
-/** How a report is spelled. The partner's own format is not shown (partner-interface 2.6), so it is a setting. */
+/** Wire format of a report. The partner does not document its own, so the format is a setting. */
 export type ReportFormat = "openadr30" | "openadr31" | "vehicleChargeAction";
 
-/** Who sends, and what only the configuration knows. */
+/** The sender, and values that only the configuration knows. */
 export interface ReportSender {
   readonly clientName: string;
-  /** Whether what the standard has no word for is sent too: CAUSE, INCLUDED, BASELINE_DAYS. */
+  /** True: private payloads are sent too: CAUSE, INCLUDED, BASELINE_DAYS. */
   readonly notes: boolean;
-  /** Where the site is; null: not told. */
+  /** Place of the site. Null: not sent. */
   readonly location: { readonly latitude: number; readonly longitude: number } | null;
 }
 
-/** A report as the partner reads it. Numbers are finite, with at most six decimals. */
+/** A report in the partner's format. Numbers are finite, with at most six decimals. */
 export function writeReport(report: Report, format: ReportFormat, sender: ReportSender): Json {
   switch (format) {
     case "openadr30":
@@ -36,9 +36,9 @@ export function writeReport(report: Report, format: ReportFormat, sender: Report
 }
 
 /**
- * What both versions share (openadr3 2). A choice: each interval carries its own period, so that none has to be
- * derived; a missing value is a DATA_QUALITY of MISSING alone, as receivers refuse payloads without values; notes are
- * private payload types, which the standard allows.
+ * Members that both versions share. Each interval carries its own period, so that none has to be derived. A
+ * missing value is sent as a DATA_QUALITY of MISSING alone, as receivers reject payloads without values.
+ * Notes are private payload types, which the standard allows.
  */
 function openAdr({ event, name, resources }: Report, { clientName, notes }: ReportSender) {
   const periodOf = periods();
@@ -65,11 +65,11 @@ const payloadOf = ({ type, values }: Payload): Json => ({
 const descriptors = ({ payloadDescriptors }: Report): readonly { readonly [member: string]: Json }[] =>
   payloadDescriptors.map((descriptor) => present({ ...descriptor }));
 
-/** Version 3.1 wants to be told what it is. */
+/** Version 3.1 requires an objectType. */
 const typedDescriptors = (report: Report): Json =>
   descriptors(report).map((descriptor) => ({ objectType: "REPORT_PAYLOAD_DESCRIPTOR", ...descriptor }));
 
-/** The intervals of ten thousand vehicles are the same few. */
+/** Caches periods: ten thousand vehicles share the same few intervals. */
 function periods(): (span: Window) => Json {
   const known = new Map<Window, Json>();
   return (span) => {
@@ -81,18 +81,18 @@ function periods(): (span: Window) => Json {
 
 const periodIn = ({ from, until }: Window): Json => ({
   start: iso(from),
-  // Hours, not days: a day of a zone need not have 24 of them.
+  // Hours instead of days: a local day need not have 24 of them.
   duration: Duration.fromMillis(until - from)
     .shiftTo("hours", "minutes", "seconds")
     .toISO(),
 });
 
 /**
- * The body of a service of the same kind (openadr3 0). Evidence: `eventId`, `name`, and one payload for each resource
- * with `payloadType`, `resourceId`, `location`, `actionType: "Start"`, `current`, `power`, `stateOfCharge`. Choices:
- * "Stop" for a pause, units A, kW and percent, the state at the end of the report, `kiloWattHours` (a field name of
- * its later versions) for the energy, `dataQuality` and `cause`. `batteryCapacity` is not known here. Intervals and
- * other payload types have no place in this format.
+ * The body of a similar service. Known fields: `eventId`, `name`, and for each resource a payload with
+ * `payloadType`, `resourceId`, `location`, `actionType: "Start"`, `current`, `power`, `stateOfCharge`. We
+ * chose the rest. A pause is "Stop". Units are A, kW and percent. The state is that at the end of the report.
+ * Energy is `kiloWattHours`, as in later versions; `dataQuality` and `cause` are ours. `batteryCapacity` is
+ * unknown here. Intervals and other payload types have no place in this format.
  */
 const vehicleChargeAction = ({ event, name, resources }: Report, sender: ReportSender): Json => ({
   eventId: event,
@@ -128,7 +128,7 @@ function actionTypeOf(told: Desired | null): string | null {
   }
 }
 
-/** What is not known is left out. */
+/** Leaves out unknown members. */
 const present = (members: { readonly [member: string]: Json }): { readonly [member: string]: Json } =>
   Object.fromEntries(
     Object.entries(members)
@@ -136,10 +136,10 @@ const present = (members: { readonly [member: string]: Json }): { readonly [memb
       .filter(([, value]) => value !== null),
   );
 
-/** To mWh and mA, which is more than any meter means; null: JSON cannot write it. */
+/** To mWh and mA, finer than any meter. Null: JSON cannot write the number. */
 const rounded = (value: number): number | null => (Number.isFinite(value) ? Number(value.toFixed(6)) : null);
 
-/** What tells one report from another on the wire. */
+/** Members that identify a report on the wire. */
 export interface ReportIdentity {
   readonly event: string;
   readonly name: string;
@@ -149,7 +149,7 @@ export interface ReportIdentity {
 
 const names = spelling(["eventID", "reportName", "name", "clientName"]);
 
-/** Of a report, in any of the formats that we send. Null: it is none. */
+/** Identity of a report in any format that we send. Null: no report. */
 function identityOf(raw: unknown): ReportIdentity | null {
   const fields = fieldsOf(names, raw);
   const [event, name] = [fields?.eventID, fields?.reportName ?? fields?.name];
@@ -159,7 +159,7 @@ function identityOf(raw: unknown): ReportIdentity | null {
     : null;
 }
 
-/** Of a body of our own. */
+/** Identity of a body that we composed. */
 export const identityIn = (body: string): ReportIdentity | null => {
   const decoded = decodeJson(Buffer.from(body));
   return decoded.kind === "json" ? identityOf(decoded.value) : null;
@@ -167,7 +167,7 @@ export const identityIn = (body: string): ReportIdentity | null => {
 
 const listNames = spelling(["reports"]);
 
-/** One page of `GET reports`: a bare array or `{reports: [...]}`. Null: it is no list. */
+/** Reads one page of `GET reports`: a bare array or `{reports: [...]}`. Null: no list. */
 export function readReportPage(
   body: Buffer,
 ): { readonly entries: number; readonly reports: readonly ReportIdentity[] } | null {
@@ -179,7 +179,7 @@ export function readReportPage(
   return { entries: entries.length, reports };
 }
 
-/** A VTN that does not tell the client lists only our own. */
+/** A VTN that leaves out the client lists only our own reports. */
 export const isSameReport = (ours: ReportIdentity, theirs: ReportIdentity): boolean =>
   ours.event === theirs.event &&
   ours.name === theirs.name &&

@@ -16,10 +16,10 @@ import {
 } from "./fields.ts";
 import { readTimespan, readMoment, readTimestamp } from "./times.ts";
 
-/** JSON knows -0, which equals 0 but is told apart by Object.is and by some stores. */
+/** JSON has -0. It equals 0, but Object.is and some stores distinguish them. */
 const positiveZero = (value: number): number => value + 0;
 
-/** The id of an event: as every id (id.ts). */
+/** The id of an event, under the rules of `readId`. */
 export function readEventId(found: unknown): EventId | Problem {
   const id = readId(found);
   return isProblem(id) ? id : eventId(id);
@@ -37,8 +37,8 @@ const readLevel = (found: unknown): number | Problem =>
     ? positiveZero(found)
     : misfit(found, "a level", "a finite number");
 
-// Nonsense in a descriptor must not cost the event: what a report needs is decided by the report plan.
-// Readers, not z.catch: that builds an error for every absent field.
+// An unreadable descriptor must not reject the event: the report plan decides what a report needs.
+// Readers instead of z.catch, which builds an error for every absent field.
 const label = by((found) => (typeof found === "string" ? found : ""));
 const flag = (absent: boolean) => by((found) => (typeof found === "boolean" ? found : absent));
 const count = by((found) => (Number.isSafeInteger(found) ? positiveZero(Number(found)) : null));
@@ -57,7 +57,7 @@ const reportDescriptor = folded("a report descriptor", {
 
 const NOTHING_KNOWN = reportDescriptor.parse({});
 
-/** What cannot be read of them costs no event its control: it is a descriptor that asks for nothing known. */
+/** An unreadable descriptor becomes one that requests nothing known, so that the event keeps its control. */
 const reportDescriptors = z
   .unknown()
   .optional()
@@ -96,7 +96,7 @@ const payload = folded("a payload", {
   }
 });
 
-/** partner-interface 2.1 but for the ID, absence turned into values; the first problem is the one reported. */
+/** An event without its ID, absence turned into values. Only the first problem is reported. */
 export const wireEvent = z.object({
   modificationDateTime: optionally(readMoment, null),
   createdDateTime: optionally(readMoment, null),
@@ -109,5 +109,5 @@ export const wireEvent = z.object({
   reportDescriptors,
 });
 
-/** The fields of an event, and two other names that senders give to ID and name (openadr3 0). */
+/** The fields of an event, and two other names that senders use for ID and name. */
 export const eventNames = spelling([...wireEvent.keyof().options, "ID", "eventId", "eventName"]);

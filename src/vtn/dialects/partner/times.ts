@@ -16,8 +16,8 @@ const FRACTION_BEFORE_THE_LAST = /[.,]\d+[A-Z]./;
 const LONGEST = 1e15;
 
 /**
- * A timespan (partner-interface 2.4) in ms, finer digits cut off: `hh:mm:ss` with any number of hours,
- * `d.hh:mm:ss` as .NET writes days, both with up to 18 fraction digits, or an ISO 8601 duration.
+ * Reads a timespan in ms; finer digits are cut off. Forms: `hh:mm:ss` with any number of hours, `d.hh:mm:ss`
+ * as .NET writes days, both with up to 18 fraction digits, or an ISO 8601 duration.
  */
 export function readTimespan(found: unknown): Millis | Problem {
   const span = typeof found === "string" ? inMillis(found) : NaN;
@@ -31,12 +31,12 @@ function inMillis(text: string): number {
   if (clock !== null) return sum("0", clock[1], clock[2], clock[3], clock[4]);
   const days = DAYS_AND_CLOCK.exec(text);
   if (days !== null) return sum(days[1], days[2], days[3], days[4], days[5]);
-  // luxon counts a year as 365 days and a month as 30; it refuses numbers of more than 20 digits.
+  // luxon counts a year as 365 days and a month as 30; it rejects numbers of more than 20 digits.
   const isDuration = ISO.test(text) && !FRACTION_BEFORE_THE_LAST.test(text);
   return isDuration ? Math.trunc(Duration.fromISO(cutToMillis(text.replace(",", "."))).toMillis()) : NaN;
 }
 
-/** Seconds with three fraction digits at most: luxon would round eighteen nines up to the next second. */
+/** Seconds with at most three fraction digits: luxon would round eighteen nines up to the next second. */
 const cutToMillis = (duration: string): string => duration.replace(/(\.\d{3})\d+S$/, "$1S");
 
 function sum(days = "0", hours = "0", minutes = "0", seconds = "0", fraction = ""): number {
@@ -59,19 +59,19 @@ export function writeTimespan(span: Millis): string {
 const STAMP =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,18}))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
-/** OpenADR 3.0.1 spells "no moment" with a month and a day that do not exist. */
+/** OpenADR 3.0.1 writes "no moment" with a month and a day that do not exist. */
 const NO_DATE = "0000-00-00";
 const YEAR_2000 = Date.UTC(2000, 0, 1);
 const DAY = 86_400_000;
 
-/** The start of an event: "now" where it lies before the year 2000 (openadr3 5), else as `readMoment`. */
+/** Reads the start of an event: "now" before the year 2000, else as `readMoment`. */
 export function readTimestamp(found: unknown): Instant | "now" | Problem {
   const at = readMoment(found);
   return typeof at === "number" && at < YEAR_2000 ? "now" : at;
 }
 
 /**
- * ISO 8601 with any offset, UTC where none is given; fractions to 18 digits, cut to ms; a date alone is its
+ * ISO 8601 with any offset; UTC without one. Fractions of up to 18 digits are cut to ms. A date alone is its
  * midnight; `0000-00-00` is the epoch. A leap second is the first second of the next day.
  */
 export function readMoment(found: unknown): Instant | Problem {
@@ -84,7 +84,7 @@ function epochMillis(text: string): number {
   if (match === null) return NaN;
   if (text.startsWith(NO_DATE)) return 0;
   const [, year, month, day, hours = "0", minutes = "0", seconds = "0", fraction = "", sign] = match;
-  // Not Date.UTC and not Date.parse: the first takes year 12 for 1912, the second February 30 for March 2.
+  // Date.UTC reads year 12 as 1912, and Date.parse reads February 30 as March 2.
   const midnight = new Date(0).setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (new Date(midnight).getUTCDate() !== Number(day) || Number(month) === 0 || Number(month) > 12)
     return NaN;
