@@ -6,7 +6,7 @@ import { copyFiles, placeCopy, settleCopy } from "../../store/sqlite/backup.ts";
 import { fileFault, type Fault, refused } from "../../store/sqlite/fault.ts";
 import { readOwn, replaceFile } from "../../store/sqlite/files.ts";
 import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
-import { MAX_PAGES } from "../../store/sqlite/open.ts";
+import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
 import { isFault } from "../../store/sqlite/openDatabase.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
@@ -31,6 +31,11 @@ export async function backup(named: string | undefined, file: string, now: () =>
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
   process.once("exit", tidy);
   try {
+    const missing = missingStateReason(config.state);
+    if (missing !== null) {
+      complain(`no backup was made: ${missing}`);
+      return 1;
+    }
     const key = storedSiteKey(config.state, config.keys.site);
     if (!key.ok) {
       complain(`no backup was made: ${key.reason}`);

@@ -35,7 +35,7 @@ test("without any telemetry the fixed vehicle is there, and a charger without on
 
 test("an identity or an id that the configuration knows is that vehicle", () => {
   const site = plugs();
-  expect(note(site, bay3, { vehicle: "veh-9" })).toEqual({ touched: [bay3], warning: null });
+  expect(note(site, bay3, { vehicle: "veh-9" })).toEqual({ affectedChargers: [bay3], warning: null });
   expect(site.at(bay3)).toEqual({ kind: "vehicle", vehicle: "veh-9", source: "telemetry" });
   expect(site.where(free)).toBe(bay3);
   const other = plugs();
@@ -341,7 +341,7 @@ test.each([1, 7, 300])("two chargers that both claim a vehicle every %i s do not
 test("a clock that was set back takes the vehicle from nobody", () => {
   const site = plugs();
   late(site, bay3, "06:00", "06:00");
-  expect(late(site, bay3, "05:00", "05:00")).toEqual({ touched: [], warning: null });
+  expect(late(site, bay3, "05:00", "05:00")).toEqual({ affectedChargers: [], warning: null });
   late(site, bay1, "05:01", "05:01");
   expect(site.where(free)).toBe(bay1);
 });

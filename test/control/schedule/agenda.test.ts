@@ -17,9 +17,17 @@ test("a window is looked at when it starts and when it ends, and is then no long
   expect([...agenda.replace(EV, [window], instant(5))]).toEqual([]);
   expect([agenda.next(), agenda.size]).toEqual([10, 1]);
   expect(agenda.advance(instant(9)).affectedVehicles.size).toBe(0);
-  expect(agenda.advance(instant(10))).toEqual({ touched: new Set([bus]), started: [window], ended: [] });
+  expect(agenda.advance(instant(10))).toEqual({
+    affectedVehicles: new Set([bus]),
+    started: [window],
+    ended: [],
+  });
   expect([agenda.next(), agenda.holding(bus, instant(10))]).toEqual([20, [window]]);
-  expect(agenda.advance(instant(20))).toEqual({ touched: new Set([bus]), started: [], ended: [window] });
+  expect(agenda.advance(instant(20))).toEqual({
+    affectedVehicles: new Set([bus]),
+    started: [],
+    ended: [window],
+  });
   expect([agenda.next(), agenda.size, agenda.of(bus)]).toEqual([undefined, 0, []]);
 });
 
