@@ -64,6 +64,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** Files whose behaviour is tested through another file, and through which. */
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts"],
+  "test/e2e/plan.test.ts": ["src/cli/commands/plan.ts"],
   "test/e2e/poll.test.ts": ["src/cli/commands/poll.ts"],
   "test/e2e/cli.test.ts": [
     "src/cli/commands/audit.ts",
@@ -88,7 +89,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/proof/compose.test.ts": ["src/proof/sections.ts", "src/proof/vehicles.ts"],
   "test/store/sqlite/chain.test.ts": ["src/domain/audit.ts"],
   "test/reporting/reportSchedule.test.ts": ["src/reporting/obligations.ts"],
-  "test/e2e/plan.test.ts": ["src/cli/commands/plan.ts"],
   "test/e2e/restart.test.ts": ["src/cli/commands/run.ts"],
   "test/e2e/demo.test.ts": ["src/cli/commands/demo.ts"],
   "test/chargers/native/messages.test.ts": ["src/chargers/native/payload.ts"],
@@ -139,7 +139,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/store/sqlite/files.ts",
     "src/store/sqlite/loadState.ts",
   ],
-  "test/vtn/client.test.ts": ["src/vtn/authorized.ts"],
+  "test/vtn/client.test.ts": ["src/vtn/authorized.ts", "src/vtn/dialects/partner/dialect.ts"],
   "test/vtn/dialects/partner/prices.test.ts": ["src/vtn/dialects/partner/priceEntries.ts"],
   "test/e2e/prices.test.ts": ["src/daemon/spotPrices.ts", "src/cli/commands/prices.ts"],
   "test/e2e/reports.test.ts": ["src/daemon/partnerReports.ts", "src/cli/commands/reports.ts"],
@@ -191,6 +191,19 @@ test("rooms with rules import no package but those that the table allows", () =>
       .map((name) => `${file} -> ${name}`);
   });
   expect(forbidden).toEqual([]);
+});
+
+test("only the choice of the dialect and the simulated partner know the partner's wire format", () => {
+  const chooses = ["src/daemon/partnerWatch.ts"];
+  const importers = source
+    .filter((file) => !file.startsWith("src/vtn/dialects/") && !chooses.includes(file))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => target.startsWith("src/vtn/dialects/partner/"))
+        .map((target) => `${file} -> ${target}`),
+    );
+  const TIMES = "src/vtn/dialects/partner/times.ts";
+  expect(importers.toSorted()).toEqual([`src/sim/events.ts -> ${TIMES}`, `src/vtn/signature.ts -> ${TIMES}`]);
 });
 
 test("no file imports itself through others, types included", () => {

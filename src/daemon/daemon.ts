@@ -49,7 +49,7 @@ import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import { partnerReports, shownReports, storedSchedule } from "./partnerReports.ts";
-import { outages, asFetched, PartnerWatch } from "./partnerWatch.ts";
+import { asFetched, dialectOf, outages, PartnerWatch } from "./partnerWatch.ts";
 import { configuredPrices, spotPrices } from "./spotPrices.ts";
 
 /** Where time and chance come from. */
@@ -207,8 +207,9 @@ export async function startApp(
   }
 
   const { vtn } = config;
-  const tokens = stack.use(new TokenSource({ ...vtn, now, monotonic, random, log }));
-  const client = stack.use(new VtnClient({ ...vtn, tokens, now, monotonic, log }));
+  const dialect = dialectOf(config);
+  const tokens = stack.use(new TokenSource({ ...vtn, scope: dialect.scope, now, monotonic, random, log }));
+  const client = stack.use(new VtnClient({ ...vtn, dialect, tokens, now, monotonic, log }));
   const clockAgrees$ = new Subject<void>();
   const partner = new PartnerWatch({
     now,
@@ -309,6 +310,7 @@ export async function startApp(
         tls: certificates.served,
         onRefused: (reason) => metrics.webhookRefused(reason),
         scheme: auth,
+        dialect,
         now,
         monotonic,
         log,
@@ -476,6 +478,7 @@ export async function startApp(
   const prices = spotPrices(board, config, brokerUp$, {
     ...world,
     now,
+    dialect,
     tokens,
     client,
     fleet,
@@ -498,6 +501,7 @@ export async function startApp(
     {
       ...world,
       now,
+      dialect,
       tokens,
       client,
       store,

@@ -17,12 +17,13 @@ import { capsOf } from "../retention/caps.ts";
 import type { KeptReadings } from "../store/sqlite/pruneReadings.ts";
 import type { Store } from "../store/sqlite/store.ts";
 import type { VtnClient } from "../vtn/client.ts";
-import { writeReport } from "../vtn/dialects/partner/report.ts";
+import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { ReportClient, type ReportRequests } from "../vtn/reports.ts";
 import type { TokenSource } from "../vtn/token.ts";
 
 /** The parts of the daemon that reports share with the rest. */
 export interface ReportSurroundings {
+  readonly dialect: Dialect;
   readonly tokens: TokenSource;
   readonly client: VtnClient;
   readonly store: Store;
@@ -90,6 +91,7 @@ export function partnerReports(
   { report: rules, retention, vtn, site }: Config,
   sources: ReportSources,
   {
+    dialect,
     tokens,
     client,
     store,
@@ -111,14 +113,13 @@ export function partnerReports(
   /** The report of this name, ready to be sent again; a text says why it cannot be. */
   readonly sendable: (name: string) => ReportRecord | string;
 } {
-  const { path, format, clientName, notes, location } = rules;
   const { baseUrl } = vtn;
   const { readings: readingsCap } = capsOf(retention);
   if (!rules.enabled && desk.outbox.size > 0)
     log.warn({ waiting: desk.outbox.size }, "reports wait that are not sent: report.enabled is false");
   const posting = new ReportClient({
     baseUrl,
-    path,
+    dialect,
     tokens,
     now,
     monotonic,
@@ -150,7 +151,7 @@ export function partnerReports(
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
       record: (event, after) => store.audit({ event, after, limit: PAGE }),
-      spell: (report) => JSON.stringify(writeReport(report, format, { clientName, notes, location })),
+      spell: (report) => JSON.stringify(dialect.writeReport(report)),
       body: (name) => store.report(name)?.body ?? null,
       post: (body) => posting.post(body),
       counted: (outcome) => metrics.reported(outcome),

@@ -1,12 +1,15 @@
 import type { Logger } from "pino";
 
 import { attempted, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
+import type { Config } from "../config/schema.ts";
 import type { Fetched } from "../control/ports.ts";
 import type { Change } from "../domain/changes.ts";
 import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
 import { aheadOf, type ClockReading } from "../platform/clock.ts";
 import type { WallClock } from "../platform/localTime.ts";
 import type { Fetched as Asked } from "../vtn/client.ts";
+import type { Dialect } from "../vtn/dialects/dialect.ts";
+import { partnerDialect } from "../vtn/dialects/partner/dialect.ts";
 
 /** What is not ours and may be away. */
 export type Neighbour = "partner" | "broker" | `broker ${string}`;
@@ -138,3 +141,6 @@ export class PartnerWatch {
 /** An event that is gone is a delivery like any other. */
 export const asFetched = (answer: Asked): Fetched =>
   answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
+
+/** The dialect of the configured event service. Another dialect is chosen here. */
+export const dialectOf = ({ vtn, report }: Config): Dialect => partnerDialect({ vtn, report });

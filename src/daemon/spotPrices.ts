@@ -11,14 +11,13 @@ import { type PriceBoard, priceBoard } from "../prices/board.ts";
 import { prices } from "../prices/pipeline.ts";
 import type { Store } from "../store/sqlite/store.ts";
 import type { VtnClient } from "../vtn/client.ts";
+import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { PriceClient } from "../vtn/prices.ts";
 import type { TokenSource } from "../vtn/token.ts";
 
-/** Where actual prices are, after the base address (partner-interface 4.2). */
-const ACTUAL_PATH = "/smart/v1/prices/actual/{region}";
-
 /** The parts of the daemon that prices share with the rest. */
 export interface PriceSurroundings {
+  readonly dialect: Dialect;
   readonly tokens: TokenSource;
   readonly client: VtnClient;
   readonly fleet: ChargerConnections;
@@ -45,12 +44,11 @@ export function spotPrices(
   board: PriceBoard,
   { vtn, site }: Config,
   brokerUp$: Parameters<typeof prices>[2],
-  { tokens, client, fleet, store, metrics, now, monotonic, random, clock, log }: PriceSurroundings,
+  { dialect, tokens, client, fleet, store, metrics, now, monotonic, random, clock, log }: PriceSurroundings,
 ): { readonly client: PriceClient; readonly price$: ReturnType<typeof prices> } {
-  const paths = { actual: ACTUAL_PATH, forecast: vtn.prices.forecastPath };
   const asking = new PriceClient({
     baseUrl: vtn.baseUrl,
-    paths,
+    dialect,
     tokens,
     now,
     monotonic,

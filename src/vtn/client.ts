@@ -6,7 +6,7 @@ import { type EventId, type Instant, type Millis, seconds, instant, millis } fro
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { type Monotonic, hourlyBudget } from "./budget.ts";
-import { readEventBody, readingList } from "./dialects/partner/envelope.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import {
   type Answered,
   type Failed,
@@ -48,8 +48,8 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
 }
 
 /** Reads a list as a delivery. A list may hold 100,000 events, so the task yields after each. */
-export function* listFrom(answer: Answered, skew: Millis | null): ResumableTask<Fetched> {
-  const body = yield* readingList(answer.body);
+export function* listFrom(dialect: Dialect, answer: Answered, skew: Millis | null): ResumableTask<Fetched> {
+  const body = yield* dialect.readingList(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   const { notices, complete } = body;
   const { at, askedAt } = answer;
@@ -57,7 +57,7 @@ export function* listFrom(answer: Answered, skew: Millis | null): ResumableTask<
 }
 
 /** Reads one event as a delivery. Status 404 or 410 means that the id is gone. */
-export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): Fetched {
+export function eventFrom(dialect: Dialect, id: EventId, answer: Answered, skew: Millis | null): Fetched {
   const fetch = (notices: readonly Notice[]): Delivery => ({
     source: "fetch",
     at: answer.at,
@@ -66,7 +66,7 @@ export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): F
     complete: false,
   });
   if (answer.status !== 200) return { kind: "gone", delivery: fetch([{ kind: "gone", id }]), skew };
-  const body = readEventBody(answer.body);
+  const body = dialect.readEvent(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   if (body.notices.some((notice) => notice.kind === "event" && notice.event.id !== id)) {
     return failed("the partner answered with another event", answer.status, null);
@@ -75,9 +75,9 @@ export function eventFrom(id: EventId, answer: Answered, skew: Millis | null): F
 }
 
 export interface VtnOptions {
-  /** Without the family, e.g. `https://api.partner.example`. */
+  /** Start of every address, e.g. `https://api.partner.example`. */
   readonly baseUrl: string;
-  readonly family: "energy-coordination" | "vtn";
+  readonly dialect: Dialect;
   readonly tokens: Tokens;
   /** For a whole call; default 10 s. */
   readonly deadline?: Millis;
@@ -133,7 +133,7 @@ export class VtnClient implements AsyncDisposable {
       now,
       mayAskAgain: this.mayAskMore,
     };
-    this.#events = `${pathname.replace(/\/+$/, "")}/${options.family}/v1/events`;
+    this.#events = `${pathname.replace(/\/+$/, "")}${options.dialect.paths.events}`;
   }
 
   /**
@@ -145,7 +145,10 @@ export class VtnClient implements AsyncDisposable {
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = clockSkew(answer.headers, answer.at);
     if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
-    const fetched = await runCooperatively(listFrom(answer, skew), this.#options.monotonic);
+    const fetched = await runCooperatively(
+      listFrom(this.#options.dialect, answer, skew),
+      this.#options.monotonic,
+    );
     if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
     return fetched;
   }
@@ -162,7 +165,7 @@ export class VtnClient implements AsyncDisposable {
       return answer.status !== null && ABOUT_THE_ID.includes(answer.status)
         ? { ...answer, asked: false }
         : answer;
-    return eventFrom(id, answer, clockSkew(answer.headers, answer.at));
+    return eventFrom(this.#options.dialect, id, answer, clockSkew(answer.headers, answer.at));
   }
 
   /**
@@ -190,7 +193,10 @@ export class VtnClient implements AsyncDisposable {
   /** A wrong address: name the URL and the keys to check. */
   #misled(failure: Failed): Failed {
     const url = `${this.#context.origin}${this.#events}`;
-    return { ...failure, reason: `GET ${url} answered ${failure.status}: check vtn.baseUrl and vtn.family` };
+    return {
+      ...failure,
+      reason: `GET ${url} answered ${failure.status}: check ${this.#options.dialect.addressKeys}`,
+    };
   }
 
   /** Spends one of the hour's extra requests. */

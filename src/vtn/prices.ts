@@ -1,18 +1,17 @@
 import type { Agent } from "undici";
 
-import type { PriceKind, PriceQuery, PricesAsked } from "../domain/prices.ts";
+import type { PriceQuery, PricesAsked } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../domain/units.ts";
 import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { hourlyBudget, type Monotonic } from "./budget.ts";
 import { failureOf } from "./client.ts";
-import { readPrices } from "./dialects/partner/prices.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import { type Answered, agentFor, type Failed, failed, unasked } from "./http.ts";
 
 export interface PriceClientOptions {
-  /** The same base as for events, without the family. */
+  /** As for events. */
   readonly baseUrl: string;
-  /** Path of each series after `baseUrl`, with {region} in it. Null: not configured. */
-  readonly paths: Readonly<Record<PriceKind, string | null>>;
+  readonly dialect: Dialect;
   readonly tokens: Tokens;
   /** For a whole request; default 10 s. */
   readonly deadline?: Millis;
@@ -64,11 +63,11 @@ export class PriceClient implements AsyncDisposable {
   }
 
   async #ask({ region, kind }: PriceQuery): Promise<PricesAsked> {
-    const path = this.#options.paths[kind]?.replaceAll("{region}", encodeURIComponent(region));
+    const path = this.#options.dialect.paths.prices[kind]?.replaceAll("{region}", encodeURIComponent(region));
     if (path === undefined) return refused(failed("no path is configured for it", 404, null));
     const answer = this.#waiting() ?? this.#overspent() ?? (await this.#get(`${this.#base}${path}`));
     if (answer.kind === "failed") return refused(answer);
-    const read = readPrices(answer.body, region, answer.at);
+    const read = this.#options.dialect.readPrices(answer.body, region, answer.at);
     if (read.kind === "unreadable") return read;
     const { prices, doubts, raw } = read;
     return { kind: "read", series: { region, kind, fetchedAt: answer.at, prices, doubts, raw } };

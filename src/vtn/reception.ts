@@ -1,7 +1,7 @@
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { EventId, Instant } from "../domain/units.ts";
 import { type Monotonic, type Pace, bucket } from "./budget.ts";
-import { readWebhookBody } from "./dialects/partner/envelope.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import type { HeaderFields } from "./http.ts";
 import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
@@ -13,6 +13,7 @@ export type IngestAnswer =
 
 export interface ReceptionOptions {
   readonly scheme: Scheme;
+  readonly dialect: Dialect;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;
   /** Resolves after the commit. Only then is the delivery acknowledged. */
@@ -49,7 +50,7 @@ const NOTHING: IngestResult = { accepted: 0, repeats: 0, rejected: 0 };
 export function receive(
   options: ReceptionOptions,
 ): (headers: HeaderFields, rawBody: Buffer, at: Instant) => Promise<Reception> {
-  const { scheme, ingest: take, hint } = options;
+  const { scheme, dialect, ingest, hint } = options;
   const proven = scheme.kind !== "none";
   const mayPass = bucket(proven ? PARTNER_PACE : HINT_PACE, options.monotonic);
   const refused = (
@@ -82,7 +83,7 @@ export function receive(
       hint("list");
       return { kind: "taken", taken: NOTHING, hint: true };
     }
-    const body = readWebhookBody(rawBody);
+    const body = dialect.readDelivery(rawBody);
     if (body.kind === "unparsable") return refused(400, "unreadable", body.reason);
     if (body.kind === "overfull") {
       hint("list");
@@ -93,7 +94,13 @@ export function receive(
     const { accepted, repeats } = body.counts;
     if (body.notices.length === 0)
       return { kind: "taken", taken: { accepted, repeats, rejected: 0 }, hint: false };
-    const answer = await take({ source: "webhook", at, askedAt: at, notices: body.notices, complete: false });
+    const answer = await ingest({
+      source: "webhook",
+      at,
+      askedAt: at,
+      notices: body.notices,
+      complete: false,
+    });
     if (!answer.ok) return refused(503, "notStored", answer.reason, { retryAfter: 5 });
     const { taken } = answer;
     const all = { ...taken, accepted: taken.accepted + accepted, repeats: taken.repeats + repeats };

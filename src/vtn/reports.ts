@@ -10,7 +10,7 @@ import {
   type Tokens,
 } from "./authorized.ts";
 import { type HourlyBudget, hourlyBudget, type Monotonic } from "./budget.ts";
-import { identityIn, isSameReport, readReportPage } from "./dialects/partner/report.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import { agentFor, retryAfterOf } from "./http.ts";
 
 /** Requests within the last hour. */
@@ -20,10 +20,9 @@ export interface ReportRequests {
 }
 
 export interface ReportClientOptions {
-  /** The same base as for events, without the family. */
+  /** As for events. */
   readonly baseUrl: string;
-  /** After `baseUrl`, e.g. `/energy-coordination/v1/reports`. */
-  readonly path: string;
+  readonly dialect: Dialect;
   readonly tokens: Tokens;
   /** For a whole request; default 60 s, as the largest report takes a while on a slow line. */
   readonly deadline?: Millis;
@@ -66,7 +65,7 @@ export class ReportClient implements AsyncDisposable {
     this.#agent = agentFor(MAX_BYTES, this.#deadline);
     const { origin, pathname } = new URL(options.baseUrl);
     this.#origin = origin;
-    this.#path = `${pathname.replace(/\/+$/, "")}${options.path}`;
+    this.#path = `${pathname.replace(/\/+$/, "")}${options.dialect.paths.reports}`;
     this.#budget = hourlyBudget(REPORT_REQUESTS_PER_HOUR, options.monotonic);
     this.#allowed = () => this.#spend();
     this.#forbidden = new ForbiddenEndpoint(options.monotonic);
@@ -110,16 +109,17 @@ export class ReportClient implements AsyncDisposable {
 
   /** Null: the partner's list cannot be read, or has too many pages. */
   async #isListed(body: string): Promise<boolean | null> {
-    const ours = identityIn(body);
+    const { dialect } = this.#options;
+    const ours = dialect.reportIdentity(body);
     if (ours === null) return null;
     for (let page = 0; page < MOST_PAGES && this.#allowed(); page += 1) {
       const query = new URLSearchParams({ eventID: ours.event });
       if (page > 0) query.set("skip", String(page * PAGE));
       const answer = await authorizedGet(this.#context(), `${this.#path}?${query.toString()}`);
       if (answer.kind === "failed" || answer.status !== 200) return null;
-      const listed = readReportPage(answer.body);
+      const listed = dialect.readReportPage(answer.body);
       if (listed === null) return null;
-      if (listed.reports.some((theirs) => isSameReport(ours, theirs))) return true;
+      if (listed.reports.some((theirs) => dialect.isSameReport(ours, theirs))) return true;
       // A longer page means that this partner lists everything at once.
       if (listed.entries !== PAGE) return false;
     }

@@ -1,3 +1,4 @@
+import { aDialect } from "../support/aDialect.ts";
 import { createHmac } from "node:crypto";
 
 import type { Delivery } from "../../src/domain/delivery.ts";
@@ -85,6 +86,7 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
   };
 
   const reception = receive({
+    dialect: aDialect(),
     scheme: {
       kind: "hmac",
       header: "x-signature",

@@ -10,6 +10,7 @@ import { TokenSource } from "../../src/vtn/token.ts";
 import { chance } from "../fuzz/chance.ts";
 import { startVirtualTime, virtualNow } from "../support/virtualTime.ts";
 import { type AServer, aLog, aServer, json } from "../vtn/aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const HOUR = 3_600_000;
 const HOURS = 8;
@@ -69,7 +70,14 @@ async function hoursWith(identityAnswers: Answer, apiAnswers: Answer, hint$: Obs
       ...clocks,
     }),
   );
-  const client = stack.use(new VtnClient({ baseUrl: api.server.origin, family: "vtn", tokens, ...clocks }));
+  const client = stack.use(
+    new VtnClient({
+      baseUrl: api.server.origin,
+      dialect: aDialect({ vtn: { family: "vtn" } }),
+      tokens,
+      ...clocks,
+    }),
+  );
   let busy = 0;
   const asking = async (asked: Promise<Asked>): Promise<Fetched> => {
     busy += 1;

@@ -6,6 +6,7 @@ import { VtnClient } from "../../src/vtn/client.ts";
 import { ReportClient } from "../../src/vtn/reports.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import type { PartnerSide } from "../support/wiredDepot.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const baseUrl = "https://api.partner.example";
 const tokenUrl = "https://id.partner.example/connect/token";
@@ -38,10 +39,12 @@ export function simClients({
     random,
     ...common,
   });
-  const client = new VtnClient({ baseUrl, family: "vtn", tokens, ...common });
+  const path = report?.path ?? "/vtn/v1/reports";
+  const dialect = aDialect({ vtn: { family: "vtn" }, report: { path } });
+  const client = new VtnClient({ baseUrl, dialect, tokens, ...common });
   const reports = new ReportClient({
     baseUrl,
-    path: report?.path ?? "/vtn/v1/reports",
+    dialect,
     tokens,
     mayAsk: client.mayAskMore,
     onNearlySpent: () => {},

@@ -4,6 +4,7 @@ import { type EventId, type Instant, instant } from "../../src/domain/units.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
 import type { Answered } from "../../src/vtn/http.ts";
 import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const TAKES_MS = 50;
 
@@ -46,7 +47,7 @@ export class QuietPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = runToEnd(listFrom(answer, null));
+    const fetched = runToEnd(listFrom(aDialect(), answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }
@@ -54,7 +55,7 @@ export class QuietPartner {
   async event(id: EventId): Promise<Fetched> {
     const found = this.#events.get(id);
     const answer = await this.#answer(found === undefined ? 404 : 200, JSON.stringify(found ?? {}));
-    return failureOf(answer, [404]) ?? eventFrom(id, answer, null);
+    return failureOf(answer, [404]) ?? eventFrom(aDialect(), id, answer, null);
   }
 
   settled(delivery: Delivery): void {

@@ -6,6 +6,7 @@ import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/clie
 import { type Answered, failed } from "../../src/vtn/http.ts";
 import { virtualNow } from "./virtualTime.ts";
 import type { WireEvent } from "./wireEvent.ts";
+import { aDialect } from "./aDialect.ts";
 
 /** "silent": it never answers, and the request is given up. */
 export type Manner = "well" | "silent" | { readonly status: number; readonly retryAfter?: string };
@@ -37,7 +38,7 @@ export class ScriptedPartner {
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
     if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = runToEnd(listFrom(answer, null));
+    const fetched = runToEnd(listFrom(aDialect(), answer, null));
     if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
     return fetched;
   }
@@ -46,7 +47,7 @@ export class ScriptedPartner {
     const found = this.events.get(id);
     const answer = await this.#ask(id, found === undefined ? 404 : 200, JSON.stringify(found ?? {}));
     if (answer.kind === "failed") return answer;
-    return failureOf(answer, [404]) ?? eventFrom(eventId(id), answer, null);
+    return failureOf(answer, [404]) ?? eventFrom(aDialect(), eventId(id), answer, null);
   }
 
   /** As the real client, whatever the manner. */

@@ -1,3 +1,4 @@
+import { aDialect } from "./aDialect.ts";
 import pino from "pino";
 import { filter, map, merge, Subject } from "rxjs";
 
@@ -243,6 +244,7 @@ export function wired(setup: DepotSetup, world: World) {
     reports?.report$ ?? [],
   ).subscribe();
   const receiveBody = receive({
+    dialect: aDialect(),
     scheme: { kind: "bearer", secrets: () => ["s"] },
     now,
     monotonic,

@@ -7,6 +7,7 @@ import type { RefusalReason } from "../../src/vtn/refusals.ts";
 import type { ListenerTls } from "../../src/vtn/webhookServer.ts";
 import { WebhookListener, type WebhookOptions } from "../../src/vtn/webhook.ts";
 import { aLog } from "./aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 export const SECRET = "shared with the partner";
 export const signed: Scheme = {
@@ -53,6 +54,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
     trustProxy: false,
     up: Promise.resolve(),
     scheme: signed,
+    dialect: aDialect(),
     now: () => instant(Date.UTC(2026, 10, 21, 12)),
     monotonic: () => 0,
     log,

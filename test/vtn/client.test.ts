@@ -3,6 +3,7 @@ import { runToEnd } from "../../src/platform/cooperative.ts";
 import { eventId, instant } from "../../src/domain/units.ts";
 import type { Answered } from "../../src/vtn/http.ts";
 import { eventFrom, failureOf, listFrom } from "../../src/vtn/client.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const answered = (over: Partial<Answered>): Answered => ({
   kind: "answered",
@@ -30,7 +31,7 @@ test("credentials that are refused are not tried again for a minute", () => {
 });
 
 test("a delivery carries when it was asked for and when it came", () => {
-  expect(runToEnd(listFrom(answered({}), null))).toEqual({
+  expect(runToEnd(listFrom(aDialect(), answered({}), null))).toEqual({
     kind: "read",
     delivery: { source: "list", askedAt: 1, at: 2, notices: [], complete: true },
     skew: null,
@@ -39,9 +40,11 @@ test("a delivery carries when it was asked for and when it came", () => {
 
 test("an event that cannot be read is a rejected notice, an empty body is a failure", () => {
   const broken = answered({ body: Buffer.from('{"ID":"EV-1","payload":{}}') });
-  expect(eventFrom(eventId("EV-1"), broken, null)).toMatchObject({
+  expect(eventFrom(aDialect(), eventId("EV-1"), broken, null)).toMatchObject({
     kind: "read",
     delivery: { source: "fetch", notices: [{ kind: "rejected", id: "EV-1" }] },
   });
-  expect(eventFrom(eventId("EV-1"), answered({ body: Buffer.alloc(0) }), null).kind).toBe("failed");
+  expect(eventFrom(aDialect(), eventId("EV-1"), answered({ body: Buffer.alloc(0) }), null).kind).toBe(
+    "failed",
+  );
 });

@@ -5,6 +5,7 @@ import { eventId, instant, millis } from "../../src/domain/units.ts";
 import { VtnClient } from "../../src/vtn/client.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { type AServer, aLog, aServer, drip, json } from "./aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const wireEvent = (id: string, amperes = 10) => ({
   ID: id,
@@ -38,7 +39,7 @@ async function aPartner(answer: AServer["answer"], basePath = "") {
     ...clocks,
   });
   const baseUrl = `${server.origin}${basePath}`;
-  const client = new VtnClient({ baseUrl, family: "energy-coordination", tokens, ...clocks });
+  const client = new VtnClient({ baseUrl, dialect: aDialect(), tokens, ...clocks });
   return {
     server,
     identity,

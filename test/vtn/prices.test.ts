@@ -3,6 +3,7 @@ import { instant, millis } from "../../src/domain/units.ts";
 import { PriceClient } from "../../src/vtn/prices.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { type AServer, aLog, aServer, drip, json } from "./aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const NO1 = { region: "NO1", kind: "actual" } as const;
 const NO2 = { region: "NO2", kind: "actual" } as const;
@@ -27,11 +28,9 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
     random: () => 1,
     ...clocks,
   });
-  const paths = {
-    actual: "/smart/v1/prices/actual/{region}",
-    forecast: "/smart/v1/prices/forecast/{region}?segmentSize=6",
-  };
-  const client = new PriceClient({ baseUrl: `${server.origin}/api/`, paths, tokens, mayAsk, ...clocks });
+  const forecastPath = "/smart/v1/prices/forecast/{region}?segmentSize=6";
+  const dialect = aDialect({ vtn: { prices: { forecastPath } } });
+  const client = new PriceClient({ baseUrl: `${server.origin}/api/`, dialect, tokens, mayAsk, ...clocks });
   return {
     server,
     identity,
@@ -141,10 +140,9 @@ test("a series without a path is not asked for", async () => {
   await using partner = await aPartner(json(PRICES));
   const { tokens, time } = partner;
   const clocks = { now: () => instant(time.now), monotonic: () => time.now };
-  const paths = { actual: "/{region}", forecast: null };
   await using client = new PriceClient({
     baseUrl: partner.server.origin,
-    paths,
+    dialect: aDialect(),
     tokens,
     mayAsk: () => true,
     ...clocks,

@@ -3,6 +3,7 @@ import type { Delivery } from "../../src/domain/delivery.ts";
 import { type EventId, instant } from "../../src/domain/units.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import type { Scheme } from "../../src/vtn/signature.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const at = instant(Date.UTC(2026, 10, 21, 12));
 const proof = { authorization: "Bearer shared" };
@@ -13,6 +14,7 @@ function aReception(scheme: Scheme = bearer) {
   const hints: (readonly EventId[] | "list")[] = [];
   const reception = receive({
     scheme,
+    dialect: aDialect(),
     now: () => at,
     monotonic: () => 0,
     ingest: async (delivery) => {

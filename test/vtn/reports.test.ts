@@ -3,6 +3,7 @@ import { instant, millis } from "../../src/domain/units.ts";
 import { ReportClient } from "../../src/vtn/reports.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { type AServer, aLog, aServer, drip, json } from "./aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const BODY = '{"eventID":"EV-1","resources":[]}';
 
@@ -25,11 +26,10 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
     random: () => 1,
     ...clocks,
   });
-  const path = "/energy-coordination/v1/reports";
   const nearlySpent: number[] = [];
   const client = new ReportClient({
     baseUrl: `${server.origin}/api/`,
-    path,
+    dialect: aDialect(),
     tokens,
     mayAsk,
     onNearlySpent: ({ made }) => nearlySpent.push(made),

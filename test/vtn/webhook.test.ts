@@ -5,6 +5,7 @@ import type { IngestAnswer } from "../../src/vtn/reception.ts";
 import { WebhookListener } from "../../src/vtn/webhook.ts";
 import { aListener, SECRET, signature, signed, wireEvent } from "./aListener.ts";
 import { aLog } from "./aServer.ts";
+import { aDialect } from "../support/aDialect.ts";
 
 const padded = (bytes: number) => `[${" ".repeat(bytes - 2)}]`;
 
@@ -287,6 +288,7 @@ test("F72: a port that is taken is reported to whoever starts the listener", asy
     tls: null,
     trustProxy: false,
     up: Promise.resolve(),
+    dialect: aDialect(),
     scheme: signed,
     now: () => instant(0),
     monotonic: () => 0,

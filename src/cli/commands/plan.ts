@@ -10,9 +10,11 @@ import { lastWords, type Notice } from "../../domain/delivery.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
+import { dialectOf } from "../../daemon/partnerWatch.ts";
+import { runToEnd } from "../../platform/cooperative.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
-import { readListBody } from "../../vtn/dialects/partner/envelope.ts";
+import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
@@ -36,7 +38,7 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
     return 2;
   }
   // Before root gives up its rights: the list may be in a folder of root's.
-  const events = readEvents(options.events, at);
+  const events = readEvents(options.events, dialectOf(config), at);
   const refused = becomeOwner(config.state);
   if (refused !== null) {
     complain(refused);
@@ -74,7 +76,7 @@ export function plan(options: PlanOptions, now: Instant, randomBytes: (count: nu
 }
 
 /** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
-function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
+function readEvents(file: string, dialect: Dialect, at: Instant): readonly KnownEvent[] | string {
   const name = file === "-" ? "standard input" : file;
   let body: Buffer;
   try {
@@ -82,7 +84,7 @@ function readEvents(file: string, at: Instant): readonly KnownEvent[] | string {
   } catch (error) {
     return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-  const list = readListBody(body);
+  const list = runToEnd(dialect.readingList(body));
   if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;
   const events = lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
   const isRubbish = events.length === 0 && list.notices.length > 0;

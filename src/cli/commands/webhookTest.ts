@@ -6,7 +6,7 @@ import type { AuditKind } from "../../domain/audit.ts";
 import type { Notice } from "../../domain/delivery.ts";
 import { type Instant, instant, iso, minutes } from "../../domain/units.ts";
 import { wallClock } from "../../platform/localTime.ts";
-import { readWebhookBody } from "../../vtn/dialects/partner/envelope.ts";
+import { dialectOf } from "../../daemon/partnerWatch.ts";
 import type { Answered } from "../../vtn/http.ts";
 import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
@@ -155,12 +155,13 @@ type Refused = Readonly<Record<string, { readonly lastAt: string; readonly expla
 
 /** Prints rejections with their reasons, and the rows that the delivery has left in the record. */
 async function tellOutcome(
-  { state, site }: Config,
+  config: Config,
   body: Buffer,
   sentAt: Instant,
   now: () => Instant,
 ): Promise<ExitCode> {
-  const read = readWebhookBody(body);
+  const { state, site } = config;
+  const read = dialectOf(config).readDelivery(body);
   const notices = read.kind === "read" ? read.notices : [];
   const rejected = notices.filter((notice) => notice.kind === "rejected");
   // The others have a row in the record.

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import type { Config } from "../../config/schema.ts";
 import type { WebhookConfig } from "../../config/sections/webhook.ts";
 import type { Surroundings } from "../../daemon/daemon.ts";
+import { dialectOf } from "../../daemon/partnerWatch.ts";
 import type { Millis } from "../../domain/units.ts";
 import { VtnClient, type Fetched } from "../../vtn/client.ts";
 import { ownListener } from "../../vtn/ownListener.ts";
@@ -39,12 +40,10 @@ export class LiveLines {
 }
 
 /** Asks the partner for a token and for the list of events, and compares its clock with ours. */
-export async function tryPartner(
-  { vtn, clock }: Config,
-  world: Surroundings,
-  lines: LiveLines,
-): Promise<void> {
-  await using tokens = new TokenSource({ ...vtn, ...world });
+export async function tryPartner(config: Config, world: Surroundings, lines: LiveLines): Promise<void> {
+  const { vtn, clock } = config;
+  const dialect = dialectOf(config);
+  await using tokens = new TokenSource({ ...vtn, ...world, scope: dialect.scope });
   const token = await tokens.get();
   if (token.kind === "failed") {
     const isRefused = token.status !== null && [400, 401, 403].includes(token.status);
@@ -59,7 +58,7 @@ export async function tryPartner(
     return;
   }
   lines.ok("token", `issued by ${new URL(vtn.tokenUrl).host} to ${vtn.clientId}`);
-  await using client = new VtnClient({ ...vtn, ...world, tokens });
+  await using client = new VtnClient({ ...vtn, ...world, dialect, tokens });
   const fetched = await client.list();
   if (fetched.kind === "failed") {
     lines.failed("events", fetched.reason, "a list of events from vtn.baseUrl with vtn.family");

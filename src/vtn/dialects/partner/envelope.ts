@@ -1,27 +1,12 @@
-import type { Notice, IngestResult } from "../../../domain/delivery.ts";
+import type { Notice } from "../../../domain/delivery.ts";
 import type { EventId } from "../../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
+import type { WebhookBody, ListBody } from "../dialect.ts";
 import { readEvent, rejected } from "./event.ts";
 import { fieldsOf, spelling, type Fields, isProblem } from "./fields.ts";
 import { decodeJson, type Decoded, eachEntry } from "./json.ts";
 import { readEventId } from "./schema.ts";
 import { readMoment } from "./times.ts";
-
-/** Content of a webhook body. */
-export type WebhookBody =
-  | { readonly kind: "unparsable"; readonly reason: string }
-  /** Far more entries than a webhook needs: none of them was read. The list holds the events. */
-  | { readonly kind: "overfull"; readonly reason: string }
-  | {
-      readonly kind: "read";
-      readonly notices: readonly Notice[];
-      /** Events of which only the id was given: to be fetched. */
-      readonly ask: readonly EventId[];
-      /** True: the body does not show what changed, so the list has to be fetched. */
-      readonly poll: boolean;
-      /** Entries of lists without a notice, as the answer counts them. */
-      readonly counts: Pick<IngestResult, "accepted" | "repeats">;
-    };
 
 const POLL: WebhookBody = {
   kind: "read",
@@ -30,11 +15,6 @@ const POLL: WebhookBody = {
   poll: true,
   counts: { accepted: 0, repeats: 0 },
 };
-
-/** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be trusted. */
-export type ListBody =
-  | { readonly kind: "unparsable"; readonly reason: string }
-  | { readonly kind: "read"; readonly notices: readonly Notice[]; readonly complete: boolean };
 
 /** Limit of fetches by id. Each costs a request; beyond this many the list is cheaper. */
 const MOST_ASKED = 20;

@@ -1,5 +1,6 @@
-import { inOrder, type Price } from "../../../domain/prices.ts";
+import { inOrder } from "../../../domain/prices.ts";
 import { minutes, type Instant } from "../../../domain/units.ts";
+import type { PricesRead } from "../dialect.ts";
 import { fieldsOf, type Fields, spelling, isProblem, misfit, shown } from "./fields.ts";
 import { decodeJson } from "./json.ts";
 import {
@@ -91,16 +92,6 @@ const written = (fields: Fields<Name>) => ({
 
 const first = (fields: Fields<Name>, among: readonly Name[]): unknown =>
   among.map((name) => fields[name]).find((value) => value !== undefined);
-
-/** Content of a price body. `raw`: its start, as text. */
-export type PricesRead =
-  | {
-      readonly kind: "read";
-      readonly prices: readonly Price[];
-      readonly doubts: readonly string[];
-      readonly raw: string;
-    }
-  | { readonly kind: "unreadable"; readonly reason: string; readonly raw: string };
 
 /** A month in steps of 15 minutes. */
 const MOST_PRICES = 3000;

@@ -4,6 +4,7 @@ import type { Json } from "../../../domain/audit.ts";
 import type { Desired } from "../../../domain/setpoint.ts";
 import { iso, type Window } from "../../../domain/units.ts";
 import type { Payload, Report, ReportResource } from "../../../reporting/report.ts";
+import type { ReportIdentity, ReportPage } from "../dialect.ts";
 import { fieldsOf, spelling } from "./fields.ts";
 import { decodeJson } from "./json.ts";
 
@@ -139,14 +140,6 @@ const present = (members: { readonly [member: string]: Json }): { readonly [memb
 /** To mWh and mA, finer than any meter. Null: JSON cannot write the number. */
 const rounded = (value: number): number | null => (Number.isFinite(value) ? Number(value.toFixed(6)) : null);
 
-/** Members that identify a report on the wire. */
-export interface ReportIdentity {
-  readonly event: string;
-  readonly name: string;
-  /** Null: the format has none. */
-  readonly client: string | null;
-}
-
 const names = spelling(["eventID", "reportName", "name", "clientName"]);
 
 /** Identity of a report in any format that we send. Null: no report. */
@@ -168,9 +161,7 @@ export const identityIn = (body: string): ReportIdentity | null => {
 const listNames = spelling(["reports"]);
 
 /** Reads one page of `GET reports`: a bare array or `{reports: [...]}`. Null: no list. */
-export function readReportPage(
-  body: Buffer,
-): { readonly entries: number; readonly reports: readonly ReportIdentity[] } | null {
+export function readReportPage(body: Buffer): ReportPage | null {
   const decoded = decodeJson(body);
   if (decoded.kind !== "json") return null;
   const entries = Array.isArray(decoded.value) ? decoded.value : fieldsOf(listNames, decoded.value)?.reports;

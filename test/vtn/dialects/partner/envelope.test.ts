@@ -1,10 +1,11 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+
+import type { ListBody } from "../../../../src/vtn/dialects/dialect.ts";
 import {
   readEventBody,
   readListBody,
   readWebhookBody,
-  type ListBody,
 } from "../../../../src/vtn/dialects/partner/envelope.ts";
 import { anEvent, bytes, eventIn, rejectionIn } from "../../wire/anEvent.ts";
 

@@ -1,0 +1,88 @@
+import type { Json } from "../../domain/audit.ts";
+import type { IngestResult, Notice } from "../../domain/delivery.ts";
+import type { Price, PriceKind } from "../../domain/prices.ts";
+import type { EventId, Instant } from "../../domain/units.ts";
+import type { ResumableTask } from "../../platform/cooperative.ts";
+import type { Report } from "../../reporting/report.ts";
+
+/**
+ * The wire format of an event service: paths, scope, and readers and writers of its bodies. Everything else in the
+ * room `vtn` is the same for every service. `partner/` implements it; another dialect is a folder beside it.
+ */
+export interface Dialect {
+  /** Configuration keys to check after an answer from a wrong address. */
+  readonly addressKeys: string;
+  /** Scope of the access token. Null: the field is left out. */
+  readonly scope: string | null;
+  readonly paths: Paths;
+  /** Reads a webhook body. Unknown JSON and an empty body request the list. */
+  readonly readDelivery: (body: Buffer) => WebhookBody;
+  /** Reads a list of events. It may hold 100,000, so the task yields after each. */
+  readonly readingList: (body: Buffer) => ResumableTask<ListBody>;
+  /** Reads the answer to a fetch by id. */
+  readonly readEvent: (body: Buffer) => ListBody;
+  /** Reads the prices of a region, received at `at`. */
+  readonly readPrices: (body: Buffer, region: string, at: Instant) => PricesRead;
+  /** A report as the service reads it. */
+  readonly writeReport: (report: Report) => Json;
+  /** Identity of a body that `writeReport` made. Null: unreadable. */
+  readonly reportIdentity: (body: string) => ReportIdentity | null;
+  /** Reads one page of the list of reports. Null: no list. */
+  readonly readReportPage: (body: Buffer) => ReportPage | null;
+  /** True: the report listed by the service is ours. */
+  readonly isSameReport: (ours: ReportIdentity, theirs: ReportIdentity) => boolean;
+}
+
+/** Paths after the base URL, each starting with a slash. */
+interface Paths {
+  /** The list of events. One event is `<events>/<id>`. */
+  readonly events: string;
+  readonly reports: string;
+  /** With {region} in it. Null: the service has no such series. */
+  readonly prices: Readonly<Record<PriceKind, string | null>>;
+}
+
+/** One page of the list of reports. `entries` counts unreadable ones too. */
+export interface ReportPage {
+  readonly entries: number;
+  readonly reports: readonly ReportIdentity[];
+}
+
+/** Content of a webhook body. */
+export type WebhookBody =
+  | { readonly kind: "unparsable"; readonly reason: string }
+  /** Far more entries than a webhook needs: none of them was read. The list holds the events. */
+  | { readonly kind: "overfull"; readonly reason: string }
+  | {
+      readonly kind: "read";
+      readonly notices: readonly Notice[];
+      /** Events of which only the id was given: to be fetched. */
+      readonly ask: readonly EventId[];
+      /** True: the body does not show what changed, so the list has to be fetched. */
+      readonly poll: boolean;
+      /** Entries of lists without a notice, as the answer counts them. */
+      readonly counts: Pick<IngestResult, "accepted" | "repeats">;
+    };
+
+/** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be trusted. */
+export type ListBody =
+  | { readonly kind: "unparsable"; readonly reason: string }
+  | { readonly kind: "read"; readonly notices: readonly Notice[]; readonly complete: boolean };
+
+/** Content of a price body. `raw`: its start, as text. */
+export type PricesRead =
+  | {
+      readonly kind: "read";
+      readonly prices: readonly Price[];
+      readonly doubts: readonly string[];
+      readonly raw: string;
+    }
+  | { readonly kind: "unreadable"; readonly reason: string; readonly raw: string };
+
+/** Members that identify a report on the wire. */
+export interface ReportIdentity {
+  readonly event: string;
+  readonly name: string;
+  /** Null: the format has none. */
+  readonly client: string | null;
+}

@@ -1,0 +1,21 @@
+import type { Dialect } from "../../src/vtn/dialects/dialect.ts";
+import { partnerDialect, type PartnerOptions } from "../../src/vtn/dialects/partner/dialect.ts";
+
+/** The dialect of the partner, with its default paths. */
+export const aDialect = (
+  over: {
+    readonly vtn?: Partial<PartnerOptions["vtn"]>;
+    readonly report?: Partial<PartnerOptions["report"]>;
+  } = {},
+): Dialect =>
+  partnerDialect({
+    vtn: { family: "energy-coordination", scope: null, prices: { forecastPath: null }, ...over.vtn },
+    report: {
+      format: "openadr30",
+      path: "/energy-coordination/v1/reports",
+      clientName: "depot",
+      notes: true,
+      location: null,
+      ...over.report,
+    },
+  });
