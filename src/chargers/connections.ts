@@ -260,7 +260,7 @@ export class ChargerConnections implements AsyncDisposable {
   }
 
   #say(message: ChargerMessage): void {
-    if (message.kind === "rubbish") this.#discard(message.charger, "unreadable", message.reason);
+    if (message.kind === "malformed") this.#discard(message.charger, "unreadable", message.reason);
     this.#options.onMessage(message);
   }
 

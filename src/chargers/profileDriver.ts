@@ -66,7 +66,7 @@ export class ProfileDriver implements ChargerDriver {
     this.#reported = new Reported(bound);
     this.#overwritten = new Overwritten(bound);
     this.#settling = new Settling(bound.profile.burst, () => {
-      ports.say({ kind: "telemetry", charger, telemetry: { at: ports.now() }, picture: this.#picture() });
+      ports.say({ kind: "telemetry", charger, telemetry: { at: ports.now() }, lastKnown: this.#snapshot() });
     });
     this.topics = this.#telemetryMap.filters;
     this.#presence = new Presence({
@@ -125,7 +125,7 @@ export class ProfileDriver implements ChargerDriver {
     this.#everHeard ||= !retained;
     if (text === undefined || !isReadable(this.#telemetryMap, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
-      this.#ports.say({ kind: "rubbish", charger: this.#charger, reason: `${topic}: ${reason}` });
+      this.#ports.say({ kind: "malformed", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
     }
     if (!retained && !this.#wasHeard) {
@@ -202,8 +202,8 @@ export class ProfileDriver implements ChargerDriver {
       if (order !== this.#order || order.answered) return;
       const reason = refusalOf(order.desired, this.#standing, this.#instance, this.#reported);
       if (reason === null) return;
-      const isHeard = this.#everHeard;
-      this.#ports.say({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, isHeard });
+      const hasReported = this.#everHeard;
+      this.#ports.say({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, hasReported });
       this.#forget();
     }, confirmedBy.within);
   }
@@ -235,7 +235,7 @@ export class ProfileDriver implements ChargerDriver {
     const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#instance.electrics.phases, now());
     // Some have no other word for their limit.
     if (Object.keys(telemetry).length > 1 || means.requestedA !== undefined)
-      say({ kind: "telemetry", charger, telemetry, picture: this.#picture() });
+      say({ kind: "telemetry", charger, telemetry, lastKnown: this.#snapshot() });
     if (!retained) this.#settling.hear(told, () => this.#standing);
     if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
     const { plugged } = this.#standing;
@@ -249,7 +249,7 @@ export class ProfileDriver implements ChargerDriver {
     this.#ports.say({ kind: "forgot", charger: this.#charger });
   }
 
-  #picture(): Telemetry {
+  #snapshot(): Telemetry {
     return telemetryFrom(
       this.#settling.judged(this.#standing),
       this.#order,

@@ -31,7 +31,7 @@ import {
   millis,
   type ChargerId,
 } from "../domain/units.ts";
-import { alarm, batchPerTick, turnEnd$ } from "../platform/scheduling.ts";
+import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
 import { idsIn, missingAfterList } from "./ingest/ingest.ts";
 import { isLong, partsOf } from "./ingest/listParts.ts";
 import { type Hint, polling } from "./ingest/pipeline.ts";
@@ -252,7 +252,7 @@ export function control(
     merge(touched$, elsewhere$).pipe(map((touches: readonly Reevaluation[]) => stages.look(touches))),
     // A large evaluation goes on in the next turn of the loop: what arrived meanwhile is handled first.
     behind$.pipe(
-      exhaustMap(() => turnEnd$),
+      exhaustMap(() => tickEnd$),
       map(() => stages.lookOn()),
     ),
   );

@@ -79,7 +79,7 @@ export function talk(ports: TalkPorts): Talk {
       if (message.charger !== charger) return;
       // A last will is said by the broker.
       if (message.kind !== "unconfirmed" && !(message.kind === "online" && !message.online)) heard = true;
-      if (message.kind === "unconfirmed" && message.id === order && message.isHeard)
+      if (message.kind === "unconfirmed" && message.id === order && message.hasReported)
         taken ??= { accepted: false, reason: message.reason, at: now() };
       if (message.kind === "telemetry") told = { ...told, ...message.telemetry };
       if (message.kind === "ack" && message.id === order)

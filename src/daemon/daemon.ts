@@ -292,7 +292,7 @@ export async function startApp(
     fitness({
       committed,
       readBack: () => store.audit({ limit: 1 }),
-      sinceLook: lookedTick === null ? null : millis(monotonic() - lookedTick),
+      sinceEvaluation: lookedTick === null ? null : millis(monotonic() - lookedTick),
     });
 
   // A start that cannot have its addresses decides nothing and tells nobody anything: they are taken before anyone acts.

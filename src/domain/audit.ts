@@ -8,28 +8,28 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 export type AuditKind =
   /** The program itself: started, stopped, state set aside, clock jumped. */
   | "daemon"
-  /** An event was new, changed, withdrawn, or contradicted itself. */
+  /** An event was new, changed or withdrawn, or two copies of one revision differed. */
   | "event"
-  /** Input that could not be read. */
+  /** Input that cannot be parsed. */
   | "rejected"
-  /** What one charger shall do, committed before it is published. */
+  /** A decision for one charger, committed before it is published. */
   | "decision"
-  /** What became of a decision: sent, acknowledged, accepted, refused, failed. */
+  /** A decision was sent, acknowledged, accepted, refused, or failed. */
   | "outcome"
-  /** A window that passed while nobody could act on it, or a vehicle that was at no charger. */
+  /** A window passed without action, or its vehicle was at no charger. */
   | "missed"
-  /** A charger under a command of ours, a broker or the partner fell silent, or is heard again. */
+  /** A commanded charger, a broker or the partner fell silent, or returned. */
   | "silence"
-  /** Prices came, or stopped coming. */
+  /** Prices arrived, or stopped arriving. */
   | "prices"
-  /** A report was composed, sent, or will not be. */
+  /** A report was composed, sent or given up. */
   | "report"
-  /** Something a person did. */
+  /** A person did something. */
   | "operator"
-  /** Left by pruning: carries the chain on. */
+  /** Written by pruning. It continues the hash chain. */
   | "checkpoint";
 
-/** One line of the record: who, what and why in words, and the same as a value. */
+/** A row of the record. `words` is a sentence for people; `facts` is the same as JSON. */
 export interface AuditEntry {
   readonly at: Instant;
   readonly kind: AuditKind;
@@ -42,17 +42,17 @@ export interface AuditEntry {
   readonly facts: Json;
 }
 
-/** An entry as it stands in the record, with what it takes to compute its hash anew (`chainHash`). */
+/** A stored entry, with all that `chainHash` needs. */
 export interface RecordRow extends AuditEntry {
   readonly seq: number;
   readonly hash: string;
-  /** Hash of the row before it. */
+  /** Hash of the previous row, hex. */
   readonly previous: string;
-  /** What of it is hashed, byte for byte. */
+  /** The hashed text, byte for byte. */
   readonly text: string;
 }
 
-/** One member of the facts; null where there is none. */
+/** Reads one member of `facts`. Null: absent, or `facts` is no object. */
 export const factOf = (facts: Json, name: string): Json =>
   typeof facts === "object" && facts !== null && !Array.isArray(facts)
     ? ((facts as Readonly<Record<string, Json>>)[name] ?? null)
@@ -69,8 +69,9 @@ export const numberOf = (facts: Json, name: string): number | null => {
 };
 
 /**
- * How serious a row is. Error: a charger does not do what it was told, however often it is told. Warn: input that was
- * rejected or looks wrong, a window that was missed, a command that failed, was refused or is not followed.
+ * Severity of a row.
+ * Error: a charger does not follow its command after all retries.
+ * Warn: input was rejected or looks wrong, a window was missed, or a command failed, was refused or is not followed.
  */
 export function severityOf({ kind, facts }: Pick<AuditEntry, "kind" | "facts">): "info" | "warn" | "error" {
   if (factOf(facts, "alarm") === true) return "error";
@@ -88,9 +89,11 @@ function isOdd(facts: Json): boolean {
   );
 }
 
-/** What one row of the record adds to the hash of the row before it: SHA-256, hex, of that hash, a newline, and the row's text. */
+/** Hash of a row: SHA-256 (hex) of the previous row's hash, a newline, and the row's text. */
 export const chainHash = (previous: string, text: string): string => hash("sha256", `${previous}\n${text}`);
 
-/** Shows that a head was written by the holder of the site key: without it, cutting rows off would not show. HMAC-SHA256, hex. */
+/**
+ * HMAC-SHA256 (hex) of the last row, keyed with the site key. Without it, removing the newest rows would not show.
+ */
 export const headSeal = (siteKey: Uint8Array, seq: number, headHash: string): string =>
   createHmac("sha256", siteKey).update(`audit head\n${seq}\n${headHash}`).digest("hex");

@@ -7,20 +7,20 @@ import type { Reason } from "./reason.ts";
 import type { ReportObligation, ReportRecord } from "./report.ts";
 import type { ChargerId, EventId, Instant } from "./units.ts";
 
-/** One thing to be remembered. All changes written in one turn of the loop are committed together, in order. */
+/** A change of the stored state. All changes of one event-loop tick are committed together, in order. */
 export type Change =
   | { readonly kind: "event"; readonly known: KnownEvent }
-  /** Over for so long that it need not be known any more; what it obliged us to report goes with it. */
+  /** Deletes an event that ended long ago, and its report obligations. */
   | { readonly kind: "eventForgotten"; readonly id: EventId }
   | { readonly kind: "command"; readonly record: CommandRecord }
-  /** Nothing by us holds there any more: commissioning has left the charger as nobody had commanded it. */
+  /** Deletes the command of a charger. Commissioning has put the charger back into its uncommanded state. */
   | { readonly kind: "commandForgotten"; readonly charger: ChargerId }
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdEnded"; readonly charger: ChargerId }
-  /** In the place of what was known of this series. */
+  /** Replaces the stored series of the same region and kind. */
   | { readonly kind: "prices"; readonly series: PriceSeries }
   | { readonly kind: "duty"; readonly duty: ReportObligation }
-  /** `body`: as it goes to the partner, with the first of its records; null: as it was. */
+  /** `body`: JSON as the partner receives it, given with the first record only. Null: unchanged. */
   | { readonly kind: "report"; readonly record: ReportRecord; readonly body: string | null }
   | { readonly kind: "reportForgotten"; readonly name: string }
   | {
@@ -29,57 +29,60 @@ export type Change =
       readonly at: Instant;
       readonly source: string;
     }
-  /** Everything that was due by then was looked at, whether or not anything came of it. */
+  /** All chargers that were due at `at` were evaluated, with or without a decision. */
   | { readonly kind: "looked"; readonly at: Instant }
   | { readonly kind: "audit"; readonly entry: AuditEntry }
-  /** Rows of the record up to this one go; written together with the `checkpoint` row that carries the chain on. */
+  /**
+   * Deletes audit rows up to and including `through`. Written together with the `checkpoint` row that continues the
+   * chain.
+   */
   | { readonly kind: "auditPruned"; readonly through: number };
 
 export type Committed = { readonly ok: true } | FailedCommit;
 
-/** One object for each commit that failed, whoever waited for it. */
+/** A failed commit. All callers of one commit receive the same object. */
 export interface FailedCommit {
   readonly ok: false;
   readonly reason: string;
-  /** The changes that it held, and those of failed commits just before it that nobody waited for: none was stored. */
+  /** The changes of this commit, and of earlier failed commits without a waiting caller. None of them was stored. */
   readonly dropped: readonly Change[];
 }
 
-/** The events and chargers that changes are about. */
+/** Events and chargers that a list of changes concerns. */
 export interface Scope {
   readonly events: ReadonlySet<EventId>;
   readonly chargers: ReadonlySet<ChargerId>;
 }
 
-/** The stored state of a scope. */
+/** Stored state of these events and chargers only. */
 export interface StoredScope extends Pick<StoredState, "commands" | "reasons" | "holds"> {
   readonly events: readonly KnownEvent[];
 }
 
-/** A stored event that another program edited. */
+/** A stored event that another program edited. It is shown, and never acted on. */
 export interface EditedEvent {
   readonly id: EventId;
-  /** JSON text, as it was found. */
+  /** JSON text as stored. */
   readonly raw: string;
 }
 
-/** What survived the last stop. */
+/** State as loaded from the store. */
 export interface StoredState {
-  /** Whole while they may still have something open, summaries of the others. */
+  /** Whole events that may still be open, and summaries of the others. */
   readonly events: readonly TrackedEvent[];
-  /** Not among the events: never acted on. */
+  /** Not contained in `events`. */
   readonly edited: readonly EditedEvent[];
   readonly commands: readonly CommandRecord[];
-  /** Why, by command id; absent: the record does not have it any more. */
+  /** Reasons by command id. Absent: the audit row was pruned. */
   readonly reasons: ReadonlyMap<string, Reason>;
   readonly holds: readonly Hold[];
   readonly duties: readonly ReportObligation[];
-  /** Those with a next try, the oldest first. */
+  /** Reports that have a next try, oldest first. */
   readonly outbox: readonly ReportRecord[];
-  /** The last moment at which somebody certainly looked; null: never. */
+  /** Last evaluation that was committed. Null: never. */
   readonly evaluatedAt: Instant | null;
-  /** When the last row was written: a clock that is behind it is doubted. Null: there is none. */
+  /** When the last audit row was written. A clock behind this moment is doubted. Null: no row. */
   readonly recordedAt: Instant | null;
-  /** The last sign of life, to within a minute; null: never. */
+  /** Last time this program was alive, to within a minute. Null: never. */
   readonly aliveAt: Instant | null;
 }

@@ -1,69 +1,72 @@
 import type { Amperes, ChargerId, Millis, Watts } from "./units.ts";
 
-/** What a charger does when the last event on it has ended. */
+/** Action when the last event on a charger has ended. */
 export type AtEnd =
   | { readonly kind: "release" }
   | { readonly kind: "pause" }
   | { readonly kind: "current"; readonly amperes: Amperes }
   | { readonly kind: "power"; readonly watts: Watts };
 
-/** What a charger does by itself once nothing more comes from us. */
+/** Behaviour of a charger that receives nothing from us any more. */
 type WhenSilent =
-  /** Its lease or the end of its command passes, and it takes its own default. */
+  /** The lease or `until` of the command passes; then the charger's own default applies. */
   | { readonly kind: "lease" }
   | { readonly kind: "timeout"; readonly after: Millis; readonly effect: "pause" | "own limits" }
-  /** It holds the last level until somebody frees it. */
+  /** The last level holds until it is changed or released. */
   | { readonly kind: "holds" };
 
-/** How often, and with which pauses, a charger may be switched between one phase and three. */
+/** Limits for switching a charger between one phase and three. */
 export interface PhaseSwitching {
-  /** Least time from one switch to the next. */
+  /** Minimum time between two switches. */
   readonly every: Millis;
-  /** How long it is paused before it is switched. */
+  /** Pause before the switch. */
   readonly settle: Millis;
-  /** How long it stays paused after it. */
+  /** Pause after the switch. */
   readonly deadTime: Millis;
 }
 
-/** One outlet, as the configuration declares it. A limit that was not declared is null. */
+/** An outlet, as configured. Null limit: not configured. */
 export interface Charger {
   readonly id: ChargerId;
   readonly profile: string;
   readonly params: Readonly<Record<string, string | number | boolean>>;
-  /** Name of the broker it is reached over: "" is the site's own. */
+  /** Broker name. "" is the site's own broker. */
   readonly broker: string;
   readonly minCurrent: Amperes | null;
   readonly maxCurrent: Amperes | null;
   readonly minPower: Watts | null;
   readonly maxPower: Watts | null;
-  /** How much it can feed back, as a positive number; null: it cannot. */
+  /** Largest power fed back, as a positive number. Null: the charger cannot discharge. */
   readonly maxDischarge: Watts | null;
   readonly phases: number;
-  /** Phase to neutral, volts. */
+  /** Phase to neutral, V. */
   readonly voltage: number;
   readonly belowMinimum: "pause" | "hold";
   readonly atEnd: AtEnd;
-  /** Whether it can be told watts; else powers become currents. */
+  /** Accepts a power in W. False: powers are converted to currents. */
   readonly takesWatts: boolean;
-  /** A current is told in multiples of this. */
+  /** Resolution of a current, A. */
   readonly currentStep: Amperes;
   readonly minInterval: Millis;
-  /** Least time between a pause and what ends it. */
+  /** Minimum time from a pause to the next level or release. */
   readonly minOff: Millis;
-  /** Least time between the end of a pause and one that only a switch of phases needs. */
+  /** Minimum time from the end of a pause to a pause that only a phase switch needs. */
   readonly minOn: Millis;
-  /** Null: its phases are left alone. */
+  /** Null: phases are never switched. */
   readonly phaseSwitching: PhaseSwitching | null;
-  /** Most commands in an hour; null: any number. */
+  /** Maximum commands per hour, to spare the charger's flash memory. Null: unlimited. */
   readonly writesPerHour: number | null;
-  /** How often a standing command is sent again; null: only with a reason, since every write wears it. */
+  /**
+   * Interval for repeating the current command. Null: repeat only for a reason, because each write wears the
+   * charger's memory.
+   */
   readonly refresh: Millis | null;
-  /** Whether a release is sent again as well: it stands still when nobody tells it a level. */
+  /** Repeats a release as well. Such a charger stops charging when it receives no level. */
   readonly refreshesRelease: boolean;
   readonly whenSilent: WhenSilent;
-  /** Smallest increase worth a message: A for currents, times phases and voltage for powers. */
+  /** Smallest increase that is sent, A. For a power: A x phases x voltage. */
   readonly deadband: Amperes;
 }
 
-/** A; nothing is asked more finely (DESIGN 5.4). */
+/** Resolution of all currents, A (DESIGN 5.4). */
 export const FINEST_STEP = 0.1;

@@ -9,116 +9,123 @@ import {
   millis,
 } from "./units.ts";
 
-/** One decision for one charger, as it is stored and sent. Sent again with the same id, it renews its lease. */
+/** A decision for one charger, as stored and sent. A refresh repeats it with the same id and renews its lease. */
 export interface Command {
   readonly charger: ChargerId;
   readonly epoch: number;
   readonly seq: number;
   readonly desired: Desired;
-  /** The winner's own window end; null for pause and release. */
+  /** End of the winner's window. Null: pause or release. */
   readonly until: Instant | null;
   readonly vehicle: VehicleId | null;
-  /** The winner; for a release the event that just ended. */
+  /** The winning event. For a release: the event that just ended. */
   readonly event: EventId | null;
   readonly cause: Cause;
   readonly decidedAt: Instant;
 }
 
 /**
- * What a command stands on: an event that holds, what was configured for its end, a person, our own stop, or that
- * what is to come has to wait; or a start that only observes, which lets go of what an earlier run left limited.
+ * Origin of a command.
+ * `event`: an event holds. `ended`: the configured action at its end. `operator`: a person. `stop`: the daemon stops.
+ * `held`: the next level has to wait. `observe`: observe mode frees a charger that an earlier run had limited.
  */
 type Cause = "event" | "ended" | "operator" | "stop" | "held" | "observe";
 
-/** `epoch-seq`: a charger accepts what is not lower than its last. */
+/** `epoch-seq`. A charger accepts this number or a higher one. */
 export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
   `${command.epoch}-${command.seq}`;
 
-/** A lease lasts three refreshes: two may be lost on the way. */
+/** A lease lasts three refreshes, because two messages may be lost. */
 export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
 
-/** How far a command has come. */
+/** State of a command; src/README.md, "Life of a command", has the diagram. */
 type Progress =
   | "planned"
   | "acknowledged"
   | "accepted"
   | "refused"
-  /** Measured: the charger does, or does not do, what it was told. Only these close a command. */
+  /** Measured: the charger follows the setpoint, or does not. Only these two are final. */
   | "followed"
   | "notFollowed"
-  /** Decided in observe mode: it never went out, and the charger counts as never commanded. */
+  /** Decided in observe mode and never published. The charger counts as not commanded. */
   | "observed";
 
-/** An ignored command is sent again this often, each time after twice the wait; then it is an alarm (DESIGN 5.6). */
+/**
+ * Maximum re-sends of a command that is not followed. The wait doubles each time; after the last one an alarm follows
+ * (DESIGN 5.6).
+ */
 export const MOST_RESENDS = 3;
 
-/** Ramp times that a command has to be followed before its re-sends are forgotten (DESIGN 5.6). */
+/** A command's re-sends are forgotten after it was followed for this many ramp times (DESIGN 5.6). */
 const FORGOTTEN_AFTER = 10;
 
 /**
- * It has been followed for so long that nobody else controls the charger any more. Something that lets us win for a
- * moment each time would else never be an alarm.
+ * True once the command was followed for long enough to rule out a second controller.
+ * Without this wait, a controller that lets us win for a moment each time would never raise the alarm.
  */
 export const isSteady = ({ followedAt }: CommandRecord, ramp: Millis, now: Instant): boolean =>
   followedAt != null && after(followedAt, millis(ramp * FORGOTTEN_AFTER)) <= now;
 
-/** When a command that was ignored for the `resends`th time is looked at again. */
+/** Next check of a command that was ignored `resends` times. */
 export const nextJudgement = (now: Instant, ramp: Millis, resends: number): Instant =>
   after(now, millis(ramp * 2 ** resends));
 
-/** The last command of a charger, with what is known of its way. */
+/** Last command of a charger, and what is known about its delivery. */
 export interface CommandRecord {
   readonly command: Command;
   readonly progress: Progress;
-  /** What it was told before, which tells whether a release was followed; null: nothing by us. */
+  /** Setpoint before this command. It shows whether a release was followed. Null: none from us. */
   readonly replaces: Desired | null;
-  /** Last time it went out, null: never. */
+  /** Last publish. Null: never. */
   readonly sentAt: Instant | null;
   readonly sends: number;
-  /** First time it went out; absent: never, or at `sentAt`. */
+  /** First publish. Absent: never, or at `sentAt`. */
   readonly outAt?: Instant;
-  /** Telemetry from then on judges it; null: it never arrived. */
+  /** Telemetry from this moment on judges the command. Null: the command never arrived. */
   readonly judgeAt: Instant | null;
-  /** How often it was sent again because it was not followed; kept until it was followed for `FORGOTTEN_AFTER`. */
+  /** Re-sends because the command was not followed. Reset once `isSteady`. */
   readonly resends: number;
-  /** Since when it has been seen to be followed; null or absent: it is not, or was not sent again before. */
+  /** Since when the command is followed. Null or absent: not followed, or never re-sent. */
   readonly followedAt?: Instant | null;
-  /** Failed publishes since the last that worked. */
+  /** Failed publishes since the last successful one. */
   readonly failures: number;
-  /** While observing, or commissioning: what the charger was really told last, and stands under; absent: nothing by us. */
+  /** The last command that was published, kept while observing or commissioning. Absent: none from us. */
   readonly standing?: CommandRecord;
-  /** Commissioning has it, or was cut off: its numbers are above this one, so that it must be said with another. */
+  /**
+   * Commissioning used this charger, perhaps until a crash. Its sequence numbers are higher, so the command needs a
+   * new number.
+   */
   readonly isLent?: boolean;
 }
 
-/** What the charger was really told last: what is decided while observing goes nowhere. Null: nothing by us. */
+/** Last command that was published. Commands decided in observe mode do not count. Null: none. */
 export const reallySent = (record: CommandRecord): CommandRecord | null =>
   record.progress === "observed" ? (record.standing ?? null) : record;
 
-/** What a charger stands under, perhaps, after this command: one that never left changed nothing. */
+/** Setpoint that may apply to the charger after this command. A command that was never published changes nothing. */
 export const desiredAfter = (
   { command, progress, sentAt, failures, replaces }: CommandRecord,
   mayHaveLeft: boolean,
 ): Desired | null => {
-  // What is only observed counts as told, so that observing shows what driving would do.
+  // Observed commands count, so that observe mode shows the same decisions as drive mode.
   const isOut = sentAt !== null || failures > 0 || mayHaveLeft || progress === "observed";
   return isOut ? command.desired : replaces;
 };
 
 /**
- * What a charger was told before this command, by us. A level or a pause of an earlier run has reached it, perhaps:
- * what it shows then is not its owner's.
+ * Setpoint that applied before this command. A level or pause of an earlier run may have reached the charger, so its
+ * readings are not the owner's.
  */
 export const desiredBefore = ({ command, replaces }: CommandRecord, epoch: number): Desired | null =>
   command.epoch === epoch || command.desired.kind === "release" ? replaces : command.desired;
 
-/** Its charger is kept by us at less than it would take by itself: also while observing, if it was before. */
+/** The charger is under a level or a pause of ours. In observe mode: of an earlier run. */
 export function isLimiting(record: CommandRecord): boolean {
   const sent = reallySent(record);
   return sent !== null && sent.command.desired.kind !== "release";
 }
 
-/** Its charger is limited by us, or was and never got the release: somebody has to free it. */
+/** The charger is limited by us, or its release was never published. */
 export function isToBeFreed(record: CommandRecord): boolean {
   const sent = reallySent(record);
   if (sent === null) return false;
@@ -127,9 +134,10 @@ export function isToBeFreed(record: CommandRecord): boolean {
 }
 
 /**
- * The charger did not take its command, or does not show that it was released; and as each write wears it, it gets no
- * refresh (null). Then the command is retried by itself, also where the charger was never heard. In observe mode the
- * one release of a level from before is not retried once the broker has it.
+ * True for a command that is retried by itself, because a charger without refresh (`refresh: null`) refused it or
+ * does not show its release.
+ * Also true for a charger that never sent telemetry. In observe mode, the one release of an older level ends with the
+ * broker's acknowledgement.
  */
 export function isRetried(
   { command, progress, resends }: CommandRecord,
@@ -139,7 +147,7 @@ export function isRetried(
   return progress === "refused" || (progress === "acknowledged" && command.desired.kind === "release");
 }
 
-/** It was seen not to be followed since it went out last: somebody may have taken the charger from us. */
+/** The command was not followed since its last publish. Another controller may have changed the charger. */
 export const isDoubted = ({ progress, sentAt, judgeAt, resends }: CommandRecord, ramp: Millis): boolean =>
   progress === "notFollowed" &&
   resends <= MOST_RESENDS &&
@@ -147,21 +155,21 @@ export const isDoubted = ({ progress, sentAt, judgeAt, resends }: CommandRecord,
   judgeAt !== null &&
   nextJudgement(sentAt, ramp, resends) < judgeAt;
 
-/** What became of one publish. The one who knows says whether another try can help. */
+/** Result of one publish. `retry`: another attempt may succeed. */
 export type Sent =
   | { readonly ok: true }
   | { readonly ok: false; readonly retry: boolean; readonly reason: string };
 
-/** An operator freed a charger from the events that then held it; later events still apply. */
+/** An operator released a charger from the events that held then. Later events still apply. */
 export interface Hold {
   readonly charger: ChargerId;
   readonly events: readonly EventId[];
   readonly since: Instant;
-  /** The latest end of those events' windows on this charger. */
+  /** Latest window end of those events on this charger. */
   readonly until: Instant;
 }
 
-/** A new command in the making: all but its number. */
+/** A command before it receives its number. */
 export interface Decision {
   readonly desired: Desired;
   readonly until: Instant | null;

@@ -1,47 +1,53 @@
 import type { CoordinationEvent } from "./event.ts";
 import type { EventId, Instant } from "./units.ts";
 
-/** One thing that a delivery says about one event; not yet believed. */
+/** A statement about one event in a delivery, not yet believed. */
 export type Notice =
   | { readonly kind: "event"; readonly event: CoordinationEvent }
-  /** An explicit delete. `revision` is that of the object which came with it. Null: it had none, so the delete may be a replay. */
+  /**
+   * An explicit delete. `revision`: of the object that came with it. Null: it had none, so the delete may be a
+   * replay.
+   */
   | { readonly kind: "deleted"; readonly id: EventId; readonly revision: Instant | null }
-  /** `GET /events/{id}` answered 404 or 410: only believed of an event that two complete lists lacked, or that a delete names. */
+  /**
+   * `GET /events/{id}` answered 404 or 410. It only counts for an event that two complete lists lacked, or that a
+   * delete names.
+   */
   | { readonly kind: "gone"; readonly id: EventId }
   | Rejected;
 
-/** Something that could not be read as an event: quarantined with the reason, never acted on. */
+/** Input that cannot be read as an event. It is quarantined with the reason, never acted on. */
 export interface Rejected {
   readonly kind: "rejected";
-  /** Null: not even the id could be read. */
+  /** Null: the id cannot be read either. */
   readonly id: EventId | null;
-  /** Where in the body, e.g. `[3].intervalPeriod.duration`. */
+  /** Place in the body, e.g. `[3].intervalPeriod.duration`. */
   readonly path: string;
-  /** What was found there and what would be right. */
+  /** Found value and expected value. */
   readonly reason: string;
-  /** The offending part as JSON text, capped. */
+  /** The rejected part as JSON text, capped. */
   readonly raw: string;
 }
 
-/** Events as they arrived together: one webhook body, one list, or one fetch by id. */
+/** Notices that arrived together: one webhook body, one list, or one fetch by id. */
 export interface Delivery {
   readonly source: "webhook" | "list" | "fetch";
   readonly at: Instant;
-  /** When the request that brought it was sent: what it holds is no older. The same as `at` for a webhook. */
+  /** When the request was sent: the content is at least as new. Equal to `at` for a webhook. */
   readonly askedAt: Instant;
   readonly notices: readonly Notice[];
-  /** A list in which every entry at least had a readable id: only such a list can show absence. */
+  /** A list in which every entry has a readable id. Only such a list can show that an event is missing. */
   readonly complete: boolean;
 }
 
-/** What became of a delivery, per notice; counted as DESIGN 6.3 answers a webhook. */
+/** Counts of the notices of a delivery, as the webhook answers them (DESIGN 6.3). */
 export interface IngestResult {
   readonly accepted: number;
   readonly repeats: number;
   readonly rejected: number;
 }
 
-/** The events that one body names twice with the same modification time and other content. */
+/** Events that one body names twice with the same modification time and different content. */
 export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId> {
   const first = new Map<string, string>();
   const contradicted = new Set<EventId>();
@@ -56,10 +62,10 @@ export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId>
 }
 
 /**
- * One body may name an event twice: the highest revision counts, and of equals the later one (DESIGN 5.2). Not across
- * a delete: what stands before it is what it deletes, and what follows makes the event anew.
+ * Keeps one notice per event: the highest revision, and of equal revisions the later one (DESIGN 5.2).
+ * A delete separates: notices before it are what it deletes, and notices after it create the event again.
  */
-export function lastWords(notices: readonly Notice[]): readonly Notice[] {
+export function latestNotices(notices: readonly Notice[]): readonly Notice[] {
   const best = new Map<EventId, number>();
   const outdone = new Set<number>();
   notices.forEach((notice, index) => {

@@ -1,13 +1,16 @@
 import { type EventId, type Instant, type Millis, between, earlier, later, minutes } from "./units.ts";
 
-/** The payload types that are acted on, as the partner spells them. */
+/** Payload types that are acted on, as the partner writes them. */
 export const PAYLOAD_TYPES = { current: "CurrentLevel", power: "PowerLevel" } as const;
 
-/** What an event asks for. `level` is the wire's own number; its unit is a setting of the site (expand). */
+/**
+ * The level of an event. `level` is the number on the wire; the site's configuration gives its unit
+ * (`control.units`).
+ */
 export type Ask =
   | { readonly kind: "current"; readonly level: number }
   | { readonly kind: "power"; readonly level: number }
-  /** Unknown payload types are kept, shown, reported if asked, and never acted on. */
+  /** Unknown payload types are stored, shown, reported if asked, and never acted on. */
   | { readonly kind: "unknown"; readonly payloadType: string };
 
 export interface Target {
@@ -15,7 +18,7 @@ export interface Target {
   readonly values: readonly string[];
 }
 
-/** partner-interface 2.3, as it arrived: what zero or absence means is decided by the report plan. */
+/** A report descriptor as received. The report plan decides what zero or absence means. */
 export interface ReportDescriptor {
   readonly payloadType: string;
   readonly readingType: string;
@@ -28,111 +31,115 @@ export interface ReportDescriptor {
   readonly startInterval: number | null;
 }
 
-/** One revision of an event, normalized (partner-interface 2.1). Total: nothing here is optional. */
+/** A revision of an event, normalized. No member is optional. */
 export interface CoordinationEvent {
   readonly id: EventId;
-  /** modificationDateTime; createdDateTime where that is absent. */
+  /** modificationDateTime. createdDateTime where that is absent. */
   readonly revision: Instant;
   readonly created: Instant;
   readonly name: string;
   readonly programId: string;
   readonly priority: number | null;
   /**
-   * The start as the start offset is derived from it: an ISO instant with milliseconds, so that two spellings of one
-   * instant draw alike. The text on the wire where that means "now" (DESIGN 5.3).
+   * Start as hashed for the start offset: an ISO instant with milliseconds, so two notations of one instant give one
+   * offset.
+   * For "now": the text on the wire (DESIGN 5.3).
    */
   readonly wireStart: string;
-  /** "now": a start before the year 2000, anchored to the first receipt by intake. */
+  /** "now": a start before the year 2000. Intake replaces it by the first receipt. */
   readonly start: Instant | "now";
   readonly duration: Millis;
-  /** Zero: none asked. */
+  /** Range of the random start. Zero: none. */
   readonly randomizeStart: Millis;
   readonly ask: Ask;
   readonly targets: readonly Target[];
   readonly reports: readonly ReportDescriptor[];
-  /** SHA-256 of all of the above, hex: two revisions with the same hash are the same. */
+  /** SHA-256 of all members above, hex. Equal hashes mean equal revisions. */
   readonly hash: string;
 }
 
-/** One revision with its start settled: where the wire said "now", the moment of the first receipt. */
+/** A revision with its start settled. A start of "now" is the moment of the first receipt. */
 export interface Revision {
   readonly event: CoordinationEvent;
   readonly start: Instant;
 }
 
-/** A revision that was replaced or withdrawn at `at`, perhaps in the middle of what it asked for. */
+/** A revision that was replaced or withdrawn at `at`, perhaps inside its window. */
 export interface Ending {
   readonly revision: Revision;
   readonly at: Instant;
 }
 
 /**
- * All that is stored of one event ID. Dispatches are derived from it (expand), never stored.
- * `goneUntil`: the last withdrawal before the receipt, where the clock was behind at the receipt. Absent: the receipt is
- * later than every withdrawal.
+ * Stored state of one event id. Dispatches are derived from it and never stored.
+ * `goneUntil`: the last withdrawal, where the clock at the receipt was behind it. Absent: the receipt is later than
+ * every withdrawal.
  */
 export type KnownEvent =
   | {
       readonly kind: "live";
       readonly id: EventId;
       readonly revision: Revision;
-      /** What a fetch returned wins over what a webhook said of the same revision. */
+      /** A fetched copy wins over a webhook's copy of the same revision. */
       readonly source: "webhook" | "fetch";
       readonly receivedAt: Instant;
       readonly endings: readonly Ending[];
-      /** The most report descriptors that any revision had: each ends sent or flagged, whatever became of it (L3). */
+      /** Largest number of report descriptors of any revision. Each of them ends as sent or flagged. */
       readonly descriptors: number;
       readonly goneUntil?: Instant;
     }
-  /** A tombstone: only a newer revision, or a later fetch that holds the event, revives it. */
+  /** A tombstone. Only a newer revision, or a later fetch that holds the event, revives it. */
   | {
       readonly kind: "withdrawn";
       readonly id: EventId;
-      /** The highest revision seen; the receipt where none was. */
+      /** Highest revision seen. The receipt, where none was. */
       readonly watermark: Instant;
-      /** What "now" meant of its last revision, for if it comes back as it was; null: it had a start of its own. */
+      /** Anchor of the last revision, in case it returns unchanged. Null: its start was not "now". */
       readonly anchor: Instant | null;
       readonly receivedAt: Instant;
-      /** When the last delete came, repeats included: what a fetch asked for before it returns is older. */
+      /** Last delete, repeats included. The result of a fetch that was sent before it is older. */
       readonly deletedAt: Instant;
       readonly endings: readonly Ending[];
       readonly descriptors: number;
       readonly goneUntil?: Instant;
     };
 
-/** What memory keeps of an event that is over. Its targets and report descriptors are on disk, and read when needed. */
+/** An event that is over, as kept in memory. Targets and report descriptors stay on disk. */
 export interface EventSummary {
   readonly kind: "over";
   readonly id: EventId;
   readonly was: KnownEvent["kind"];
-  /** Of a withdrawn event the highest revision seen. */
+  /** For a withdrawn event: the highest revision seen. */
   readonly revision: Instant;
-  /** Of the revision that counted last; null: it was withdrawn. */
+  /** Hash of the last revision. Null: withdrawn. */
   readonly hash: string | null;
   readonly receivedAt: Instant;
-  /** Of a withdrawn event its withdrawal. */
+  /** For a withdrawn event: its withdrawal. */
   readonly start: Instant;
-  /** From this moment on nothing of it can be open for any vehicle. */
+  /** No window is open from this moment on, for any vehicle. */
   readonly until: Instant;
-  /** As of the whole event. */
+  /** As in `KnownEvent`. */
   readonly descriptors: number;
-  /** A print for each report descriptor of the last revision: whether a later revision asks for something else. */
+  /**
+   * Fingerprint of each report descriptor of the last revision. It shows whether a later revision asks for something
+   * else.
+   */
   readonly asks: readonly string[];
-  /** Characters that the whole event takes on disk. */
+  /** Size of the whole event on disk, characters. */
   readonly size: number;
 }
 
-/** An event in memory: whole while it is open, a summary once it is over. */
+/** An event in memory: whole while a window may be open, then a summary. */
 export type TrackedEvent = KnownEvent | EventSummary;
 
-/** The stored events. */
+/** Read access to stored events. */
 export interface EventArchive {
-  /** Null: it is not stored, or cannot be read. */
+  /** Null: not stored, or not readable. */
   readonly event: (id: EventId) => KnownEvent | null;
   readonly summary: (id: EventId) => EventSummary | null;
 }
 
-/** The moment that "now" meant, stored with the first receipt; null: the last revision had a start of its own, or none came. */
+/** First receipt of a start of "now". Null: the last revision had a start of its own, or the event is unknown. */
 export function anchorOf(known: KnownEvent | undefined): Instant | null {
   if (known?.kind !== "live") return known?.anchor ?? null;
   const { event, start } = known.revision;
@@ -140,8 +147,8 @@ export function anchorOf(known: KnownEvent | undefined): Instant | null {
 }
 
 /**
- * When the event was last withdrawn before a receipt at `at` by a clock that is behind that withdrawal. Undefined: the
- * clock is not behind. What such an event asked for until then was acted on, or not asked for any more.
+ * Last withdrawal, where the clock at the receipt (`at`) is behind it. Undefined: the clock is not behind.
+ * Dispatches of such an event before that moment were acted on already, or are withdrawn.
  */
 export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant | undefined {
   const latest =
@@ -149,18 +156,18 @@ export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant |
   return latest !== undefined && latest > at ? latest : undefined;
 }
 
-/** A clock that is set back further than this had no idea of the time, and says nothing of when things came. */
+/** Limit for correcting dates. A clock that was further ahead was unset, so its dates mean nothing. */
 const FURTHEST_AHEAD = minutes(24 * 60);
 
 /**
- * An event as it is after the clock was set back: what is dated later than now came while the clock was ahead, and is
- * dated now. Else a revision that was replaced in that time would hold again, from the end of its successor until the
- * wrong date. The very same object where nothing is dated later.
+ * Sets dates in the future to `now`, after the clock was set back. They were written while the clock was ahead.
+ * Without this, a replaced revision would hold again between the end of its successor and the wrong date.
+ * Returns the same object where no date is later than `now`.
  */
 export function clampToNow(tracked: KnownEvent, now: Instant): KnownEvent {
   const newest = tracked.kind === "live" ? tracked.receivedAt : tracked.deletedAt;
   if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return tracked;
-  // The receipt counts as of now, and the last withdrawal was before it.
+  // The receipt becomes `now`, and the last withdrawal is earlier.
   const { goneUntil: _, ...known } = tracked;
   const endings = known.endings.map(({ revision, at }) => ({
     revision: startedBy(revision, now),

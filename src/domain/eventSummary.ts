@@ -3,25 +3,25 @@ import { hash } from "node:crypto";
 import type { TrackedEvent, KnownEvent, EventSummary, Revision } from "./event.ts";
 import { type Instant, after, instant, later, minutes } from "./units.ts";
 
-/** The longest that an unplanned end is spread over; an ending older than this has nothing left to release. */
+/** Longest spread of an unplanned end. An older ending has no release left to send. */
 export const LONGEST_TAIL = minutes(10);
 
-/** More descriptors than this are a mistake: the rest is flagged. */
+/** Report descriptors beyond this number are flagged as a mistake. */
 export const MOST_DESCRIPTORS = 32;
 
-/** From this moment on nothing of an event can be open for any vehicle; in the future while something still can. */
+/** No window of the event is open from this moment on. In the future while one may still be. */
 export function overSince(known: KnownEvent): Instant {
   const tails = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
   const ends = known.kind === "live" ? [lastEnd(known), ...tails] : tails;
   return ends.reduce(later, known.receivedAt);
 }
 
-/** However late a vehicle started. */
+/** End of the last possible window, with the largest start offset. */
 function lastEnd({ revision: { event, start } }: KnownEvent & { readonly kind: "live" }): Instant {
   return after(after(start, event.randomizeStart), event.duration);
 }
 
-/** What memory keeps of an event once it is over. `size`: characters that the whole event takes on disk. */
+/** Reduces an event to its summary. `size`: characters that the whole event takes on disk. */
 export function summaryOf(known: KnownEvent, size: number): EventSummary {
   const { id, receivedAt, descriptors } = known;
   const common = { kind: "over", id, receivedAt, until: overSince(known), descriptors, size } as const;
@@ -42,14 +42,13 @@ export function summaryOf(known: KnownEvent, size: number): EventSummary {
   return { ...common, was: "live", revision: event.revision, hash: event.hash, start, asks };
 }
 
-/** A print of what one report descriptor asks for, and of when. */
+/** Fingerprint of one report descriptor and of the event's start and duration. */
 export const askPrint = ({ event }: Revision, descriptor: number): string =>
   hash("sha256", JSON.stringify([event.reports[descriptor], event.start, event.duration])).slice(0, 16);
 
 /**
- * Until when at most what an event has asked for by now may hold somewhere, the spread of an unplanned end included;
- * null: nowhere any more. What it may ask for later is another matter, but not what held when the charger was freed
- * (`since`), before the clock was set back.
+ * Latest moment at which the event may hold on any charger, the spread of an unplanned end included. Null: none.
+ * A start later than `now` is ignored. `since`: when the charger was released, perhaps before the clock was set back.
  */
 export function openUntil(
   known: TrackedEvent | undefined,

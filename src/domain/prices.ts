@@ -1,21 +1,24 @@
 import type { Json } from "./audit.ts";
 import { type Millis, after, between, type Instant, iso, minutes } from "./units.ts";
 
-/** What is paid, or what is expected to be paid. Neither ever decides about a charger. */
+/** Paid price or expected price. Prices never affect a charger. */
 export type PriceKind = "actual" | "forecast";
 
-/** As the partner sends it: it does not say whether `hasVAT` means that the prices include it. Rate 0.25 is 25 %. */
+/**
+ * As the partner sends it. Rate 0.25 is 25 %. The partner does not define whether `hasVAT` means that the prices
+ * include it.
+ */
 export type Vat = { readonly rate: number | null; readonly hasVAT: boolean | null };
 
-/** Of what and in what a price is; null: the partner does not say. */
+/** Unit of a price. Null member: not given. */
 export interface PriceUnits {
   readonly currency: string | null;
-  /** The amount of energy that the price is for, e.g. `kWh`. */
+  /** Amount of energy, e.g. `kWh`. */
   readonly perUnit: string | null;
   readonly vat: Vat | null;
 }
 
-/** A price with its half-open stretch of time. */
+/** A price and its half-open period. */
 export interface Price extends PriceUnits {
   readonly start: Instant;
   readonly end: Instant;
@@ -23,40 +26,40 @@ export interface Price extends PriceUnits {
   readonly region: string;
 }
 
-/** A price as it was sent: in any order, perhaps twice. `end` null: none was sent; `value` null: not readable. */
+/** A price as received: in any order, perhaps twice. Null `end`: not given. Null `value`: not readable. */
 export interface SentPrice extends PriceUnits {
   readonly start: Instant;
   readonly end: Instant | null;
   readonly value: number | null;
 }
 
-/** One series that is asked for. */
+/** A price series. */
 export interface PriceQuery {
   readonly region: string;
   readonly kind: PriceKind;
 }
 
-/** For people. */
+/** Name of a series for people. */
 export const seriesName = ({ region, kind }: PriceQuery): string =>
   kind === "actual" ? `spot prices of ${region}` : `price forecast of ${region}`;
 
-/** The last answer that could be read. */
+/** Prices of the last readable answer. */
 export interface PriceSeries extends PriceQuery {
   readonly fetchedAt: Instant;
-  /** In order, without overlaps; never empty. */
+  /** Ordered, without overlaps, never empty. */
   readonly prices: readonly Price[];
-  /** What in the answer was odd, in words; capped. */
+  /** Sentences about odd values in the answer, capped. */
   readonly doubts: readonly string[];
-  /** How the answer began, as text; capped. */
+  /** Start of the answer as text, capped. */
   readonly raw: string;
 }
 
-/** Prices are hourly where nothing says otherwise. */
+/** Assumed period of a price that has neither an end nor a neighbour. */
 const USUAL_STEP = minutes(60);
 
 /**
- * Prices in order, each with its end: its own, else the start of the next, else a step as long as the one before
- * (openadr3 9). Instants alone count, so that a day may have 23 or 25 hours. One that is not readable leaves a gap.
+ * Sorts prices and gives each its end: its own, else the next start, else the period of the previous price.
+ * Periods are computed on instants, so a day may have 23 or 25 hours. An unreadable price leaves a gap.
  */
 export function inOrder(
   sent: readonly SentPrice[],
@@ -85,15 +88,15 @@ export function inOrder(
   return { prices, doubts };
 }
 
-/** A price as other programs read it (DESIGN 6.2): moments in ISO 8601, UTC. */
-export type SpelledPrice = Omit<Price, "start" | "end"> & {
+/** A price as other programs read it (DESIGN 6.2). Times are ISO 8601 UTC. */
+export type SerializedPrice = Omit<Price, "start" | "end"> & {
   readonly start: string;
   readonly end: string;
   readonly [member: string]: Json;
 };
 
-/** For MQTT, the API and the command line. */
-export const spelled = (prices: readonly Price[]): readonly SpelledPrice[] =>
+/** Prices as published on MQTT, in the API and by the command line. */
+export const serializePrices = (prices: readonly Price[]): readonly SerializedPrice[] =>
   prices.map(({ start, end, value, currency, perUnit, region, vat }) => ({
     start: iso(start),
     end: iso(end),
@@ -104,34 +107,34 @@ export const spelled = (prices: readonly Price[]): readonly SpelledPrice[] =>
     vat: vat === null ? null : { ...vat },
   }));
 
-/** What one request for prices gave. */
+/** Result of one price request. */
 export type PricesAsked =
   | { readonly kind: "read"; readonly series: PriceSeries }
-  /** An answer that is no price series as far as we can tell. `raw`: how it began. */
+  /** The answer is no price series. `raw`: its start. */
   | { readonly kind: "unreadable"; readonly reason: string; readonly raw: string }
   | {
       readonly kind: "failed";
       readonly reason: string;
-      /** Asking again before it is due may help. */
+      /** A retry before the next regular request may succeed. */
       readonly retry: boolean;
-      /** Not before this has passed. */
+      /** Minimum wait that the partner asked for. Null: none. */
       readonly retryAfter: Millis | null;
     };
 
-/** `doubtful`: read, but something in it was odd. */
+/** `doubtful`: read, with odd values. */
 export type PriceOutcome = "good" | "doubtful" | "unreadable" | "failed";
 
-/** How one price series stands. */
+/** State of one price series. */
 export interface PriceStand extends PriceQuery {
-  /** The last that could be read, also from before a restart; null: there never was one. */
+  /** Last readable series, also from before a restart. Null: none yet. */
   readonly series: PriceSeries | null;
-  /** Of the last request since the start; null: none yet. */
+  /** Outcome of the last request since the start. Null: none yet. */
   readonly outcome: PriceOutcome | null;
-  /** What was wrong with it, or odd; null: nothing. */
+  /** Failure or odd values of that request. Null: none. */
   readonly reason: string | null;
-  /** People were told that it cannot be had. */
+  /** An alarm was logged because the series is unavailable. */
   readonly alarmed: boolean;
 }
 
-/** What tells one series from another, in the store too. */
+/** Key of a series, also in the store. */
 export const priceKey = ({ region, kind }: PriceQuery): string => `${kind}/${region}`;

@@ -3,14 +3,15 @@ import type { ChargerState } from "./telemetry.ts";
 import type { ChargerId, VehicleId, Instant, EventId } from "./units.ts";
 
 /**
- * `power` W; `energy` Wh, the charger's lifetime register; `current` A of the phase that carries most, as an event
- * asks for amperes per phase; `voltage` V, mean of the phases; `soc` percent; `limit` A, as the charger reports it.
+ * Units: `power` W; `energy` Wh, the charger's lifetime register; `voltage` V, mean of the phases; `soc` percent.
+ * `current` A of the most loaded phase, because events ask for amperes per phase. `limit` A, as the charger reports
+ * it.
  */
 export type MeasuredKind = "power" | "energy" | "current" | "voltage" | "soc" | "limit";
 
 interface Stamp {
   readonly charger: ChargerId;
-  /** Who was on the charger; null: nobody, or not one of ours. */
+  /** Vehicle on the charger. Null: none, or an unknown vehicle. */
   readonly vehicle: VehicleId | null;
   readonly at: Instant;
   readonly receivedAt: Instant;
@@ -18,7 +19,7 @@ interface Stamp {
   readonly quality: ReadingQuality;
 }
 
-/** `received`: the charger's clock is wrong, so `at` goes by the receipt. `implausible`: kept, never counted. */
+/** `received`: the charger's clock is wrong, so `at` is the receipt. `implausible`: stored, never used in a value. */
 type ReadingQuality = "good" | "received" | "implausible";
 
 export interface Measured extends Stamp {
@@ -26,13 +27,13 @@ export interface Measured extends Stamp {
   readonly value: number;
 }
 
-/** How the charger said it was. */
+/** State as the charger reported it. */
 export interface Stated extends Stamp {
   readonly kind: "state";
   readonly value: ChargerState;
 }
 
-/** What the charger was told by us, and until when that holds at most. */
+/** Active setpoint of a charger. `until`: its latest end. */
 export interface CommandReading extends Stamp {
   readonly kind: "setpoint";
   readonly value: Desired;
@@ -40,5 +41,5 @@ export interface CommandReading extends Stamp {
   readonly event: EventId | null;
 }
 
-/** One thing that was so at one moment. */
+/** A stored observation. */
 export type Reading = Measured | Stated | CommandReading;

@@ -2,31 +2,31 @@ import { type Json, factOf, textOf, type RecordRow, numberOf } from "./audit.ts"
 import type { Decision } from "./command.ts";
 import { type EventId, type Windows, holdsAt } from "./units.ts";
 
-/** A partner that makes a new event for each change leaves hundreds in force: a reason names so many that lost. */
+/** Cap on overruled claims per reason. Some partners send a new event per change, which leaves hundreds in force. */
 export const MOST_OVERRULED = 5;
 
-/** Why a charger is told what it is told; the same object reaches log, API, MQTT and report. */
+/** Reason of a decision. The log, the API, MQTT and reports use this same object. */
 export interface Reason {
-  /** One sentence for people. */
+  /** Sentence for people. */
   readonly words: string;
   readonly cause: Decision["cause"];
   readonly winner: Json;
-  /** The best that lost, best first: never more than five. */
+  /** Best overruled claims, best first, at most `MOST_OVERRULED`. */
   readonly overruled: readonly Json[];
-  /** How many lost, those that are not named included. */
+  /** Number of all overruled claims. */
   readonly overruledCount: number;
-  /** Every limit that bit. */
+  /** Limits that reduced the level. */
   readonly limits: readonly Json[];
   readonly hold: Json;
-  /** What holds an increase back, and until when; null: nothing. */
+  /** Rule that delays an increase, and until when. Null: none. */
   readonly held: Json;
   readonly occupant: Json;
-  /** ISO; the winner's own window end. */
+  /** End of the winner's window, ISO. Null: none. */
   readonly until: string | null;
   readonly [member: string]: Json;
 }
 
-/** The reason that the row of a decision carries, beside what was told. Null: the row is not one as it was written. */
+/** Extracts the reason from the `facts` of a decision row. Null: the row was not written by this program. */
 export function reasonIn(facts: Json): Reason | null {
   const isWhole =
     textOf(facts, "words") !== null &&
@@ -36,19 +36,22 @@ export function reasonIn(facts: Json): Reason | null {
   if (!isWhole) return null;
   const { told: _told, ...reason } = facts as Reason;
   const { overruled } = reason;
-  // Earlier versions named all of them, and wrote no count.
+  // Earlier versions listed all claims and wrote no count.
   const overruledCount = numberOf(facts, "overruledCount") ?? overruled.length;
   return { ...reason, overruled: overruled.slice(0, MOST_OVERRULED), overruledCount };
 }
 
-/** Of a decision: its winner and whom that overruled, as far as they are this event's (reason.ts). */
+/** The winner and the overruled claims of a decision that belong to this event. */
 export function claimsOn(event: EventId, facts: Json): readonly Json[] {
   const overruled = factOf(facts, "overruled");
   const claims = [factOf(facts, "winner"), ...(Array.isArray(overruled) ? overruled : [])];
   return claims.filter((claim) => textOf(claim, "event") === event);
 }
 
-/** A row names the best five that lost. Beyond those, the event is one of the rest while it holds for the vehicle. */
+/**
+ * True if the event lost in this decision. A row lists at most `MOST_OVERRULED` losers.
+ * Beyond those, an event with an open window for the vehicle counts as overruled.
+ */
 export function isOverruled(event: EventId, row: RecordRow, windows: Windows): boolean {
   const { facts, vehicle, at } = row;
   if (row.kind !== "decision" || textOf(factOf(facts, "winner"), "event") === event) return false;

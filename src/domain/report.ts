@@ -1,29 +1,29 @@
 import type { Ending } from "./event.ts";
 import type { Window, EventId, Instant, Millis } from "./units.ts";
 
-/** The last report on a descriptor that was handed over for sending; what it covers is not reported again. */
+/** Last report of a descriptor that was handed to the outbox. Its period is not reported again. */
 export type Issued = Pick<ReportWindow, "k" | "moment">;
 
 /**
- * What one descriptor of an event obliges us to, and how far that is. Stored once there is something to remember:
- * until then it follows from the event alone.
+ * Obligation from one report descriptor of an event, and its progress. Until there is progress it follows from the
+ * event and is not stored.
  */
 export interface ReportObligation {
   readonly event: EventId;
   /** Index in `reportDescriptors`. */
   readonly descriptor: number;
-  /** When the revision came that it stands in. */
+  /** Receipt of the revision that contains the descriptor. */
   readonly receivedAt: Instant;
-  /** The last report that was handed over; null: none yet. */
+  /** Last report that was handed to the outbox. Null: none yet. */
   readonly issued: Issued | null;
-  /** What the event was when it was withdrawn, and when; null: it was not. */
+  /** The event at its withdrawal. Null: not withdrawn. */
   readonly withdrawn: Ending | null;
-  /** `done`: every report was handed over. `flagged`: no further report will come, for `reason`. */
+  /** `done`: all reports are in the outbox. `flagged`: no further report, for `reason`. */
   readonly state: "open" | "done" | "flagged";
   readonly reason: string | null;
 }
 
-/** A report that was composed, and what became of it. Its body is stored beside it, and never changes. */
+/** A composed report and its delivery state. Its body is stored beside it and never changes. */
 export interface ReportRecord {
   /** `<eventID>/<descriptor#>/<k>` */
   readonly name: string;
@@ -32,43 +32,43 @@ export interface ReportRecord {
   readonly k: number;
   readonly payloadType: string;
   readonly span: Window;
-  /** For people: `3 vehicles, 4.2 kWh`. */
+  /** Short text for people, e.g. `3 vehicles, 4.2 kWh`. */
   readonly summary: string;
-  /** What is odd about the ask and about this answer. */
+  /** Sentences about odd values in the descriptor or in this report. */
   readonly flags: readonly string[];
   readonly composedAt: Instant;
-  /** Where the time counts from after which it is given up: composed, or sent again by hand. */
+  /** Start of the delivery period: composed, or sent again by an operator. */
   readonly since: Instant;
-  /** `flagged`: not delivered, for `reason`; while there is a next try it may still be. */
+  /** `flagged`: not delivered, for `reason`. With a next try, delivery may still succeed. */
   readonly state: "waiting" | "sent" | "flagged";
-  /** Null: none. */
+  /** Null: no further try. */
   readonly nextTry: Instant | null;
   readonly attempts: number;
-  /** Of the last answer; null: there was none. */
+  /** HTTP status of the last answer. Null: no answer. */
   readonly status: number | null;
-  /** Why it was not delivered: ours, or the partner's words. */
+  /** Cause of the failure, from us or in the partner's text. */
   readonly reason: string | null;
-  /** What the partner answered when it took it, capped. */
+  /** The partner's answer to the accepted report, capped. */
   readonly receipt: string | null;
   readonly sentAt: Instant | null;
 }
 
-/** What tells one duty from another, in the store too. An id may hold a "/", a descriptor does not. */
+/** Key of an obligation, also in the store. An event id may contain "/"; a descriptor index does not. */
 export const obligationKey = ({
   event,
   descriptor,
 }: Pick<ReportObligation, "event" | "descriptor">): string => `${event}/${descriptor}`;
 
-/** What came of handing one report over. */
+/** Result of one delivery attempt. */
 export type PostAnswer =
   | {
       readonly kind: "answered";
       readonly status: number;
-      /** What the partner said, capped, in one line. */
+      /** The partner's text, one line, capped. */
       readonly words: string;
       readonly retryAfter: Millis | null;
     }
-  /** It was refused with 404, 409 or 410, and the partner told which reports on its event it has. */
+  /** Refused with 404, 409 or 410. Then the partner's list of reports on this event was read. */
   | {
       readonly kind: "checked";
       readonly status: number;
@@ -76,33 +76,33 @@ export type PostAnswer =
       readonly isListed: boolean;
       readonly retryAfter: null;
     }
-  /** It was not asked, or did not answer. */
+  /** Not sent, or not answered. */
   | { readonly kind: "silent"; readonly reason: string; readonly retryAfter: Millis | null };
 
-/** One report that is due some day: what it holds, and when to send it. */
+/** A future report: content and due time. */
 export interface ReportWindow {
   readonly event: EventId;
   /** Index in `reportDescriptors`. */
   readonly descriptor: number;
-  /** Which of the reports on this descriptor. */
+  /** Number of the report within the descriptor. */
   readonly k: number;
   readonly wanted: Wanted;
   readonly basis: "history" | "forecast";
   readonly intervals: readonly ReportInterval[];
-  /** What it is about: the end of its last interval, the start of its first for a forecast. */
+  /** Moment that the report describes: the end of its last interval. For a forecast: the start of its first. */
   readonly moment: Instant;
   readonly due: Instant;
-  /** What is odd about the ask and about this answer, in words. */
+  /** Sentences about odd values in the descriptor or in this report. */
   readonly flags: readonly string[];
 }
 
-/** One interval of a report; ids count from the start of the event. */
+/** An interval of a report. Ids count from the start of the event. */
 export interface ReportInterval {
   readonly id: number;
   readonly span: Window;
 }
 
-/** What setpointd can say of a vehicle (openadr3 1.2). */
+/** Values that reports can carry (openadr3 1.2). */
 export type Quantity =
   | "usage"
   | "demand"
@@ -114,17 +114,17 @@ export type Quantity =
   | "deltaUsage"
   | "dataQuality";
 
-/** How a value is obtained from readings (openadr3 1.3). */
+/** Computation of a value from readings (openadr3 1.3). */
 export type Method = "direct" | "mean" | "peak" | "summed" | "estimated" | "forecast";
 
-/** What a descriptor asks for, in our words. */
+/** A descriptor, translated. */
 export interface Wanted {
-  /** As the partner spells it: the report answers in the same words. */
+  /** Payload type as the partner writes it. The report repeats it unchanged. */
   readonly payloadType: string;
-  /** Null: not one of ours; it is answered with "not available". */
+  /** Null: unsupported, answered with "not available". */
   readonly quantity: Quantity | null;
   readonly method: Method;
   readonly aggregate: boolean;
-  /** What a setpoint is told in: the unit of the event's own ask. */
+  /** Unit of a setpoint: that of the event's level. */
   readonly level: "A" | "W";
 }

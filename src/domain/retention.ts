@@ -1,24 +1,24 @@
 import type { Millis, Instant } from "./units.ts";
 
-/** How long what is over is kept, and how much of it. */
+/** Limits for keeping past data. */
 export interface Retention {
-  /** Ended events, from their last window's end or their receipt, whichever is later. */
+  /** Ended events, counted from their last window end or their receipt, whichever is later. */
   readonly events: Millis;
-  /** Ended events beyond this number go before their time, the oldest first. */
+  /** Maximum ended events. The oldest go first. */
   readonly maxEvents: number;
-  /** Tombstones, from the withdrawal. */
+  /** Tombstones, counted from the withdrawal. */
   readonly withdrawn: Millis;
-  /** Reports that were sent, or given up, from when they were composed. */
+  /** Sent or abandoned reports, counted from their composition. */
   readonly reports: Millis;
-  /** Rows of the record. */
+  /** Audit rows. */
   readonly audit: Millis;
-  /** Rows beyond this number go before their time. */
+  /** Maximum audit rows. */
   readonly maxAuditRows: number;
-  /** Bytes on disk of readings, record and ended events together. Each has a share of them (see `capsOf`). */
+  /** Bytes on disk of readings, audit rows and ended events together. `capsOf` divides them. */
   readonly bytes: number;
 }
 
-/** The oldest rows of the record that may go, and what the checkpoint row must say of the last of them. */
+/** Oldest audit rows that may be pruned, with what the checkpoint row needs of the last one. */
 export interface OldRows {
   readonly rows: number;
   readonly through: number;
@@ -28,10 +28,10 @@ export interface OldRows {
 }
 
 export interface OldRowsQuery {
-  /** Rows written before then may go; null: none for its age. */
+  /** Rows written before this moment may go. Null: no limit by age. */
   readonly before: Instant | null;
   /** Rows beyond this number may go. */
   readonly maxRows: number;
-  /** At most so many at a time. */
+  /** Maximum rows per run. */
   readonly most: number;
 }

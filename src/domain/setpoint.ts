@@ -1,38 +1,38 @@
 import type { Amperes, Instant, Watts } from "./units.ts";
 
-/** The level asked for: an upper bound that the charger may draw less than. */
+/** Upper bound for a charger. It may draw less. */
 export type Setpoint =
   | { readonly kind: "current"; readonly amperes: Amperes }
   | { readonly kind: "power"; readonly watts: Watts };
 
-/** How many phases a charger was switched to, with what the next switch has to wait for. */
+/** Phases that a charger was switched to, and the times that the next switch depends on. */
 export interface SwitchedTo {
   readonly count: PhaseCount;
-  /** When it was told. */
+  /** When the switch was commanded. */
   readonly since: Instant;
-  /** Since when it may charge on them; null: it is paused. */
+  /** Since when it may charge on these phases. Null: paused. */
   readonly chargingSince: Instant | null;
 }
 
 /** Chargers are switched between one phase and all three. */
 export type PhaseCount = 1 | 3;
 
-/** `phases` is absent where they were not switched lately: the charger has all that it is wired with. */
+/** Absent `phases`: not switched lately, so the charger has all phases that it is wired with. */
 interface OnPhases {
   readonly phases?: SwitchedTo;
 }
 
-/** What a charger is told: a level, nothing at all, or that it is its own master again. */
+/** Setpoint of a charger: a level, a pause, or a release (the charger's own default). */
 export type Desired =
   | (Setpoint & OnPhases)
   | ({ readonly kind: "pause" } & OnPhases)
   | { readonly kind: "release" };
 
-/** The phases that it was switched to; null: they were left alone. */
+/** Phases of a setpoint. Null: not switched. */
 export const switchedIn = (desired: Desired): SwitchedTo | null =>
   desired.kind === "release" ? null : (desired.phases ?? null);
 
-/** What says nothing of phases leaves them as they are; a release gives all of them back. */
+/** Copies the phases of the previous setpoint where this one has none. A release gives all phases back. */
 export function onSamePhases(desired: Desired, before: Desired | null): Desired {
   const phases = before === null ? null : switchedIn(before);
   return desired.kind === "release" || desired.phases !== undefined || phases === null
@@ -59,7 +59,7 @@ export function formatLevel(desired: Desired): string {
 /** "1 phase", "3 phases". */
 export const formatPhases = (count: PhaseCount): string => (count === 1 ? "1 phase" : `${count} phases`);
 
-/** Value and unit as every contract outside spells them; null for pause and release. */
+/** Value and unit as published. Null: pause or release. */
 export function valueOf(desired: Desired): { value: number | null; unit: "A" | "W" | null } {
   switch (desired.kind) {
     case "current":

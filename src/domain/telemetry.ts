@@ -10,11 +10,11 @@ export type ChargerState =
   | "unknown";
 
 /**
- * What one charger message tells, whatever its make. What a message does not tell is absent,
- * what it declares unknown is null (DESIGN 6.5).
+ * Content of one charger message, the same for all makes. Absent: not in the message. Null: declared unknown (DESIGN
+ * 6.5).
  */
 export interface Telemetry {
-  /** When the charger measured it, by its own clock; the receipt where it does not say. */
+  /** Time of measurement by the charger's clock. The receipt where the message has none. */
   readonly at: Instant;
   readonly state?: ChargerState;
   /** A VTN resource id. */
@@ -29,17 +29,17 @@ export interface Telemetry {
   readonly limitA?: number;
 }
 
-/** Everything that can come up from a charger. */
+/** Messages that a driver delivers. */
 export type ChargerMessage =
   /**
-   * `picture`: all that stands of what it told, from a make that tells one thing at a time; absent: `telemetry`.
-   * `snapshot`: it waited at the broker, nobody knows for how long.
+   * `lastKnown`: all current values, for makes that publish each value separately. Absent: `telemetry` is complete.
+   * `snapshot`: a retained message of unknown age.
    */
   | {
       readonly kind: "telemetry";
       readonly charger: ChargerId;
       readonly telemetry: Telemetry;
-      readonly picture?: Telemetry;
+      readonly lastKnown?: Telemetry;
       readonly snapshot?: true;
     }
   | {
@@ -50,23 +50,23 @@ export type ChargerMessage =
       readonly value: number | null;
       readonly reason: string | null;
     }
-  /** It did not show in time that it took a command. Our timer says so: it is no sign of life of the charger. */
+  /** The driver timed out waiting for a confirmation. This is no sign of life of the charger. */
   | {
       readonly kind: "unconfirmed";
       readonly charger: ChargerId;
       readonly id: string;
       readonly reason: string;
-      /** False: it has sent nothing since the start, so that nobody knows whether it got the command. */
-      readonly isHeard: boolean;
+      /** False: the charger has sent nothing since the start, so the command may not have arrived. */
+      readonly hasReported: boolean;
     }
-  /** `snapshot`: retained, so it tells how things stand, not that the charger has just come. */
+  /** `snapshot`: a retained message, so the charger did not come online just now. */
   | {
       readonly kind: "online";
       readonly charger: ChargerId;
       readonly online: boolean;
       readonly snapshot: boolean;
     }
-  /** It was there all the time, and has lost what it was told. */
+  /** The charger stayed online and lost its setpoint, e.g. after a session. */
   | { readonly kind: "forgot"; readonly charger: ChargerId }
-  /** Not readable; counted, warned once, never anything else. */
-  | { readonly kind: "rubbish"; readonly charger: ChargerId; readonly reason: string };
+  /** Not readable. Counted, and warned about once. */
+  | { readonly kind: "malformed"; readonly charger: ChargerId; readonly reason: string };

@@ -1,4 +1,4 @@
-/** Branded numbers and strings: the only file where the word `as` builds a type. */
+/** Branded numbers and strings. Only this file builds a type with `as`. */
 declare const tag: unique symbol;
 type Tagged<T, Name extends string> = T & { readonly [tag]: Name };
 
@@ -22,13 +22,13 @@ export const eventId = (value: string): EventId => value as EventId;
 export const vehicleId = (value: string): VehicleId => value as VehicleId;
 export const chargerId = (value: string): ChargerId => value as ChargerId;
 
-/** Half-open: `from` belongs to it, `until` does not. */
+/** Half-open period: `from` is inside, `until` is not. */
 export interface Window {
   readonly from: Instant;
   readonly until: Instant;
 }
 
-/** The last one that ISO 8601 spells with four digits, which is what others read: sums stop there. */
+/** Last instant with a four-digit year. Sums stop here, because other programs cannot parse five digits. */
 const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const after = (at: Instant, span: Millis): Instant => instant(Math.min(at + span, LAST_INSTANT));
@@ -39,13 +39,13 @@ export const holdsAt = (window: Window, now: Instant): boolean => window.from <=
 
 const DAY_MS = 86_400_000;
 const TWO = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));
-/** More days than this are not spelled at a time. */
-const MOST_DAYS = 16;
-const spelledDays = new Map<number, string>();
+/** Cap on cached dates. */
+const MAX_CACHED_DAYS = 16;
+const isoDays = new Map<number, string>();
 
 /**
- * ISO 8601, UTC, with milliseconds: the one spelling of a moment outside this program. A Date would take twenty times
- * as long, and a fan-out spells a hundred thousand moments, mostly of one day.
+ * ISO 8601, UTC, with milliseconds: the only format of a moment outside this program.
+ * `Date` takes twenty times as long, and one event can need 100,000 moments, mostly of one day.
  */
 export function iso(at: Instant): string {
   const whole = Math.trunc(at);
@@ -54,15 +54,15 @@ export function iso(at: Instant): string {
   const second = Math.floor(inDay / 1000);
   const minute = Math.floor(second / 60);
   const time = `${TWO[Math.floor(minute / 60)]}:${TWO[minute % 60]}:${TWO[second % 60]}`;
-  return `${spelledDays.get(day) ?? spelledDay(day)}${time}.${String(inDay % 1000).padStart(3, "0")}Z`;
+  return `${isoDays.get(day) ?? isoDay(day)}${time}.${String(inDay % 1000).padStart(3, "0")}Z`;
 }
 
 /** "2026-11-21T". */
-function spelledDay(day: number): string {
+function isoDay(day: number): string {
   const midnight = new Date(day * DAY_MS).toISOString();
   const text = midnight.slice(0, midnight.indexOf("T") + 1);
-  if (spelledDays.size >= MOST_DAYS) spelledDays.clear();
-  spelledDays.set(day, text);
+  if (isoDays.size >= MAX_CACHED_DAYS) isoDays.clear();
+  isoDays.set(day, text);
   return text;
 }
 
@@ -74,12 +74,12 @@ const UNIT_MS = new Map([
   ["d", 86_400_000],
 ]);
 
-/** `500ms`, `30s`, `10m`, `2h`, `7d` (DESIGN 6.1). Null: not a duration; a bare number has no unit and is none. */
+/** Parses `500ms`, `30s`, `10m`, `2h`, `7d`. Null: not a duration. A number without a unit is none. */
 export function parseDuration(text: string): Millis | null {
   const [, digits, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
   const unitMs = UNIT_MS.get(unit ?? "");
   return digits === undefined || unitMs === undefined ? null : millis(Number(digits) * unitMs);
 }
 
-/** When the event asks something of each of our vehicles. */
+/** Windows of one event by vehicle. */
 export type Windows = ReadonlyMap<VehicleId, readonly Window[]>;

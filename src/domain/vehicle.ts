@@ -1,6 +1,8 @@
 import type { Amperes, ChargerId, VehicleId, Watts } from "./units.ts";
 
-/** What a charger may say to name a vehicle, e.g. `{ kind: "mac", value: "02:aa:bb:00:00:01" }`, folded to lower case. */
+/**
+ * Identity of a vehicle as a charger reports it, e.g. `{ kind: "mac", value: "02:aa:bb:00:00:01" }`, in lower case.
+ */
 export interface Identity {
   readonly kind: string;
   readonly value: string;
@@ -9,18 +11,18 @@ export interface Identity {
 export interface Vehicle {
   readonly id: VehicleId;
   readonly name: string;
-  /** The fixed binding; null: only telemetry can tell where it is. */
+  /** Fixed binding. Null: only telemetry can locate the vehicle. */
   readonly charger: ChargerId | null;
   readonly maxCurrent: Amperes | null;
   readonly maxPower: Watts | null;
-  /** Phases it charges on; null: all the charger has. */
+  /** Phases that it charges on. Null: all phases of the charger. */
   readonly phases: number | null;
   readonly identities: readonly Identity[];
 }
 
-/** An EVCC id is the MAC address of the vehicle's modem: makes call it by either name. */
+/** An EVCC id is the MAC address of the vehicle's modem. Chargers use either name. */
 const comparedAs = (kind: string): string => (kind === "evccid" ? "mac" : kind);
 
-/** Identities are compared without regard to case or separators: chargers spell the same MAC in many ways. */
+/** Comparison key without case and separators, because chargers format one MAC differently. */
 export const identityKey = (kind: string, value: string): string =>
   `${comparedAs(kind.toLowerCase())} ${value.toLowerCase().replaceAll(/[\s:-]/g, "")}`;

@@ -1,5 +1,5 @@
 import type { Json } from "../domain/audit.ts";
-import { type PriceQuery, spelled, type SpelledPrice, type PriceStand } from "../domain/prices.ts";
+import { type PriceQuery, serializePrices, type SerializedPrice, type PriceStand } from "../domain/prices.ts";
 import { obligationKey, type ReportRecord } from "../domain/report.ts";
 import { type Instant, iso } from "../domain/units.ts";
 import type { PriceBoard } from "../prices/board.ts";
@@ -16,7 +16,7 @@ export interface PriceSeriesView extends PriceQuery {
   readonly reason: string | null;
   /** What was odd in the answer that the prices are from. */
   readonly doubts: readonly string[];
-  readonly prices: readonly SpelledPrice[];
+  readonly prices: readonly SerializedPrice[];
   /** How that answer began. */
   readonly raw: string | null;
   readonly [member: string]: Json;
@@ -31,7 +31,7 @@ export const pricesView = (board: PriceBoard): readonly PriceSeriesView[] =>
     outcome,
     reason,
     doubts: series?.doubts ?? [],
-    prices: series === null ? [] : spelled(series.prices),
+    prices: series === null ? [] : serializePrices(series.prices),
     raw: series?.raw ?? null,
   }));
 

@@ -1,24 +1,24 @@
 import { after, type Instant, instant, later, type Millis, millis, seconds } from "../domain/units.ts";
 
-/** The same moment on both clocks: the wall's, which can be set, and one that never jumps. */
+/** One moment on two clocks: the wall clock, which can be set, and the monotonic clock. */
 export interface ClockReading {
   readonly wall: Instant;
-  /** Milliseconds since some moment. */
+  /** Monotonic clock, ms since an arbitrary moment. */
   readonly monotonic: Millis;
 }
 
-/** Less than this is slewing, or a slow turn of the loop. */
+/** Smaller differences are slewing or a slow event loop. */
 const SMALLEST_JUMP = seconds(2);
 
-/** How far the wall clock was set, forward or back, between two readings; zero: it was not (DESIGN 5.7). */
+/** Step of the wall clock between two readings, forward or back. Zero: not set. */
 export function jumpBetween(before: ClockReading, after: ClockReading): Millis {
   const jump = after.wall - before.wall - (after.monotonic - before.monotonic);
   return millis(Math.abs(jump) < SMALLEST_JUMP ? 0 : jump);
 }
 
 /**
- * How far our clock is ahead of the partner's, where that is more than is tolerated; 0: it is not, or nobody can say.
- * `partner`: theirs, with the moment when they told it; what has passed since, the clock that never jumps tells.
+ * Lead of our clock over the partner's, beyond `tolerated`. Zero: within it, or unknown.
+ * `partner`: the partner's `Date` and the monotonic time of its receipt. Null: none received.
  */
 export function aheadOf(partner: ClockReading | null, ours: ClockReading, tolerated: Millis): Millis {
   const ahead = partner === null ? millis(0) : jumpBetween(partner, ours);
@@ -26,17 +26,18 @@ export function aheadOf(partner: ClockReading | null, ours: ClockReading, tolera
 }
 
 /**
- * What time it is. While the wall clock is behind a moment that already was, time goes on from there by the clock that
- * never jumps: what runs ends when it should, and new starts wait until the wall clock is believed again (DESIGN 5.7).
+ * The time that decisions use. While the wall clock is behind an earlier moment, time continues on the monotonic
+ * clock.
+ * Running commands then end on time, and new starts wait until the wall clock is believed again.
  */
 export class BelievedClock {
   readonly #read: () => ClockReading;
-  /** The wall clock has just fallen behind. */
+  /** Called when the wall clock falls behind. */
   readonly #onDoubt: () => void;
   #last: ClockReading;
   #isDoubted: boolean;
 
-  /** `recorded`: the last moment that is on record; null: none. */
+  /** `recorded`: time of the last audit row. Null: none. */
   constructor(read: () => ClockReading, recorded: Instant | null, onDoubt: () => void) {
     this.#read = read;
     this.#onDoubt = onDoubt;
@@ -56,11 +57,11 @@ export class BelievedClock {
     const carriedOn = after(this.#last.wall, millis(monotonic - this.#last.monotonic));
     this.#last = { wall: this.#isDoubted ? later(wall, carriedOn) : wall, monotonic };
     if (fallsBehind) this.#onDoubt();
-    // The other clock counts parts of milliseconds, which add up here but are no moment that can be stored.
+    // The monotonic clock has fractions of a millisecond; stored moments have none.
     return instant(Math.floor(this.#last.wall));
   }
 
-  /** The wall clock is right after all, or nobody knows better. */
+  /** Accepts the wall clock: the partner's `Date` agrees, or the waiting time has passed. */
   believe(): void {
     this.#isDoubted = false;
     this.#last = this.#read();

@@ -1,30 +1,31 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Connections of one kind, the one whose last whole request is longest ago first. */
+/** Connections by key, ordered by their last complete request, oldest first. */
 type Connections = Map<string, ClientConnection>;
 
 interface ClientConnection {
   readonly socket: Socket;
   readonly address: string;
   readonly key: string;
-  /** Requests that came whole and are not answered yet. */
+  /** Complete requests without an answer. */
   unanswered: number;
   among: Connections;
 }
 
 export interface ConnectionLimit {
-  /** Connections of senders that have proven nothing. */
+  /** Maximum connections that carried no authenticated request. */
   readonly unproven: number;
-  /** Connections that carried something proven: they make no room for others. */
+  /** Maximum connections that carried an authenticated request. They are never closed for an unproven one. */
   readonly proven: number;
   readonly onDropped: (address: string) => void;
 }
 
 /**
- * Caps the connections of a listener, so that it leaves memory and file descriptors to others, and lets a new one in all
- * the same: of the address that holds most of them, the one goes that has sent no whole request for longest. A sender
- * that only connects, or drips, cannot keep the partner out (F61). The returned function marks a connection as proven.
+ * Caps the connections of a listener, which protects memory and file descriptors.
+ * Beyond the cap, the address with the most connections loses the one that has been idle longest.
+ * A sender that only connects, or sends slowly, cannot lock the partner out. The returned function marks a connection
+ * as proven.
  */
 export function limitConnections(server: Server, limit: ConnectionLimit): (socket: Socket) => void {
   const unproven: Connections = new Map();
@@ -61,7 +62,7 @@ export function limitConnections(server: Server, limit: ConnectionLimit): (socke
         connection.unanswered -= 1;
         if (leave(connection)) connection.among.set(connection.key, connection);
       };
-      // What its head alone is refused for is answered before it ends.
+      // A request that is refused by its headers is answered before its body ends.
       if (response.writableEnded) answered();
       else response.once("close", answered);
     });
@@ -75,16 +76,20 @@ export function limitConnections(server: Server, limit: ConnectionLimit): (socke
   };
 }
 
-/** The last request of a connection. `answeredAt`: bytes read from the connection by then; null: not answered yet. */
+/**
+ * Last request of a connection. `answeredAt`: bytes read from the connection at its answer. Null: not answered yet.
+ */
 interface LastExchange {
   readonly response: ServerResponse;
   answeredAt: number | null;
 }
 
 /**
- * Answers one request of a connection at a time. One that came before the answer to another is not served, and the
- * connection ends with that answer: pipelined requests cost a sender little and us a whole request each. Bytes tell
- * which came first, and time does not: on a busy machine the next request of a prompt sender is there at once.
+ * Serves one request per connection at a time. A pipelined request is not served, and its connection closes after the
+ * current answer.
+ * Pipelining is cheap for a sender and costs us a whole request each.
+ * Byte counts decide which came first. Time cannot: on a busy machine the next request of an honest client is there
+ * at once.
  */
 export function oneRequestAtATime(
   listener: RequestListener,
@@ -113,7 +118,10 @@ export function oneRequestAtATime(
   };
 }
 
-/** By address and port: under TLS a request has another socket object than its connection. A Unix socket has neither. */
+/**
+ * Key by address and port, because under TLS a request has another socket object than its connection. A Unix socket
+ * has neither.
+ */
 function connectionKeys(): (socket: Socket) => string {
   const unix = new WeakMap<Socket, string>();
   let last = 0;
@@ -126,11 +134,11 @@ function connectionKeys(): (socket: Socket) => string {
   };
 }
 
-/** False: it had left, and another may have its port by now. */
+/** False: already removed. Its port may belong to another connection by now. */
 const leave = (connection: ClientConnection): boolean =>
   connection.among.get(connection.key) === connection && connection.among.delete(connection.key);
 
-/** Of the address with most of them the first; undefined: all are being answered. */
+/** Longest idle connection of the address with the most. Undefined: all have a request in progress. */
 function longestIdle(connections: Iterable<ClientConnection>): ClientConnection | undefined {
   const idle = [...connections].filter(({ unanswered }) => unanswered === 0);
   const byAddress = [...Map.groupBy(idle, ({ address }) => address).values()];

@@ -1,7 +1,7 @@
-/** Work that can be left at any step and gone on with. */
+/** Work that can be suspended after any step. */
 export type ResumableTask<Result> = Generator<void, Result>;
 
-/** All steps, one after the other: for who has nothing else to do. */
+/** Runs all steps without a break. */
 export function runToEnd<Result>(steps: ResumableTask<Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -9,20 +9,20 @@ export function runToEnd<Result>(steps: ResumableTask<Result>): Result {
   }
 }
 
-/** The loop is given back after this long, ms: neither chargers nor the partner wait for what is long and not urgent. */
-const TURN = 10;
+/** Longest run before yielding, ms. Long work that is not urgent must not delay chargers or the partner. */
+const SLICE = 10;
 
-/** To be waited for after each step of long work: gives the loop a turn, but only once this one was held for long enough. */
+/** Returns a function to await after each step. It yields to the event loop after `SLICE` ms. */
 export function yieldToEventLoop(monotonic: () => number): () => Promise<void> {
   let began = monotonic();
   return async () => {
-    if (monotonic() - began < TURN) return;
+    if (monotonic() - began < SLICE) return;
     await new Promise((resolve) => setImmediate(resolve));
     began = monotonic();
   };
 }
 
-/** A few steps at a time: for the daemon. */
+/** Runs the steps and yields to the event loop in between. */
 export async function runCooperatively<Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,

@@ -1,11 +1,11 @@
 import { type Instant, instant } from "../domain/units.ts";
 
 /**
- * A binary heap of (moment, key), earliest first. Entries are never taken out before their time: one that has
- * become pointless costs its owner a look that finds nothing to do.
+ * A binary heap of (moment, key), earliest first. Entries stay until they are due.
+ * An entry that has become obsolete costs its owner one evaluation without a result.
  */
 export class DueQueue<Key extends string> {
-  // Two flat arrays, not objects: a million future boundaries cost 16 bytes each.
+  // Two flat arrays: a million future boundaries cost 16 bytes each.
   readonly #at: Instant[] = [];
   readonly #keys: (Key | undefined)[] = [];
 
@@ -13,7 +13,7 @@ export class DueQueue<Key extends string> {
     return this.#at.length;
   }
 
-  /** The earliest moment, if there is one. */
+  /** Earliest moment. Undefined: empty. */
   next(): Instant | undefined {
     return this.#at[0];
   }
@@ -29,20 +29,19 @@ export class DueQueue<Key extends string> {
     this.#set(hole, at, key);
   }
 
-  /** Takes out every key whose moment has come, each once. */
+  /** Removes and returns every key that is due, each once. */
   due(now: Instant): Set<Key> {
     const keys = new Set<Key>();
-    for (let key = this.#take(now); key !== undefined; key = this.#take(now)) keys.add(key);
+    for (let key = this.#removeDue(now); key !== undefined; key = this.#removeDue(now)) keys.add(key);
     return keys;
   }
 
-  /** Forgets all of it. */
   clear(): void {
     this.#at.length = 0;
     this.#keys.length = 0;
   }
 
-  #take(now: Instant): Key | undefined {
+  #removeDue(now: Instant): Key | undefined {
     if (this.#moment(0) > now) return undefined;
     const key = this.#keys[0];
     this.#removeFirst();
@@ -66,7 +65,7 @@ export class DueQueue<Key extends string> {
     this.#set(hole, at, key);
   }
 
-  /** Beyond the end nothing is ever due. */
+  /** Moment of an entry. Infinity beyond the end. */
   #moment(index: number): Instant {
     return this.#at[index] ?? instant(Infinity);
   }
@@ -77,7 +76,7 @@ export class DueQueue<Key extends string> {
   }
 }
 
-/** The first index below `length` at which it holds, given that it holds at every later one too; `length`: nowhere. */
+/** Binary search: the first index at which `holds` is true. It must stay true for all later ones. `length`: none. */
 export function firstIndex(length: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {
@@ -88,22 +87,22 @@ export function firstIndex(length: number, holds: (index: number) => boolean): n
   return low;
 }
 
-/** The same over the entries of a list. */
+/** Binary search over the entries of a list. */
 export const firstWhere = <Entry>(list: readonly Entry[], holds: (entry: Entry) => boolean): number =>
   firstIndex(list.length, (index) => {
     const entry = list[index];
     return entry !== undefined && holds(entry);
   });
 
-/** Negative: `a` stands before `b`. Zero: they may stand in either order. */
+/** Negative: `a` comes before `b`. Zero: either order. */
 export type Order<T> = (a: T, b: T) => number;
 
-/** Puts a value into its place in a list that is in order: log n comparisons and one move of memory. */
+/** Inserts a value into a sorted list: log n comparisons and one move of memory. */
 export function insert<T>(list: T[], value: T, order: Order<T>): void {
   list.splice(placeOf(list, value, order), 0, value);
 }
 
-/** Takes this very value out of a list that is in order. False: it was not in it. */
+/** Removes this object from a sorted list. False: not in it. */
 export function remove<T>(list: T[], value: T, order: Order<T>): boolean {
   const index = indexIn(list, value, order);
   if (index === null) return false;
@@ -111,7 +110,7 @@ export function remove<T>(list: T[], value: T, order: Order<T>): boolean {
   return true;
 }
 
-/** Where this very value stands in a list that is in order; null: it is not in it. */
+/** Index of this object in a sorted list. Null: not in it. */
 export function indexIn<T>(list: readonly T[], value: T, order: Order<T>): number | null {
   for (let index = placeOf(list, value, order); index < list.length; index += 1) {
     const found = list[index] as T;
@@ -121,6 +120,6 @@ export function indexIn<T>(list: readonly T[], value: T, order: Order<T>): numbe
   return null;
 }
 
-/** The index of the first value that does not stand before this one. */
+/** Index of the first value that does not come before this one. */
 const placeOf = <T>(list: readonly T[], value: T, order: Order<T>): number =>
   firstWhere(list, (other) => order(other, value) >= 0);

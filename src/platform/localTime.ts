@@ -2,23 +2,23 @@ import { IANAZone, DateTime } from "luxon";
 
 import { type Instant, after, iso, minutes, instant } from "../domain/units.ts";
 
-/** No zone changes its offset but at a multiple of this. */
+/** Zone offsets only change at multiples of this. */
 const STEP = minutes(15);
-/** Enough for all boundaries of a busy week; then it starts over. */
-const MOST_REMEMBERED = 1_000;
+/** Cap on cached offsets: all boundaries of a busy week. */
+const MAX_CACHED_OFFSETS = 1_000;
 
-/** Moments in the site's zone: the time of day, with the date where that is not today's. */
+/** Formats a moment in the site's zone: the time of day, with the date unless it is today. */
 export function wallClock(zone: string, now: () => Instant): WallClock {
   const rules = IANAZone.create(zone);
-  // A decision for each of 20,000 vehicles names two moments: asking the zone's rules each time would be most of its cost.
-  const remembered = new Map<number, number>();
+  // An evaluation of 20,000 vehicles formats 40,000 moments. Asking luxon for each would take most of its time.
+  const offsets = new Map<number, number>();
   const local = (at: Instant): string => {
     const step = Math.floor(at / STEP);
-    let offset = remembered.get(step);
+    let offset = offsets.get(step);
     if (offset === undefined) {
       offset = rules.offset(at);
-      if (remembered.size >= MOST_REMEMBERED) remembered.clear();
-      remembered.set(step, offset);
+      if (offsets.size >= MAX_CACHED_OFFSETS) offsets.clear();
+      offsets.set(step, offset);
     }
     return iso(after(at, minutes(offset)));
   };
@@ -29,7 +29,7 @@ export function wallClock(zone: string, now: () => Instant): WallClock {
   };
 }
 
-/** Days of a zone: the same time of day, whatever its clocks did in between. */
+/** Calendar of a zone: the same time of day, across changes of its offset. */
 export const siteCalendar =
   (zone: string): Calendar =>
   (at, days) => {
@@ -37,8 +37,8 @@ export const siteCalendar =
     return { at: instant(day.toMillis()), weekday: day.weekday };
   };
 
-/** A moment as the people on site read it; the zone is the site's. */
+/** Formats a moment in the site's zone for people. */
 export type WallClock = (at: Instant) => string;
 
-/** The same time of day that many days earlier in the site's zone, and that day's weekday: 1 is Monday. */
+/** The same time of day, `days` earlier, in the site's zone. `weekday`: 1 is Monday. */
 export type Calendar = (at: Instant, days: number) => { readonly at: Instant; readonly weekday: number };

@@ -1,8 +1,8 @@
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
 
-/** The nearest package.json is at the root of a checkout, and beside the one file that a package is bundled into. */
+/** Nearest package.json: at the root of a checkout, or beside the bundle of an installed package. */
 const manifest = findPackageJSON(import.meta.url) ?? "package.json";
 
-/** Absolute path of a file that comes with the program, e.g. `config/demo.yaml`: the same from a checkout and installed. */
+/** Absolute path of a file that ships with the program, e.g. `config/demo.yaml`. */
 export const shipped = (path: string): string => join(dirname(manifest), path);

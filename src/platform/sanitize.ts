@@ -1,8 +1,8 @@
-/** Of what a partner writes, so much is repeated to people. */
+/** Maximum characters of foreign text in a sentence. */
 const MOST = 128;
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** What a partner writes, in a sentence: no line of its own, no escape that a terminal would obey, no page of it. */
+/** Foreign text for use in a sentence: one line, no control characters, capped. */
 export function sanitizeForLog(text: string): string {
   const line = text.slice(0, MOST).toWellFormed().replaceAll(CONTROLS, "\uFFFD");
   return text.length > MOST ? `${line}...` : line;
@@ -11,13 +11,13 @@ export function sanitizeForLog(text: string): string {
 /** Control and format characters (escape sequences, direction marks), line separators, lone surrogates. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const UNSAFE_BUT_LINES = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-/** Nearly all lines are plain, and the search for properties is slow. */
+/** Fast path: nearly all lines are plain, and matching Unicode properties is slow. */
 const PLAIN = /^[\x20-\x7e\n\t]*$/;
 
-/** Foreign text on one line: everything that a terminal could obey, or that looks like another line, is written as an escape of JSON. */
+/** Foreign text on one line. Characters that a terminal could obey become JSON escapes, line breaks as well. */
 export const oneLine = (text: string): string => text.replaceAll(UNSAFE, escaped);
 
-/** As `oneLine`, for text of our own that has line breaks and tabs. JSON keeps its meaning. */
+/** As `oneLine`, and keeps line breaks and tabs. JSON keeps its meaning. */
 export const printable = (text: string): string =>
   PLAIN.test(text) ? text : text.replaceAll(UNSAFE_BUT_LINES, escaped);
 

@@ -18,45 +18,45 @@ import {
 
 import { between, type Instant, type Millis, millis, seconds, minutes } from "../domain/units.ts";
 
-/** Timers beyond 2^31-1 ms fire at once, and long ones miss a stepped wall clock: never sleep longer than this. */
-const LONGEST_NAP = seconds(60);
+/** Longest timer. Timers beyond 2^31-1 ms fire at once, and long ones miss a wall clock that is set. */
+const LONGEST_TIMER = seconds(60);
 
 export const delayUntil = (due: Instant | undefined, now: Instant): Millis =>
-  due === undefined ? LONGEST_NAP : millis(Math.min(Math.max(between(now, due), 0), LONGEST_NAP));
+  due === undefined ? LONGEST_TIMER : millis(Math.min(Math.max(between(now, due), 0), LONGEST_TIMER));
 
-/** One alarm for the earliest boundary. It rings once; whoever has looked arms it again. */
+/** Emits at the earliest boundary, and at least once per `LONGEST_TIMER`. Each `evaluated$` re-arms it. */
 export const alarm = (
   looked$: Observable<unknown>,
   next: () => Instant | undefined,
   now: () => Instant,
 ): Observable<Instant> =>
   merge(
-    // Looks that come often put the nap off for ever: a clock that was set back must show all the same.
-    interval(LONGEST_NAP),
+    // Frequent evaluations restart the timer below again and again. A clock that was set back must still be noticed.
+    interval(LONGEST_TIMER),
     looked$.pipe(
       startWith(undefined),
-      // A look may have brought something earlier: the old nap is forgotten.
+      // An evaluation may have added an earlier boundary.
       switchMap(() => timer(delayUntil(next(), now()))),
     ),
   ).pipe(map(now));
 
-/** A day-long timer would sleep through a clock that is set, or a machine that was suspended. */
+/** Longest timer of `daily`. A day-long one would miss a clock that is set, or a suspended machine. */
 const LONGEST_DELAY = seconds(60);
 const DAY = minutes(24 * 60);
 
-/** At once, and whenever a day has passed on the wall clock since the last time. */
+/** Emits at once, and then after each day on the wall clock. */
 export const daily = (now: () => Instant): Observable<Instant> =>
   timer(0, LONGEST_DELAY).pipe(
     map(now),
     distinctUntilChanged((last, at) => Math.abs(at - last) < DAY),
   );
 
-/** For the library, which would write to the console otherwise; what it has to say is in the ticks. */
+/** Silences node-cron, which would write to the console. Its events carry all that is needed. */
 const SILENT = { info: () => {}, warn: () => {}, error: () => {}, debug: () => {} };
 
 /**
- * Ticks by a cron expression in a time zone: for housekeeping only, as an hour that a clock change repeats is run
- * once (F25). What was due while the machine slept is one tick each, late.
+ * Emits by a cron expression in a time zone. For housekeeping only: an hour that a clock change repeats runs once.
+ * Executions missed during a suspend are emitted late, one each.
  */
 export const cronTicks = (expression: string, timezone: string): Observable<void> =>
   new Observable((subscriber) => {
@@ -66,8 +66,8 @@ export const cronTicks = (expression: string, timezone: string): Observable<void
     return () => void task.destroy();
   });
 
-/** The end of this turn of the event loop, after the I/O that is ready now. */
-export const turnEnd$ = new Observable<void>((subscriber) => {
+/** End of this event-loop tick, after I/O that is ready now. */
+export const tickEnd$ = new Observable<void>((subscriber) => {
   const scheduled = setImmediate(() => {
     subscriber.next();
     subscriber.complete();
@@ -75,11 +75,11 @@ export const turnEnd$ = new Observable<void>((subscriber) => {
   return () => clearImmediate(scheduled);
 });
 
-/** Gathers what arrives within one turn of the event loop, so that a burst costs one commit and not one each. */
+/** Batches the values of one event-loop tick, so that a burst costs one commit. */
 export const batchPerTick = <T>(): OperatorFunction<T, readonly T[]> =>
-  connect((values$) => values$.pipe(buffer(values$.pipe(exhaustMap(() => turnEnd$)))));
+  connect((values$) => values$.pipe(buffer(values$.pipe(exhaustMap(() => tickEnd$)))));
 
-/** Resolves once the condition holds. It is checked at once, and then every `everyMs`. */
+/** Resolves once the condition holds. It is checked at once, then every `everyMs`. */
 export async function until(condition: () => boolean, everyMs: number): Promise<void> {
   await firstValueFrom(timer(0, everyMs).pipe(filter(condition)));
 }

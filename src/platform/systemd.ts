@@ -5,54 +5,55 @@ import type { Logger } from "pino";
 import type { Committed } from "../domain/changes.ts";
 import { type Millis, seconds } from "../domain/units.ts";
 
-/** Tells the service manager something, e.g. `READY=1`; resolves when it has it, or when telling it failed. */
+/** Sends assignments to the service manager, e.g. `READY=1`. Resolves after delivery or failure. */
 export type Notify = (...assignments: readonly string[]) => Promise<void>;
 
-/** systemd-notify waits up to 5 s for the service manager; one that hangs for longer is ended. */
+/** Time limit for `systemd-notify`, which itself waits up to 5 s. */
 const PATIENCE_MS = 6_000;
 
 /**
- * Speaks to the socket that systemd names in $NOTIFY_SOCKET; null: nobody listens, as outside of systemd. Node has
- * no Unix datagrams, so a `systemd-notify` child speaks: the unit needs `NotifyAccess=all` for it.
+ * Sends to the socket in $NOTIFY_SOCKET. Null: not run by systemd.
+ * Node has no Unix datagrams, so a `systemd-notify` child sends them: the unit needs `NotifyAccess=all`.
  */
 export function systemdNotify(env: NodeJS.ProcessEnv, log: Logger): Notify | null {
   if (!env["NOTIFY_SOCKET"]) return null;
   return (...assignments) =>
-    new Promise((told) => {
+    new Promise((resolve) => {
       execFile("systemd-notify", [...assignments], { env, timeout: PATIENCE_MS }, (error) => {
-        if (error !== null) log.warn({ reason: error.message }, "the service manager could not be told");
-        told();
+        if (error !== null) log.warn({ reason: error.message }, "systemd-notify failed");
+        resolve();
       });
     });
 }
 
-/** What a health pass came to; `words` say what is wrong, or what works only in part. */
+/** Result of a health check. `words`: what is wrong, or what works only in part. */
 export interface Health {
   readonly fit: boolean;
   readonly words: string;
 }
 
-/** What one health pass found out. */
+/** Inputs of a health check. */
 export interface Signs {
-  /** Of a commit that was tried just now. */
+  /** Result of a commit that was tried just now. */
   readonly committed: Committed;
-  /** Reads the record back; throws where that fails. */
+  /** Reads the audit record. Throws on failure. */
   readonly readBack: () => unknown;
-  /** Since the last look at the depot, on a clock that never jumps; null: none yet. */
-  readonly sinceLook: Millis | null;
+  /** Time since the last evaluation, monotonic. Null: none yet. */
+  readonly sinceEvaluation: Millis | null;
 }
 
-/** Two of the longest naps of the alarm, and room for a slow look. */
+/** Two of the longest timers, and margin for a slow evaluation. */
 const FRESH = seconds(150);
 
 /**
- * Fit: the last look is fresh, and a commit works. A disk that refuses writes but can be read is no reason for a
- * restart, which would not even come up: standing commands are still refreshed, and the words say so (F05, F06).
+ * Fit: the last evaluation is recent and a commit works.
+ * A readable disk that refuses writes is no reason for a restart, which would fail. Running commands are still
+ * refreshed, and the message says so.
  */
-export function fitness({ committed, readBack, sinceLook }: Signs): Health {
-  if (sinceLook === null) return { fit: false, words: "the depot was not looked at yet" };
-  if (sinceLook > FRESH)
-    return { fit: false, words: `the last look at the depot is ${Math.round(sinceLook / 1000)} s old` };
+export function fitness({ committed, readBack, sinceEvaluation }: Signs): Health {
+  if (sinceEvaluation === null) return { fit: false, words: "no evaluation yet" };
+  if (sinceEvaluation > FRESH)
+    return { fit: false, words: `the last evaluation is ${Math.round(sinceEvaluation / 1000)} s old` };
   if (committed.ok) return { fit: true, words: "controlling" };
   return canRead(readBack)
     ? { fit: true, words: `nothing new can be recorded or started: ${committed.reason}` }
@@ -69,26 +70,27 @@ function canRead(readBack: () => unknown): boolean {
 }
 
 export interface WatchdogOptions {
-  /** Null: no service manager listens, so nothing is fed. */
+  /** Null: not run by systemd, so there is no watchdog. */
   readonly notify: Notify | null;
-  /** Of the process: `WATCHDOG_USEC` is how long the service manager waits for a sign of life. */
+  /** Environment of the process. `WATCHDOG_USEC`: the service manager's time limit, microseconds. */
   readonly env: NodeJS.ProcessEnv;
   readonly healthy: () => Health;
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => number;
   readonly log: Logger;
 }
 
-/** A timer that is due now and comes later than this: the loop is stuck, however alive it looks in between. */
+/** A zero timer that is later than this means a blocked event loop. */
 const LONGEST_LAG_MS = 1_000;
-/** After a failed pass, and before the first good one, the next comes this soon. */
+/** Interval of health checks after a failure, and before the first success. */
 const RETRY_MS = 250;
-/** Without a watchdog the status line is still renewed. */
+/** Interval without a watchdog. It renews the status line. */
 const UNWATCHED_MS = 30_000;
 
 /**
- * Tells systemd `READY=1` with the first health pass that succeeds, and from then on feeds its watchdog at half of
- * its time, each time only after another one. Disposing it says `STOPPING=1`.
+ * Sends `READY=1` after the first successful health check. Then feeds the watchdog after each successful one, at half
+ * of its time limit.
+ * Disposal sends `STOPPING=1`.
  */
 export class Watchdog implements AsyncDisposable {
   readonly #options: WatchdogOptions;
@@ -102,7 +104,7 @@ export class Watchdog implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Null: nobody listens. */
+  /** Null: not run by systemd. */
   static start(options: WatchdogOptions): Watchdog | null {
     return options.notify === null ? null : new Watchdog(options, options.notify);
   }

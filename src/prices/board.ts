@@ -7,7 +7,7 @@ import {
   type PriceQuery,
   type PriceSeries,
   seriesName,
-  spelled,
+  serializePrices,
 } from "../domain/prices.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import type { WallClock } from "../platform/localTime.ts";
@@ -80,7 +80,8 @@ export function applyPriceAnswer(
 }
 
 const isSame = (before: PriceSeries | null, series: PriceSeries): boolean =>
-  before !== null && JSON.stringify(spelled(before.prices)) === JSON.stringify(spelled(series.prices));
+  before !== null &&
+  JSON.stringify(serializePrices(before.prices)) === JSON.stringify(serializePrices(series.prices));
 
 function quarantined(asked: PricesAsked, at: Instant): readonly Change[] {
   if (asked.kind !== "unreadable") return [];

@@ -19,7 +19,13 @@ import {
 
 import type { Change } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
-import { priceKey, type PriceOutcome, type PricesAsked, type PriceQuery, spelled } from "../domain/prices.ts";
+import {
+  priceKey,
+  type PriceOutcome,
+  type PricesAsked,
+  type PriceQuery,
+  serializePrices,
+} from "../domain/prices.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
 import { backoff } from "../platform/backoff.ts";
 import type { WallClock } from "../platform/localTime.ts";
@@ -127,6 +133,6 @@ async function publish(board: PriceBoard, key: string, ports: PricePorts): Promi
   if (series === null) return;
   const { region, kind } = series;
   const path = kind === "actual" ? `prices/${region}` : `prices/${region}/${kind}`;
-  const { ok } = await ports.publish(path, JSON.stringify(spelled(series.prices)));
+  const { ok } = await ports.publish(path, JSON.stringify(serializePrices(series.prices)));
   if (!ok) board.unpublished.add(key);
 }

@@ -250,7 +250,7 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
         case "forgot":
           shelf.said.clear();
           return [];
-        case "rubbish":
+        case "malformed":
           return [];
       }
     },

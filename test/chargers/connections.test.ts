@@ -211,10 +211,10 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.fleet.discardedFrom(BAY)).toBe(4);
     expect(depot.fleet.discardedFrom(chargerId("bay-02"))).toBe(0);
     expect(depot.messages.map(({ kind }) => kind)).toEqual([
-      "rubbish",
-      "rubbish",
-      "rubbish",
-      "rubbish",
+      "malformed",
+      "malformed",
+      "malformed",
+      "malformed",
       "telemetry",
     ]);
     expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);

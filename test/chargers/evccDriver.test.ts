@@ -74,7 +74,7 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
             : [],
       ),
     drawn: () =>
-      messages.findLast((message) => message.kind === "telemetry")?.picture?.currentsA?.[0] ?? null,
+      messages.findLast((message) => message.kind === "telemetry")?.lastKnown?.currentsA?.[0] ?? null,
   };
 }
 

@@ -74,11 +74,11 @@ function aLine(profile: string, params: Params, publish?: DriverPorts["publish"]
         message.kind === "ack"
           ? [`${message.accepted} ${message.reason}`]
           : message.kind === "unconfirmed"
-            ? [`${message.isHeard ? "false" : "unheard"} ${message.reason}`]
+            ? [`${message.hasReported ? "false" : "unheard"} ${message.reason}`]
             : [],
       ),
-    picture: (): Telemetry | undefined =>
-      messages.findLast((message) => message.kind === "telemetry")?.picture,
+    lastKnown: (): Telemetry | undefined =>
+      messages.findLast((message) => message.kind === "telemetry")?.lastKnown,
   };
 }
 
@@ -346,13 +346,13 @@ test("telemetry is one thing at a time, and the picture is all of it", () => {
       kind: "telemetry",
       charger: BAY,
       telemetry: { at, state: "charging" },
-      picture: { at, state: "charging" },
+      lastKnown: { at, state: "charging" },
     },
     {
       kind: "telemetry",
       charger: BAY,
       telemetry: { at, limitA: 16 },
-      picture: { at, state: "charging", limitA: 16 },
+      lastKnown: { at, state: "charging", limitA: 16 },
     },
   ]);
 });
@@ -360,25 +360,25 @@ test("telemetry is one thing at a time, and the picture is all of it", () => {
 test("what it drew before a command is not held against it", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/nrg", nrg(20));
-  expect(charger.picture()?.powerW).toBe(13_800);
+  expect(charger.lastKnown()?.powerW).toBe(13_800);
   await charger.told(A(10));
   charger.hears("go-eCharger/000001/acu", 10);
-  expect(charger.picture()).not.toHaveProperty("powerW");
+  expect(charger.lastKnown()).not.toHaveProperty("powerW");
   charger.hears("go-eCharger/000001/nrg", nrg(10));
-  expect(charger.picture()).toMatchObject({ powerW: 6900, limitA: 10 });
+  expect(charger.lastKnown()).toMatchObject({ powerW: 6900, limitA: 10 });
 });
 
 test("a limit that is only repeated counts as its limit while a level holds, not after", async () => {
   const station = victron();
   const repeats = (value: number) => station.hears("N/gx/evcharger/40/SetCurrent", { value });
   repeats(32);
-  expect(station.picture()).not.toHaveProperty("limitA");
+  expect(station.lastKnown()).not.toHaveProperty("limitA");
   await station.told(A(10));
   repeats(32);
-  expect(station.picture()?.limitA).toBe(32);
+  expect(station.lastKnown()?.limitA).toBe(32);
   await station.told(RELEASE);
   repeats(10);
-  expect(station.picture()).not.toHaveProperty("limitA");
+  expect(station.lastKnown()).not.toHaveProperty("limitA");
 });
 
 test("a release is not taken by who still shows the pause that was to end with it", async () => {
@@ -397,20 +397,20 @@ test("released, a make that limits itself shows by its limit only that it is fre
   await charger.told(A(10));
   await charger.told(RELEASE, A(10));
   charger.hears("S/ChargeCurrent", "80");
-  expect(charger.picture()).not.toHaveProperty("limitA");
+  expect(charger.lastKnown()).not.toHaveProperty("limitA");
   charger.hears("S/ChargeCurrent", "160");
-  expect(charger.picture()?.limitA).toBe(16);
+  expect(charger.lastKnown()?.limitA).toBe(16);
   const box = aLine("openwb-secondary", { parentIp: "192.0.2.1" });
   await box.told(RELEASE, A(10));
   box.hears("openWB/internal_chargepoint/0/get/evse_current", 10);
-  expect(box.picture()?.limitA).toBe(10);
+  expect(box.lastKnown()?.limitA).toBe(10);
   const raised = goE();
   await raised.told(RELEASE, { kind: "power", watts: watts(18_600) });
   // What it allows has others in it too, and is nothing where nobody is.
   raised.hears("go-eCharger/000001/acu", 0);
-  expect(raised.picture()).not.toHaveProperty("limitA");
+  expect(raised.lastKnown()).not.toHaveProperty("limitA");
   raised.hears("go-eCharger/000001/amp", 32);
-  expect(raised.picture()?.limitA).toBe(32);
+  expect(raised.lastKnown()?.limitA).toBe(32);
 });
 
 test("where nobody is, a charger that says it is paused takes a release, and is not told to go on", async () => {
@@ -466,7 +466,7 @@ test.each<[string, Params, string, readonly unknown[], string]>([
   async (profile, params, topic, said, state) => {
     const charger = aLine(profile, params);
     for (const payload of said) charger.hears(topic, payload);
-    expect(charger.picture()?.state).toBe(state);
+    expect(charger.lastKnown()?.state).toBe(state);
     expect(telling(charger)?.state).toBe(state);
     await charger.told(PAUSE);
     charger.hears(topic, said.at(-1));
@@ -507,7 +507,7 @@ test.each([
 ])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
   const charger = goE();
   charger.line.handleMessage(topic, Buffer.from(payload), false);
-  expect(charger.messages.map(({ kind }) => kind)).toEqual(["rubbish"]);
+  expect(charger.messages.map(({ kind }) => kind)).toEqual(["malformed"]);
 });
 
 test("what a make declares unknown, leaves out or takes away is no rubbish", () => {
@@ -516,7 +516,7 @@ test("what a make declares unknown, leaves out or takes away is no rubbish", () 
   charger.hears("go-eCharger/000001/car", 99);
   charger.hears("go-eCharger/000001/frc", 7);
   charger.hears("go-eCharger/000001/amp/result", "no");
-  expect(charger.messages.filter(({ kind }) => kind === "rubbish")).toEqual([]);
+  expect(charger.messages.filter(({ kind }) => kind === "malformed")).toEqual([]);
 });
 
 test("power goes as watts where the make takes them", async () => {
@@ -537,7 +537,7 @@ test("what was measured and waited at the broker counts once its charger speaks,
   charger.hears("go-eCharger/000001/rbt", 1);
   expect(telling(charger)).toMatchObject({ powerW: 11_040, currentsA: [16, 16, 16] });
   expect(telling(charger)).not.toHaveProperty("energyWh");
-  expect(charger.picture()).not.toHaveProperty("powerW");
+  expect(charger.lastKnown()).not.toHaveProperty("powerW");
   const heard = charger.messages.length;
   charger.hears("go-eCharger/000001/rbt", 2);
   expect(charger.messages).toHaveLength(heard);
@@ -648,7 +648,7 @@ test.each([
   const charger = aLine(profile, params);
   for (const [topic, payload] of messages) charger.hears(topic, payload);
   expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
-  expect(charger.picture()?.identity).toEqual({ kind: "name", value: who });
+  expect(charger.lastKnown()?.identity).toEqual({ kind: "name", value: who });
 });
 
 test("control is taken anew from who took it: when its level is not followed, or not confirmed", async () => {

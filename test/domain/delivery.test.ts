@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { contradictions, lastWords, type Notice } from "../../src/domain/delivery.ts";
+import { contradictions, latestNotices, type Notice } from "../../src/domain/delivery.ts";
 import { eventId, instant } from "../../src/domain/units.ts";
 import { anEvent } from "../support/anEvent.ts";
 
@@ -11,7 +11,7 @@ const saying = (id: string, revision: number, name = ""): Notice => ({
 
 test("a body that names each event once is taken as it is", () => {
   const notices = [saying("A", 1), saying("B", 1)];
-  expect(lastWords(notices)).toBe(notices);
+  expect(latestNotices(notices)).toBe(notices);
 });
 
 test("F51: within one list the highest revision counts, and of equals the later entry", () => {
@@ -21,29 +21,29 @@ test("F51: within one list the highest revision counts, and of equals the later 
     saying("A", 2, "y"),
     saying("B", 1),
   ];
-  expect(lastWords([first, old, other, last])).toEqual([other, last]);
-  expect(lastWords([last, old])).toEqual([last]);
+  expect(latestNotices([first, old, other, last])).toEqual([other, last]);
+  expect(latestNotices([last, old])).toEqual([last]);
 });
 
 test("F39: deletes and entries that could not be read stay in their places", () => {
   const gone: Notice = { kind: "deleted", id: eventId("B"), revision: null };
   const bad: Notice = { kind: "rejected", id: null, path: "[1]", reason: "odd", raw: "1" };
   const [old, now] = [saying("A", 1), saying("A", 2)];
-  expect(lastWords([old, bad, gone, now])).toEqual([bad, gone, now]);
+  expect(latestNotices([old, bad, gone, now])).toEqual([bad, gone, now]);
 });
 
 test("F51: what a body says before and after it deletes an event is read in turn", () => {
   const gone: Notice = { kind: "deleted", id: eventId("A"), revision: null };
   const [first, old, now, newest] = [saying("A", 2), saying("A", 1), saying("A", 3), saying("A", 4)];
-  expect(lastWords([first, gone, now])).toEqual([first, gone, now]);
-  expect(lastWords([first, old, gone, now, newest, gone])).toEqual([first, gone, newest, gone]);
+  expect(latestNotices([first, gone, now])).toEqual([first, gone, now]);
+  expect(latestNotices([first, old, gone, now, newest, gone])).toEqual([first, gone, newest, gone]);
 });
 
 test("whatever a body holds, each event is named at most once afterwards", () => {
   const notice = fc.tuple(fc.constantFrom("A", "B", "C"), fc.nat(3)).map(([id, rev]) => saying(id, rev));
   fc.assert(
     fc.property(fc.array(notice), (notices) => {
-      const ids = lastWords(notices).map((left) => (left.kind === "event" ? left.event.id : null));
+      const ids = latestNotices(notices).map((left) => (left.kind === "event" ? left.event.id : null));
       expect(new Set(ids).size).toBe(ids.length);
     }),
   );

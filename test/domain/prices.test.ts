@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { inOrder, type SentPrice, seriesName, spelled } from "../../src/domain/prices.ts";
+import { inOrder, type SentPrice, seriesName, serializePrices } from "../../src/domain/prices.ts";
 import { instant, minutes } from "../../src/domain/units.ts";
 
 const at = (text: string) => instant(Date.parse(text));
@@ -16,7 +16,7 @@ const sent = (start: string, value: number | null, end: string | null = null): S
 
 /** `12:00-13:00 0.4` of each price. */
 const told = (prices: readonly SentPrice[]): readonly string[] =>
-  spelled(inOrder(prices, "NO1").prices).map(
+  serializePrices(inOrder(prices, "NO1").prices).map(
     ({ start, end, value }) => `${start.slice(11, 16)}-${end.slice(11, 16)} ${value}`,
   );
 
@@ -102,7 +102,7 @@ test("whatever was sent in whatever order, prices never overlap, never run backw
 test("VAT is told as it was sent, and a series by its name", () => {
   const vat = { rate: 0.25, hasVAT: false };
   const { prices } = inOrder([{ ...sent("2026-11-21T12:00:00Z", 0.4), vat }], "NO1");
-  expect(spelled(prices)).toEqual([
+  expect(serializePrices(prices)).toEqual([
     {
       start: "2026-11-21T12:00:00.000Z",
       end: "2026-11-21T13:00:00.000Z",

@@ -11,29 +11,29 @@ const broken = (): never => {
 };
 
 test("a daemon is fit while a commit works and its last look is fresh", () => {
-  expect(fitness({ committed, readBack, sinceLook: seconds(150) })).toEqual({
+  expect(fitness({ committed, readBack, sinceEvaluation: seconds(150) })).toEqual({
     fit: true,
     words: "controlling",
   });
 });
 
 test("a look that is older than two naps, or none at all, is not fit", () => {
-  expect(fitness({ committed, readBack, sinceLook: seconds(151) })).toEqual({
+  expect(fitness({ committed, readBack, sinceEvaluation: seconds(151) })).toEqual({
     fit: false,
-    words: "the last look at the depot is 151 s old",
+    words: "the last evaluation is 151 s old",
   });
-  expect(fitness({ committed, readBack, sinceLook: null }).fit).toBe(false);
+  expect(fitness({ committed, readBack, sinceEvaluation: null }).fit).toBe(false);
 });
 
 test("F05, F06: a full or read-only disk is told, and is no reason for a restart that would not come up", () => {
-  expect(fitness({ committed: full, readBack, sinceLook: seconds(1) })).toEqual({
+  expect(fitness({ committed: full, readBack, sinceEvaluation: seconds(1) })).toEqual({
     fit: true,
     words: "nothing new can be recorded or started: database or disk is full",
   });
 });
 
 test("a state that can be neither written nor read is not fit", () => {
-  const { fit, words } = fitness({ committed: full, readBack: broken, sinceLook: seconds(1) });
+  const { fit, words } = fitness({ committed: full, readBack: broken, sinceEvaluation: seconds(1) });
   expect([fit, words]).toEqual([
     false,
     "the state can be neither written nor read: database or disk is full",

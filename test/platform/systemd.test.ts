@@ -19,7 +19,7 @@ test("telling a service manager that is not there is a warning, not an end", asy
   const env = { PATH: process.env["PATH"], NOTIFY_SOCKET: join(tmpdir(), "nobody-listens-here") };
   await systemdNotify(env, loud)?.("READY=1");
   expect(warned).toHaveLength(1);
-  expect(warned[0]).toContain("the service manager could not be told");
+  expect(warned[0]).toContain("systemd-notify failed");
 });
 
 test.skipIf(!systemdInstalled)("the service manager hears what it is told, whole", async () => {

@@ -5,7 +5,7 @@ import { type Health, Watchdog } from "../../src/platform/systemd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const FIT: Health = { fit: true, words: "controlling" };
-const ILL: Health = { fit: false, words: "the last look at the depot is 151 s old" };
+const ILL: Health = { fit: false, words: "the last evaluation is 151 s old" };
 
 /** A watchdog of 40 ms that writes down what it tells; what it finds can be changed. */
 function aWatchdog(first: Health) {
@@ -40,7 +40,7 @@ test("systemd hears READY once, then a sign of life after each health pass, and 
 });
 
 test("a daemon that has not looked at its depot yet is not ready", async () => {
-  const { world, watchdog } = aWatchdog({ fit: false, words: "the depot was not looked at yet" });
+  const { world, watchdog } = aWatchdog({ fit: false, words: "no evaluation yet" });
   await waitFor(() => world.passes >= 2);
   expect(world.told).toEqual([]);
   world.health = FIT;

@@ -409,7 +409,7 @@ test("a word after so long a silence upholds nothing that was said before it", (
 test("of rubbish nothing is kept, and it upholds nothing", () => {
   const { collect, hears } = aCollector();
   hears(0, { powerW: 6000 });
-  expect(collect.heard({ kind: "rubbish", charger: bay, reason: "not JSON" }, second(200))).toEqual([]);
+  expect(collect.heard({ kind: "malformed", charger: bay, reason: "not JSON" }, second(200))).toEqual([]);
 });
 
 test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {

@@ -163,9 +163,9 @@ export const makesSayNothing: Plant = () => ({
     ...sources,
     charger$: sources.charger$.pipe(
       map((message) => {
-        if (message.kind !== "telemetry" || message.picture === undefined) return message;
+        if (message.kind !== "telemetry" || message.lastKnown === undefined) return message;
         const { at } = message.telemetry;
-        return { ...message, telemetry: { at }, picture: { at } };
+        return { ...message, telemetry: { at }, lastKnown: { at } };
       }),
     ),
   }),

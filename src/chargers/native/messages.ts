@@ -118,7 +118,7 @@ function readTelemetry(
   retained: boolean,
 ): ChargerMessage | undefined {
   const read = readPayload(telemetryPayload, payload);
-  if (!read.ok) return { kind: "rubbish", charger, reason: `telemetry: ${read.reason}` };
+  if (!read.ok) return { kind: "malformed", charger, reason: `telemetry: ${read.reason}` };
   const { at, vehicle, identity, ...readings } = read.value;
   // Retained without a time of its own: it may be weeks old, and would look fresh.
   if (at === undefined && retained) return undefined;
@@ -147,7 +147,7 @@ function readAck(charger: ChargerId, payload: Buffer): ChargerMessage {
   const read = readPayload(ackPayload, payload);
   return read.ok
     ? { kind: "ack", charger, ...read.value }
-    : { kind: "rubbish", charger, reason: `ack: ${read.reason}` };
+    : { kind: "malformed", charger, reason: `ack: ${read.reason}` };
 }
 
 function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): ChargerMessage | undefined {
@@ -155,7 +155,7 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
   if (payload.length === 0) return undefined;
   const text = payload.length > 16 ? "" : payload.toString("utf8").trim();
   if (text !== "true" && text !== "false") {
-    return { kind: "rubbish", charger, reason: "online: neither true nor false" };
+    return { kind: "malformed", charger, reason: "online: neither true nor false" };
   }
   return { kind: "online", charger, online: text === "true", snapshot: retained };
 }

@@ -6,7 +6,7 @@ import { intake } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
 import { targeting } from "../../control/schedule/targeting.ts";
-import { lastWords, type Notice } from "../../domain/delivery.ts";
+import { latestNotices, type Notice } from "../../domain/delivery.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
@@ -86,7 +86,7 @@ function readEvents(file: string, dialect: Dialect, at: Instant): readonly Known
   }
   const list = runToEnd(dialect.readingList(body));
   if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;
-  const events = lastWords(list.notices).flatMap((notice) => knownOf(notice, at));
+  const events = latestNotices(list.notices).flatMap((notice) => knownOf(notice, at));
   const isRubbish = events.length === 0 && list.notices.length > 0;
   return isRubbish ? `${name} holds no event that can be read` : events;
 }

@@ -118,7 +118,7 @@ function signIn(message: ChargerMessage): Sign | null {
       return message.snapshot === true ? KEPT : LIVE;
     case "online":
       return message.snapshot || !message.online ? KEPT : LIVE;
-    case "rubbish":
+    case "malformed":
       return { kind: "unreadable", words: message.reason };
     case "ack":
     case "forgot":

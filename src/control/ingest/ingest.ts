@@ -3,7 +3,7 @@ import type { Change } from "../../domain/changes.ts";
 import {
   type Delivery,
   contradictions,
-  lastWords,
+  latestNotices,
   type Rejected,
   type IngestResult,
 } from "../../domain/delivery.ts";
@@ -34,7 +34,7 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
   const touched = new Set<ChargerId>();
   const ask: EventId[] = [];
   const taken = deliveries.map((delivery) => {
-    const notices = lastWords(delivery.notices);
+    const notices = latestNotices(delivery.notices);
     const counts = { accepted: 0, repeats: delivery.notices.length - notices.length };
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
     const rejected: Rejected[] = [];

@@ -1,4 +1,4 @@
-import { type Delivery, lastWords, type Notice } from "../../domain/delivery.ts";
+import { type Delivery, latestNotices, type Notice } from "../../domain/delivery.ts";
 
 /** Events of a list that are taken in within one turn of the event loop, and committed in one transaction. */
 const PART = 250;
@@ -16,7 +16,7 @@ interface ListParts {
 /** Whatever a list says of one event stays in one part. None of them is complete: they do not show absence. */
 export function partsOf(delivery: Delivery): ListParts {
   const readable = delivery.notices.filter(({ kind }) => kind !== "rejected");
-  const notices = lastWords(readable) === readable ? readable : togetherById(readable);
+  const notices = latestNotices(readable) === readable ? readable : togetherById(readable);
   const parts: Delivery[] = [];
   for (let from = 0; from < notices.length;) {
     let until = Math.min(from + PART, notices.length);

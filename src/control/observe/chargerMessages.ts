@@ -37,7 +37,7 @@ export function handleChargerMessage(
   message: ChargerMessage,
   now: Instant,
 ): HandledMessage {
-  if (message.kind === "rubbish" || !depot.chargers.has(message.charger)) return NOTHING;
+  if (message.kind === "malformed" || !depot.chargers.has(message.charger)) return NOTHING;
   const { charger } = message;
   const before = depot.presenceOf(charger);
   switch (message.kind) {
@@ -67,8 +67,8 @@ export function handleChargerMessage(
       givesTime(depot, charger, now);
       return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
     case "unconfirmed": {
-      const { kind: _, isHeard, ...rest } = message;
-      return isHeard
+      const { kind: _, hasReported, ...rest } = message;
+      return hasReported
         ? answered(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
         : neverConfirmed(depot, message, now);
     }
@@ -120,7 +120,7 @@ function measured(
   before: Presence,
   now: Instant,
 ): HandledMessage {
-  const { charger, telemetry, picture } = message;
+  const { charger, telemetry, lastKnown } = message;
   const told = dated(message, before, now);
   if (told === null) return NOTHING;
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
@@ -128,7 +128,7 @@ function measured(
   depot.presence.set(charger, isStateDue ? { ...presence, stateAt: now } : presence);
   if (isStateDue) depot.dirty.add(charger);
   const said = { ...told.words, at: told.measuredAt };
-  const isWhole = picture === undefined;
+  const isWhole = lastKnown === undefined;
   const { affectedChargers: touched, warning } = depot.occupancy.note(
     charger,
     said,
@@ -136,11 +136,11 @@ function measured(
     isWhole,
     told.age !== "live",
   );
-  if (told.age === "live") noteDraw(depot, charger, picture ?? telemetry, now);
+  if (told.age === "live") noteDraw(depot, charger, lastKnown ?? telemetry, now);
   const others = touched.filter((id) => id !== charger);
   const kept = keepLimits(depot, others, now);
   const { changes, resend } = tellsOfCommand(depot, message, told, before)
-    ? judge(depot, charger, picture ?? telemetry, now)
+    ? judge(depot, charger, lastKnown ?? telemetry, now)
     : { changes: [], resend: false };
   // A charger that is written to only on change is not looked at again before its event ends.
   const affected = isRatedAnew(before, presence) ? new Set([...touched, charger]) : touched;

@@ -186,8 +186,8 @@ test.each([
   ["online", "true".repeat(10_000)],
 ])("F95: a malformed %s is rubbish with a short reason (%#)", (leaf, payload) => {
   const message = hear(leaf, payload);
-  expect(message).toMatchObject({ kind: "rubbish", charger: BAY });
-  expect(message?.kind === "rubbish" && message.reason.length).toBeLessThan(150);
+  expect(message).toMatchObject({ kind: "malformed", charger: BAY });
+  expect(message?.kind === "malformed" && message.reason.length).toBeLessThan(150);
 });
 
 test("F95: no payload whatever makes the reader throw, and no reading is ever not a number", () => {

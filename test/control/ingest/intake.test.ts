@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { type EventNotice, type Intake, intake } from "../../../src/control/ingest/intake.ts";
-import { lastWords, type Notice } from "../../../src/domain/delivery.ts";
+import { latestNotices, type Notice } from "../../../src/domain/delivery.ts";
 import type { CoordinationEvent, KnownEvent } from "../../../src/domain/event.ts";
 import { type EventId, eventId, instant, minutes, seconds } from "../../../src/domain/units.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
@@ -348,7 +348,7 @@ function after(deliveries: readonly Notice[], list: readonly CoordinationEvent[]
   };
   deliveries.forEach((notice, index) => takeIn(notice, "webhook", index));
   const listed = list.map((event): Notice => ({ kind: "event", event }));
-  for (const notice of lastWords(listed)) takeIn(notice, "fetch", deliveries.length);
+  for (const notice of latestNotices(listed)) takeIn(notice, "fetch", deliveries.length);
   const live = [...known.values()].flatMap((each) =>
     each.kind === "live" ? [[each.id, each.revision.event.hash] as const] : [],
   );

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { type Delivery, lastWords, type Notice } from "../../../src/domain/delivery.ts";
+import { type Delivery, latestNotices, type Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { isLong, partsOf } from "../../../src/control/ingest/listParts.ts";
 import { anEvent } from "../../support/anEvent.ts";
@@ -48,8 +48,8 @@ test("whatever a list repeats, the parts together say the same of each event as 
         (part) => new Set(part.notices.map((notice) => (notice.kind === "event" ? notice.event.id : ""))),
       );
       expect(ids.reduce((sum, { size }) => sum + size, 0)).toBe(new Set(entries.map(({ id }) => id)).size);
-      const inParts = new Set(parts.flatMap((part) => lastWords(part.notices)));
-      const whole = lastWords(notices);
+      const inParts = new Set(parts.flatMap((part) => latestNotices(part.notices)));
+      const whole = latestNotices(notices);
       expect(whole.length).toBe(inParts.size);
       expect(whole.every((notice) => inParts.has(notice))).toBe(true);
     }),

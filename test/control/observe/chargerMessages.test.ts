@@ -272,7 +272,7 @@ test("F89: what a make tells in parts is judged as a whole", async () => {
     kind: "telemetry",
     charger,
     telemetry: { at, powerW: 100 },
-    picture: { at, powerW: 100, limitA: 32 },
+    lastKnown: { at, powerW: 100, limitA: 32 },
   });
   expect(depot.audit("outcome").join("\n")).toContain(
     "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
@@ -459,9 +459,9 @@ test.each([
   const depot = swapped();
   const spoken = (now = at("05:11")) => {
     const telemetry = { at: now, powerW: 4000 };
-    const picture = inParts ? { picture: telemetry } : {};
+    const lastKnown = inParts ? { lastKnown: telemetry } : {};
     for (const charger of [bay1, bay2])
-      handleChargerMessage(depot, { kind: "telemetry", charger, telemetry, ...picture }, now);
+      handleChargerMessage(depot, { kind: "telemetry", charger, telemetry, ...lastKnown }, now);
     return depot.occupancy.where(vehicleId("veh-1"));
   };
   expect(spoken()).toBe(inParts ? bay1 : bay2);
@@ -484,8 +484,8 @@ test("a charger that was never heard does not refuse: the row says that it may n
     id: commandId(command),
     reason: "not confirmed within 5 s",
   } as const;
-  await depot.hears({ ...said, isHeard: false });
+  await depot.hears({ ...said, hasReported: false });
   expect(depot.audit("outcome").at(-1)).toContain("nothing was heard of the charger since the start");
-  await depot.hears({ ...said, isHeard: true });
+  await depot.hears({ ...said, hasReported: true });
   expect(depot.audit("outcome").at(-1)).toContain("refused by the charger: not confirmed within 5 s");
 });

@@ -42,7 +42,7 @@ test("health tells what works only in part, and only what a restart may mend is 
   health = { fit: true, words: "nothing new can be recorded or started: the disk is full" };
   const partly = await get("/healthz");
   expect([partly.status, await partly.text()]).toEqual([200, `${health.words}\n`]);
-  health = { fit: false, words: "the last look at the depot is 200 s old" };
+  health = { fit: false, words: "the last evaluation is 200 s old" };
   expect((await get("/healthz")).status).toBe(503);
 });
 

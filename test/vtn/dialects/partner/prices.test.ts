@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { DateTime } from "luxon";
 import { describe, expect, test } from "vitest";
-import { spelled } from "../../../../src/domain/prices.ts";
+import { serializePrices } from "../../../../src/domain/prices.ts";
 import { instant } from "../../../../src/domain/units.ts";
 import { readPrices } from "../../../../src/vtn/dialects/partner/prices.ts";
 
@@ -13,7 +13,7 @@ const read = (body: unknown) =>
 function good(body: unknown) {
   const found = read(body);
   if (found.kind !== "read") throw new Error(found.reason);
-  return { prices: spelled(found.prices), doubts: found.doubts };
+  return { prices: serializePrices(found.prices), doubts: found.doubts };
 }
 
 /** `12:00-13:00 0.4`, in UTC. */
