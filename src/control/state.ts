@@ -96,6 +96,8 @@ export class ControlState {
   readonly unreported = new Set<VehicleId>();
   /** Dispatches that a look has weighed, won or lost: they are not missed. */
   readonly seen = new WeakSet<Dispatch>();
+  /** Command of an earlier start that a charger refuses, by charger. */
+  readonly outnumbered = new Map<ChargerId, string>();
   /** Chargers that were told nothing yet since the state was lost. */
   readonly assertAll: Set<ChargerId>;
   /** Chargers that wait for their turn to be sent what holds then. */

@@ -96,6 +96,7 @@ export function stepOf(
     last,
     reassert,
     unsure: depot.assertAll.has(id),
+    isOutnumbered: last !== undefined && depot.outnumbered.get(id) === commandId(last.command),
     lastHolds: !depot.startsAllowed && stillHolds(depot, verdict, last, now),
     startsAllowed: depot.startsAllowed,
     ...paceOf(depot, charger, now),

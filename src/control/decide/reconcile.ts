@@ -25,6 +25,8 @@ export interface Situation extends Pace {
   readonly reassert: boolean;
   /** What it was told before was lost with the state: assert it once, release included (DESIGN 5.7). */
   readonly unsure: boolean;
+  /** The charger refuses the number of the last command, since it accepted a higher one. */
+  readonly isOutnumbered: boolean;
   /** The event of the last command still holds for the vehicle, though another may win. Asked only before starts are allowed. */
   readonly lastHolds: boolean;
   /** False until the partner was asked once after the start: no new start before that (DESIGN 5.7). */
@@ -50,10 +52,10 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   const isUnsure = last === undefined && situation.unsure && situation.startsAllowed;
   const wanted = wantedOf(verdict, last) ?? (isUnsure ? UNSURE : null);
   if (wanted === null)
-    return last === undefined ? { kind: "nothing", lookAt: null } : standing(last, verdict, situation);
+    return last === undefined ? { kind: "nothing", lookAt: null } : confirmed(last, verdict, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
   if (last !== undefined && (isSame(decision, last) || isCutShort(verdict, decision, last))) {
-    return standing(last, verdict, situation);
+    return confirmed(last, verdict, situation);
   }
   if (decision.cause === "event" && !situation.startsAllowed) {
     // Who was away for long may find its last command over, and a pause carries no end of its own that would say so.
@@ -67,6 +69,14 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   const { desired, until, vehicle, event } = last.command;
   if (until === null || until > now) return waiting(held, verdict, situation);
   return { kind: "decide", decision: { desired, until: held.until, vehicle, event, cause: "held" }, held };
+}
+
+/** The last command is what should hold: it stands, or is decided again where its number is refused. */
+function confirmed(last: CommandRecord, verdict: Verdict, situation: Situation): Step {
+  const step = standing(last, verdict, situation);
+  if (step.kind === "nothing" || !situation.isOutnumbered) return step;
+  const { desired, until, vehicle, event, cause } = last.command;
+  return { kind: "decide", decision: { desired, until, vehicle, event, cause }, held: null };
 }
 
 /** Until a newer command may go out, the standing one keeps its lease, and is tried again where it did not arrive. */

@@ -239,10 +239,16 @@ function answered(depot: ControlState, ack: ChargerMessage & { kind: "ack" }, no
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
+  // A charger that accepted a higher number since refuses this one each time. A release that could not be stored has
+  // such a number when the process ends before it is.
+  const isOutnumbered =
+    !ack.accepted && record.command.epoch < depot.epoch && depot.outnumbered.get(ack.charger) !== ack.id;
+  if (isOutnumbered) depot.outnumbered.set(ack.charger, ack.id);
   // Every refresh is answered too: only the first answer, or another one, is news.
   // One that refuses each refresh and draws little would else be refused and followed in turns.
   const isSettled = record.progress === "followed" || (ack.accepted && isJudged(record));
-  if (record.progress === progress || isSettled) return NOTHING;
+  const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
+  if (record.progress === progress || isSettled) return { ...NOTHING, affectedChargers: again };
   const next = { ...record, progress } as const;
   depot.commands.set(ack.charger, next);
   depot.dirty.add(ack.charger);
@@ -257,6 +263,6 @@ function answered(depot: ControlState, ack: ChargerMessage & { kind: "ack" }, no
   return {
     ...NOTHING,
     changes,
-    affectedChargers: ack.accepted ? [] : [{ charger: ack.charger, reassert: false }],
+    affectedChargers: ack.accepted ? [] : [{ charger: ack.charger, reassert: isOutnumbered }],
   };
 }

@@ -95,6 +95,7 @@ class Outlet {
       last,
       reassert: false,
       unsure: false,
+      isOutnumbered: false,
       lastHolds: false,
       startsAllowed: true,
       writableAt: now,

@@ -82,6 +82,7 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
     rampAt: at("00:00"),
     reassert: false,
     unsure: false,
+    isOutnumbered: false,
     lastHolds: false,
     startsAllowed: true,
     ...situation,

@@ -489,3 +489,21 @@ test("a charger that was never heard does not refuse: the row says that it may n
   await depot.hears({ ...said, hasReported: true });
   expect(depot.audit("outcome").at(-1)).toContain("refused by the charger: not confirmed within 5 s");
 });
+
+test("a command of an earlier start that its charger refuses is decided again once, with a higher number", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.restart();
+  const [first] = depot.floor.published;
+  depot.floor.published.length = 0;
+  depot.floor.answers = "refuses";
+  await depot.until("08:20");
+  const numbers = [...new Set(depot.floor.published.map(({ id }) => id))];
+  expect(numbers).toHaveLength(2);
+  expect(numbers[0]).toBe(first?.id);
+  expect(depot.audit("decision")).toHaveLength(2);
+  expect(depot.floor.published.at(-1)?.words).toBe("bay-01 10 A");
+});
