@@ -16,6 +16,9 @@ const LATEST = 15_000;
 /** What the gateway, the day and its judge know of a floor, whatever stands on it. */
 export type Floor = Pick<SimFloor, keyof SimFloor>;
 
+/** Name of no vehicle: the charger has lost its claim. */
+const AWAY = "away";
+
 /** Native chargers behind their broker: they keep to DESIGN 6.2 and 5.6. */
 export class SimFloor extends BrokeredFloor<Bay> {
   readonly #underWay = new Map<ChargerId, number>();
@@ -76,9 +79,9 @@ export class SimFloor extends BrokeredFloor<Bay> {
     setTimeout(() => this.#tell(bay), lasts);
   }
 
-  /** What each charger says of who is on it. */
+  /** The vehicle that each charger names, as far as it counts. Null: it names none. */
   get told(): ReadonlyMap<string, string | null> {
-    return new Map([...this.outlets.values()].map((bay) => [bay.plan.id, toldBy(bay, this.now())]));
+    return new Map([...this.outlets.values()].map((bay) => [bay.plan.id, this.#countedOf(bay)]));
   }
 
   /** Whether the gateway has been told who is where, or need not be. */
@@ -195,6 +198,13 @@ export class SimFloor extends BrokeredFloor<Bay> {
     if (!this.broker.isOutOfOrder) return [2 + 10 * this.chance()];
     const once = LATEST * this.chance();
     return this.chance() < 0.4 ? [once, LATEST * this.chance()] : [once];
+  }
+
+  /** A charger that is offline keeps no claim on a vehicle that is fixed to another charger (DESIGN 5.5). */
+  #countedOf(bay: Bay): string | null {
+    const told = toldBy(bay, this.now());
+    const home = told === null ? null : this.#homeOf(told);
+    return bay.online || home === null || home === bay.plan.id ? told : AWAY;
   }
 
   #homeOf(vehicle: string): string | null {
