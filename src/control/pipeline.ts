@@ -106,7 +106,7 @@ async function takeInParts(
   const { parts, last } = partsOf(delivery);
   const arrive = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
     new Promise((settle) => arrives({ delivery: part, isPart, settle }));
-  let answer: IngestAnswer = { ok: true, taken: { accepted: 0, repeats: 0, rejected: 0 } };
+  let answer: IngestAnswer = { ok: true, ingested: { accepted: 0, repeats: 0, rejected: 0 } };
   for (const part of parts) {
     answer = sumOf(answer, await arrive(part, true));
     if (!answer.ok) break;
@@ -120,10 +120,10 @@ const sumOf = (a: IngestAnswer, b: IngestAnswer): IngestAnswer => {
   if (!a.ok || !b.ok) return a.ok ? b : a;
   return {
     ok: true,
-    taken: {
-      accepted: a.taken.accepted + b.taken.accepted,
-      repeats: a.taken.repeats + b.taken.repeats,
-      rejected: a.taken.rejected + b.taken.rejected,
+    ingested: {
+      accepted: a.ingested.accepted + b.ingested.accepted,
+      repeats: a.ingested.repeats + b.ingested.repeats,
+      rejected: a.ingested.rejected + b.ingested.rejected,
     },
   };
 };

@@ -6,7 +6,7 @@ import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 
 /** What a delivery is answered with: counts once it is durable, or that it could not be stored. */
 export type IngestAnswer =
-  | { readonly ok: true; readonly taken: IngestResult }
+  | { readonly ok: true; readonly ingested: IngestResult }
   | { readonly ok: false; readonly reason: string };
 
 /** A delivery on its way in; it is settled after the commit that holds it. */

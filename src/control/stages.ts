@@ -156,8 +156,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     take(arrivals: readonly Arrival[]): readonly Reevaluation[] {
       const {
         changes,
-        affectedVehicles: touched,
-        ask,
+        affectedChargers: touched,
+        fetchById: ask,
         results: taken,
       } = ingest(
         depot,
@@ -170,7 +170,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
         arrivals.forEach(({ settle }, index) => {
           const counts = taken[index];
           if (!committed.ok) settle(committed);
-          else if (counts !== undefined) settle({ ok: true, taken: counts });
+          else if (counts !== undefined) settle({ ok: true, ingested: counts });
         });
       });
       for (const charger of touched) waiting.add(charger);

@@ -232,7 +232,7 @@ export async function startApp(
     if (!answer.ok) return;
     client.settled(delivery);
     changed$.next();
-    metrics.delivered(delivery.source, answer.taken);
+    metrics.delivered(delivery.source, answer.ingested);
   };
 
   const changed$ = new Subject<void>();

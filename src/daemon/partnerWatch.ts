@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import { attempted, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
+import { recordAttempt, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
 import type { Config } from "../config/schema.ts";
 import type { Fetched } from "../control/ports.ts";
 import type { Change } from "../domain/changes.ts";
@@ -114,14 +114,18 @@ export class PartnerWatch {
       answer.kind === "failed"
         ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
         : ({ ok: true, skew: this.#wallSkew(answer.skew) } as const);
-    const { health, say } = attempted(this.#health, attempt, now(), { staleAfter, maxSkew, wallClock });
+    const { health, messages } = recordAttempt(this.#health, attempt, now(), {
+      staleAfter,
+      maxSkew,
+      wallClock,
+    });
     this.#health = health;
     if (answer.kind !== "failed" && answer.skew !== null)
       this.#clock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
     if (attempt.ok) away.back("partner");
     // One request may always get lost.
     else if (health.failures > 1) away.gone("partner", health.answeredAt);
-    for (const { level, words } of say) log[level](words);
+    for (const { level, message } of messages) log[level](message);
     if (attempt.ok && this.#isWithin()) onClockAgrees();
     return asFetched(answer);
   }

@@ -8,7 +8,7 @@ import { type Scheme, verify } from "./signature.ts";
 
 /** `ok: false`: nothing was stored, and the partner has to send it again. */
 export type IngestAnswer =
-  | { readonly ok: true; readonly taken: IngestResult }
+  | { readonly ok: true; readonly ingested: IngestResult }
   | { readonly ok: false; readonly reason: string };
 
 export interface ReceptionOptions {
@@ -102,7 +102,7 @@ export function receive(
       complete: false,
     });
     if (!answer.ok) return refused(503, "notStored", answer.reason, { retryAfter: 5 });
-    const { taken } = answer;
+    const { ingested: taken } = answer;
     const all = { ...taken, accepted: taken.accepted + accepted, repeats: taken.repeats + repeats };
     return { kind: "taken", taken: all, hint: false };
   };

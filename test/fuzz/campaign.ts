@@ -104,7 +104,7 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
       const isJunk = delivery.notices.every(({ kind }) => kind === "rejected");
       if (!isJunk && (counts.news += 1) % DEPOT_LASTS === 0) scratch = aPicture();
       const [taken] = ingest(isJunk ? standing : scratch, [delivery]).results;
-      return taken === undefined ? { ok: false, reason: "not taken" } : { ok: true, taken };
+      return taken === undefined ? { ok: false, reason: "not taken" } : { ok: true, ingested: taken };
     },
   });
   const valid = { source: "webhook", at: NOW, askedAt: NOW, complete: false } as const;

@@ -1,7 +1,7 @@
 import { type Observable, startWith, Subject, tap } from "rxjs";
 
 import { BelievedClock, type ClockReading } from "../../src/platform/clock.ts";
-import { attempted, freshHealth } from "../../src/control/ingest/partnerHealth.ts";
+import { recordAttempt, freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import { between, type Instant, iso, type Millis, millis, minutes } from "../../src/domain/units.ts";
 import { startsAllowed } from "../../src/control/pipeline.ts";
 import type { Fetched } from "../../src/vtn/client.ts";
@@ -34,7 +34,11 @@ export function believing({ read, recorded, maxSkew, note }: Surroundings) {
         answer.kind === "failed"
           ? ({ ok: false, asked: answer.asked, reason: answer.reason } as const)
           : ({ ok: true, skew: skew === null ? null : millis(skew) } as const);
-      ({ health } = attempted(health, attempt, now(), { staleAfter: STALE_AFTER, maxSkew, wallClock: iso }));
+      ({ health } = recordAttempt(health, attempt, now(), {
+        staleAfter: STALE_AFTER,
+        maxSkew,
+        wallClock: iso,
+      }));
       if (attempt.ok && health.skew !== null && Math.abs(health.skew) <= maxSkew) agrees$.next();
     },
     /** `onDoubt`: nothing new starts from now on. */

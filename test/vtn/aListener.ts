@@ -43,7 +43,7 @@ export async function aListener(over: Partial<WebhookOptions> = {}) {
   const flow = {
     take: async (delivery: Delivery): Promise<IngestAnswer> => {
       const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
-      return { ok: true, taken: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+      return { ok: true, ingested: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
     },
   };
   const listener = await WebhookListener.start({

@@ -19,7 +19,7 @@ function aReception(scheme: Scheme = bearer) {
     monotonic: () => 0,
     ingest: async (delivery) => {
       deliveries.push(delivery);
-      return { ok: true, taken: { accepted: 1, repeats: 0, rejected: 0 } };
+      return { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } };
     },
     hint: (ask) => hints.push(ask),
   });

@@ -17,7 +17,7 @@ test("a signed event is taken, and acknowledged with counts only after it was st
   const answer = it.deliver(JSON.stringify(wireEvent("EV-1"))).finally(() => (answered = true));
   await vi.waitFor(() => expect(it.deliveries).toHaveLength(1));
   expect(answered).toBe(false);
-  stored.resolve({ ok: true, taken: { accepted: 1, repeats: 0, rejected: 0 } });
+  stored.resolve({ ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } });
   expect(await answer).toMatchObject({ status: 202, body: '{"accepted":1,"repeats":0,"rejected":0}' });
   expect(it.deliveries[0]).toMatchObject({
     source: "webhook",

@@ -20,20 +20,23 @@ import { outcomeFor } from "./summary.ts";
 
 export interface Ingestion {
   readonly changes: readonly Change[];
-  /** Chargers for which something changed that holds, or held, now. */
-  readonly affectedVehicles: ReadonlySet<ChargerId>;
-  /** Events to be fetched by id: two webhooks contradict each other, or complete lists lack them. */
-  readonly ask: readonly EventId[];
+  /** Chargers with a change that holds, or held, now. */
+  readonly affectedChargers: ReadonlySet<ChargerId>;
+  /** Events to fetch by id: two webhooks contradict each other, or complete lists lack them. */
+  readonly fetchById: readonly EventId[];
   /** Per delivery, in order. */
   readonly results: readonly IngestResult[];
 }
 
-/** Intake and expansion of what arrived in one turn, in order. Changes the picture, and says what is to be written. */
+/**
+ * Intake and expansion of the deliveries of one tick, in order. Updates the state and returns the rows to
+ * store.
+ */
 export function ingest(depot: ControlState, deliveries: readonly Delivery[]): Ingestion {
   const changes: Change[] = [];
-  const touched = new Set<ChargerId>();
-  const ask: EventId[] = [];
-  const taken = deliveries.map((delivery) => {
+  const affectedChargers = new Set<ChargerId>();
+  const fetchById: EventId[] = [];
+  const results = deliveries.map((delivery) => {
     const notices = latestNotices(delivery.notices);
     const counts = { accepted: 0, repeats: delivery.notices.length - notices.length };
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
@@ -43,45 +46,45 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
         rejected.push(notice);
         continue;
       }
-      const taken = ingestedOrQuarantined(depot, notice, delivery);
-      if (taken === null) continue;
-      if ("reason" in taken) {
-        rejected.push(taken);
+      const result = ingestedOrQuarantined(depot, notice, delivery);
+      if (result === null) continue;
+      if ("reason" in result) {
+        rejected.push(result);
         continue;
       }
-      counts[COUNTED[taken.outcome]] += 1;
-      if (taken.ask) ask.push(notice.kind === "event" ? notice.event.id : notice.id);
-      changes.push(...taken.changes);
+      counts[COUNTED[result.outcome]] += 1;
+      if (result.fetchById) fetchById.push(notice.kind === "event" ? notice.event.id : notice.id);
+      changes.push(...result.changes);
       if (
         notice.kind === "event" &&
         contradicted.has(notice.event.id) &&
-        COUNTED[taken.outcome] === "accepted"
+        COUNTED[result.outcome] === "accepted"
       ) {
-        const warning = `event ${notice.event.id} stands twice in one ${delivery.source} with the same modification time: the later one wins`;
+        const warning = `event ${notice.event.id} is listed twice in one ${delivery.source} with the same modification time: the later one wins`;
         changes.push({ kind: "audit", entry: eventRow(delivery.at, notice.event.id, warning, { warning }) });
       }
-      changes.push(...reportUnplugged(depot, taken.affectedVehicles, delivery.at));
-      for (const vehicle of taken.affectedVehicles) {
-        for (const charger of depot.occupancy.chargersOf(vehicle)) touched.add(charger);
+      changes.push(...reportUnplugged(depot, result.affectedVehicles, delivery.at));
+      for (const vehicle of result.affectedVehicles) {
+        for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
       }
     }
     changes.push(...quarantined(depot, rejected, delivery));
-    if (delivery.source === "fetch") for (const id of idsIn(delivery)) found(depot, id, delivery);
-    if (delivery.complete) ask.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
+    if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(depot, id, delivery);
+    if (delivery.complete) fetchById.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
     return { ...counts, rejected: rejected.length };
   });
-  return { changes, affectedVehicles: touched, ask, results: taken };
+  return { changes, affectedChargers, fetchById, results };
 }
 
 const NONE: ReadonlySet<EventId> = new Set();
 
-/** A fetch by id found the event: what the lists lacked, and what a delete said before it, proves nothing. */
-function found(depot: ControlState, id: EventId, { askedAt }: Delivery): void {
+/** A fetch by id found the event. Earlier absences and deletes prove nothing then. */
+function confirmPresent(depot: ControlState, id: EventId, { askedAt }: Delivery): void {
   depot.absences.found(id);
   depot.deleteClaims.settle(id, askedAt);
 }
 
-/** After a complete list: the events to be asked for by id. Null: the list was the same as the last one. */
+/** After a complete list: the events to fetch by id. `ids` null: the list was the same as the last one. */
 export function missingAfterList(
   depot: ControlState,
   ids: ReadonlySet<EventId> | null,
@@ -106,14 +109,14 @@ interface IngestedNotice {
   readonly outcome: Intake["outcome"];
   readonly changes: readonly Change[];
   readonly affectedVehicles: ReadonlySet<VehicleId>;
-  readonly ask: boolean;
+  readonly fetchById: boolean;
 }
 
-const NOBODY: ReadonlySet<VehicleId> = new Set();
+const NO_VEHICLES: ReadonlySet<VehicleId> = new Set();
 
 /**
- * An event that brings out a bug must not end the process: it would come back with every poll, and end it again (F15).
- * What was known of it before stays.
+ * An event that triggers a bug must not end the process. It would return with every poll and end it again.
+ * The earlier state of the event stays.
  */
 function ingestedOrQuarantined(
   depot: ControlState,
@@ -123,7 +126,8 @@ function ingestedOrQuarantined(
   const id = notice.kind === "event" ? notice.event.id : notice.id;
   const tracked = depot.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
-  if (settled !== null) return { outcome: settled, changes: [], affectedVehicles: NOBODY, ask: false };
+  if (settled !== null)
+    return { outcome: settled, changes: [], affectedVehicles: NO_VEHICLES, fetchById: false };
   const before = depot.known.whole(id);
   if (before === null) {
     const reason = "the stored event of this ID cannot be read";
@@ -134,7 +138,7 @@ function ingestedOrQuarantined(
   } catch (error) {
     if (before === undefined) depot.forget(id, delivery.at);
     else depot.putEvent(before, delivery.at);
-    const reason = `a bug: this program cannot take it in (${String(error)})`;
+    const reason = `a bug: this program cannot process it (${String(error)})`;
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
 }
@@ -146,46 +150,51 @@ function ingestNotice(
   delivery: Delivery,
 ): IngestedNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
-  // One 404 is not a withdrawal: two complete lists must have lacked the event as well, or a delete named it (DESIGN 5.2).
+  // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
   const isClaimed = depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
   if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed) return null;
   const source = delivery.source === "webhook" ? "webhook" : "fetch";
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
   const changes: Change[] = [];
   const { known, outcome, warning } = result;
-  let touched = NOBODY;
+  let affectedVehicles = NO_VEHICLES;
   if (known !== undefined && known !== before) {
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {
       depot.known.set(id, known);
       depot.over.push(overSince(known), id);
     } else {
-      touched = depot.putEvent(known, delivery.at);
-      changes.push(audited(depot, known, before, outcome, delivery));
+      affectedVehicles = depot.putEvent(known, delivery.at);
+      changes.push(eventAudit(depot, known, before, outcome, delivery));
     }
   }
   if (warning !== null)
     changes.push({ kind: "audit", entry: eventRow(delivery.at, id, warning, { warning }) });
   if (outcome === "unproven") {
-    const ask = depot.deleteClaims.add(id, delivery.at);
-    return { outcome, changes: ask ? [unproven(id, delivery)] : [], affectedVehicles: touched, ask };
+    const fetchById = depot.deleteClaims.add(id, delivery.at);
+    return {
+      outcome,
+      changes: fetchById ? [unproven(id, delivery)] : [],
+      affectedVehicles,
+      fetchById,
+    };
   }
   if (outcome === "withdrawn") depot.deleteClaims.settle(id, delivery.askedAt);
-  // The event came again by webhook after this fetch was sent: only a later fetch settles the delete.
+  // The event arrived again by webhook after this fetch was sent. Only a later fetch settles the delete.
   return {
     outcome,
     changes,
-    affectedVehicles: touched,
-    ask: result.ask || (isClaimed && outcome === "stale"),
+    affectedVehicles,
+    fetchById: result.fetchById || (isClaimed && outcome === "stale"),
   };
 }
 
 function unproven(id: EventId, { at, source }: Delivery): Change {
-  const words = `a delete of event ${id} came without its revision (${source}): the event is asked for by its id`;
-  return { kind: "audit", entry: eventRow(at, id, words, { outcome: "unproven", source }) };
+  const message = `a delete of event ${id} came without its revision (${source}): the event is fetched by its id`;
+  return { kind: "audit", entry: eventRow(at, id, message, { outcome: "unproven", source }) };
 }
 
-/** The events that are there, readable or not. */
+/** The events that a delivery holds, readable or not. */
 export function* idsIn({ notices }: Delivery): Generator<EventId> {
   for (const notice of notices) {
     if (notice.kind === "event") yield notice.event.id;
@@ -193,7 +202,7 @@ export function* idsIn({ notices }: Delivery): Generator<EventId> {
   }
 }
 
-function audited(
+function eventAudit(
   depot: ControlState,
   known: KnownEvent,
   before: KnownEvent | undefined,
@@ -203,8 +212,8 @@ function audited(
   const { at, source } = delivery;
   if (known.kind === "withdrawn") {
     const name = before?.kind === "live" ? nameOf(before.revision.event) : `event ${known.id}`;
-    const words = `${name} was withdrawn (${source})`;
-    return { kind: "audit", entry: eventRow(at, known.id, words, { outcome, source }) };
+    const message = `${name} was withdrawn (${source})`;
+    return { kind: "audit", entry: eventRow(at, known.id, message, { outcome, source }) };
   }
   const { settings, wallClock } = depot;
   const { event, start } = known.revision;
@@ -213,13 +222,13 @@ function audited(
   const asks = formatAsk(known.revision, aim, settings, wallClock);
   const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
   const odd = oddities(known.revision, aim, depot.expansion, depot.reach, at);
-  const words = [
+  const sentences = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,
   ];
   return {
     kind: "audit",
-    entry: eventRow(at, known.id, words.join("; "), {
+    entry: eventRow(at, known.id, sentences.join("; "), {
       outcome,
       source,
       revision: iso(event.revision),
@@ -239,7 +248,7 @@ function audited(
   };
 }
 
-/** Of what a partner calls something, so much is put on record; and so many names. */
+/** Caps on names in the record: characters of each, and number of names. */
 const MOST_NAME = 128;
 const MOST_NAMES = 20;
 
@@ -253,13 +262,13 @@ const targetFacts = (aim: Targeting): Json => ({
   foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
 });
 
-const eventRow = (at: Instant, event: EventId | null, words: string, facts: Json): AuditEntry => ({
+const eventRow = (at: Instant, event: EventId | null, message: string, details: Json): AuditEntry => ({
   at,
   kind: "event",
   charger: null,
   vehicle: null,
   event,
   command: null,
-  words,
-  facts,
+  words: message,
+  facts: details,
 });

@@ -9,32 +9,32 @@ import {
 import { LONGEST_TAIL } from "../../domain/eventSummary.ts";
 import { type Instant, instant, later } from "../../domain/units.ts";
 
-/** Anything about an event except what could not be read. */
+/** Any notice of an event except a rejected one. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
 
 export interface Intake {
   /** `unproven`: a delete without a revision; a fetch by id decides. */
   readonly outcome: "new" | "changed" | "repeat" | "stale" | "withdrawn" | "unproven";
-  /** What is known afterwards: the very same object where nothing changed. */
+  /** The event's state afterwards. The very same object where nothing changed. */
   readonly known: KnownEvent | undefined;
-  /** A contradiction that a person should hear of. */
+  /** A contradiction for the record and the log. Null: none. */
   readonly warning: string | null;
   /** A webhook contradicts what is known, or may be a replay: a fetch by id decides. */
-  readonly ask: boolean;
+  readonly fetchById: boolean;
 }
 
 interface Arrival {
   readonly source: "webhook" | "fetch";
   readonly at: Instant;
-  /** When a fetch was asked for: what it holds is not older than this. Equal to `at` for a webhook. */
+  /** Time of the request. A fetched answer is not older than this. Equal to `at` for a webhook. */
   readonly askedAt: Instant;
 }
-/** An event that flaps faster than this many edits in ten minutes loses the oldest of its endings. */
+/** Cap on endings. An event with more edits than this in ten minutes loses its oldest endings. */
 const MOST_ENDINGS = 32;
 
 /**
- * What a notice changes in what is known of its event (DESIGN 5.2): newer replaces, the same hash is a repeat,
- * older is stale. Pure; any order and duplication of notices followed by one fetch gives one state.
+ * Applies a notice to the known event: newer replaces, the same hash is a repeat, older is stale.
+ * Any order and duplication of notices followed by one fetch gives one state.
  */
 export function intake(known: KnownEvent | undefined, notice: EventNotice, arrival: Arrival): Intake {
   switch (notice.kind) {
@@ -43,20 +43,20 @@ export function intake(known: KnownEvent | undefined, notice: EventNotice, arriv
         ? accept(notice.event, known, arrival)
         : compare(known, notice.event, arrival);
     case "deleted":
-      // Anybody who captured it once can send it again, also after the event was made anew.
+      // A captured delete can be replayed, also after the event was created again.
       if (notice.revision === null && known?.kind !== "withdrawn")
-        return { ...unchanged("unproven", known), ask: true };
+        return { ...unchanged("unproven", known), fetchById: true };
       return withdraw(known, notice, arrival);
     case "gone":
       if (known?.kind === "withdrawn") return unchanged("repeat", known);
-      return known !== undefined && isNewsSince(known, arrival)
+      return known !== undefined && arrivedSince(known, arrival)
         ? unchanged("stale", known)
         : withdraw(known, { id: notice.id, revision: null }, arrival);
   }
 }
 
-/** What a fetch found missing has come by itself since it was asked for. */
-const isNewsSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Arrival): boolean =>
+/** The event arrived by webhook after the fetch that lacks it was requested. */
+const arrivedSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Arrival): boolean =>
   askedAt < receivedAt && receivedAt <= at;
 
 function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival): Intake {
@@ -82,8 +82,8 @@ function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival):
 }
 
 /**
- * Only the spelling of the start differs. The stored revision is from an earlier release, whose hash and start offsets
- * depended on that spelling.
+ * True: only the notation of the start differs. The stored revision is from an earlier release.
+ * Its hash and start offsets depended on that notation.
  */
 const isSameContent = (event: CoordinationEvent, current: CoordinationEvent): boolean =>
   event.start !== "now" &&
@@ -91,8 +91,9 @@ const isSameContent = (event: CoordinationEvent, current: CoordinationEvent): bo
     JSON.stringify({ ...current, wireStart: "", hash: "" });
 
 /**
- * An edit that leaves start and spread alone keeps every start offset, also where an earlier release derived them from
- * another spelling of that start. "Now" is excluded: its text on the wire counts (DESIGN 5.3).
+ * An edit that leaves start and range alone keeps every start offset.
+ * That includes offsets that an earlier release derived from another notation of the start.
+ * "Now" is excluded: its text on the wire counts (src/README.md, "Random start").
  */
 const withStoredDraw = (
   event: CoordinationEvent,
@@ -105,7 +106,7 @@ const withStoredDraw = (
     ? { ...event, wireStart: current.wireStart }
     : event;
 
-/** An edit rarely changes the targets. The revisions of an event then share one list of them in memory. */
+/** An edit rarely changes the targets, so the revisions of an event share one list in memory. */
 const withSharedTargets = (
   event: CoordinationEvent,
   current: CoordinationEvent | undefined,
@@ -114,7 +115,10 @@ const withSharedTargets = (
     ? { ...event, targets: current.targets }
     : event;
 
-/** Same modification time, other content: what a fetch returned wins; between two webhooks a fetch by id decides. */
+/**
+ * Same modification time, other content: the fetched content wins. Between two webhooks a fetch by id
+ * decides.
+ */
 function settleContradiction(
   known: KnownEvent & { kind: "live" },
   event: CoordinationEvent,
@@ -126,9 +130,13 @@ function settleContradiction(
   }
   if (known.source === "fetch") {
     const warning = `${stays} by webhook: what was fetched before stays until a fetch decides`;
-    return { ...unchanged("stale", known), warning, ask: true };
+    return { ...unchanged("stale", known), warning, fetchById: true };
   }
-  return { ...unchanged("stale", known), warning: `${stays} in two webhooks: a fetch decides`, ask: true };
+  return {
+    ...unchanged("stale", known),
+    warning: `${stays} in two webhooks: a fetch decides`,
+    fetchById: true,
+  };
 }
 
 function accept(received: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
@@ -142,18 +150,18 @@ function accept(received: CoordinationEvent, known: KnownEvent | undefined, { so
       revision: { event, start: event.start === "now" ? (keptAnchor(event, known) ?? at) : event.start },
       source,
       receivedAt: at,
-      endings: live === undefined ? stillEnding(known?.endings ?? [], at) : ended(live, at),
+      endings: live === undefined ? stillEnding(known?.endings ?? [], at) : endingsWith(live, at),
       descriptors: Math.max(known?.descriptors ?? 0, event.reports.length),
-      ...gone(known, at),
+      ...keptGoneUntil(known, at),
     },
     warning: null,
-    ask: false,
+    fetchById: false,
   };
 }
 
 /**
- * "Now" means the first receipt: later revisions that still say "now" keep that moment, and so does a withdrawn event
- * that comes back as it was. One that is made anew after its withdrawal means another now.
+ * "Now" means the first receipt. Later revisions with "now" keep that moment.
+ * A withdrawn event that returns unchanged keeps it too. A new event of that id gets a new moment.
  */
 const keptAnchor = (event: CoordinationEvent, known: KnownEvent | undefined): Instant | null =>
   known?.kind === "withdrawn" && event.revision > known.watermark ? null : anchorOf(known);
@@ -183,17 +191,17 @@ function withdraw(
       anchor: anchorOf(known),
       receivedAt: at,
       deletedAt: at,
-      endings: known === undefined ? [] : ended(known, at),
+      endings: known === undefined ? [] : endingsWith(known, at),
       descriptors: known?.descriptors ?? 0,
-      ...gone(known, at),
+      ...keptGoneUntil(known, at),
     },
     warning: null,
-    ask: false,
+    fetchById: false,
   };
 }
 
-/** Kept only while it says more than the receipt. */
-function gone(known: KnownEvent | undefined, at: Instant): { readonly goneUntil?: Instant } {
+/** Kept only while it is later than the receipt. */
+function keptGoneUntil(known: KnownEvent | undefined, at: Instant): { readonly goneUntil?: Instant } {
   const until = goneUntil(known, at);
   return until === undefined ? {} : { goneUntil: until };
 }
@@ -202,14 +210,14 @@ const unchanged = (outcome: "repeat" | "stale" | "unproven", known: KnownEvent |
   outcome,
   known,
   warning: null,
-  ask: false,
+  fetchById: false,
 });
 
 /**
- * The endings so far, and this revision's own if it may have been acting when it was replaced. While earlier ones
- * still count, so does every revision after them: it may have taken over what was left of them.
+ * The endings so far, plus one for this revision if it may have been acting when it was replaced.
+ * While earlier endings count, each later revision is kept: it may have taken over from them.
  */
-function ended(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
+function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
   const { revision } = live;
   const { duration, randomizeStart, ask } = revision.event;
   const open = revision.start <= at && at < revision.start + randomizeStart + duration;

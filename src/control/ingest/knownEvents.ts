@@ -5,8 +5,8 @@ import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../..
 import type { EventId, Instant } from "../../domain/units.ts";
 
 /**
- * What is known of each event, and of which of them that has changed since somebody took it in. An event that is over
- * is a summary here; the whole event is in the archive.
+ * The known state of each event, and the ids that changed since `takeChanged`.
+ * An event that is over is a summary here. The whole event is in the archive.
  */
 export class KnownEvents extends Map<EventId, TrackedEvent> {
   readonly #changed = new Set<EventId>();
@@ -18,19 +18,19 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
     this.#archive = archive;
   }
 
-  /** The whole event. Undefined: there is none; null: it is stored and cannot be read. */
+  /** The whole event. Undefined: unknown id. Null: the stored event cannot be read. */
   whole(id: EventId): KnownEvent | undefined | null {
     const known = this.get(id);
     return known?.kind === "over" ? this.#archive.event(id) : known;
   }
 
-  /** The whole of an event that may have been over only by a clock that was ahead. Null: it is over at `now`, too. */
+  /** The whole event, where only a clock that was ahead ended it. Null: it is over at `now` as well. */
   openAt(tracked: TrackedEvent, now: Instant): KnownEvent | null {
     if (tracked.kind !== "over") return tracked;
     return tracked.until > now ? this.#archive.event(tracked.id) : null;
   }
 
-  /** What memory would keep of an event if it was over, by what is stored of it. Null: it is not stored. */
+  /** The summary of the stored event. Null: it is not stored. */
   stored(id: EventId): EventSummary | null {
     return this.#archive.summary(id);
   }
@@ -50,7 +50,7 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
     super.clear();
   }
 
-  /** Whoever took them in starts over. */
+  /** Marks every event as changed: the reader of `takeChanged` starts over. */
   allChanged(): void {
     for (const id of this.keys()) this.#changed.add(id);
   }
@@ -69,11 +69,11 @@ const NONE: readonly EventId[] = [];
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;
 
-/** The rejected input that was recorded already: each is recorded once. */
+/** Input that was already recorded as rejected. Each input is recorded once. */
 export class Rejections {
   readonly #prints = new Set<string>();
 
-  /** Whether this was not rejected before. */
+  /** True: this input was not rejected before. */
   isNew({ id, path, reason, raw }: Rejected): boolean {
     const print = hash("sha256", JSON.stringify([id, path, reason, raw]), "base64");
     if (this.#prints.has(print)) return false;
@@ -82,7 +82,7 @@ export class Rejections {
     return true;
   }
 
-  /** After a failed commit it is not known which rows are stored: twice is better than never. */
+  /** After a failed commit the stored rows are unknown. A second row is better than none. */
   clear(): void {
     this.#prints.clear();
   }

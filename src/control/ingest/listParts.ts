@@ -1,19 +1,22 @@
 import { type Delivery, latestNotices, type Notice } from "../../domain/delivery.ts";
 
-/** Events of a list that are taken in within one turn of the event loop, and committed in one transaction. */
+/** Events of a list that are ingested in one turn of the event loop, and committed in one transaction. */
 const PART = 250;
 
-/** Too long to be taken in within one turn of the event loop. Only a list can be: a webhook is answered as a whole. */
+/** Too long for one turn of the event loop. Lists only: a webhook is answered as a whole. */
 export const isLong = ({ source, notices }: Delivery): boolean => source === "list" && notices.length > PART;
 
-/** A long list as parts that are taken in one after the other. */
+/** A long list as parts that are ingested in order. */
 interface ListParts {
   readonly parts: readonly Delivery[];
-  /** What could not be read: one row of the record sums it up, so it stays together. Taken in after all parts. */
+  /**
+   * Unreadable entries, ingested after all parts. They stay together because one row of the record sums them
+   * up.
+   */
   readonly last: Delivery;
 }
 
-/** Whatever a list says of one event stays in one part. None of them is complete: they do not show absence. */
+/** All entries of one event stay in one part. No part is complete, so none shows absence. */
 export function partsOf(delivery: Delivery): ListParts {
   const readable = delivery.notices.filter(({ kind }) => kind !== "rejected");
   const notices = latestNotices(readable) === readable ? readable : togetherById(readable);

@@ -22,19 +22,19 @@ import { type EventId, type Millis, millis, minutes, seconds } from "../../domai
 import type { PollRequest } from "./pollRequest.ts";
 import type { Fetched, PollingPorts } from "../ports.ts";
 
-/** Someone says that there is news: look at the list, or at these events. Or an operator asks for the list now. */
+/** A reason to poll early: the list changed, these events changed, or an operator requested a poll. */
 export type Hint = "list" | readonly EventId[] | PollRequest;
 
 const isRequest = (hint: Hint): hint is PollRequest => typeof hint === "object" && "onList" in hint;
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
-/** Hints may come as fast as anyone likes; the list is asked for at most this often because of them (DESIGN 6.1). */
+/** Shortest interval between list requests caused by hints (DESIGN 6.1). */
 const HINTS_EVERY = seconds(10);
-/** Of more events that cannot be had by id, none hurries the list. */
+/** Cap on events that failed by id. Further failures do not request the list. */
 const MOST_FAILED = 1_000;
 
-/** Asks the partner: the list for ever, one request at a time, and single events when someone needs them. */
+/** Polls the partner: the list repeatedly, one request at a time, and single events on demand. */
 export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> =>
   defer(() => {
     const unsettled$ = new Subject<Hint>();
@@ -46,7 +46,8 @@ export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Mil
 
 function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> {
   return defer(() => {
-    // A hint that comes while a list is on its way counts for the next one: that list may be older.
+    // A hint that arrives during a list request counts for the next one. That list may be older than the
+    // hint.
     const hinted$ = new BehaviorSubject(false);
     const requested$ = new BehaviorSubject<readonly PollRequest[]>([]);
     let hintsFrom = ports.monotonic();
@@ -60,7 +61,7 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
       const isRequested = requests.length > 0;
       return from(ports.list(isRequested)).pipe(
         tap((fetched) => {
-          // An operator's tries make our own no rarer.
+          // An operator's failed polls must not lengthen our own back-off.
           const counted = isRequested ? Math.max(failures, 1) : failures + 1;
           failures = fetched.kind === "failed" ? counted : 0;
           pause = pauseAfter(fetched, failures, every, ports.random());
@@ -70,7 +71,7 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
     }).pipe(
       repeat({
         delay: () => {
-          // While the partner is failing, or asked us to wait, a hint does not hurry us.
+          // While the partner fails, or asked us to wait, a hint does not shorten the pause.
           const hurry$ = failures > 0 ? NEVER : hinted$.pipe(filter(Boolean));
           return race(
             timer(pause),
@@ -91,7 +92,10 @@ function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Obs
   });
 }
 
-/** `unsettled`: one could not be had, for the first time; who delivered it has our answer, and will not send it again. */
+/**
+ * `unsettled`: a first failed fetch by id. The webhook was answered already, so the sender does not repeat
+ * it.
+ */
 function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => void): Observable<Fetched> {
   return defer(() => {
     const waiting = new Set<EventId>();
@@ -100,7 +104,7 @@ function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => 
       mergeMap((hint) => (hint === "list" || isRequest(hint) ? [] : from(hint))),
       filter((id) => !waiting.has(id)),
       tap((id) => waiting.add(id)),
-      // One at a time, in order; what fails is left to the next list.
+      // Sequential and in order. A failed event is left to the next list.
       concatMap(async (id) => {
         waiting.delete(id);
         const fetched = await ports.event(id);

@@ -2,18 +2,18 @@ import type { Delivery, IngestResult } from "../../domain/delivery.ts";
 import type { Millis } from "../../domain/units.ts";
 import type { Fetched, IngestAnswer } from "../ports.ts";
 
-/** Someone asks for the list at once, also while the partner is failing. */
+/** A request for the list at once, also while the partner is failing. */
 export interface PollRequest {
-  /** Called with the answer to the first request for the list that starts after this one was made. */
+  /** Called with the answer to the first list request that starts after this one. */
   readonly onList: (fetched: Fetched) => void;
 }
 
 /** The result of one requested poll. */
 export type PollResult =
-  | { readonly kind: "read"; readonly taken: IngestResult }
+  | { readonly kind: "read"; readonly ingested: IngestResult }
   | { readonly kind: "unchanged" }
   | { readonly kind: "notStored"; readonly reason: string }
-  /** `asked` false: no request was made. `retryAfter`: none is made before that. */
+  /** `asked` false: no request was made. `retryAfter`: the wait before the next request. */
   | {
       readonly kind: "failed";
       readonly asked: boolean;
@@ -21,7 +21,7 @@ export type PollResult =
       readonly retryAfter: Millis | null;
     };
 
-/** Polls that were requested, until the commit of what they brought. */
+/** Requested polls, until their result is committed. */
 export class RequestedPolls {
   readonly #send: (request: PollRequest) => void;
   readonly #waiting = new WeakMap<Delivery, ((answer: IngestAnswer) => void)[]>();
@@ -41,7 +41,9 @@ export class RequestedPolls {
         ...waiting,
         (answer) =>
           resolve(
-            answer.ok ? { kind: "read", taken: answer.taken } : { kind: "notStored", reason: answer.reason },
+            answer.ok
+              ? { kind: "read", ingested: answer.ingested }
+              : { kind: "notStored", reason: answer.reason },
           ),
       ]);
     };
@@ -49,17 +51,17 @@ export class RequestedPolls {
     return promise;
   }
 
-  /** To be called with every delivery, once it is committed or could not be stored. */
+  /** Call it with every delivery, once it is committed or could not be stored. */
   settled(delivery: Delivery, answer: IngestAnswer): void {
     for (const settle of this.#waiting.get(delivery) ?? []) settle(answer);
   }
 }
 
-/** For the operator. */
+/** Result text for the operator. */
 export function pollMessage(result: PollResult): string {
   switch (result.kind) {
     case "read": {
-      const { accepted, repeats, rejected } = result.taken;
+      const { accepted, repeats, rejected } = result.ingested;
       return `the list was read: ${accepted} accepted, ${repeats} repeats, ${rejected} rejected`;
     }
     case "unchanged":

@@ -4,16 +4,18 @@ import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 
-/** So many things of one delivery have a row of their own in the record; one more row stands for the rest (F12, F39). */
+/** Rejected entries of one delivery with a row of their own. One more row sums up the rest. */
 const OWN_ROWS = 20;
-/** What the store keeps of them: more would only push each other out. */
+/** Cap on quarantined entries of one delivery. More would only evict each other. */
 const MOST_KEPT = 1000;
 /** Ids named in the row that stands for the rest. */
 const MOST_NAMED = 50;
-/** Characters that are kept of what was set aside. */
+/** Characters kept of a quarantined entry. */
 export const MOST_RAW = 4096;
 
-/** What could not be read: kept to be looked at, and on record. The same rubbish in every poll is told once. */
+/**
+ * Stores unreadable entries for inspection and records them. The same entry in every poll is recorded once.
+ */
 export function quarantined(
   depot: ControlState,
   rejected: readonly Rejected[],
@@ -24,18 +26,27 @@ export function quarantined(
     .slice(0, MOST_KEPT)
     .map((one) => ({ kind: "quarantine", rejected: one, at, source }) as const);
   const rows = fresh.slice(0, OWN_ROWS).map(({ id, path, reason }) => {
-    const words = `${id === null ? "something" : `event ${id}`} in a ${source} was set aside: ${path}: ${reason}`;
-    return row(at, id, words, { path, reason, source });
+    const message = `${id === null ? "something" : `event ${id}`} in a ${source} was set aside: ${path}: ${reason}`;
+    return row(at, id, message, { path, reason, source });
   });
   const rest = fresh.slice(OWN_ROWS);
   const [first] = rest;
   if (first === undefined) return [...kept, ...rows];
-  const words = `${rest.length} more in the same ${source} were set aside, the next: ${first.path}: ${first.reason}`;
+  const message = `${rest.length} more in the same ${source} were set aside, the next: ${first.path}: ${first.reason}`;
   const ids = rest.flatMap(({ id }) => (id === null ? [] : [id])).slice(0, MOST_NAMED);
-  return [...kept, ...rows, row(at, null, words, { count: rest.length, ids, source })];
+  return [...kept, ...rows, row(at, null, message, { count: rest.length, ids, source })];
 }
 
-const row = (at: AuditEntry["at"], event: AuditEntry["event"], words: string, facts: Json): Change => ({
+const row = (at: AuditEntry["at"], event: AuditEntry["event"], message: string, details: Json): Change => ({
   kind: "audit",
-  entry: { at, kind: "rejected", charger: null, vehicle: null, event, command: null, words, facts },
+  entry: {
+    at,
+    kind: "rejected",
+    charger: null,
+    vehicle: null,
+    event,
+    command: null,
+    words: message,
+    facts: details,
+  },
 });

@@ -4,25 +4,25 @@ import { after, type EventId, type Instant, later, minutes } from "../../domain/
 import type { ControlState } from "../state.ts";
 import type { EventNotice } from "./intake.ts";
 
-/** Whether a summary tells all that a notice has to be compared with. Null: the whole event is needed. */
+/** The outcome of a notice, from the summary alone. Null: the whole event is needed. */
 export function outcomeFor(summary: EventSummary, notice: EventNotice): "repeat" | "stale" | null {
   if (notice.kind !== "event" || summary.was !== "live") return null;
   if (notice.event.hash === summary.hash) return "repeat";
   return notice.event.revision < summary.revision ? "stale" : null;
 }
 
-/** Whether both are the same state of one event. */
+/** True: both are the same state of one event. */
 export function isSameState(a: TrackedEvent, b: EventSummary): boolean {
   const { was, hash, receivedAt, revision } = a.kind === "over" ? a : summaryOf(a, b.size);
   return was === b.was && hash === b.hash && receivedAt === b.receivedAt && revision === b.revision;
 }
 
-/** An event that is over and cannot be condensed yet is tried again after this. */
+/** Retry interval for an event that is over and cannot be condensed yet. */
 const RETRY = minutes(1);
 
 /**
- * Keeps only a summary in memory of each event that is over. Not while a charger still follows it or is held because of
- * it, nor before it is stored as it is in memory.
+ * Replaces each event that is over by its summary in memory.
+ * Not while a charger follows the event or is held because of it, nor before its latest state is stored.
  */
 export function condense(depot: ControlState, now: Instant): void {
   const due = depot.over.due(now);

@@ -79,7 +79,7 @@ test("the same start in another spelling, repeated or edited, redraws no offset 
   expect(depot.commands()).toEqual([]);
 });
 
-test("an event that stands twice in one list is taken as the later entry has it, with a warning (F51)", async () => {
+test("an event that is listed twice in one list counts as its later entry, with a warning (F51)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const event = depot.has({ id: "EV-1", start: "00:00:20", amperes: 10 });
   const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
@@ -88,7 +88,7 @@ test("an event that stands twice in one list is taken as the later entry has it,
   expect(await depot.post([other, other, other])).toMatchObject({ taken: { accepted: 0, repeats: 3 } });
   await depot.until("00:00:30");
   expect(depot.commands()).toEqual(["bay-01 16 A"]);
-  expect(depot.audit("event").filter((words) => words.includes("stands twice"))).toHaveLength(1);
+  expect(depot.audit("event").filter((words) => words.includes("is listed twice"))).toHaveLength(1);
 });
 
 test("made, deleted and made again in one body is what it is in three (F51)", async () => {

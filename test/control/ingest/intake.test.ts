@@ -35,7 +35,7 @@ test("a fetch that was asked for before an event came by itself does not withdra
 });
 
 test("an event that was never heard of is new", () => {
-  const { outcome, known, warning, ask } = take(undefined, rev("04:00"));
+  const { outcome, known, warning, fetchById: ask } = take(undefined, rev("04:00"));
   expect([outcome, warning, ask]).toEqual(["new", null, false]);
   expect(known).toEqual(live(rev("04:00"), { receivedAt: at("04:10"), source: "webhook" }));
 });
@@ -55,7 +55,7 @@ test("an event stored by an earlier release keeps its offsets when it comes agai
   const event = anEvent({ wireStart: "2026-11-21T05:00:00.000Z" });
   for (const source of ["webhook", "fetch"] as const) {
     const again = take({ ...stored, source: "webhook" }, event, "05:10", source);
-    expect(again).toMatchObject({ outcome: "repeat", warning: null, ask: false });
+    expect(again).toMatchObject({ outcome: "repeat", warning: null, fetchById: false });
     expect(again.known).toMatchObject({
       source,
       endings: [],
@@ -96,7 +96,7 @@ test("F51: same time, other content: what a fetch returns wins over what a webho
   const fetched = take(known, rev("04:00", "fetched"), "04:10", "fetch");
   expect(fetched).toMatchObject({
     outcome: "changed",
-    ask: false,
+    fetchById: false,
     known: { revision: { event: { name: "fetched" } }, source: "fetch" },
   });
   expect(fetched.warning).toMatch(/EV-7731 came with the same modification time.*what was fetched wins/);
@@ -105,14 +105,14 @@ test("F51: same time, other content: what a fetch returns wins over what a webho
 test("F51: same time, other content by webhook after a fetch: what was fetched stays until a fetch by id decides, with a warning", () => {
   const known = live(rev("04:00"));
   const later = take(known, rev("04:00", "other"));
-  expect([later.outcome, later.known === known, later.ask]).toEqual(["stale", true, true]);
+  expect([later.outcome, later.known === known, later.fetchById]).toEqual(["stale", true, true]);
   expect(later.warning).toMatch(/what was fetched before stays/);
 });
 
 test("F51: between two webhooks with the same time a fetch by id decides", () => {
   const known = live(rev("04:00"), { source: "webhook" });
   const second = take(known, rev("04:00", "other"));
-  expect([second.known === known, second.ask]).toEqual([true, true]);
+  expect([second.known === known, second.fetchById]).toEqual([true, true]);
   expect(second.warning).toMatch(/a fetch decides/);
 });
 
@@ -136,7 +136,7 @@ test("a delete without a revision changes nothing: it may be a replay, and a fet
   const known = live(rev("04:00"));
   for (const before of [known, undefined]) {
     const unproven = take(before, deleted());
-    expect([unproven.outcome, unproven.known, unproven.ask]).toEqual(["unproven", before, true]);
+    expect([unproven.outcome, unproven.known, unproven.fetchById]).toEqual(["unproven", before, true]);
   }
   expect(take(known, gone, "04:11", "fetch").outcome).toBe("withdrawn");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import {
   type Attempt,
-  attempted,
+  recordAttempt,
   freshHealth,
   type PartnerHealth,
 } from "../../../src/control/ingest/partnerHealth.ts";
@@ -24,9 +24,9 @@ const answered = (skew: number | null = 0): Attempt => ({
 function said(...attempts: readonly (readonly [string, Attempt])[]) {
   let health: PartnerHealth = freshHealth(at("05:00"));
   return attempts.map(([time, attempt]) => {
-    const next = attempted(health, attempt, at(time), limits);
+    const next = recordAttempt(health, attempt, at(time), limits);
     health = next.health;
-    return next.say.map(({ level, words }) => `${level} ${words}`);
+    return next.messages.map(({ level, message }) => `${level} ${message}`);
   });
 }
 
@@ -93,12 +93,12 @@ test("F30: a partner that is silent for longer than staleAfter raises one alarm"
 });
 
 test("what was never asked is no failure of the partner and no news, but time without an answer passes", () => {
-  const health = attempted(freshHealth(at("05:00")), failed("HTTP 503"), at("05:01"), limits).health;
-  const soon = attempted(health, heldBack("our own limit"), at("05:02"), limits);
-  expect(soon).toEqual({ health, say: [] });
-  const late = attempted(health, heldBack("our own limit"), at("05:11"), limits);
+  const health = recordAttempt(freshHealth(at("05:00")), failed("HTTP 503"), at("05:01"), limits).health;
+  const soon = recordAttempt(health, heldBack("our own limit"), at("05:02"), limits);
+  expect(soon).toEqual({ health, messages: [] });
+  const late = recordAttempt(health, heldBack("our own limit"), at("05:11"), limits);
   expect(late.health).toEqual({ ...health, stale: true });
-  expect(late.say).toMatchObject([{ level: "error" }]);
+  expect(late.messages).toMatchObject([{ level: "error" }]);
 });
 
 test("F22: the clocks disagree only when two answers running say so, and that is said once", () => {

@@ -58,8 +58,8 @@ test("a requested poll asks at once, although the partner has failed for so long
   const result = polls.request();
   await passes(0);
   expect(asked.slice(before)).toMatchObject([{ isRequested: true }]);
-  polls.settled(delivery, { ok: true, taken: { accepted: 2, repeats: 1, rejected: 0 } });
-  expect(await result).toEqual({ kind: "read", taken: { accepted: 2, repeats: 1, rejected: 0 } });
+  polls.settled(delivery, { ok: true, ingested: { accepted: 2, repeats: 1, rejected: 0 } });
+  expect(await result).toEqual({ kind: "read", ingested: { accepted: 2, repeats: 1, rejected: 0 } });
   // The ordinary pace is back.
   await passes(6 * 60_000);
   expect(asked).toHaveLength(before + 2);
@@ -104,12 +104,12 @@ test("a list that could not be stored is no success", async () => {
   const result = polls.request();
   await passes(0);
   polls.settled(delivery, { ok: false, reason: "the disk is full" });
-  polls.settled(aDelivery(), { ok: true, taken: { accepted: 0, repeats: 0, rejected: 0 } });
+  polls.settled(aDelivery(), { ok: true, ingested: { accepted: 0, repeats: 0, rejected: 0 } });
   expect(await result).toEqual({ kind: "notStored", reason: "the disk is full" });
 });
 
 test("the operator reads counts, or the reason and when to try again", () => {
-  expect(pollMessage({ kind: "read", taken: { accepted: 2, repeats: 5, rejected: 1 } })).toBe(
+  expect(pollMessage({ kind: "read", ingested: { accepted: 2, repeats: 5, rejected: 1 } })).toBe(
     "the list was read: 2 accepted, 5 repeats, 1 rejected",
   );
   expect(pollMessage({ kind: "unchanged" })).toBe("the list was read: it is the same as last time");
