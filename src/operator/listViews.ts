@@ -138,16 +138,16 @@ const plannedRows = ({ upcoming }: ReportSchedule): readonly ReportRow[] =>
       };
     });
 
-const flaggedRows = ({ obligations: duties }: ReportSchedule): readonly ReportRow[] =>
-  [...duties.values()]
+const flaggedRows = ({ obligations }: ReportSchedule): readonly ReportRow[] =>
+  [...obligations.values()]
     .filter(({ state }) => state === "flagged")
     .toSorted((a, b) => b.receivedAt - a.receivedAt)
-    .map((duty) => ({
+    .map((obligation) => ({
       ...NOTHING_YET,
-      name: obligationKey(duty),
-      event: duty.event,
-      descriptor: duty.descriptor,
+      name: obligationKey(obligation),
+      event: obligation.event,
+      descriptor: obligation.descriptor,
       state: "flagged",
       payloadType: null,
-      reason: duty.reason,
+      reason: obligation.reason,
     }));

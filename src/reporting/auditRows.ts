@@ -5,7 +5,7 @@ import type { EventId, Instant } from "../domain/units.ts";
 import type { WallClock } from "../platform/localTime.ts";
 import { sanitizeForLog } from "../platform/sanitize.ts";
 
-/** Rows of the record on reports. `warning` is what makes a line of the log a warning. */
+/** Audit row about a report. A `warning` in `facts` raises its log line to a warning. */
 const row = (at: Instant, event: EventId, words: string, facts: Json): Change => ({
   kind: "audit",
   entry: { at, kind: "report", charger: null, vehicle: null, event, command: null, words, facts },
@@ -28,7 +28,7 @@ export function composedRow(record: ReportRecord, at: Instant, wallClock: WallCl
   );
 }
 
-/** What became of a try: delivered, set aside, given up; or that it failed for the first time, or for a new reason. */
+/** Row for the outcome of one attempt. A repeated failure with the same state has none. */
 export function triedRow(before: ReportRecord, record: ReportRecord, at: Instant): readonly Change[] {
   const { name, event, state, summary, status, reason, nextTry, attempts } = record;
   const facts = { report: name, progress: state, status, attempts };
@@ -44,12 +44,14 @@ export function triedRow(before: ReportRecord, record: ReportRecord, at: Instant
 }
 
 /** A descriptor that ends without a report, or with less than it asked for. */
-export function obligationRows(duty: ReportObligation, at: Instant): readonly Change[] {
-  if (duty.state !== "flagged") return [];
-  const { event, descriptor, reason, issued } = duty;
+export function obligationRows(obligation: ReportObligation, at: Instant): readonly Change[] {
+  if (obligation.state !== "flagged") return [];
+  const { event, descriptor, reason, issued } = obligation;
   const rest = issued === null ? "no report" : "no further report";
   const words = `report descriptor ${descriptor} of event ${event}: ${rest}: ${reason ?? ""}`;
-  return [row(at, event, words, { descriptor: obligationKey(duty), progress: "flagged", warning: reason })];
+  return [
+    row(at, event, words, { descriptor: obligationKey(obligation), progress: "flagged", warning: reason }),
+  ];
 }
 
 export const resentRow = ({ name, event }: ReportRecord, at: Instant): Change => ({

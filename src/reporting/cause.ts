@@ -4,7 +4,7 @@ import { type Window, instant, type Millis, type VehicleId } from "../domain/uni
 import { firstWhere } from "../platform/dueQueue.ts";
 import { gapsIn, stepsOf, within } from "./series.ts";
 
-/** Why a value is missing, or not what the event asked for: in words that a partner can read. */
+/** Reason why a value is missing, or differs from the event's setpoint. The partner reads this text in the report. */
 export type Cause =
   | OutageCause
   | "gap in the readings"
@@ -16,7 +16,7 @@ export type Cause =
   | "not available here"
   | "not meaningful as an aggregate";
 
-/** What keeps a targeted vehicle from doing what it was asked. */
+/** Reason why a targeted vehicle could not follow its setpoint. */
 type OutageCause =
   | "vehicle absent"
   | "charger unreachable"
@@ -28,7 +28,7 @@ export interface Outage extends Window {
   readonly cause: OutageCause;
 }
 
-/** OpenADR's words; the worst comes first. */
+/** OpenADR data qualities, worst first. */
 const QUALITIES = ["MISSING", "BAD", "ESTIMATED", "OK"] as const;
 export type DataQuality = (typeof QUALITIES)[number];
 
@@ -36,7 +36,7 @@ export type DataQuality = (typeof QUALITIES)[number];
 export const worstOf = (qualities: readonly DataQuality[]): DataQuality =>
   QUALITIES.find((quality) => qualities.includes(quality)) ?? "OK";
 
-/** What is known of one quantity in one window; null: nothing. */
+/** Value of one quantity in one window. Null: no value. */
 export interface Finding<Value = number | string> {
   readonly value: Value | null;
   readonly quality: DataQuality;
@@ -78,7 +78,7 @@ export class RecordedOutages {
     }
   }
 
-  /** Of one vehicle, the one that still goes on included. */
+  /** Outages of one vehicle, the ongoing one included. */
   of(vehicle: VehicleId): readonly Outage[] {
     const open = this.#open.get(vehicle);
     const closed = this.#closed.get(vehicle) ?? [];
@@ -98,8 +98,8 @@ export class RecordedOutages {
 }
 
 /**
- * When a vehicle was away, by what its chargers said: others were there, or it was unplugged. Where they said nothing
- * for longer than `maxGap` they were unreachable; chargers that never say anything (`speaks` is false) are not.
+ * Times when a vehicle was away, by the readings of its chargers: another vehicle was there, or it was unplugged.
+ * Without readings for longer than `maxGap` its chargers were unreachable. `speaks` false: they never report anything.
  */
 export function absences(
   vehicle: VehicleId,
@@ -108,15 +108,15 @@ export function absences(
   maxGap: Millis,
   speaks: boolean,
 ): readonly Outage[] {
-  const said = readings.filter(({ kind }) => kind !== "setpoint").toSorted((a, b) => a.at - b.at);
-  const present = said.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
-  const others = said.filter((reading) => reading.vehicle !== vehicle);
+  const reported = readings.filter(({ kind }) => kind !== "setpoint").toSorted((a, b) => a.at - b.at);
+  const present = reported.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
+  const others = reported.filter((reading) => reading.vehicle !== vehicle);
   const gaps = gapsIn(present, span, maxGap).flatMap(({ from, until }): readonly Outage[] => {
     const next = others[firstWhere(others, ({ at }) => at >= from)];
     if (next !== undefined && next.at < until) return [{ cause: "vehicle absent", from, until }];
-    return speaks || said.length > 0 ? [{ cause: "charger unreachable", from, until }] : [];
+    return speaks || reported.length > 0 ? [{ cause: "charger unreachable", from, until }] : [];
   });
-  const states = said.filter((reading) => reading.kind === "state");
+  const states = reported.filter((reading) => reading.kind === "state");
   const unplugged = within(stepsOf(states, vehicle, maxGap, maxGap), span)
     .filter(({ value }) => value === "unplugged")
     .map(({ from, until }): Outage => ({ cause: "vehicle absent", from, until }));

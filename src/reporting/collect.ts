@@ -9,10 +9,10 @@ import { firstWhere } from "../platform/dueQueue.ts";
 import { readingsOf, commandReading } from "./reading.ts";
 import { Allowance, thin, isPowerFlowing, isLongAgo, TOGETHER, carryForward } from "./thinning.ts";
 
-/** So many chargers are upheld at a time, some 50 ms: of more, the rest have their turn the next time. */
-const MOST_UPHELD = 5_000;
+/** Cap on chargers per `carryForward` pass, about 50 ms of work. The rest follow in the next pass. */
+const MAX_CARRIED = 5_000;
 
-/** One message, and how things stood when it came. */
+/** Message with the vehicle and the command at its arrival. */
 interface CollectedMessage {
   readonly telemetry: Telemetry;
   readonly now: Instant;
@@ -22,8 +22,8 @@ interface CollectedMessage {
 
 const NOT_BEHIND = millis(0);
 const LONG_AGO = millis(-Infinity);
-/** A clock is known after two seconds: who says more in that time says it again. */
-const MOST_UNSURE = 20;
+/** Cap on undecided messages. A clock is judged after two seconds; more messages in that time are repeats. */
+const MAX_UNDECIDED = 20;
 
 interface ClockState {
   readonly at: number;
@@ -33,38 +33,38 @@ interface ClockState {
 
 const UNSEEN: ClockState = { at: Infinity, turnsAt: Infinity };
 
-/** What was kept of a charger, and how much more may be. */
+/** Readings stored for one charger, and its allowance for more. */
 interface ChargerReadingState {
   readonly newest: Map<Reading["kind"], Reading>;
-  /** What it said last, for as long as that stands. */
-  readonly said: Map<Reading["kind"], Measured | Stated>;
-  /** By the clock that never jumps, as the two that follow. */
-  heardAt: Millis | null;
-  /** When it was heard last while energy flowed. */
+  /** Last reported value of each kind, while it still holds. */
+  readonly lastReported: Map<Reading["kind"], Measured | Stated>;
+  /** Monotonic clock, as `flowedAt` and `meteredAt`. Null: no message yet. */
+  lastMessageAt: Millis | null;
+  /** Time of the last message while power flowed. */
   flowedAt: Millis;
-  /** When it told its register last. */
+  /** Time of the last register reading. */
   meteredAt: Millis;
   clock: OwnClock;
-  /** What may have been kept, or is by a clock that is behind: the next words tell. */
-  unsure: readonly CollectedMessage[];
-  /** Who was there by its last words, late ones included; undefined: it has said nothing yet. */
-  who: VehicleId | null | undefined;
-  /** When it last told of something. */
+  /** Messages that may be late, or come from a clock that is behind. The next message decides. */
+  undecided: readonly CollectedMessage[];
+  /** Vehicle named by the last message, late ones included. Undefined: no message yet. */
+  lastVehicle: VehicleId | null | undefined;
+  /** Time of the last reading of each kind. */
   readonly seen: Map<Reading["kind"], ClockState>;
-  /** What it last told of something, where that was not kept. */
+  /** Last reading of each kind, where it was not stored. */
   readonly passedOver: Map<Reading["kind"], Reading>;
   readonly allowance: Allowance;
 }
 
-const freshShelf = (): ChargerReadingState => ({
+const newReadingState = (): ChargerReadingState => ({
   newest: new Map(),
-  said: new Map(),
-  heardAt: null,
+  lastReported: new Map(),
+  lastMessageAt: null,
   flowedAt: LONG_AGO,
   meteredAt: LONG_AGO,
   clock: NO_CLOCK_KNOWN,
-  unsure: [],
-  who: undefined,
+  undecided: [],
+  lastVehicle: undefined,
   seen: new Map(),
   passedOver: new Map(),
   allowance: new Allowance(),
@@ -73,28 +73,28 @@ const freshShelf = (): ChargerReadingState => ({
 const isOut = ({ sentAt, progress }: CommandRecord): boolean => sentAt !== null && progress !== "observed";
 
 export interface Collecting {
-  /** Of the reports to come, the edges of intervals near now, in order. */
+  /** Interval edges near now of the reports that are planned, in order. */
   readonly edges: () => readonly Instant[];
   readonly maxGap: Millis;
-  /** Whether the broker of a charger is there. */
+  /** True while the broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => Millis;
 }
 
 /**
- * Turns what chargers say, and what they are told, into the readings worth keeping. On both sides of an edge the
- * message next to it is kept whole: a register is booked to one side of it or the other.
+ * Turns telemetry and commands into the readings worth storing. On both sides of an interval edge the adjacent message
+ * is stored whole. The register at an edge decides which interval gets the energy.
  */
 export function collector(depot: ControlState, { edges, maxGap, isLinked, monotonic }: Collecting) {
-  const shelves = new Map<ChargerId, ChargerReadingState>();
-  /** One may come late, or be lost with a commit: three in the longest gap. */
+  const states = new Map<ChargerId, ChargerReadingState>();
+  /** Three readings fit into the longest gap: one may be late, or lost with a commit. */
   const every = millis(maxGap / 3);
 
-  const shelfOf = (charger: ChargerId): ChargerReadingState => {
-    const shelf = shelves.get(charger) ?? freshShelf();
-    shelves.set(charger, shelf);
-    return shelf;
+  const stateOf = (charger: ChargerId): ChargerReadingState => {
+    const state = states.get(charger) ?? newReadingState();
+    states.set(charger, state);
+    return state;
   };
 
   const vehicleAt = (charger: ChargerId): VehicleId | null => {
@@ -106,189 +106,194 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
   const nextTurn = (vehicle: VehicleId | null, at: Instant): number =>
     vehicle === null ? Infinity : depot.agenda.nextOf(vehicle, at);
 
-  /** Everything next to an edge, otherwise what is worth it: by kind, since many makes tell one thing at a time. */
+  /**
+   * Chooses everything next to an edge, and elsewhere what is worth storing. It decides by kind: many chargers publish
+   * each value separately.
+   */
   const choose = (
-    shelf: ChargerReadingState,
+    state: ChargerReadingState,
     readings: readonly Reading[],
     at: Instant,
     vehicle: VehicleId | null,
   ): readonly Reading[] => {
     const near = edges();
-    const worth = new Set(thin(shelf.newest, readings));
+    const worth = new Set(thin(state.newest, readings));
     const turnsAt = nextTurn(vehicle, at);
     return readings.flatMap((reading): readonly Reading[] => {
       const { kind } = reading;
-      const last = shelf.seen.get(kind) ?? UNSEEN;
-      shelf.seen.set(kind, { at, turnsAt });
+      const last = state.seen.get(kind) ?? UNSEEN;
+      state.seen.set(kind, { at, turnsAt });
       const next = near[firstWhere(near, (edge) => edge > last.at)] ?? Infinity;
       const isAcross = last.at < at && Math.min(next, last.turnsAt) <= at;
-      const before = shelf.passedOver.get(kind);
-      shelf.passedOver.delete(kind);
+      const before = state.passedOver.get(kind);
+      state.passedOver.delete(kind);
       if (isAcross) return before === undefined ? [reading] : [before, reading];
       if (worth.has(reading)) return [reading];
-      shelf.passedOver.set(kind, reading);
+      state.passedOver.set(kind, reading);
       return [];
     });
   };
 
   const keep = (
-    shelf: ChargerReadingState,
+    state: ChargerReadingState,
     kept: readonly Reading[],
     now: Instant,
     at: Instant = now,
   ): readonly Reading[] => {
-    if (kept.length === 0 || !shelf.allowance.takes(at, now)) return [];
-    for (const reading of kept) shelf.newest.set(reading.kind, reading);
+    if (kept.length === 0 || !state.allowance.takes(at, now)) return [];
+    for (const reading of kept) state.newest.set(reading.kind, reading);
     return kept;
   };
 
-  /** It is there: what it said last still holds, unless it was silent for so long that nobody can say. */
-  const heardNow = (shelf: ChargerReadingState): void => {
+  /** Marks the charger as present. Its last values hold, unless the silence was longer than `maxGap`. */
+  const markPresent = (state: ChargerReadingState): void => {
     const tick = monotonic();
-    if (shelf.heardAt !== null && tick - shelf.heardAt > maxGap) shelf.said.clear();
-    shelf.heardAt = tick;
+    if (state.lastMessageAt !== null && tick - state.lastMessageAt > maxGap) state.lastReported.clear();
+    state.lastMessageAt = tick;
   };
 
-  const still = (charger: ChargerId, shelf: ChargerReadingState, now: Instant): readonly Reading[] => {
-    const hasFlowed = shelf.meteredAt + TOGETHER < shelf.flowedAt;
-    return carryForward({ ...shelf, kept: shelf.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
+  const repeatedReadings = (
+    charger: ChargerId,
+    state: ChargerReadingState,
+    now: Instant,
+  ): readonly Reading[] => {
+    const hasFlowed = state.meteredAt + TOGETHER < state.flowedAt;
+    return carryForward({ ...state, kept: state.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
   };
 
-  /** Whether a charger stands under this still, as far as we know. A release is over with that it was said. */
-  const stands = (record: CommandRecord, now: Instant): boolean => {
+  /** True while a command is believed to be in force at its charger. A release ends with its publish. */
+  const isInForce = (record: CommandRecord, now: Instant): boolean => {
     const { charger: id, desired, until } = record.command;
     const charger = depot.chargers.get(id);
     if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
     if ((until !== null && until <= now) || depot.locks.has(id)) return false;
     const isReached = listens(depot, id) && isLinked(id) && !depot.silence.has(id);
-    // Who is not refreshed any more goes to its own default when its lease passes.
+    // A charger that is not refreshed goes to its own default when its lease expires.
     const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
     return isReached && now < (record.sentAt ?? now) + lease;
   };
 
   const readingsIn = (
     charger: ChargerId,
-    shelf: ChargerReadingState,
+    state: ChargerReadingState,
     { telemetry, now, vehicle, command }: CollectedMessage,
     behind: Millis,
     isLive = false,
   ) => {
     const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
-    if (isPowerFlowing(shelf.said)) shelf.flowedAt = monotonic();
+    if (isPowerFlowing(state.lastReported)) state.flowedAt = monotonic();
     for (const reading of readings) {
       if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
-      // What comes late tells how things were: it stands only where nothing newer does.
-      const last = shelf.said.get(reading.kind);
+      // A late reading does not replace a newer one.
+      const last = state.lastReported.get(reading.kind);
       if (!isLive && last !== undefined && reading.at < last.at) continue;
-      shelf.said.set(reading.kind, reading);
-      if (reading.kind === "energy") shelf.meteredAt = monotonic();
+      state.lastReported.set(reading.kind, reading);
+      if (reading.kind === "energy") state.meteredAt = monotonic();
     }
     const at = readings[0]?.at ?? now;
-    const chosen = choose(shelf, readings, at, vehicle);
-    const kept = keep(shelf, chosen, now, at);
-    // More that came late may follow: until then nobody knows what of it still holds.
-    return isLive ? [...kept, ...keep(shelf, still(charger, shelf, now), now)] : kept;
+    const chosen = choose(state, readings, at, vehicle);
+    const kept = keep(state, chosen, now, at);
+    // More late messages may follow. Only live ones show which values still hold.
+    return isLive ? [...kept, ...keep(state, repeatedReadings(charger, state, now), now)] : kept;
   };
 
-  /** Of what comes late only its own words, or those before it, tell who was there: somebody else may be there by now. */
-  const asOfThen = (
-    charger: ChargerId,
-    shelf: ChargerReadingState,
-    late: CollectedMessage,
-  ): CollectedMessage => {
-    const told = depot.occupancy.handleTelemetry(charger, late.telemetry);
-    if (told !== undefined) shelf.who = told;
-    return shelf.who === undefined ? late : { ...late, vehicle: shelf.who };
+  /**
+   * A late message belongs to the vehicle that it names, or that the message before it named. Another vehicle may be
+   * plugged in by now.
+   */
+  const withVehicleThen = (charger: ChargerId, state: ChargerReadingState, late: CollectedMessage) => {
+    const named = depot.occupancy.handleTelemetry(charger, late.telemetry);
+    if (named !== undefined) state.lastVehicle = named;
+    return state.lastVehicle === undefined ? late : { ...late, vehicle: state.lastVehicle };
   };
 
-  const heardTelemetry = (
+  const handleTelemetryOf = (
     charger: ChargerId,
     { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
     now: Instant,
   ): readonly Reading[] => {
-    const shelf = shelfOf(charger);
-    heardNow(shelf);
+    const state = stateOf(charger);
+    markPresent(state);
     const record = depot.commands.get(charger);
     const command = record !== undefined && isOut(record) ? record.command : null;
-    const taken = { telemetry, now, vehicle: vehicleAt(charger), command };
+    const message = { telemetry, now, vehicle: vehicleAt(charger), command };
     const stamped = { at: telemetry.at, receivedAt: now };
     if (snapshot === true)
       return waitingSince(stamped) === null
         ? []
-        : readingsIn(charger, shelf, asOfThen(charger, shelf, taken), NOT_BEHIND);
-    const { age, clock } = ageOfMessage(shelf.clock, stamped);
-    shelf.clock = clock;
-    const all = [...shelf.unsure, taken];
-    shelf.unsure = age === "unsure" ? all.slice(-MOST_UNSURE) : [];
+        : readingsIn(charger, state, withVehicleThen(charger, state, message), NOT_BEHIND);
+    const { age, clock } = ageOfMessage(state.clock, stamped);
+    state.clock = clock;
+    const all = [...state.undecided, message];
+    state.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
     if (age === "unsure") return [];
     return all.flatMap((one) => {
-      const isLive = age === "live" && one === taken;
-      if (isLive) shelf.who = taken.vehicle;
-      const was = isLive ? taken : asOfThen(charger, shelf, one);
-      return readingsIn(charger, shelf, was, clock.behind, isLive);
+      const isLive = age === "live" && one === message;
+      if (isLive) state.lastVehicle = message.vehicle;
+      const was = isLive ? message : withVehicleThen(charger, state, one);
+      return readingsIn(charger, state, was, clock.behind, isLive);
     });
   };
 
   return {
-    /** Of one message: to be called once it has changed who is where. */
-    heard(message: ChargerMessage, now: Instant): readonly Reading[] {
+    /** Readings of one message. Call it after the occupancy has been updated. */
+    handleMessage(message: ChargerMessage, now: Instant): readonly Reading[] {
       const { charger } = message;
       if (!depot.chargers.has(charger)) return [];
-      const shelf = shelfOf(charger);
+      const state = stateOf(charger);
       switch (message.kind) {
         case "telemetry":
-          return heardTelemetry(charger, message, now);
+          return handleTelemetryOf(charger, message, now);
         case "ack":
-          heardNow(shelf);
-          return keep(shelf, still(charger, shelf, now), now);
+          markPresent(state);
+          return keep(state, repeatedReadings(charger, state, now), now);
         case "online":
-          if (message.online) heardNow(shelf);
-          else shelf.said.clear();
-          return [];
-        case "unconfirmed":
+          if (message.online) markPresent(state);
+          else state.lastReported.clear();
           return [];
         case "forgot":
-          shelf.said.clear();
+          state.lastReported.clear();
           return [];
+        case "unconfirmed":
         case "malformed":
           return [];
       }
     },
 
-    /** Of one command that went out, its refreshes included: a charger may never say anything itself. */
-    told(command: Command, now: Instant): readonly Reading[] {
-      const shelf = shelfOf(command.charger);
-      return keep(shelf, thin(shelf.newest, [commandReading(command, now)]), now);
+    /** Reading of a command that was sent, refreshes included. Some chargers never report their own setpoint. */
+    handleCommand(command: Command, now: Instant): readonly Reading[] {
+      const state = stateOf(command.charger);
+      return keep(state, thin(state.newest, [commandReading(command, now)]), now);
     },
 
     /**
-     * Of the chargers that are there by their own word, or their broker's, and not silent: what still holds. And of all
-     * what they were told and stand under: who says nothing may not be told it again for long.
+     * Repeats the last known readings of every online charger, and the active setpoint of every commanded one. Chargers
+     * that report only changes would otherwise leave gaps in a report.
      */
-    upheld(now: Instant): readonly Reading[] {
+    carryForward(now: Instant): readonly Reading[] {
       const readings: (readonly Reading[])[] = [];
       for (const [charger, record] of depot.commands) {
-        if (readings.length >= MOST_UPHELD) break;
-        if (!stands(record, now)) continue;
-        const shelf = shelfOf(charger);
-        const last = shelf.newest.get("setpoint");
+        if (readings.length >= MAX_CARRIED) break;
+        if (!isInForce(record, now)) continue;
+        const state = stateOf(charger);
+        const last = state.newest.get("setpoint");
         if (last !== undefined && !isLongAgo(last.receivedAt, now, every)) continue;
-        readings.push(keep(shelf, [commandReading(record.command, now)], now));
+        readings.push(keep(state, [commandReading(record.command, now)], now));
       }
-      for (const [charger, shelf] of shelves) {
-        if (readings.length >= MOST_UPHELD) break;
+      for (const [charger, state] of states) {
+        if (readings.length >= MAX_CARRIED) break;
         const isThere = depot.presenceOf(charger).online === true && isLinked(charger);
         if (!isThere || depot.silence.has(charger)) continue;
-        const again = keep(shelf, still(charger, shelf, now), now);
+        const again = keep(state, repeatedReadings(charger, state, now), now);
         if (again.length > 0) readings.push(again);
       }
       return readings.flat();
     },
 
-    /** What the chargers of this broker said while it was away was not heard. */
+    /** Messages published while the broker was away are lost, so the last values no longer count. */
     brokerReturned(broker: string): void {
-      for (const [charger, { said }] of shelves)
-        if (depot.chargers.get(charger)?.broker === broker) said.clear();
+      for (const [charger, { lastReported }] of states)
+        if (depot.chargers.get(charger)?.broker === broker) lastReported.clear();
     },
   };
 }

@@ -19,7 +19,7 @@ import type { ReportSettings } from "./settings.ts";
 
 type Evident = Pick<ReportPorts, "monotonic" | "calendar" | "readings" | "seats" | "record" | "wallClock">;
 
-/** A filled report, and what it holds in words: `3 vehicles, 4.2 kWh`. */
+/** A filled report and its summary, for example `3 vehicles, 4.2 kWh`. */
 export interface Composed {
   readonly report: Report;
   readonly summary: string;
@@ -76,7 +76,7 @@ function subjectOf(
   return { vehicle, readings, outages: away };
 }
 
-/** What a vehicle will be told where it is now, if nothing changes. */
+/** Planned setpoints of a vehicle at its present charger, if nothing changes. */
 function plannedFor(depot: ControlState, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
   const known = depot.vehicles.get(vehicle);
   const where = depot.occupancy.where(vehicle) ?? known?.charger ?? null;

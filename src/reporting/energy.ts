@@ -14,21 +14,21 @@ import {
   within,
 } from "./series.ts";
 
-/** What the registers of the chargers that a vehicle was on say of it. */
+/** Register readings of the chargers that a vehicle was on. */
 export interface EnergyRecord {
-  /** Its own share, charger by charger: disjoint and in order. */
+  /** The vehicle's own segments, charger by charger: disjoint and in order. */
   readonly registers: readonly (readonly Segment[])[];
   readonly faults: readonly RegisterFault[];
-  /** When a register was read with this vehicle there, in order. */
+  /** Times of register readings with this vehicle plugged in, in order. */
   readonly times: readonly Instant[];
 }
 
 const HOUR = 3_600_000;
 
 /**
- * The segments that are this vehicle's: it was there at the first end, or at the second after nobody. Where one
- * vehicle took over from another during a silence, nobody can say whose the energy was. `readings`: in order, of all
- * who were on these chargers.
+ * Selects the segments of one vehicle. The vehicle was there at the start, or at the end after an empty bay. Where
+ * vehicles changed during a silence, the energy belongs to neither. `readings`: all vehicles on these chargers, in
+ * order.
  */
 export function energyRecord(
   readings: readonly Measured[],
@@ -53,9 +53,9 @@ function ownerOf({ first, second, from, until }: Segment, maxGap: Millis): Vehic
 }
 
 /**
- * Wh in a window, by the register alone: the last reading up to its end minus the last up to its start, so that the
- * windows of a tiling add up to the meter's own difference. What was delivered in a silence across an edge may belong
- * to either side: it is booked to neither, and flagged. Nothing is interpolated.
+ * Wh in a window, by the register alone: last reading up to its end minus last reading up to its start. So adjacent
+ * windows add up to the meter's own difference. Nothing is interpolated. Energy over a silence across an edge is booked
+ * to neither side, and flagged.
  */
 export function measuredEnergy(record: EnergyRecord, window: Window, maxGap: Millis): Finding<number> {
   const segments = record.registers.flatMap((register) => reaching(register, window));
@@ -78,7 +78,7 @@ export function measuredEnergy(record: EnergyRecord, window: Window, maxGap: Mil
 }
 const NONE: readonly Cause[] = ["no readings"];
 
-/** Energy that nobody can put on one side of an edge: over a silence, or over the whole window and more. */
+/** True for energy that belongs to no single side of an edge: over a silence, or across the whole window. */
 function isTorn({ from, until, wattHours }: Segment, window: Window, maxGap: Millis): boolean {
   const [before, after] = [from < window.from, until > window.until];
   if (wattHours === 0 || !(before || after)) return false;
@@ -86,8 +86,8 @@ function isTorn({ from, until, wattHours }: Segment, window: Window, maxGap: Mil
 }
 
 /**
- * Wh in a window where the partner asked for an estimate: segments across an edge are split by time, and where no
- * segment tells anything it is the power times how long that held.
+ * Wh in a window, as an estimate. Segments across an edge are split by time. Where no segment covers the window, it is
+ * power times duration.
  */
 export function estimatedEnergy(
   { registers }: EnergyRecord,
@@ -151,8 +151,8 @@ export function mostWatts({ maxPower, maxCurrent, phases, voltage }: Electrics):
 type Electrics = Pick<Charger, "maxPower" | "maxCurrent" | "phases" | "voltage">;
 
 /**
- * What a charger's energy register (Wh; readings in order) says was delivered, as segments that can be added up, and
- * where it cannot be believed: set back, gone backwards, or ahead of anything the charger could have delivered.
+ * Splits the register of a charger (Wh, readings in order) into segments that can be added up, and faults. A fault is a
+ * reset, a step backwards, or more energy than the charger could have delivered.
  */
 export function registerOf(readings: readonly Measured[], most: number): Register {
   const segments: Segment[] = [];

@@ -19,20 +19,20 @@ import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy 
 import { byCharger, inOrder, merged, type Step, stepsOf, within } from "./series.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** What a charger was told, or will be, for the vehicle on it. */
+/** Setpoint sent, or planned, for the vehicle on a charger. */
 export interface Commanded extends Step<Desired> {
   readonly charger: ChargerId;
 }
 
-/** One targeted vehicle, with all that is known of it for a report. */
+/** A targeted vehicle and everything known of it for a report. */
 export interface Subject {
   readonly vehicle: VehicleId;
   /**
-   * In any order: everything that the chargers it was on said, others' vehicles included, from `maxGap` before the
-   * report to `maxGap` after it; for a baseline also around the same windows of the comparable days.
+   * Readings of all chargers that the vehicle was on, in any order, other vehicles' included. They reach from `maxGap`
+   * before the report to `maxGap` after it. A baseline also needs those of the comparable days.
    */
   readonly readings: readonly Reading[];
-  /** What it will be told, for forecasts. */
+  /** Planned setpoints, for forecasts. */
   readonly planned: readonly Commanded[];
   readonly outages: readonly Outage[];
 }
@@ -44,14 +44,14 @@ export interface FillContext {
   readonly calendar: Calendar;
 }
 
-/** One quantity as it held over time; `bridged` is the same with each value held until the next, however late. */
+/** A quantity over time. In `bridged` each value holds until the next, however late that is. */
 export interface Signal<Value> {
   readonly steps: readonly Step<Value>[];
   readonly bridged: readonly Step<Value>[];
   readonly times: readonly Instant[];
 }
 
-/** A subject in the form in which windows are asked of it. */
+/** Readings of a subject, prepared for questions about windows. */
 export interface Evidence {
   readonly vehicle: VehicleId;
   readonly energy: EnergyRecord;
@@ -90,7 +90,7 @@ export function evidenceOf(subject: Subject, { settings, chargers }: FillContext
     current: signal(measured("current")),
     soc: signal(measured("soc")),
     state: signal(readings.filter((reading): reading is Stated => reading.kind === "state")),
-    commanded: merged([...toldIn(readings, vehicle), ...planned]),
+    commanded: merged([...commandedIn(readings, vehicle), ...planned]),
   };
 }
 
@@ -109,7 +109,7 @@ function signalOf<R extends Reading>(
 const FOR_EVER = millis(Infinity);
 
 /** A command holds until the next one for its charger, and never past its own end. */
-const toldIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Commanded[] =>
+const commandedIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Commanded[] =>
   [
     ...byCharger(
       readings.filter((reading): reading is CommandReading => reading.kind === "setpoint"),
@@ -122,7 +122,7 @@ const toldIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Comm
     }),
   );
 
-/** A mean over past days, and over how many. */
+/** A mean over past days, and the number of days. */
 export interface Baseline extends Finding<number> {
   readonly days: number;
 }
@@ -131,7 +131,7 @@ export interface Baseline extends Finding<number> {
 const LOOK_BACK = 45;
 const DAY = 24 * 3_600_000;
 
-/** The same window on earlier days of the same class (working day or weekend), newest first; none overlaps with it. */
+/** Same window on earlier days of the same class (working day or weekend), newest first. No overlap with it. */
 export function comparableDays(window: Window, calendar: Calendar): readonly Window[] {
   const length: Millis = millis(window.until - window.from);
   const today = calendar(window.from, 0);

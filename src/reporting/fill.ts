@@ -15,7 +15,7 @@ export interface Filled extends Finding {
 type Found = Finding & { readonly days?: number };
 const NOT_HERE: Finding<never> = nothing("not available here");
 
-/** What one vehicle's evidence says of one window, in the way a descriptor wants it (openadr3 1.2, 1.3). */
+/** Value of one vehicle in one window, by quantity and method of the descriptor. */
 export function fill(
   wanted: Wanted,
   window: Window,
@@ -28,7 +28,7 @@ export function fill(
   return { days: null, ...found, causes: withOutages(found.causes, window, evidence) };
 }
 
-/** What can be said before it happens: from the levels that the vehicle will be held to. */
+/** Forecast from the planned setpoints. */
 function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
   const { quantity, method, level } = wanted;
   const levels = (unit: Wanted["level"]): readonly Step<number>[] =>
@@ -52,7 +52,7 @@ function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: Fill
   }
 }
 
-/** What was measured, and what was commanded. */
+/** Past values: measured and commanded. */
 function behind(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
   const { quantity, method, level } = wanted;
   const { maxGap, percentScale } = context.settings;
@@ -145,13 +145,13 @@ function difference(used: Finding<number>, usual: Baseline): Found {
   return { value: used.value - usual.value, quality, causes, days: usual.days };
 }
 
-/** How good the energy is, or where there is no register the power. */
+/** Quality of the energy value. Without a register: quality of the power. */
 function judged(energy: Finding, power: Finding): Found {
   const { quality, causes } = energy.value === null ? power : energy;
   return { value: quality, quality, causes };
 }
 
-/** What kept the vehicle away comes first, and explains why nothing was read. */
+/** Outages come first. They explain the missing readings, so that cause is dropped. */
 function withOutages(causes: readonly Cause[], window: Window, { outages }: Evidence): readonly Cause[] {
   const kept = outages.filter(({ from, until }) => from < window.until && until > window.from);
   const rest = kept.length > 0 ? causes.filter((cause) => cause !== "no readings") : causes;
@@ -161,14 +161,14 @@ function withOutages(causes: readonly Cause[], window: Window, { outages }: Evid
 /** OpenADR's name for the one entry that stands for all (openadr3 2). */
 export const AGGREGATED = "AGGREGATED_REPORT";
 
-/** One value for several vehicles, and how many of how many are in it. */
+/** Value over several vehicles. `included`: vehicles in it, out of how many. */
 export interface Aggregated extends Filled {
   readonly included: { readonly vehicles: number; readonly of: number };
 }
 
 /**
- * Energy, power and setpoints are added up, percentages averaged, qualities judged by the worst; states, and the
- * registers of different meters, are never summed. What a vehicle lacks makes the sum MISSING, not smaller in silence.
+ * Adds up energy, power and setpoints, averages percentages and takes the worst quality. States and registers of
+ * different meters are never added up. A missing vehicle makes the sum MISSING, not smaller.
  */
 export function aggregate(parts: readonly Filled[], { quantity }: Pick<Wanted, "quantity">): Aggregated {
   const of = parts.length;

@@ -11,13 +11,13 @@ import {
 import type { DescriptorParameters } from "./ranges.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** Where the intervals of an event lie, which has none of its own (openadr3 1.5). */
+/** Report intervals of an event that has none of its own. */
 export interface Grid {
-  /** How many there are; infinitely many where reports go on after the event. */
+  /** Number of intervals; infinite where reports go on after the event. */
   readonly count: number;
   readonly spanOf: (interval: number) => Window;
-  /** What is asked of this grid. */
-  readonly asked: DescriptorParameters;
+  /** Descriptor counts, fitted to this grid. */
+  readonly parameters: DescriptorParameters;
   readonly flags: readonly string[];
 }
 
@@ -27,33 +27,33 @@ export interface Nominal {
   readonly duration: Millis;
 }
 
-/** Longer than this, an event has no real end: it holds until it is withdrawn (openadr3 5). */
+/** Longer than this, an event has no real end: it holds until it is withdrawn. */
 const ENDLESS = minutes(10 * 365 * 24 * 60);
-/** Where `frequency` is a time and is not set. */
+/** Interval where `frequency` is a time and is not set. */
 const HOURLY = minutes(60);
 const RARER = "frequency is larger than the event: reported once, at its end";
 
 /** Divides an event as the mode says. */
-export function gridOf(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
+export function gridOf(parameters: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   switch (settings.mode) {
     case "event":
-      return whole(asked, nominal, []);
+      return whole(parameters, nominal, []);
     case "auto":
-      return auto(asked, nominal, settings);
+      return auto(parameters, nominal, settings);
     case "implied":
-      return implied(asked, nominal, settings);
+      return implied(parameters, nominal, settings);
     case "fixed":
-      return fixed(asked, nominal, settings);
+      return fixed(parameters, nominal, settings);
     case "frequencySeconds":
-      return timed(asked, nominal, seconds(1), settings);
+      return timed(parameters, nominal, seconds(1), settings);
     case "frequencyMinutes":
-      return timed(asked, nominal, minutes(1), settings);
+      return timed(parameters, nominal, minutes(1), settings);
   }
 }
 
 /** Intervals of `stride` ms, the last one cut at the end of the event, unless they go on after it. */
 function grid(
-  asked: DescriptorParameters,
+  parameters: DescriptorParameters,
   { start, duration }: Nominal,
   stride: number,
   count: number,
@@ -65,33 +65,36 @@ function grid(
     const at = after(start, millis(Math.round(stride * index)));
     return goesOn ? at : earlier(at, end);
   };
-  return { asked, count, flags, spanOf: (index) => ({ from: edge(index), until: edge(index + 1) }) };
+  return { parameters, count, flags, spanOf: (index) => ({ from: edge(index), until: edge(index + 1) }) };
 }
 
-const whole = (asked: DescriptorParameters, nominal: Nominal, flags: readonly string[]): Grid =>
-  grid(asked, nominal, nominal.duration, 1, flags);
+const whole = (parameters: DescriptorParameters, nominal: Nominal, flags: readonly string[]): Grid =>
+  grid(parameters, nominal, nominal.duration, 1, flags);
 
 /** "All" of something without end is what there is in the event. */
-const bounded = (asked: DescriptorParameters, within: number): DescriptorParameters =>
-  asked.count === "all" ? { ...asked, count: asked.step ?? within } : asked;
+const bounded = (parameters: DescriptorParameters, within: number): DescriptorParameters =>
+  parameters.count === "all" ? { ...parameters, count: parameters.step ?? within } : parameters;
 
 /** Equal parts, so many that the asked reports fill the event exactly. */
-function auto(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
+function auto(parameters: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   const { duration } = nominal;
   const { subInterval, minInterval, maxIntervals, continueAfterEvent } = settings;
-  const isForever = asked.repeat === "forever";
-  if (isForever && duration > ENDLESS) return fixed(asked, nominal, settings);
-  const wanted = isForever ? Math.ceil(duration / subInterval) : needed(asked);
+  const isForever = parameters.repeat === "forever";
+  if (isForever && duration > ENDLESS) return fixed(parameters, nominal, settings);
+  const wanted = isForever ? Math.ceil(duration / subInterval) : needed(parameters);
   const count = Math.min(wanted, maxIntervals);
   const flags = count < wanted ? [`${wanted} intervals were asked for: made ${count}`] : [];
   if (count > 1 && duration / count < minInterval) {
-    return whole(asked, nominal, [...flags, `${count} intervals of this event would be too short: made one`]);
+    return whole(parameters, nominal, [
+      ...flags,
+      `${count} intervals of this event would be too short: made one`,
+    ]);
   }
   if (isForever && continueAfterEvent) {
-    return grid(bounded(asked, count), nominal, duration / count, Infinity, flags, true);
+    return grid(bounded(parameters, count), nominal, duration / count, Infinity, flags, true);
   }
-  if (isRarer(asked, count)) return whole(asked, nominal, [...flags, RARER]);
-  return grid(asked, nominal, duration / count, count, flags);
+  if (isRarer(parameters, count)) return whole(parameters, nominal, [...flags, RARER]);
+  return grid(parameters, nominal, duration / count, count, flags);
 }
 
 /** Intervals that it takes for all reports that are asked for. */
@@ -108,30 +111,39 @@ const isRarer = ({ historical, start, step }: DescriptorParameters, count: numbe
   historical && start === "last" && step !== null && step > count;
 
 /** Intervals as long as the event: the first one is the event itself, the rest come after it. */
-function implied(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
-  const goesOn = asked.repeat !== "forever" || settings.continueAfterEvent;
-  const count = goesOn ? needed(asked) : 1;
+function implied(parameters: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
+  const goesOn = parameters.repeat !== "forever" || settings.continueAfterEvent;
+  const count = goesOn ? needed(parameters) : 1;
   if (count > 1 && nominal.duration < settings.minInterval) {
-    return whole(asked, nominal, ["the event is too short to be reported again and again: reported once"]);
+    return whole(parameters, nominal, [
+      "the event is too short to be reported again and again: reported once",
+    ]);
   }
-  if (isRarer(asked, count)) return whole(asked, nominal, [RARER]);
-  return grid(count === Infinity ? bounded(asked, 1) : asked, nominal, nominal.duration, count, [], true);
+  if (isRarer(parameters, count)) return whole(parameters, nominal, [RARER]);
+  return grid(
+    count === Infinity ? bounded(parameters, 1) : parameters,
+    nominal,
+    nominal.duration,
+    count,
+    [],
+    true,
+  );
 }
 
 /** Steps of `subInterval`, or of a multiple where one report could not hold them all. */
-function fixed(asked: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
+function fixed(parameters: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   const { subInterval, maxIntervals } = settings;
-  const isForever = asked.repeat === "forever";
+  const isForever = parameters.repeat === "forever";
   const steps = Math.ceil(nominal.duration / subInterval);
   const isEndless = nominal.duration > ENDLESS;
-  if (isEndless && !isForever) return whole(asked, nominal, ["the event has no real end"]);
+  if (isEndless && !isForever) return whole(parameters, nominal, ["the event has no real end"]);
   const factor = isEndless ? 1 : Math.ceil(steps / maxIntervals);
   const count = Math.ceil(steps / factor);
   const flags = factor > 1 ? [`${steps} intervals are too many: made ${count}`] : [];
   const goesOn = isForever && settings.continueAfterEvent;
-  if (!goesOn && isRarer(asked, count)) return whole(asked, nominal, [...flags, RARER]);
+  if (!goesOn && isRarer(parameters, count)) return whole(parameters, nominal, [...flags, RARER]);
   return grid(
-    isEndless || goesOn ? bounded(asked, isEndless ? 1 : count) : asked,
+    isEndless || goesOn ? bounded(parameters, isEndless ? 1 : count) : parameters,
     nominal,
     subInterval * factor,
     goesOn ? Infinity : count,
@@ -144,10 +156,15 @@ function fixed(asked: DescriptorParameters, nominal: Nominal, settings: ReportSe
  * `frequency` as a time: a report on each such stretch while the event lasts, whatever the other counts say.
  * A forecast knows no such thing.
  */
-function timed(asked: DescriptorParameters, nominal: Nominal, unit: Millis, settings: ReportSettings): Grid {
-  if (!asked.historical) return auto(asked, nominal, settings);
+function timed(
+  parameters: DescriptorParameters,
+  nominal: Nominal,
+  unit: Millis,
+  settings: ReportSettings,
+): Grid {
+  if (!parameters.historical) return auto(parameters, nominal, settings);
   const { minInterval, continueAfterEvent } = settings;
-  const wanted = asked.step === null ? HOURLY : asked.step * unit;
+  const wanted = parameters.step === null ? HOURLY : parameters.step * unit;
   const stride = Math.max(wanted, minInterval);
   const flags = stride > wanted ? [`every ${wanted / 1000} s is too often: every ${stride / 1000} s`] : [];
   const count = continueAfterEvent ? Infinity : Math.ceil(nominal.duration / stride);

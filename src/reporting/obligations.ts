@@ -9,13 +9,13 @@ import {
 import type { EventId } from "../domain/units.ts";
 import { DueQueue } from "../platform/dueQueue.ts";
 
-/** By `dutyKey`. */
+/** By `obligationKey`. */
 type Obligations = ReadonlyMap<string, ReportObligation>;
 
-/** The last one stands for all beyond the most that are answered. */
+/** The last index stands for all descriptors beyond the cap. */
 export const EVERY_DESCRIPTOR = Array.from({ length: MOST_DESCRIPTORS + 1 }, (_, descriptor) => descriptor);
 
-export const freshDuty = ({ id, receivedAt }: TrackedEvent, descriptor: number): ReportObligation => ({
+export const newObligation = ({ id, receivedAt }: TrackedEvent, descriptor: number): ReportObligation => ({
   event: id,
   descriptor,
   receivedAt,
@@ -26,33 +26,38 @@ export const freshDuty = ({ id, receivedAt }: TrackedEvent, descriptor: number):
 });
 
 /**
- * Of all that an event ever asked for: nothing is stored of a descriptor that was not looked at before the process
- * ended, or of which nothing had to be remembered until then.
+ * Open obligations of an event, new ones included. An obligation is stored only once there is something to remember
+ * about it.
  */
-export const openDuties = (duties: Obligations, known: TrackedEvent): readonly ReportObligation[] =>
+export const openObligations = (obligations: Obligations, known: TrackedEvent): readonly ReportObligation[] =>
   EVERY_DESCRIPTOR.flatMap((descriptor) => {
-    const duty = duties.get(obligationKey({ event: known.id, descriptor }));
-    if (duty !== undefined) return duty.state === "open" ? [duty] : [];
-    return descriptor < known.descriptors ? [freshDuty(known, descriptor)] : [];
+    const obligation = obligations.get(obligationKey({ event: known.id, descriptor }));
+    if (obligation !== undefined) return obligation.state === "open" ? [obligation] : [];
+    return descriptor < known.descriptors ? [newObligation(known, descriptor)] : [];
   });
 
-/** All duties of an event, whatever their state. */
-export const obligationsByEvent = (duties: Obligations, event: EventId): readonly ReportObligation[] =>
-  EVERY_DESCRIPTOR.flatMap((descriptor) => duties.get(obligationKey({ event, descriptor })) ?? []);
+/** Obligations of an event in any state. */
+export const obligationsByEvent = (obligations: Obligations, event: EventId): readonly ReportObligation[] =>
+  EVERY_DESCRIPTOR.flatMap((descriptor) => obligations.get(obligationKey({ event, descriptor })) ?? []);
 
-/** Whether each report descriptor of an event that is over has ended. */
-export const isSettled = (duties: Obligations, { id, was, receivedAt, descriptors }: EventSummary): boolean =>
+/** True if every report descriptor of an event that is over has ended. */
+export const isSettled = (
+  obligations: Obligations,
+  { id, was, receivedAt, descriptors }: EventSummary,
+): boolean =>
   EVERY_DESCRIPTOR.slice(0, descriptors).every((descriptor) => {
-    const duty = duties.get(obligationKey({ event: id, descriptor }));
-    if (duty === undefined || duty.state === "open") return false;
-    return was === "withdrawn" || duty.receivedAt === receivedAt;
+    const obligation = obligations.get(obligationKey({ event: id, descriptor }));
+    if (obligation === undefined || obligation.state === "open") return false;
+    return was === "withdrawn" || obligation.receivedAt === receivedAt;
   });
 
-/** The last revision of a withdrawn event is only needed while a report is still to be made of it. */
-export const withoutRevision = (duty: ReportObligation): ReportObligation =>
-  duty.state === "open" || duty.withdrawn === null ? duty : { ...duty, withdrawn: null };
+/** Drops the last revision of a withdrawn event once no report needs it. */
+export const withoutRevision = (obligation: ReportObligation): ReportObligation =>
+  obligation.state === "open" || obligation.withdrawn === null
+    ? obligation
+    : { ...obligation, withdrawn: null };
 
-/** With this one descriptor, in its place: each duty is stored apart, and would hold all the others as well. */
+/** Keeps this one descriptor, at its index. Each obligation is stored apart, and would repeat all others. */
 export function forDescriptor({ revision, at }: Ending, descriptor: number): Ending {
   const own = revision.event.reports[descriptor];
   const reports: ReportDescriptor[] = [];
@@ -60,26 +65,25 @@ export function forDescriptor({ revision, at }: Ending, descriptor: number): End
   return { revision: { ...revision, event: { ...revision.event, reports } }, at };
 }
 
-/** One report that is due some day, of the revision that asks for it. */
+/** A report that is planned, and the revision that asks for it. */
 export interface Upcoming {
   readonly window: ReportWindow;
   readonly revision: Revision;
 }
 
-/** What is owed to the partner: derived from what is stored, and kept up to date by the flow of reporting. */
+/** Obligations to the partner. Derived from what is stored; the pipeline of reporting keeps it up to date. */
 export interface ReportSchedule {
-  /** As each event was when it was looked at last. */
+  /** Each event as it was when last scheduled. */
   readonly seen: Map<EventId, TrackedEvent>;
-  /** By `dutyKey`, as all that follow. */
+  /** By `obligationKey`, as `upcoming` and `due`. */
   readonly obligations: Map<string, ReportObligation>;
-  /** The next report of each open duty. */
+  /** Next report of each open obligation. */
   readonly upcoming: Map<string, Upcoming>;
   readonly due: DueQueue<string>;
-  /** By name: those with a next try. */
+  /** Reports with a next attempt, by name. */
   readonly outbox: Map<string, ReportRecord>;
 }
 
-/** What is stored of it; everything else is found by looking at the events. */
 export const reportSchedule = (): ReportSchedule => ({
   seen: new Map(),
   obligations: new Map(),

@@ -5,18 +5,19 @@ import { backoff } from "../platform/backoff.ts";
 
 const FIRST_RETRY = seconds(2);
 const LONGEST_RETRY = minutes(15);
-/** Rights and credentials do not mend by asking often, and each try may cost the events their token (F34). */
+/** Asking often does not restore rights or credentials. Each attempt may also cost the token that polling needs. */
 const CREDENTIALS_WAIT = minutes(15);
-/** The partner's own wish is cut to as much where its answer is read. */
+/** Cap on the partner's Retry-After, applied where its answer is read. */
 const LONGEST_WAIT = minutes(15);
-/** A path that is not there today may be there tomorrow. */
+/** A missing path may appear later. */
 const DAILY = minutes(24 * 60);
 
 /**
- * The record after one try (2xx done; 404, 409 and 410 done where the partner lists the report, else set aside;
- * 400, 413, 422 set aside with the partner's words; 404, 405 and 410 without a list flagged and tried daily; the rest
- * tried again with back-off) until it has been tried for `giveUpAfter` (F43).
- * `fraction` in [0, 1) spreads the retries.
+ * State of a report after one attempt.
+ * 2xx: sent. 404, 409 and 410: sent if the partner lists the report, else set aside.
+ * 400, 413 and 422: set aside with the partner's reason.
+ * 404, 405 and 410 without a list: flagged and tried daily.
+ * Others: tried again with back-off, until `giveUpAfter`. `fraction` in [0, 1) spreads the retries.
  */
 export function afterPost(
   record: ReportRecord,
@@ -27,12 +28,12 @@ export function afterPost(
 ): ReportRecord {
   const status = answer.kind === "silent" ? null : answer.status;
   const tried = { ...record, attempts: record.attempts + 1, status };
-  if (answer.kind !== "silent" && isTaken(answer))
+  if (answer.kind !== "silent" && isAccepted(answer))
     return { ...tried, state: "sent", nextTry: null, reason: null, receipt: answer.words, sentAt: now };
   const reason = reasonOf(answer);
   if (answer.kind === "checked" || (status !== null && REFUSALS.includes(status)))
     return { ...tried, state: "flagged", nextTry: null, reason };
-  const isUnknown = status !== null && NOWHERE.includes(status);
+  const isUnknown = status !== null && ENDPOINT_UNKNOWN.includes(status);
   const pause = isUnknown ? DAILY : pauseAfter(answer, record.attempts, fraction);
   const nextTry = after(now, pause);
   if (nextTry > after(record.since, giveUpAfter))
@@ -40,30 +41,30 @@ export function afterPost(
   return { ...tried, state: isUnknown ? "flagged" : record.state, nextTry, reason };
 }
 
-const isTaken = (answer: Exclude<PostAnswer, { kind: "silent" }>): boolean =>
+const isAccepted = (answer: Exclude<PostAnswer, { kind: "silent" }>): boolean =>
   answer.kind === "checked" ? answer.isListed : answer.status >= 200 && answer.status < 300;
-/** A conflict with a report that is there already, or with anything else (openadr3 2): only a list tells. */
+/** A conflict with this report or with something else: only the list shows which. */
 const CONFLICT = 409;
-/** Of the report itself: the next try would be answered the same. */
+/** Refusals of the report itself: another attempt would get the same answer. */
 const REFUSALS: readonly number[] = [400, 413, 422];
-const NOWHERE: readonly number[] = [404, 405, 410];
+const ENDPOINT_UNKNOWN: readonly number[] = [404, 405, 410];
 
 const isWithdrawn = (known: TrackedEvent | undefined): boolean =>
   known?.kind === "withdrawn" || (known?.kind === "over" && known.was === "withdrawn");
 
-/** Of an event that was deleted, a 404 or 410 says nothing of the endpoint. */
+/** A 404 or 410 for a deleted event says nothing about the endpoint. */
 export const aboutEvent = (answer: PostAnswer, known: TrackedEvent | undefined): PostAnswer =>
   isWithdrawn(known) && answer.kind === "answered" && [404, 410].includes(answer.status)
     ? { ...answer, kind: "checked", isListed: false, retryAfter: null }
     : answer;
 
-/** Whether the trouble is not of this report alone: then the others need not be tried now. */
+/** True if the failure concerns all reports: then the others are not tried now. */
 export const isCommonTrouble = (answer: PostAnswer): boolean =>
   answer.kind === "silent" ||
   (answer.kind === "answered" &&
-    !(isTaken(answer) || [CONFLICT, ...REFUSALS, ...NOWHERE].includes(answer.status)));
+    !(isAccepted(answer) || [CONFLICT, ...REFUSALS, ...ENDPOINT_UNKNOWN].includes(answer.status)));
 
-/** How long to wait after this many failures before this one. */
+/** Wait before the next attempt. `failures`: number of failures before this one. */
 export function pauseAfter(answer: PostAnswer, failures: number, fraction: number): Millis {
   const refused = answer.kind === "answered" && (answer.status === 401 || answer.status === 403);
   const least = Math.max(answer.retryAfter ?? 0, refused ? CREDENTIALS_WAIT : 0);
@@ -73,15 +74,15 @@ export function pauseAfter(answer: PostAnswer, failures: number, fraction: numbe
 function reasonOf(answer: PostAnswer): string {
   if (answer.kind === "silent") return answer.reason;
   const { status, words } = answer;
-  const said = words === "" ? "" : `: ${words}`;
+  const quoted = words === "" ? "" : `: ${words}`;
   if (answer.kind === "checked")
     return status === CONFLICT
-      ? `HTTP ${status}${said}; the partner does not have this report`
-      : `the partner does not know the event any more (HTTP ${status})${said}`;
-  if (NOWHERE.includes(status)) return `endpoint unknown (HTTP ${status})${said}`;
+      ? `HTTP ${status}${quoted}; the partner does not have this report`
+      : `the partner does not know the event any more (HTTP ${status})${quoted}`;
+  if (ENDPOINT_UNKNOWN.includes(status)) return `endpoint unknown (HTTP ${status})${quoted}`;
   if (status === 401 || status === 403)
-    return `the partner does not let us send reports (HTTP ${status})${said}`;
-  return `HTTP ${status}${said}`;
+    return `the partner does not let us send reports (HTTP ${status})${quoted}`;
+  return `HTTP ${status}${quoted}`;
 }
 
 /**
@@ -93,7 +94,10 @@ export function dueAt({ nextTry, state }: ReportRecord, now: Instant): Instant {
   return nextTry > after(now, state === "flagged" ? DAILY : LONGEST_WAIT) ? now : nextTry;
 }
 
-/** The same body once more, as if it had just been composed. */
+/**
+ * Time of the next attempt.
+ * A time beyond the longest wait was set by a clock that has since moved back: then it is due now.
+ */
 export const resent = (record: ReportRecord, now: Instant): ReportRecord => ({
   ...record,
   state: "waiting",
@@ -103,7 +107,7 @@ export const resent = (record: ReportRecord, now: Instant): ReportRecord => ({
   reason: null,
 });
 
-/** The record whose next try is the earliest, if that comes by `until`. */
+/** Resets a report for sending, with the same body. */
 export function firstBy(
   records: Iterable<ReportRecord>,
   now: Instant,

@@ -29,9 +29,9 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
 ]);
 
 /** `STORAGE_CHARGE_LEVEL`, `StorageChargeLevel`: .NET services spell enumerations their own way. */
-const folded = (word: string): string => word.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
+const folded = (text: string): string => text.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
 
-/** What a descriptor wants of whom, and what is odd about how it says so. */
+/** Quantity and method of a descriptor. `flags`: mistakes in it. */
 export function wantedOf(
   descriptor: ReportDescriptor,
   { ask }: Pick<CoordinationEvent, "ask">,
@@ -52,7 +52,7 @@ export function wantedOf(
   };
 }
 
-/** Named so in `payloadDescriptors` (openadr3 1.1); null: it has none. */
+/** Named so in `payloadDescriptors` (OpenADR 3.1); null: it has none. */
 export function unitsOf({ quantity, level }: Wanted): string | null {
   switch (quantity) {
     case "usage":
@@ -73,7 +73,7 @@ export function unitsOf({ quantity, level }: Wanted): string | null {
   }
 }
 
-/** The word of openadr3 1.3 for how the values were obtained; a sum over vehicles is SUMMED whatever was asked. */
+/** OpenADR name of the method. A sum over vehicles is always SUMMED. */
 export function readingTypeOf({ quantity, method, aggregate }: Wanted, isForecast: boolean): string {
   if (isForecast) return "FORECAST";
   if (aggregate && quantity !== "chargeLevel") return "SUMMED";
@@ -89,7 +89,7 @@ export function readingTypeOf({ quantity, method, aggregate }: Wanted, isForecas
   }
 }
 
-/** A name is 1 to 128 characters (openadr3 1.1). */
+/** A name is 1 to 128 characters (OpenADR 3.1). */
 const nameOf = (payloadType: string): string => payloadType.slice(0, 128).toWellFormed() || "UNKNOWN";
 
 const SHOWN = 60;
@@ -98,7 +98,7 @@ const shown = (word: string): string =>
 
 const HOUR = 3_600_000;
 
-/** What the vehicle was, or will be, held to, as levels of one unit: a pause is 0, a release is none. */
+/** Past or planned setpoints of the vehicle in one unit. A pause is 0; a release is none. */
 export function levelsIn(
   { commanded, vehicle }: Evidence,
   window: Window,
@@ -116,7 +116,7 @@ export function levelsIn(
   });
 }
 
-/** Null: free, or a charger of which nothing is known any more. */
+/** Null: released, or a charger that is no longer configured. */
 function levelOf(desired: Commanded["value"], unit: Wanted["level"], ratio: number | null): number | null {
   switch (desired.kind) {
     case "release":
@@ -132,7 +132,7 @@ function levelOf(desired: Commanded["value"], unit: Wanted["level"], ratio: numb
   }
 }
 
-/** The setpoint in force: the last, or by the method the mean or the highest; in A or kW. */
+/** Setpoint in force in A or kW: the last, the mean or the highest. */
 export function setpointIn(
   levels: readonly Step<number>[],
   method: Method,
@@ -143,7 +143,7 @@ export function setpointIn(
   return { value: unit === "A" ? level : level / 1000, quality: "OK", causes: [] };
 }
 
-/** Energy (kWh) or mean power (kW) at the levels it will be held to: what it draws at most. */
+/** Upper bound: energy (kWh) or mean power (kW) at the planned setpoints. */
 export function forecastIn(watts: readonly Step<number>[], quantity: "usage" | "demand"): Finding<number> {
   const level = mean(watts);
   if (level === null) return nothing("no setpoint");
@@ -151,21 +151,22 @@ export function forecastIn(watts: readonly Step<number>[], quantity: "usage" | "
   return { value, quality: "ESTIMATED", causes: [] };
 }
 
-/** Below this a charger is idle, whatever it says: standby electronics draw less, W. */
+/** Below this power a charger is idle, whatever its state: standby electronics draw less, W. */
 const RUNNING = 100;
 
 /**
- * OpenADR's word for how the vehicle was at the end of a window: IDLE or RUNNING, NORMAL, CURTAILED while we hold it
- * to a level, OPTED_OUT while the site holds it out of the event; ERROR where the charger says so.
+ * OpenADR operating state at the end of a window. IDLE or RUNNING; NORMAL, CURTAILED while a setpoint holds, OPTED_OUT
+ * while the site exempts it. ERROR where the charger reports one.
  */
 export function operatingState(
   { state, power, commanded, outages }: Evidence,
   window: Window,
 ): Finding<string> {
-  const said = last(within(state.steps, window));
+  const reported = last(within(state.steps, window));
   const drawn = last(within(power.steps, window));
-  if (said === null && drawn === null) return nothing("no readings");
-  const value = said === "error" ? "ERROR" : `${isRunning(said, drawn) ? "RUNNING" : "IDLE"}_${mode()}`;
+  if (reported === null && drawn === null) return nothing("no readings");
+  const value =
+    reported === "error" ? "ERROR" : `${isRunning(reported, drawn) ? "RUNNING" : "IDLE"}_${mode()}`;
   return { value, quality: "OK", causes: [] };
 
   function mode(): "OPTED_OUT" | "CURTAILED" | "NORMAL" {
@@ -174,10 +175,10 @@ export function operatingState(
         cause === "opted out by the site" && from < window.until && until >= window.until,
     );
     if (isOut) return "OPTED_OUT";
-    const told = last(within(commanded, window));
-    return told === null || told.kind === "release" ? "NORMAL" : "CURTAILED";
+    const setpoint = last(within(commanded, window));
+    return setpoint === null || setpoint.kind === "release" ? "NORMAL" : "CURTAILED";
   }
 }
 
-const isRunning = (said: string | null, drawn: number | null): boolean =>
-  drawn === null ? said === "charging" : Math.abs(drawn) >= RUNNING;
+const isRunning = (reported: string | null, drawn: number | null): boolean =>
+  drawn === null ? reported === "charging" : Math.abs(drawn) >= RUNNING;

@@ -11,51 +11,55 @@ import type { ReportPorts, ReportRules } from "./ports.ts";
 import { reportStages } from "./stages.ts";
 
 export interface ReportSources {
-  /** After control has taken them in: who is on a charger is settled by then. */
+  /** Charger messages, after control has processed them: the occupancy is up to date. */
   readonly charger$: Observable<ChargerMessage>;
-  /** Commands that went out, refreshes included. */
+  /** Commands that were sent, refreshes included. */
   readonly command$: Observable<Command>;
-  /** Something was committed that may have changed an event. */
+  /** A commit that may have changed an event. */
   readonly changed$: Observable<unknown>;
-  /** This broker is there again. */
+  /** A broker that is connected again. */
   readonly brokerUp$: Observable<string>;
-  /** Reports that a person wants sent again. */
+  /** Reports that an operator sends again. */
   readonly resend$: Observable<ReportRecord>;
 }
 
-/** Readings that are too old go in small steps. */
+/** Old readings are pruned in small steps. */
 const PRUNE_EVERY = 60_000;
-/** What chargers do not say because it has not changed is kept all the same, well before it would look like a gap. */
-const UPHOLD_EVERY = 30_000;
+/** Unchanged values are stored again long before they would count as a gap. */
+const CARRY_FORWARD_EVERY = 30_000;
 
 /**
- * The whole of reporting: what chargers say is kept; a report whose time has come is composed from it and committed,
- * then sent until the partner has it. Apart from control, which it cannot hold up.
+ * The order of reporting: store readings, compose and commit the reports that are due, send them. It runs apart from
+ * control and cannot delay it.
  */
 export function reporting(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   depot: ControlState,
   sources: ReportSources,
   rules: ReportRules,
   ports: ReportPorts,
 ): Observable<unknown> {
-  const stages = reportStages(desk, depot, rules, ports);
+  const stages = reportStages(schedule, depot, rules, ports);
   const { maxGap } = rules.settings;
   const { isLinked, monotonic } = ports;
   const collect = collector(depot, { edges: stages.edges, maxGap, isLinked, monotonic });
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 
-  const heard$ = sources.charger$.pipe(
+  const received$ = sources.charger$.pipe(
     batchPerTick(),
-    tap((messages) => ports.keep(messages.flatMap((message) => collect.heard(message, ports.now())))),
+    tap((messages) => ports.keep(messages.flatMap((message) => collect.handleMessage(message, ports.now())))),
   );
-  const told$ = sources.command$.pipe(tap((command) => ports.keep(collect.told(command, ports.now()))));
-  const upheld$ = interval(UPHOLD_EVERY).pipe(tap(() => ports.keep(collect.upheld(ports.now()))));
+  const commanded$ = sources.command$.pipe(
+    tap((command) => ports.keep(collect.handleCommand(command, ports.now()))),
+  );
+  const carried$ = interval(CARRY_FORWARD_EVERY).pipe(
+    tap(() => ports.keep(collect.carryForward(ports.now()))),
+  );
   const returned$ = sources.brokerUp$.pipe(tap((broker) => collect.brokerReturned(broker)));
   const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));
 
-  // What an overlap skips, the look that is under way finds, or the alarm that follows it.
+  // An overlap is skipped: the pass under way, or the alarm after it, finds the report.
   const composing$ = merge(
     of("the start"),
     sources.changed$,
@@ -68,10 +72,10 @@ export function reporting(
     exhaustMap(() => stages.send()), // one at a time -> outcome
     tap(() => sent$.next()),
   );
-  // A clock that is ahead would make everything old, as it would for the record: ages count only while the partner's agrees.
+  // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.
   const pruning$ = interval(PRUNE_EVERY).pipe(
     tap(() => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)),
   );
 
-  return merge(returned$, heard$, told$, upheld$, sending$, composing$, pruning$);
+  return merge(returned$, received$, commanded$, carried$, sending$, composing$, pruning$);
 }

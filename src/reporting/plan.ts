@@ -16,25 +16,25 @@ import type { ReportSettings } from "./settings.ts";
 export interface ReportPlan {
   /** In the order in which they are due. */
   readonly windows: readonly ReportWindow[];
-  /** There are further ones: ask again when these are handed over. */
+  /** True: more reports follow. Plan again when these are issued. */
   readonly more: boolean;
   readonly flags: readonly string[];
 }
 
 export interface PlanInput {
   readonly event: CoordinationEvent;
-  /** Nominal: where the wire said "now", the first receipt. */
+  /** Nominal start: where the event says "now", the first receipt. */
   readonly start: Instant;
-  /** When this revision came. */
+  /** Receipt of this revision. */
   readonly receivedAt: Instant;
   readonly descriptor: number;
-  /** Null: none yet. */
+  /** Null: no report issued yet. */
   readonly issued: Issued | null;
 }
-/** Enough to find what is missed of an endless plan. */
+/** Large enough to count the missed reports of an endless plan. */
 const MOST_MISSED = 2 ** 40;
 
-/** `<eventID>/<descriptor#>/<k>`: the same report always has the same name, so that repeats can be spotted. */
+/** `<eventID>/<descriptor#>/<k>`: a report keeps its name, so that the partner can detect repeats. */
 export const reportName = ({
   event,
   descriptor,
@@ -42,23 +42,23 @@ export const reportName = ({
 }: Pick<ReportWindow, "event" | "descriptor" | "k">): string => `${event}/${descriptor}/${k}`;
 
 /**
- * The reports that one descriptor of an event asks for from now on (openadr3 1.4, 1.5). A pure function of what is
- * stored: asked again after a restart it gives the same; asked with a new revision it gives the schedule that replaces
- * what was not handed over. At most `maxIntervals` windows of at most as many intervals, whatever the numbers say.
+ * Reports that one descriptor of an event still asks for. A pure function of stored values: it gives the same after a
+ * restart. A new revision gives the schedule that replaces all reports not issued yet. At most `maxIntervals` reports
+ * of at most as many intervals.
  */
 export function reportPlan(input: PlanInput, settings: ReportSettings): ReportPlan {
   const { event, descriptor } = input;
-  const asking = event.reports[descriptor];
-  if (asking === undefined) return { windows: [], more: false, flags: [] };
-  const { wanted, flags: odd } = wantedOf(asking, event);
-  const { asked, flags: counts } = descriptorParameters(asking, settings);
+  const requested = event.reports[descriptor];
+  if (requested === undefined) return { windows: [], more: false, flags: [] };
+  const { wanted, flags: odd } = wantedOf(requested, event);
+  const { parameters, flags: counts } = descriptorParameters(requested, settings);
   const flags = [...odd, ...counts];
   if (descriptor >= MOST_DESCRIPTORS) flags.push("too many report descriptors: this one is not answered");
   if (event.duration <= 0) flags.push("the event's duration is zero: nothing to report");
   if (descriptor >= MOST_DESCRIPTORS || event.duration <= 0) return { windows: [], more: false, flags };
 
-  const grid = gridOf(asked, { start: input.start, duration: event.duration }, settings);
-  const schedule = scheduleOf(asked, grid, input.receivedAt, settings);
+  const grid = gridOf(parameters, { start: input.start, duration: event.duration }, settings);
+  const schedule = scheduleOf(parameters, grid, input.receivedAt, settings);
   const { first, end, skipped } = rangeOf(schedule, input, settings);
   flags.push(...outOfRange(grid), ...grid.flags);
   if (skipped > 0)
@@ -67,7 +67,7 @@ export function reportPlan(input: PlanInput, settings: ReportSettings): ReportPl
   for (let index = first; index < end; index += 1) {
     const { intervals, moment, trigger } = schedule.at(index);
     const k = input.issued === null ? index : input.issued.k + 1 + index - first;
-    const basis = asked.historical ? "history" : "forecast";
+    const basis = parameters.historical ? "history" : "forecast";
     const due = later(trigger, input.receivedAt);
     // Beyond the last instant that there is, intervals have no length.
     if (intervals.length > 0)
@@ -76,9 +76,9 @@ export function reportPlan(input: PlanInput, settings: ReportSettings): ReportPl
   return { windows, more: end < schedule.count, flags };
 }
 
-const outOfRange = ({ asked, count }: Grid): readonly string[] =>
-  asked.start !== "last" && asked.start >= count
-    ? [`startInterval ${asked.start} is beyond the last interval`]
+const outOfRange = ({ parameters, count }: Grid): readonly string[] =>
+  parameters.start !== "last" && parameters.start >= count
+    ? [`startInterval ${parameters.start} is beyond the last interval`]
     : [];
 
 interface Slot {
@@ -94,17 +94,17 @@ interface Schedule {
 
 /** Rule R on the grid, with times. */
 function scheduleOf(
-  asked: DescriptorParameters,
+  parameters: DescriptorParameters,
   grid: Grid,
   receivedAt: Instant,
   settings: ReportSettings,
 ): Schedule {
-  const rounds = reportRanges(grid.asked, grid.count);
-  const isReceipt = isAcknowledgement(asked);
+  const ranges = reportRanges(grid.parameters, grid.count);
+  const isReceipt = isAcknowledgement(parameters);
   return {
-    count: rounds.count,
+    count: ranges.count,
     at: (index) => {
-      const { first, last, edge } = rounds.at(index);
+      const { first, last, edge } = ranges.at(index);
       const start = grid.spanOf(first).from;
       const end = grid.spanOf(last).until;
       const intervals = intervalsOf(first, last, edge, grid, settings.maxIntervals);
@@ -116,7 +116,7 @@ function scheduleOf(
   };
 }
 
-/** Of too many, those next to the moment of the report. */
+/** Intervals of one report. Of too many, those next to its moment are kept. */
 function intervalsOf(
   first: number,
   last: number,
@@ -132,7 +132,7 @@ function intervalsOf(
   })).filter(({ span }) => span.from < span.until);
 }
 
-/** Which of them are sent: not those handed over, and of those that were due before the event arrived as many as set. */
+/** Range of reports to send. Issued ones are left out; `catchUp` limits those due before the event arrived. */
 function rangeOf(
   { count, at }: Schedule,
   { issued, receivedAt }: PlanInput,
@@ -148,8 +148,8 @@ function rangeOf(
 }
 
 /**
- * What is still reported of an event that was withdrawn at `at`. Reports whose time had come by then are owed, whatever
- * `onCancel` says. With `partial`, the one that was under way follows, as far as it came.
+ * Reports still owed for an event that was withdrawn at `at`. Reports due by then are owed, whatever `onCancel` says.
+ * With `partial`, the one under way follows, cut at `at`.
  */
 export function afterWithdrawal(
   windows: readonly ReportWindow[],

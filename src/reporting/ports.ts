@@ -37,17 +37,17 @@ export interface ReportPorts {
   readonly durable: () => Promise<Committed>;
   /** The stored state of what is owed: for starting over after a failed commit. */
   readonly owed: () => Pick<StoredState, "duties" | "outbox">;
-  /** Whether the broker of a charger is there, so that it would be heard if it spoke. */
+  /** True while the broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
   /** On disk within ten seconds. */
   readonly keep: (readings: readonly Reading[]) => void;
   /** Forgets a few readings that are older than `keep`, or too many; null: only those that are too many. */
   readonly prune: (keep: Millis | null) => void;
-  /** Whether the partner's clock confirms ours. */
+  /** True while the partner's clock confirms ours. */
   readonly clockAgrees: () => boolean;
-  /** How far our clock is known to be ahead of the partner's; 0: it is not, or nobody can say. */
+  /** Lead of our clock over the partner's. 0: none, or unknown. */
   readonly ahead: () => Millis;
-  /** Of these chargers in [from, until). */
+  /** Readings of these chargers in [from, until). */
   readonly readings: (chargers: Iterable<ChargerId>, from: Instant, until: Instant) => readonly Reading[];
   /** The chargers that a vehicle was on, and a few more. */
   readonly seats: (vehicle: VehicleId, from: Instant, until: Instant) => readonly ChargerId[];
@@ -57,7 +57,7 @@ export interface ReportPorts {
   readonly spell: (report: Report) => string;
   /** Null: it is not there any more, or was changed on the disk. */
   readonly body: (name: string) => string | null;
-  /** One request with its deadline; never throws. */
+  /** Sends one request, with a deadline. Never throws. */
   readonly post: (body: string) => Promise<PostAnswer>;
   readonly counted: (outcome: ReportOutcome) => void;
 }

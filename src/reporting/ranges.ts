@@ -1,7 +1,7 @@
 import type { ReportDescriptor } from "../domain/event.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** The counts of a descriptor once nonsense is out of them and absence is a word (openadr3 1.1). */
+/** Counts of a descriptor, normalized: absence is a named value. */
 export interface DescriptorParameters {
   /** 0-based interval on which to generate; `last`: at the end. */
   readonly start: number | "last";
@@ -13,14 +13,14 @@ export interface DescriptorParameters {
   readonly historical: boolean;
 }
 
-/** Nobody means more: a count above this is a mistake, and is taken for this. */
+/** Cap on counts. A larger one is a mistake, and is replaced by this. */
 const MOST = 100_000;
-/** A frequency that is a time may well be: ten years, in seconds. */
+/** A frequency in seconds may be larger: ten years. */
 const LONGEST = 10 * 365 * 24 * 60 * 60;
 
 /**
- * The counts as they are meant: absent and -1 are not set, and so is 0 (openadr3 1.4: services write 0 for what nobody
- * set) except for a `startInterval` beside counts that are set.
+ * Normalizes the counts of a descriptor. Absent, -1 and 0 mean "not set": services write 0 for unset fields. A
+ * `startInterval` of 0 counts where other counts are set.
  */
 export function descriptorParameters(
   descriptor: Pick<
@@ -28,7 +28,7 @@ export function descriptorParameters(
     "startInterval" | "numIntervals" | "frequency" | "repeat" | "historical"
   >,
   { maxIntervals, mode }: Pick<ReportSettings, "maxIntervals" | "mode">,
-): { readonly asked: DescriptorParameters; readonly flags: readonly string[] } {
+): { readonly parameters: DescriptorParameters; readonly flags: readonly string[] } {
   const { startInterval, numIntervals, frequency, repeat, historical } = descriptor;
   const flags: string[] = [];
   const count = (name: string, found: number | null, most: number): number | null => {
@@ -44,7 +44,7 @@ export function descriptorParameters(
   const times = repeat === -1 ? "forever" : count("repeat", repeat, MOST) || 1;
   const allZero = [startInterval, numIntervals, frequency, repeat].every((found) => found === 0);
   return {
-    asked: {
+    parameters: {
       start: start === null || allZero ? "last" : start,
       count: number ?? "all",
       step,
@@ -65,7 +65,7 @@ export const isAcknowledgement = ({
 }: DescriptorParameters): boolean =>
   !historical && start === 0 && count === "all" && step === null && repeat === 1;
 
-/** One report in terms of intervals: it holds `first` to `last`, and is sent at one edge of one of them. */
+/** Intervals of one report, `first` to `last`, and the edge at which it is sent. */
 interface ReportRange {
   readonly first: number;
   readonly last: number;
@@ -83,12 +83,13 @@ export interface ReportRanges {
  * Rule R (openadr3 1.4): which report holds which of `intervals` intervals, and when it is sent. Where the standard's
  * definitions contradict its examples, the examples win. What lies past the last interval is cut off.
  */
-export function reportRanges(asked: DescriptorParameters, intervals: number): ReportRanges {
+export function reportRanges(parameters: DescriptorParameters, intervals: number): ReportRanges {
   const end = intervals - 1;
-  const start = asked.start === "last" ? null : Math.min(asked.start, end);
-  if (!asked.historical) return forecasts(asked, start ?? 0, end);
-  if (asked.repeat === 1 && (start !== null || asked.step === null)) return once(asked, start, end);
-  return start === null ? upToTheEnd(asked, end) : fromTheStart(asked, start, end);
+  const start = parameters.start === "last" ? null : Math.min(parameters.start, end);
+  if (!parameters.historical) return forecasts(parameters, start ?? 0, end);
+  if (parameters.repeat === 1 && (start !== null || parameters.step === null))
+    return once(parameters, start, end);
+  return start === null ? upToTheEnd(parameters, end) : fromTheStart(parameters, start, end);
 }
 
 function forecasts({ count, step, repeat }: DescriptorParameters, start: number, end: number): ReportRanges {
@@ -103,14 +104,14 @@ function forecasts({ count, step, repeat }: DescriptorParameters, start: number,
   };
 }
 
-/** One report: the last intervals, or those from `start` on. */
+/** A single report: the last intervals, or those from `start` on. */
 function once({ count }: DescriptorParameters, start: number | null, end: number): ReportRanges {
   const held = count === "all" ? end + 1 : count;
   const first = start ?? Math.max(0, end - held + 1);
   return { count: 1, at: () => ({ first, last: Math.min(first + held - 1, end), edge: "end" }) };
 }
 
-/** One after every `frequency` intervals, and one for what is left at the end. A `repeat` of 1 is no limit here. */
+/** A report after every `frequency` intervals, and one for the rest at the end. Here a `repeat` of 1 is no limit. */
 function upToTheEnd({ count, step, repeat }: DescriptorParameters, end: number): ReportRanges {
   const every = step ?? (count === "all" ? end + 1 : count);
   const held = count === "all" ? every : count;

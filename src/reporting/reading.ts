@@ -20,8 +20,8 @@ interface Occupant {
 }
 
 /**
- * What one message from a charger says of power, energy, current, voltage, charge, state and limit, and what the
- * charger was told to do when it came (null: nothing by us). `behind`: so far is its clock.
+ * Readings of one telemetry message, and the command in force at its arrival. Command null: none by us. `behind`: lag
+ * of the charger's clock.
  */
 export function readingsOf(
   { charger, vehicle }: Occupant,
@@ -61,7 +61,7 @@ export function readingsOf(
   return [...measured, ...stated, ...(isInForce ? [commandReading(command, receivedAt)] : [])];
 }
 
-/** What a charger was told, from `at` on: our own word, by our own clock. */
+/** Reading of a command from `at` on, by our own clock. */
 export const commandReading = (
   { charger, vehicle, desired, until, event }: Command,
   at: Instant,
@@ -83,7 +83,7 @@ function timeOf(stamped: Stamped, behind: Millis): { at: Instant; quality: "good
   return { at: measuredAt({ behind }, stamped), quality: isWrong ? "received" : "good" };
 }
 
-/** Beyond this a number is none, whatever it measures. */
+/** Larger numbers are implausible for any quantity. */
 const MOST = 1e12;
 
 function isPossible(kind: MeasuredKind, value: number): boolean {

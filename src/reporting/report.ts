@@ -23,7 +23,7 @@ import { reportName } from "./plan.ts";
 import { last, type Step, within } from "./series.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** A filled report, whatever the format it is sent in. */
+/** A filled report, independent of the format in which it is sent. */
 export interface Report {
   readonly event: EventId;
   /** "": the event named no program. */
@@ -36,7 +36,7 @@ export interface Report {
   readonly span: Window;
   readonly payloadDescriptors: readonly PayloadDescriptor[];
   readonly resources: readonly ReportResource[];
-  /** What is odd about the ask and about this answer, in words, for people on site. */
+  /** Oddities of the descriptor and of this report, for people on site. */
   readonly flags: readonly string[];
 }
 
@@ -46,7 +46,7 @@ interface PayloadDescriptor {
   readonly units: string | null;
 }
 
-/** One vehicle, or AGGREGATED_REPORT. */
+/** Entry for one vehicle, or AGGREGATED_REPORT. */
 export interface ReportResource {
   readonly name: string;
   readonly intervals: readonly FilledInterval[];
@@ -57,9 +57,11 @@ export interface ReportResource {
 }
 
 interface FilledInterval extends ReportInterval {
-  /** The value asked for, if there is one, and its DATA_QUALITY: a payload without a value is refused by some. */
+  /** Value, if there is one, and its DATA_QUALITY. Some services reject a payload without a value. */
   readonly payloads: readonly Payload[];
-  /** What the standard has no word for: CAUSE, INCLUDED [vehicles in the sum, of how many], BASELINE_DAYS. */
+  /**
+   * Facts without a payload type in the standard: CAUSE, INCLUDED [vehicles in the sum, of how many], BASELINE_DAYS.
+   */
   readonly notes: readonly Payload[];
 }
 
@@ -68,17 +70,17 @@ export interface Payload {
   readonly values: readonly (number | string)[];
 }
 
-/** More intervals of more vehicles than this would be a body that no partner takes (some 10 MB). */
+/** Cap on intervals times vehicles. A larger body (some 10 MB) is rejected by partners. */
 const MOST_ENTRIES = 50_000;
 
-/** One vehicle's part of a report. */
+/** Part of one vehicle in a report. */
 export interface FilledVehicle {
   readonly name: string;
   readonly snapshot: Snapshot;
   readonly parts: readonly Part<Filled>[];
 }
 
-/** The part of one vehicle: the work of a report, a few ms each, so that other things can be done in between. */
+/** Fills the part of one vehicle. It takes a few ms, so that other work can run in between. */
 export function fillVehicle(
   { wanted, basis, intervals }: ReportWindow,
   subject: Subject,
@@ -136,7 +138,7 @@ function oneByOne(wanted: Wanted, intervals: number, vehicles: readonly FilledVe
   return { resources, flags: isCut ? [`too large: ${fitting.length} of ${vehicles.length} vehicles`] : [] };
 }
 
-/** One entry for all, which says of how many it is made. */
+/** Single entry for all vehicles. A flag says how many are in the sum. */
 function together(
   wanted: Wanted,
   intervals: readonly ReportInterval[],
@@ -176,11 +178,11 @@ function written(
   found: Filled | Aggregated,
 ): FilledInterval {
   const { value, quality, causes, days } = finite(found);
-  const asked = value === null ? [] : [{ type: payloadType, values: [value] }];
+  const payload = value === null ? [] : [{ type: payloadType, values: [value] }];
   const isJudged = quantity === "dataQuality" && value !== null;
   return {
     ...interval,
-    payloads: [...asked, ...(isJudged ? [] : [{ type: "DATA_QUALITY", values: [quality] }])],
+    payloads: [...payload, ...(isJudged ? [] : [{ type: "DATA_QUALITY", values: [quality] }])],
     notes: [
       ...(causes.length > 0 ? [{ type: "CAUSE", values: causes }] : []),
       ...("included" in found
@@ -197,17 +199,17 @@ export const spanOf = (intervals: readonly ReportInterval[]): Window => ({
   until: instant(Math.max(...intervals.map(({ span }) => span.until))),
 });
 
-/** How a vehicle was at the end of the report, A, kW, percent, and the kWh that it used; null: not known. */
+/** State of a vehicle at the end of the report: A, kW, percent, and the energy used in kWh. Null: unknown. */
 interface Snapshot {
   readonly energy: number | null;
   readonly current: number | null;
   readonly power: number | null;
   readonly soc: number | null;
-  /** What it was, or will be, told last. */
-  readonly told: Desired | null;
+  /** Last setpoint sent or planned. */
+  readonly setpoint: Desired | null;
 }
 
-/** What one vehicle's evidence says of the whole span of a report. */
+/** Snapshot of one vehicle over the whole span of a report. */
 function snapshotOf(
   { energy, current, power, soc, commanded }: Evidence,
   span: Window,
@@ -223,11 +225,13 @@ function snapshotOf(
     current: latest(current, 1),
     power: latest(power, 1000),
     soc: latest(soc, 100 / percentScale),
-    told: last(within(commanded, span)),
+    setpoint: last(within(commanded, span)),
   };
 }
 
-/** Energies, currents and powers added up, the charge averaged; what each was told cannot be. */
+/**
+ * Snapshot of all vehicles. Energies, currents and powers are added up, charge levels averaged. Setpoints cannot be.
+ */
 function snapshotOfAll(snapshots: readonly Snapshot[]): Snapshot {
   const known = (pick: (snapshot: Snapshot) => number | null): readonly number[] =>
     snapshots.flatMap((snapshot) => pick(snapshot) ?? []);
@@ -238,7 +242,7 @@ function snapshotOfAll(snapshots: readonly Snapshot[]): Snapshot {
     current: sum(known(({ current }) => current)),
     power: sum(known(({ power }) => power)),
     soc: charge === null ? null : charge / charges.length,
-    told: null,
+    setpoint: null,
   };
 }
 
@@ -251,8 +255,8 @@ interface ReportedFleet {
 }
 
 /**
- * Every distinct vehicle that a report is about, ours or not: a report says so of one that is not known here
- * (openadr3 11). The targets of a descriptor are those of its event (partner-interface 2.2).
+ * Distinct vehicles that a report is about. A vehicle unknown here is reported as unknown. The targets of a descriptor
+ * are those of its event.
  */
 export function reportedVehicles(
   { targets }: Pick<CoordinationEvent, "targets">,
@@ -265,7 +269,7 @@ export function reportedVehicles(
   return [...new Set(named)];
 }
 
-/** The times of which readings are needed to fill a report: its own, and for a baseline those of comparable days. */
+/** Windows whose readings a report needs. A baseline also needs those of comparable days. */
 export function evidenceWindows(
   { intervals, wanted: { quantity } }: ReportWindow,
   calendar: Calendar,
@@ -276,11 +280,11 @@ export function evidenceWindows(
   return withMargins([spanOf(intervals), ...days], maxGap);
 }
 
-/** These windows with `maxGap` on both sides, in which a reading still tells of what is inside. */
+/** Windows with `maxGap` added on both sides: a reading there still counts inside. */
 export const withMargins = (windows: readonly Window[], maxGap: Millis): readonly Window[] =>
   joined(windows.map(({ from, until }) => ({ from: instant(from - maxGap), until: after(until, maxGap) })));
 
-/** Those that touch or overlap become one, so that nothing is read twice. */
+/** Joins windows that touch or overlap, so that no reading is read twice. */
 function joined(windows: readonly Window[]): readonly Window[] {
   const apart: Window[] = [];
   for (const window of windows.toSorted((a, b) => a.from - b.from)) {

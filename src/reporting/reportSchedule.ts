@@ -9,111 +9,116 @@ import {
   obligationsByEvent,
   EVERY_DESCRIPTOR,
   forDescriptor,
-  freshDuty,
+  newObligation,
   isSettled,
-  openDuties,
+  openObligations,
   withoutRevision,
 } from "./obligations.ts";
 import { afterWithdrawal, reportPlan } from "./plan.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** Why a descriptor is flagged where reports are switched off: reason enough to look again once they are not. */
+/** Reason while reports are disabled. Obligations with it are scheduled again once they are enabled. */
 const SWITCHED_OFF = "reports are switched off";
 const ANSWERED = "what it asks for now was asked after its reports had gone out";
-/** And why where it is a matter of no vehicle of ours: the configuration may know one of them later. */
+/** Reason where no target is ours. The configuration may add such a vehicle later. */
 const NOT_OURS = "none of its targets is a vehicle of this site";
 
-/** Starts over from what is stored. Nothing is due before the events were looked at. */
+/** Restores the schedule from disk. Nothing is due before the events have been scheduled. */
 export function restoreSchedule(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   stored: { readonly duties: readonly ReportObligation[]; readonly outbox: readonly ReportRecord[] },
   enabled: boolean,
 ): void {
-  for (const part of [desk.seen, desk.obligations, desk.upcoming, desk.due, desk.outbox]) part.clear();
-  for (const duty of stored.duties)
-    if (!(enabled && duty.reason === SWITCHED_OFF))
-      desk.obligations.set(obligationKey(duty), withoutRevision(duty));
-  for (const record of stored.outbox) desk.outbox.set(record.name, record);
+  for (const part of [schedule.seen, schedule.obligations, schedule.upcoming, schedule.due, schedule.outbox])
+    part.clear();
+  for (const obligation of stored.duties)
+    if (!(enabled && obligation.reason === SWITCHED_OFF))
+      schedule.obligations.set(obligationKey(obligation), withoutRevision(obligation));
+  for (const record of stored.outbox) schedule.outbox.set(record.name, record);
 }
 
-/** What one look at an event changes. */
+/** Context for scheduling the reports of an event. */
 export interface ScheduleContext {
   readonly settings: ReportSettings;
   readonly enabled: boolean;
-  /** Whether any of its targets is ours. */
+  /** True if any of its targets is a vehicle of this site. */
   readonly concernsUs: (revision: Revision) => boolean;
-  /** The whole of an event that memory has a summary of; null: it cannot be read. */
+  /** Reads a summarized event from disk. Null: it cannot be read. */
   readonly whole: (id: EventId) => KnownEvent | null;
 }
 
 /**
- * Takes in how those events are now that have changed since; answers the duties that ended or have to be remembered
- * because of it. One that is as it was costs nothing.
+ * Schedules events that have changed since the last call. Answers the obligations to store. An unchanged event costs
+ * nothing.
  */
 export function scheduleChangedEvents(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   events: ReadonlyMap<EventId, TrackedEvent>,
   changed: Iterable<EventId>,
   context: ScheduleContext,
 ): readonly ReportObligation[] {
-  const duties: ReportObligation[] = [];
+  const obligations: ReportObligation[] = [];
   for (const id of changed) {
     const known = events.get(id);
-    if (known === undefined) forget(desk, id);
-    else duties.push(...scheduleEvent(desk, known, context));
+    if (known === undefined) forget(schedule, id);
+    else obligations.push(...scheduleEvent(schedule, known, context));
   }
-  return duties;
+  return obligations;
 }
 
 function scheduleEvent(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   tracked: TrackedEvent,
   context: ScheduleContext,
 ): readonly ReportObligation[] {
-  const before = desk.seen.get(tracked.id);
+  const before = schedule.seen.get(tracked.id);
   if (before === tracked) return [];
-  desk.seen.set(tracked.id, tracked);
-  if (tracked.kind !== "over") return scheduleWholeEvent(desk, tracked, before, context);
-  // It was planned while it was open, or everything that it asked for has ended.
+  schedule.seen.set(tracked.id, tracked);
+  if (tracked.kind !== "over") return scheduleWholeEvent(schedule, tracked, before, context);
+  // An event seen before was scheduled while it was open.
   if (before !== undefined && isSameState(before, tracked)) return [];
-  if (isSettled(desk.obligations, tracked)) return [];
+  if (isSettled(schedule.obligations, tracked)) return [];
   const known = context.whole(tracked.id);
-  return known === null ? flagUnreadable(desk, tracked) : scheduleWholeEvent(desk, known, before, context);
+  return known === null
+    ? flagUnreadable(schedule, tracked)
+    : scheduleWholeEvent(schedule, known, before, context);
 }
 
-const flagUnreadable = (desk: ReportSchedule, known: EventSummary): readonly ReportObligation[] =>
-  openDuties(desk.obligations, known).map((duty) =>
-    close(desk, duty, "flagged", "the stored event cannot be read"),
+const flagUnreadable = (schedule: ReportSchedule, known: EventSummary): readonly ReportObligation[] =>
+  openObligations(schedule.obligations, known).map((obligation) =>
+    close(schedule, obligation, "flagged", "the stored event cannot be read"),
   );
 
 function scheduleWholeEvent(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   known: KnownEvent,
   before: TrackedEvent | undefined,
   context: ScheduleContext,
 ): readonly ReportObligation[] {
   try {
-    const after = known.kind === "live" ? obligationsOf(known) : withdrawn(desk, known, before);
+    const after = known.kind === "live" ? obligationsOf(known) : withdrawn(schedule, known, before);
     return [
-      ...after.flatMap((duty) => takeUp(desk, duty, known, before, context)),
-      ...(known.kind === "live" ? dropped(desk, known) : []),
+      ...after.flatMap((obligation) => scheduleObligation(schedule, obligation, known, before, context)),
+      ...(known.kind === "live" ? dropped(schedule, known) : []),
     ];
   } catch (error) {
-    // An event that brings out a bug must not end the process with every start (F15), nor its reports in silence (L3).
+    // A bug that one event reveals must not stop the process at every start, nor lose its reports in silence.
     const reason = `a bug: this program cannot plan it (${String(error)})`;
-    return openDuties(desk.obligations, known).map((duty) => close(desk, duty, "flagged", reason));
+    return openObligations(schedule.obligations, known).map((obligation) =>
+      close(schedule, obligation, "flagged", reason),
+    );
   }
 }
 
-/** One duty for each descriptor; those beyond the most that are answered share one. */
+/** An obligation for each descriptor. Those beyond the cap share one. */
 const obligationsOf = (known: KnownEvent & { kind: "live" }): readonly ReportObligation[] =>
   EVERY_DESCRIPTOR.slice(0, known.revision.event.reports.length).map((descriptor) =>
-    freshDuty(known, descriptor),
+    newObligation(known, descriptor),
   );
 
-/** The open duties of an event that is no more, with what it was. */
+/** Open obligations of a withdrawn event, with its last revision. */
 function withdrawn(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   known: KnownEvent & { kind: "withdrawn" },
   before: TrackedEvent | undefined,
 ): readonly ReportObligation[] {
@@ -122,30 +127,30 @@ function withdrawn(
     before?.kind === "live"
       ? before.revision
       : known.endings.findLast((ending) => ending.at === at)?.revision;
-  return openDuties(desk.obligations, known).map((duty) => {
-    // Of an event that was over the revision is only with what was planned.
-    const last = revision ?? desk.upcoming.get(obligationKey(duty))?.revision;
-    const ending = last === undefined ? null : forDescriptor({ revision: last, at }, duty.descriptor);
-    return { ...duty, withdrawn: duty.withdrawn ?? ending };
+  return openObligations(schedule.obligations, known).map((obligation) => {
+    // The revision of an event that is over is kept only with its planned report.
+    const last = revision ?? schedule.upcoming.get(obligationKey(obligation))?.revision;
+    const ending = last === undefined ? null : forDescriptor({ revision: last, at }, obligation.descriptor);
+    return { ...obligation, withdrawn: obligation.withdrawn ?? ending };
   });
 }
 
-function takeUp(
-  desk: ReportSchedule,
-  duty: ReportObligation,
+function scheduleObligation(
+  schedule: ReportSchedule,
+  obligation: ReportObligation,
   known: KnownEvent,
   was: TrackedEvent | undefined,
   context: ScheduleContext,
 ): readonly ReportObligation[] {
-  const key = obligationKey(duty);
-  const before = desk.obligations.get(key);
+  const key = obligationKey(obligation);
+  const before = schedule.obligations.get(key);
   const isSame =
-    before?.receivedAt === duty.receivedAt &&
+    before?.receivedAt === obligation.receivedAt &&
     known.kind === "live" &&
     !(before.reason === NOT_OURS && context.concernsUs(known.revision));
   if (isSame && before.state !== "open") return [];
-  const next = isSame ? before : { ...duty, issued: before?.issued ?? null };
-  const flag = (reason: string): readonly ReportObligation[] => [close(desk, next, "flagged", reason)];
+  const next = isSame ? before : { ...obligation, issued: before?.issued ?? null };
+  const flag = (reason: string): readonly ReportObligation[] => [close(schedule, next, "flagged", reason)];
   const revision = known.kind === "live" ? known.revision : next.withdrawn?.revision;
   if (revision === undefined) return flag("the event was withdrawn");
   if (!context.enabled) return flag(SWITCHED_OFF);
@@ -153,14 +158,14 @@ function takeUp(
     (known.kind === "live" ? revision.event.reports.length : known.descriptors) - MOST_DESCRIPTORS;
   if (next.descriptor >= MOST_DESCRIPTORS) return flag(`${beyond} report descriptors too many`);
   if (!context.concernsUs(revision)) return flag(NOT_OURS);
-  desk.obligations.set(key, next);
-  const ended = planNext(desk, next, revision, context.settings);
+  schedule.obligations.set(key, next);
+  const ended = planNext(schedule, next, revision, context.settings);
   if (ended?.state === "done" && asksOtherwise(next.descriptor, known, was)) return flag(ANSWERED);
-  // A withdrawn event is not to be had any more: what is left of it is remembered with the duty.
+  // A withdrawn event cannot be read any more. Its last revision is stored with the obligation.
   return ended === null ? (next.withdrawn === null ? [] : [next]) : [ended];
 }
 
-/** Whether it asks for another thing, or of another time, than what was seen of it last. */
+/** True if the descriptor asks for another quantity or time than in the revision seen before. */
 function asksOtherwise(descriptor: number, known: KnownEvent, was: TrackedEvent | undefined): boolean {
   if (known.kind !== "live" || was === undefined || was.kind === "withdrawn") return false;
   if (was.kind === "over" && was.was === "withdrawn") return false;
@@ -168,80 +173,83 @@ function asksOtherwise(descriptor: number, known: KnownEvent, was: TrackedEvent 
   return askPrint(known.revision, descriptor) !== before;
 }
 
-/** Descriptors that the event had before, and has no more. */
-function dropped(desk: ReportSchedule, known: KnownEvent & { kind: "live" }): readonly ReportObligation[] {
+/** Obligations of descriptors that the new revision no longer has. */
+function dropped(
+  schedule: ReportSchedule,
+  known: KnownEvent & { kind: "live" },
+): readonly ReportObligation[] {
   if (known.descriptors === known.revision.event.reports.length) return [];
-  return openDuties(desk.obligations, known)
+  return openObligations(schedule.obligations, known)
     .filter(({ descriptor }) => descriptor >= known.revision.event.reports.length)
-    .map((duty) => close(desk, duty, "flagged", "the event does not ask for it any more"));
+    .map((obligation) => close(schedule, obligation, "flagged", "the event does not ask for it any more"));
 }
 
-/** An event that is not kept any more takes its duties with it. */
-function forget(desk: ReportSchedule, id: EventId): void {
-  desk.seen.delete(id);
-  for (const duty of obligationsByEvent(desk.obligations, id)) {
-    desk.obligations.delete(obligationKey(duty));
-    desk.upcoming.delete(obligationKey(duty));
+/** Forgets the obligations of an event that is no longer stored. */
+function forget(schedule: ReportSchedule, id: EventId): void {
+  schedule.seen.delete(id);
+  for (const obligation of obligationsByEvent(schedule.obligations, id)) {
+    schedule.obligations.delete(obligationKey(obligation));
+    schedule.upcoming.delete(obligationKey(obligation));
   }
 }
 
-/** The events that a report is still to be made of, or to be sent: forgotten before, they would end in silence (L3). */
+/** Events with a report that is not composed or not sent yet. Retention keeps them: no report is lost in silence. */
 export const reportedOn = (
-  { seen, obligations: duties, outbox }: ReportSchedule,
+  { seen, obligations, outbox }: ReportSchedule,
   events: ReadonlyMap<EventId, TrackedEvent>,
 ): ReadonlySet<EventId> =>
   new Set([
     ...[...events.values()]
       .filter((known) => known.descriptors > 0 && seen.get(known.id) !== known)
       .map(({ id }) => id),
-    ...[...duties.values()].filter(({ state }) => state === "open").map(({ event }) => event),
+    ...[...obligations.values()].filter(({ state }) => state === "open").map(({ event }) => event),
     ...[...outbox.values()].map(({ event }) => event),
   ]);
 
-/** Finds the next report of an open duty; answers the duty where there is none any more. */
+/** Plans the next report of an open obligation. Answers the obligation if none is left. */
 function planNext(
-  desk: ReportSchedule,
-  duty: ReportObligation,
+  schedule: ReportSchedule,
+  obligation: ReportObligation,
   revision: Revision,
   settings: ReportSettings,
 ): ReportObligation | null {
-  const { descriptor, receivedAt, issued, withdrawn, reason } = duty;
+  const { descriptor, receivedAt, issued, withdrawn, reason } = obligation;
   const { event, start } = revision;
   const plan = reportPlan({ event, start, receivedAt, descriptor, issued }, settings);
   const windows = withdrawn === null ? plan.windows : afterWithdrawal(plan.windows, withdrawn.at, settings);
-  // What was cut short is reported as far as it came, and that once.
+  // An event cut short is reported once, up to its end.
   const window = windows.find(({ moment }) => issued === null || moment > issued.moment);
   if (window !== undefined) {
-    desk.upcoming.set(obligationKey(duty), { window, revision });
-    desk.due.push(window.due, obligationKey(duty));
+    schedule.upcoming.set(obligationKey(obligation), { window, revision });
+    schedule.due.push(window.due, obligationKey(obligation));
     return null;
   }
-  // Every report was handed over before the event was withdrawn: nothing is missing.
+  // Every report was issued before the withdrawal: none is missing.
   const isComplete = issued !== null && plan.windows.length === 0;
   const why = reason ?? (withdrawn !== null && !isComplete ? "the event was withdrawn" : null);
-  if (why !== null) return close(desk, duty, "flagged", why);
-  if (issued !== null) return close(desk, duty, "done", null);
-  return close(desk, duty, "flagged", plan.flags.join("; ") || "there is nothing to report");
+  if (why !== null) return close(schedule, obligation, "flagged", why);
+  if (issued !== null) return close(schedule, obligation, "done", null);
+  return close(schedule, obligation, "flagged", plan.flags.join("; ") || "there is nothing to report");
 }
 
 function close(
-  desk: ReportSchedule,
-  duty: ReportObligation,
+  schedule: ReportSchedule,
+  obligation: ReportObligation,
   state: "done" | "flagged",
   reason: string | null,
 ): ReportObligation {
-  const closed = withoutRevision({ ...duty, state, reason });
-  desk.obligations.set(obligationKey(duty), closed);
-  desk.upcoming.delete(obligationKey(duty));
+  const closed = withoutRevision({ ...obligation, state, reason });
+  schedule.obligations.set(obligationKey(obligation), closed);
+  schedule.upcoming.delete(obligationKey(obligation));
   return closed;
 }
 
-/** The duties with a report whose time has come. They are not named again until their next report is planned. */
-export const takeDue = (desk: ReportSchedule, now: Instant): readonly string[] =>
-  // Entries of schedules that were replaced mean nothing any more.
-  [...desk.due.due(now)].filter((key) => (desk.upcoming.get(key)?.window.due ?? Infinity) <= now);
+/** Obligations with a report that is due. Each is named once, until its next report is planned. */
+export const takeDue = (schedule: ReportSchedule, now: Instant): readonly string[] =>
+  // Entries of replaced schedules are stale.
+  [...schedule.due.due(now)].filter((key) => (schedule.upcoming.get(key)?.window.due ?? Infinity) <= now);
 
-/** Where intervals of the reports to come begin and end: there it matters how a register stood. In order. */
+/** Interval edges of the planned reports in a window, in order. The register matters there. */
 export const edgesWithin = ({ upcoming }: ReportSchedule, { from, until }: Window): readonly Instant[] =>
   [
     ...new Set(
@@ -252,21 +260,25 @@ export const edgesWithin = ({ upcoming }: ReportSchedule, { from, until }: Windo
   ].toSorted((a, b) => a - b);
 
 /**
- * The report of this duty was handed over, or for `reason` never will be; the next one is found. Answers the duty as
- * it is to be remembered.
+ * Records that a report was issued, or was dropped for `reason`, and plans the next one. Answers the obligation to
+ * store.
  */
 export function issue(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   key: string,
   { window, revision }: Upcoming,
   reason: string | null,
   settings: ReportSettings,
 ): ReportObligation | null {
-  const duty = desk.obligations.get(key);
-  if (duty === undefined) return null;
+  const obligation = schedule.obligations.get(key);
+  if (obligation === undefined) return null;
   const { k, moment } = window;
-  const next: ReportObligation = { ...duty, issued: { k, moment }, reason: reason ?? duty.reason };
-  desk.obligations.set(key, next);
-  desk.upcoming.delete(key);
-  return planNext(desk, next, revision, settings) ?? next;
+  const next: ReportObligation = {
+    ...obligation,
+    issued: { k, moment },
+    reason: reason ?? obligation.reason,
+  };
+  schedule.obligations.set(key, next);
+  schedule.upcoming.delete(key);
+  return planNext(schedule, next, revision, settings) ?? next;
 }

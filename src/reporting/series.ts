@@ -17,8 +17,8 @@ export interface Step<Value> extends Window {
 }
 
 /**
- * Readings in the order in which things were so, late ones in their place; of those of one charger, kind and moment
- * only the last that came (a redelivery counts once).
+ * Sorts readings by their time, late ones included. Of one charger, kind and time only the last received is kept: a
+ * redelivery counts once.
  */
 export function inOrder<R extends Reading>(readings: readonly R[]): readonly R[] {
   const sorted = readings.toSorted((a, b) => a.at - b.at || a.receivedAt - b.receivedAt);
@@ -32,7 +32,7 @@ function isReplaced(reading: Reading, sorted: readonly Reading[], index: number)
   return false;
 }
 
-/** Readings by charger: a register, and what follows on what, mean something on one charger only. */
+/** Readings by charger. Registers and sequences are meaningful on one charger only. */
 export function byCharger<R extends Reading>(readings: readonly R[]): ReadonlyMap<ChargerId, readonly R[]> {
   const chargers = new Map<ChargerId, R[]>();
   for (const reading of readings) {
@@ -44,8 +44,8 @@ export function byCharger<R extends Reading>(readings: readonly R[]): ReadonlyMa
 }
 
 /**
- * What held while this vehicle was there: each reading (in order, of one charger and kind) until the next of that
- * charger, whoever is on it then, for `longest` at most; the last one for `tail`.
+ * Values while this vehicle was there: each reading until the next one, at most `longest`; the last for `tail`.
+ * Readings are in order, of one charger and kind. The next reading counts whichever vehicle it names.
  */
 export function stepsOf<R extends Reading>(
   readings: readonly R[],
@@ -60,7 +60,7 @@ export function stepsOf<R extends Reading>(
   });
 }
 
-/** Steps of several chargers as one line: where two overlap, the newer one holds. */
+/** Merges the steps of several chargers. Where two overlap, the newer one holds. */
 export function merged<S extends Window>(steps: readonly S[]): readonly S[] {
   const sorted = steps.toSorted((a, b) => a.from - b.from);
   return sorted
@@ -68,7 +68,7 @@ export function merged<S extends Window>(steps: readonly S[]): readonly S[] {
     .filter(({ from, until }) => from < until);
 }
 
-/** Those that reach into a window; disjoint and in order, as they were. */
+/** Steps that reach into a window. Input and output are disjoint and in order. */
 export function reaching<W extends Window>(sorted: readonly W[], window: Window): readonly W[] {
   const first = firstWhere(sorted, ({ until }) => until > window.from);
   const end = firstWhere(sorted, ({ from }) => from >= window.until);
@@ -103,7 +103,7 @@ export const peak = (steps: readonly Step<number>[]): number | null =>
 /** The value that held last; null: none. */
 export const last = <Value>(steps: readonly Step<Value>[]): Value | null => steps.at(-1)?.value ?? null;
 
-/** What a window has besides these, which are disjoint, in order, and within it. */
+/** Gaps between windows that are disjoint, in order, and inside `window`. */
 export function holesIn(filled: readonly Window[], window: Window): readonly Window[] {
   const holes: Window[] = [];
   let { from } = window;
@@ -114,7 +114,7 @@ export function holesIn(filled: readonly Window[], window: Window): readonly Win
   return holes;
 }
 
-/** Where nothing was read for longer than that: between two readings, or the window's edges where none lies beyond. */
+/** Gaps longer than `longest` without a reading. The window's edges count where no reading lies beyond. */
 export function gapsIn(times: readonly Instant[], window: Window, longest: Millis): readonly Window[] {
   const first = firstWhere(times, (at) => at >= window.from);
   const beyond = firstWhere(times, (at) => at >= window.until);

@@ -3,9 +3,10 @@ import { type Millis, minutes, seconds } from "../domain/units.ts";
 /** The knobs of reporting. The contract does not say how its counts are meant (openadr3 1.5): each is a choice. */
 export interface ReportSettings {
   /**
-   * What an interval of a report is, where the event has only one window: `auto` divides the event so that the
-   * asked reports fill it exactly; `event` is the whole event; `implied` goes on in steps as long as the event;
-   * `fixed` has steps of `subInterval`; in the last two `frequency` is a time.
+   * Division of an event into report intervals.
+   * `auto`: equal parts that the requested reports fill exactly. `event`: the whole event.
+   * `implied`: steps as long as the event. `fixed`: steps of `subInterval`.
+   * `frequencySeconds`, `frequencyMinutes`: `frequency` is a time.
    */
   readonly mode: "auto" | "event" | "implied" | "fixed" | "frequencySeconds" | "frequencyMinutes";
   /** Step where the partner names none: 15 min. */
@@ -18,13 +19,13 @@ export interface ReportSettings {
   readonly settleDelay: Millis;
   /** Reports that were due before their event arrived: only the latest is sent, all, or none. */
   readonly catchUp: "latest" | "all" | "none";
-  /** Whether `repeat: -1` goes on after the end of the event: it does not. */
+  /** True: `repeat: -1` goes on after the end of the event. Default: false. */
   readonly continueAfterEvent: boolean;
-  /** What is reported of an event that is withdrawn: nothing more, or what there was of it until then. */
+  /** Reports of a withdrawn event: none, or the part until the withdrawal. */
   readonly onCancel: "none" | "partial";
-  /** What a forecast is made from: what the chargers will be told, or nothing (then it is MISSING). */
+  /** Source of forecasts: the planned setpoints, or none (then MISSING). */
   readonly forecastSource: "setpoint" | "none";
-  /** What 100 % is called. The texts of the standard contradict each other (openadr3 1.2): 100. */
+  /** Number that stands for 100 %. The texts of the standard contradict each other. Default: 100. */
   readonly percentScale: 100 | 1;
   /** Comparable days in a baseline: 10. */
   readonly baselineDays: number;

@@ -26,44 +26,44 @@ import {
   takeDue,
 } from "./reportSchedule.ts";
 
-/** Chargers may tell a little late; and what is near is found anew each minute at least. */
+/** Telemetry may be late. The edges near now are computed again every minute. */
 const EDGES_BACK = minutes(10);
 const EDGES_AHEAD = minutes(2);
 const EDGES_HOLD = minutes(1);
-/** After a failed commit it is tried again so much later. */
+/** Wait after a failed commit. */
 const COMMIT_RETRY = seconds(5);
 /** New starts, and with them reports, are held no longer than this after the start of the process. */
 const SETTLING = minutes(5);
 /**
- * So long a clock that is ahead may be put right: a report made before its time is made for good. As for new starts
- * (DESIGN 5.7), ours is believed after that, and the partner's may well be the wrong one.
+ * Longest wait for a clock that is ahead to be corrected: an early report cannot be taken back. After that our clock is
+ * believed, as for new starts. The partner's may be the wrong one.
  */
 const LONGEST_AHEAD = minutes(5);
-/** What is held is looked at so often. */
+/** Interval of checks while reports are held. */
 const HELD_LOOK = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
 const LONG_AGO = millis(-Infinity);
 
-/** The stages of reporting, bound to the desk that they change: each does its part and writes it down. */
+/** Stages of reporting. Each does its part on the schedule and stores the result. */
 export function reportStages(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   depot: ControlState,
   rules: ReportRules,
   ports: ReportPorts,
 ) {
   const { settings, giveUpAfter, enabled } = rules;
-  // Both on the clock that never jumps: one that is ahead and is set back must not stop reports for as long.
-  /** Nothing is composed before it: a commit has failed. Null: none has. */
+  // Monotonic clock: a wall clock that moves back must not stop reports.
+  /** No report is composed before this time: a commit has failed. Null: none has. */
   let pausedUntil: Millis | null = null;
-  /** What is stored could not be read after that: until it is, nobody knows what is owed. */
-  let isAstray = false;
+  /** The schedule could not be restored after a failed commit. Until it is, the obligations are unknown. */
+  let needsRestore = false;
   const settledBy = millis(ports.monotonic() + SETTLING);
-  /** Since when our clock is ahead of the partner's without a break; null: it is not. */
+  /** Monotonic time since when our clock is ahead of the partner's. Null: it is not. */
   let aheadSince: Millis | null = null;
-  /** Nothing is sent before it: the endpoint is in trouble, or asked us to wait. */
+  /** No report is sent before this time: the endpoint failed, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
-  /** Of the reports to come as they were then. */
+  /** Cached interval edges and the time of their computation. */
   let edges: { readonly at: Instant; readonly near: readonly Instant[] } | null = null;
 
   const context: ScheduleContext = {
@@ -73,40 +73,40 @@ export function reportStages(
     whole: (id) => depot.known.whole(id) ?? null,
   };
 
-  /** A moment of the clock that never jumps, by the wall clock as it is now. */
+  /** Converts a monotonic time to the wall clock as it is now. */
   const onWall = (tick: Millis): Instant => after(ports.now(), millis(Math.ceil(tick - ports.monotonic())));
 
-  /** How far our clock is ahead, as long as that may be about to end. */
+  /** Lead of our clock, while it may still be corrected. */
   const ahead = (): Millis => {
     const by = ports.ahead();
     aheadSince = by > 0 ? (aheadSince ?? ports.monotonic()) : null;
     return aheadSince === null || ports.monotonic() - aheadSince > LONGEST_AHEAD ? millis(0) : by;
   };
 
-  /** By then what is to be made falls due. */
+  /** Latest due time of reports to compose now. */
   const dueBy = (): Instant => instant(ports.now() - ahead());
 
-  const remember = (duties: readonly ReportObligation[], now: Instant): readonly Change[] =>
-    duties.flatMap((duty) => {
-      if (duty.state === "flagged") ports.counted("flagged");
-      return [{ kind: "duty", duty } as const, ...obligationRows(duty, now)];
+  const remember = (obligations: readonly ReportObligation[], now: Instant): readonly Change[] =>
+    obligations.flatMap((obligation) => {
+      if (obligation.state === "flagged") ports.counted("flagged");
+      return [{ kind: "duty", duty: obligation } as const, ...obligationRows(obligation, now)];
     });
 
-  /** As with new starts, the partner is asked first: its answer tells what our clock is worth. */
+  /** As for new starts, the partner is asked first: its answer confirms or corrects our clock. */
   const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.startsAllowed;
 
-  /** Events as they are now. */
-  const takeIn = (): void => {
+  /** Schedules the changed events. */
+  const scheduleChanges = (): void => {
     const changed = depot.known.takeChanged();
     if (changed.length === 0) return;
-    ports.write(remember(scheduleChangedEvents(desk, depot.known, changed, context), ports.now()));
+    ports.write(remember(scheduleChangedEvents(schedule, depot.known, changed, context), ports.now()));
     edges = null;
   };
 
   const edgesNear = (now: Instant): readonly Instant[] => {
     const isFresh = edges !== null && edges.at <= now && now < after(edges.at, EDGES_HOLD);
     if (edges !== null && isFresh) return edges.near;
-    const near = edgesWithin(desk, { from: instant(now - EDGES_BACK), until: after(now, EDGES_AHEAD) });
+    const near = edgesWithin(schedule, { from: instant(now - EDGES_BACK), until: after(now, EDGES_AHEAD) });
     edges = { at: now, near };
     return near;
   };
@@ -116,54 +116,54 @@ export function reportStages(
       const composed = await compose(depot, upcoming, settings, ports);
       return { ...composed, body: ports.spell(composed.report) };
     } catch (error) {
-      // A bug, or a disk that cannot be read: it costs this report, not those that follow.
-      return `it could not be composed: ${wordsOf(error)}`;
+      // A bug, or a disk that cannot be read: this report is lost, the others are not.
+      return `it could not be composed: ${messageOf(error)}`;
     }
   };
 
-  /** A commit has failed. */
-  const startOver = (): void => {
+  /** Restores the schedule after a failed commit. */
+  const restoreAfterFailedCommit = (): void => {
     pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
     try {
-      restoreSchedule(desk, ports.owed(), enabled);
-      isAstray = false;
+      restoreSchedule(schedule, ports.owed(), enabled);
+      needsRestore = false;
     } catch {
-      isAstray = true;
+      needsRestore = true;
     }
     depot.known.allChanged();
   };
 
-  /** False: it could not be stored, and everything starts over. */
+  /** False: the commit failed, and the schedule was restored. */
   const composeOne = async (key: string): Promise<boolean> => {
-    const upcoming = desk.upcoming.get(key);
+    const upcoming = schedule.upcoming.get(key);
     if (upcoming === undefined) return true;
     if (upcoming.window.due > dueBy()) {
       // The clock was set back while another was composed.
-      desk.due.push(upcoming.window.due, key);
+      schedule.due.push(upcoming.window.due, key);
       return true;
     }
     const isTooLate = after(upcoming.window.due, millis(giveUpAfter + ports.ahead())) < ports.now();
     const composed = isTooLate ? TOO_LATE : await fill(upcoming);
-    takeIn();
+    scheduleChanges();
     // A newer revision, or a withdrawal, came in the meantime.
-    if (desk.upcoming.get(key) !== upcoming) return true;
+    if (schedule.upcoming.get(key) !== upcoming) return true;
     const now = ports.now();
     const failed = typeof composed === "string" ? composed : null;
     const record = typeof composed === "string" ? null : recordOf(upcoming, composed, now);
-    const duty = issue(desk, key, upcoming, failed, settings);
+    const obligation = issue(schedule, key, upcoming, failed, settings);
     edges = null;
     if (typeof composed !== "string" && record !== null) {
       const { body } = composed;
       ports.write([{ kind: "report", record, body }, composedRow(record, now, ports.wallClock)]);
     }
-    ports.write(remember(duty === null ? [] : [duty], now));
+    ports.write(remember(obligation === null ? [] : [obligation], now));
     const { ok } = await ports.durable();
     if (!ok) {
-      startOver();
+      restoreAfterFailedCommit();
       return false;
     }
     if (record === null) return true;
-    desk.outbox.set(record.name, record);
+    schedule.outbox.set(record.name, record);
     ports.counted("composed");
     return true;
   };
@@ -171,7 +171,7 @@ export function reportStages(
   const nextToSend = (): ReportRecord | undefined => {
     if (!enabled || ports.monotonic() < closedUntil) return undefined;
     const now = ports.now();
-    return firstBy(desk.outbox.values(), now, now);
+    return firstBy(schedule.outbox.values(), now, now);
   };
 
   const bodyOf = (name: string): PostAnswer | { readonly kind: "read"; readonly text: string } => {
@@ -179,19 +179,19 @@ export function reportStages(
       const text = ports.body(name);
       return text === null ? LOST : { kind: "read", text };
     } catch (error) {
-      // It is there, and may be read the next time.
-      return { kind: "silent", reason: `its body could not be read: ${wordsOf(error)}`, retryAfter: null };
+      // The file exists and may be readable at the next attempt.
+      return { kind: "silent", reason: `its body could not be read: ${messageOf(error)}`, retryAfter: null };
     }
   };
 
   const settle = (name: string, given: PostAnswer): void => {
-    const record = desk.outbox.get(name);
+    const record = schedule.outbox.get(name);
     if (record === undefined) return;
     const answer = aboutEvent(given, depot.known.get(record.event));
     const [now, longest] = [ports.now(), millis(giveUpAfter + ports.ahead())];
     const next = afterPost(record, answer, longest, now, ports.random());
-    if (next.nextTry === null) desk.outbox.delete(name);
-    else desk.outbox.set(name, next);
+    if (next.nextTry === null) schedule.outbox.delete(name);
+    else schedule.outbox.set(name, next);
     failures = isCommonTrouble(answer) ? failures + 1 : 0;
     closedUntil =
       failures > 0 ? millis(ports.monotonic() + pauseAfter(answer, failures, ports.random())) : LONG_AGO;
@@ -200,39 +200,39 @@ export function reportStages(
   };
 
   return {
-    /** Of the intervals to be reported, those near now. */
+    /** Interval edges near now of the planned reports. */
     edges: (): readonly Instant[] => edgesNear(ports.now()),
 
-    /** When there is something to compose. */
+    /** Time of the next report to compose. */
     nextReport: (): Instant | undefined => {
-      // Of a desk that starts over nothing is due yet.
+      // A schedule that is being restored has no due times.
       if (pausedUntil !== null) return onWall(pausedUntil);
-      const due = desk.due.next();
+      const due = schedule.due.next();
       if (due === undefined) return undefined;
       return mayCompose() && dueBy() >= ports.now() ? due : later(due, after(ports.now(), HELD_LOOK));
     },
 
-    /** When there is something to send. */
+    /** Time of the next report to send. */
     nextTry: (): Instant | undefined => {
       if (!enabled) return undefined;
       const now = ports.now();
-      const first = firstBy(desk.outbox.values(), now, instant(Infinity));
+      const first = firstBy(schedule.outbox.values(), now, instant(Infinity));
       return first === undefined ? undefined : later(dueAt(first, now), onWall(closedUntil));
     },
 
-    /** Composes one report after another whose time has come, each committed before it may be sent. */
+    /** Composes the reports that are due. Each is committed before it may be sent. */
     async compose(): Promise<void> {
       if (pausedUntil !== null && ports.monotonic() < pausedUntil) return;
       pausedUntil = null;
-      if (isAstray) startOver();
-      if (isAstray) return;
-      takeIn();
+      if (needsRestore) restoreAfterFailedCommit();
+      if (needsRestore) return;
+      scheduleChanges();
       if (!mayCompose()) return;
-      for (let due = takeDue(desk, dueBy()); due.length > 0; due = takeDue(desk, dueBy()))
+      for (let due = takeDue(schedule, dueBy()); due.length > 0; due = takeDue(schedule, dueBy()))
         for (const key of due) if (!(await composeOne(key))) return;
     },
 
-    /** Sends one report after another, until none is due or the endpoint is in trouble. */
+    /** Sends the reports that are due, until the endpoint fails. */
     async send(): Promise<void> {
       for (let record = nextToSend(); record !== undefined; record = nextToSend()) {
         const body = bodyOf(record.name);
@@ -240,23 +240,23 @@ export function reportStages(
       }
     },
 
-    /** A person wants this one sent, now. */
+    /** Sends one report again now, for an operator. */
     resend(record: ReportRecord): void {
       const now = ports.now();
       const again = resent(record, now);
-      desk.outbox.set(again.name, again);
+      schedule.outbox.set(again.name, again);
       [closedUntil, failures] = [LONG_AGO, 0];
       ports.write([{ kind: "report", record: again, body: null }, resentRow(again, now)]);
     },
   };
 }
 
-/** With its body as it goes to the partner. */
+/** A composed report with its body in the partner's format. */
 interface Filled extends Composed {
   readonly body: string;
 }
 
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const LOST: PostAnswer = {
   kind: "answered",

@@ -11,18 +11,19 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 
-/** The newest reading of each kind that was kept, of one charger. */
+/** Newest stored reading of each kind, of one charger. */
 export type Kept = ReadonlyMap<Reading["kind"], Reading>;
 
-/** What is counted and integrated, and what only has to be seen still to hold. */
+/** Interval for values that are counted or integrated. */
 const OFTEN = seconds(10);
 const NOW_AND_THEN = seconds(60);
 
 /**
- * Which readings of one message are worth storing. One of power, current and the register each 10 s, one of the rest
- * each minute; at once what steps: power by more than 5 % and 100 W, current by more than 5 % and 0.5 A, charge by a
- * percent, a limit at all. A message that changes state, vehicle or setpoint is kept whole. So means and peaks are
- * right to within a step, and energy to within 10 s of power at each edge of a report. Duplicates are not kept.
+ * Selects the readings of one message that are worth storing.
+ * Power, current and register: every 10 s. The rest: every minute. Steps are stored at once.
+ * A step: power by 5 % and 100 W, current by 5 % and 0.5 A, charge by 1 %, any change of a limit.
+ * A message that changes state, vehicle or setpoint is stored whole. Duplicates are not stored.
+ * So means and peaks are right to within a step. Energy is right to within 10 s of power at each edge.
  */
 export function thin(kept: Kept, message: readonly Reading[]): readonly Reading[] {
   const fresh = message.filter((reading) => !isRepeat(kept.get(reading.kind), reading));
@@ -41,7 +42,7 @@ function isTurn(last: Reading | undefined, next: Reading): boolean {
 
 function isWorthIt(last: Reading | undefined, next: Reading): boolean {
   if (last === undefined) return true;
-  // Late readings come in a row too: what counts is the distance, not the direction.
+  // Late readings come in a row too, so the distance counts, not the direction.
   if (Math.abs(next.at - last.at) >= everyOf(next.kind)) return true;
   const step = stepOf(next);
   if (step === null || typeof last.value !== "number" || typeof next.value !== "number") return false;
@@ -64,7 +65,7 @@ function everyOf(kind: Reading["kind"]): Millis {
   }
 }
 
-/** How far a value must move to be stored before its time; null: it may wait. */
+/** Change that is stored before its interval ends. Null: none. */
 function stepOf({ kind }: Reading): { readonly least: number; readonly share: number } | null {
   switch (kind) {
     case "power":
@@ -83,75 +84,78 @@ function stepOf({ kind }: Reading): { readonly least: number; readonly share: nu
   }
 }
 
-const isSame = (a: Reading, b: Reading): boolean => wordsOf(a) === wordsOf(b);
-/** The same level for another event, or for longer, is another setpoint. */
-const wordsOf = (reading: Reading): string =>
+const isSame = (a: Reading, b: Reading): boolean => comparisonKey(a) === comparisonKey(b);
+/** Event and end count: they make the same level another setpoint. */
+const comparisonKey = (reading: Reading): string =>
   JSON.stringify(reading.kind === "setpoint" ? [reading.value, reading.until, reading.event] : reading.value);
 
-/** Of what a charger says of one minute, more messages than this are not stored: one that flips its state on and on (F95). */
-const MOST_OF_A_MINUTE = 120;
-/** Ahead of that rate it may be by a day of something to keep each ten seconds: it empties its buffer in one go. */
-const MOST_AHEAD = 10_000;
-/** What comes live, and what was kept meanwhile, come in turns: so many minutes are counted at a time. */
+/** Cap on stored messages for one minute of charger time: a charger may flip its state without end. */
+const MAX_PER_MINUTE = 120;
+/** Messages that may exceed that rate: one day of values every ten seconds, when a charger empties its buffer. */
+const MAX_AHEAD = 10_000;
+/** Live and buffered messages may alternate, so several minutes are counted at a time. */
 const MINUTES_COUNTED = 8;
 const MINUTE = 60_000;
 
-/** How much of one charger may be stored, by when it was so; and, whatever its clock says, not much more by when it came. */
+/**
+ * Cap on stored messages of one charger, by their own time.
+ * A second cap by arrival holds where the charger's clock is wrong.
+ */
 export class Allowance {
-  /** The one that was looked at last comes last. */
+  /** In order of use, the latest last. */
   readonly #counts = new Map<number, number>();
   #ahead = 0;
   #lookedAt = instant(0);
 
-  /** Whether one more message may be stored, that is from `at` and came now: then it counts. */
+  /** Counts a message from `at` that arrived `now`. False: it must not be stored. */
   takes(at: Instant, now: Instant): boolean {
     const passed = Math.max(0, between(this.#lookedAt, now)) / MINUTE;
     this.#lookedAt = now;
-    this.#ahead = Math.max(0, this.#ahead - passed * MOST_OF_A_MINUTE);
+    this.#ahead = Math.max(0, this.#ahead - passed * MAX_PER_MINUTE);
     const minute = Math.floor(at / MINUTE);
     const count = this.#counts.get(minute) ?? 0;
-    const isTaken = count < MOST_OF_A_MINUTE && this.#ahead < MOST_AHEAD;
-    if (isTaken) this.#ahead += 1;
+    const isAllowed = count < MAX_PER_MINUTE && this.#ahead < MAX_AHEAD;
+    if (isAllowed) this.#ahead += 1;
     this.#counts.delete(minute);
-    this.#counts.set(minute, isTaken ? count + 1 : count);
+    this.#counts.set(minute, isAllowed ? count + 1 : count);
     const [oldest = minute] = this.#counts.keys();
     if (this.#counts.size > MINUTES_COUNTED) this.#counts.delete(oldest);
-    return isTaken;
+    return isAllowed;
   }
 }
 
-/** The last that a charger said of each kind, for as long as nothing puts it in doubt. */
+/** Last reported value of each kind, while nothing puts it in doubt. */
 export type LastReadings = ReadonlyMap<Reading["kind"], Measured | Stated>;
 
-/** Below this nothing flows that a register would count: standby electronics draw less, W. */
+/** Below this power no register counts: standby electronics draw less, W. */
 const FLOWING = 100;
-/** The register may be told a little before the power that ended. */
+/** The register may be published shortly before the end of the power. */
 export const TOGETHER = seconds(10);
-/** What comes later than this by its own time was kept: nobody knows what became of it since. */
+/** A reading that is older than this at arrival was buffered: the present value is unknown. */
 const LATE = minutes(1);
 
 interface Carried {
-  readonly said: LastReadings;
-  /** What was kept last of each kind. */
+  readonly lastReported: LastReadings;
+  /** Last stored reading of each kind. */
   readonly kept: Kept;
-  /** Who is there now. */
+  /** Vehicle on the charger now. */
   readonly vehicle: VehicleId | null;
-  /** Something flowed since the register was told. */
+  /** True: power flowed after the last register reading. */
   readonly hasFlowed: boolean;
 }
 
 /**
- * What still holds at `now` of a charger that is there and tells only what changes: its last words said again, of the
- * kinds of which nothing was kept for `every`, for the vehicle that was there. A register holds only if nothing flowed
- * since: where something did, one that was not told has not stood still.
+ * Repeats the last values of an online charger that reports only changes.
+ * Only kinds without a stored reading for `every`, and only for the same vehicle.
+ * A register is repeated only if no power flowed since its last reading.
  */
 export function carryForward(
-  { said, kept, vehicle, hasFlowed }: Carried,
+  { lastReported, kept, vehicle, hasFlowed }: Carried,
   now: Instant,
   every: Millis,
 ): readonly Reading[] {
-  const isMoving = isPowerFlowing(said);
-  return [...said.values()]
+  const isMoving = isPowerFlowing(lastReported);
+  return [...lastReported.values()]
     .filter(({ kind, vehicle: seen, at, receivedAt }) => {
       if (between(at, receivedAt) > LATE) return false;
       const last = kept.get(kind);
@@ -159,24 +163,24 @@ export function carryForward(
       const hasMoved = kind === "energy" && (isMoving || hasFlowed);
       return isDue && seen === vehicle && !hasMoved;
     })
-    .map((word) => again(word, now));
+    .map((reading) => again(reading, now));
 }
 
-/** By `every` or more. What was in the future was so before the clock was set back, nobody knows when. */
+/** True after `every` or more. A time in the future is from before the clock moved back: its age is unknown. */
 export const isLongAgo = (at: Instant, now: Instant, every: Millis): boolean =>
   at > now || between(at, now) >= every;
 
-/** By its own clock, which may be a little behind: what it says next must not seem older. */
-const again = (word: Measured | Stated, now: Instant): Reading => ({
-  ...word,
-  at: after(now, millis(word.at - word.receivedAt)),
+/** Keeps the charger's own clock, which may be a little behind. Its next reading must not seem older. */
+const again = (reading: Measured | Stated, now: Instant): Reading => ({
+  ...reading,
+  at: after(now, millis(reading.at - reading.receivedAt)),
   receivedAt: now,
 });
 
-/** Whether energy flows, as far as is known; where nothing is, it may. */
-export function isPowerFlowing(said: LastReadings): boolean {
-  const power = said.get("power");
+/** True while energy flows, or may flow because power and state are unknown. */
+export function isPowerFlowing(lastReported: LastReadings): boolean {
+  const power = lastReported.get("power");
   if (power?.kind === "power") return Math.abs(power.value) >= FLOWING;
-  const state = said.get("state");
+  const state = lastReported.get("state");
   return state?.kind !== "state" || ["charging", "error", "unknown"].includes(state.value);
 }

@@ -45,17 +45,19 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
   };
   const hears = (count: number, telemetry: Partial<Telemetry>, charger = bay): readonly string[] => {
     const now = passed(count);
-    return inWords(collect.heard({ kind: "telemetry", charger, telemetry: { at: now, ...telemetry } }, now));
+    return inWords(
+      collect.handleMessage({ kind: "telemetry", charger, telemetry: { at: now, ...telemetry } }, now),
+    );
   };
   /** By its word, or its last will. */
   const isOnline = (online: boolean, count: number): void => {
     depot.presence.set(bay, { ...depot.presenceOf(bay), online });
-    collect.heard({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
+    collect.handleMessage({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
   };
-  const upheld = (count: number): readonly string[] => inWords(collect.upheld(passed(count)));
+  const upheld = (count: number): readonly string[] => inWords(collect.carryForward(passed(count)));
   const answers = (count: number): readonly string[] =>
     inWords(
-      collect.heard(
+      collect.handleMessage(
         { kind: "ack", charger: bay, id: "7-1", accepted: true, value: null, reason: null },
         passed(count),
       ),
@@ -146,7 +148,7 @@ test("with what it says goes what it was told, if that went out", () => {
 test("a charger that never says anything has a trace of what it was told, once a minute", () => {
   const { collect } = aCollector();
   const { command } = record();
-  const kept = [0, 20, 40, 60].map((seconds) => collect.told(command, second(seconds)).length);
+  const kept = [0, 20, 40, 60].map((seconds) => collect.handleCommand(command, second(seconds)).length);
   expect(kept).toEqual([1, 0, 0, 1]);
 });
 
@@ -154,7 +156,7 @@ test("a charger whose clock is minutes behind is measured by ours", () => {
   const { collect } = aCollector();
   const said = (seconds: number, lag: number, energyWh: number, snapshot = false): readonly string[] =>
     inWords(
-      collect.heard(
+      collect.handleMessage(
         {
           kind: "telemetry",
           charger: bay,
@@ -174,7 +176,7 @@ test("what a charger kept while it was cut off is from when it says", () => {
   const { collect } = aCollector();
   const said = (seconds: number, lag: number, energyWh: number): readonly string[] =>
     inWords(
-      collect.heard(
+      collect.handleMessage(
         { kind: "telemetry", charger: bay, telemetry: { at: second(seconds - lag), energyWh } },
         second(seconds),
       ),
@@ -211,7 +213,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
     const collect = collector(depot, QUIET);
     const heard = (at: number, seconds: number, more: Partial<Telemetry>) => {
       const telemetry = { at: second(at), energyWh: 1000 + at, ...more };
-      return collect.heard({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
+      return collect.handleMessage({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
     };
     depot.occupancy.note(bay, { at: noon, vehicle: "veh-214" }, noon);
     heard(0, 0, {});
@@ -226,7 +228,10 @@ test("what waited at the broker is of the vehicle that it names, and of no other
   const depot = aPicture();
   const collect = collector(depot, QUIET);
   const telemetry = { at: second(0), powerW: 0, vehicle: "somebody's" };
-  const [kept] = collect.heard({ kind: "telemetry", charger: bay, telemetry, snapshot: true }, second(900));
+  const [kept] = collect.handleMessage(
+    { kind: "telemetry", charger: bay, telemetry, snapshot: true },
+    second(900),
+  );
   expect(kept).toMatchObject({ kind: "power", vehicle: null });
 });
 
@@ -244,7 +249,7 @@ test("a buffer that is emptied in one go is kept whole, however much of it comes
   const kept = Array.from({ length: 360 }, (_, n) => {
     const telemetry = { at: second(n * 10), energyWh: 1000 + n };
     const now = n === 0 ? noon : instant(second(3600) + n * 40);
-    return collect.heard({ kind: "telemetry", charger: bay, telemetry }, now);
+    return collect.handleMessage({ kind: "telemetry", charger: bay, telemetry }, now);
   });
   expect(kept.flat()).toHaveLength(360);
 });
@@ -255,7 +260,7 @@ test("what a charger stands under is kept again and again until it ends, also of
   const { collect, depot, upheld } = aCollector([], { refresh: null });
   const { command } = record();
   depot.commands.set(bay, record({ command: { ...command, until: second(1000) } }));
-  collect.told(command, noon);
+  collect.handleCommand(command, noon);
   expect([90, 100, 130, 200, 999, 1000].map(upheld)).toEqual([
     [],
     [told(100)],
@@ -295,7 +300,7 @@ test("what is no telemetry, or of a charger that is not ours, is no reading", ()
   const { collect, hears } = aCollector();
   expect(hears(0, { powerW: 1 }, chargerId("bay-99"))).toEqual([]);
   const online = { kind: "online", charger: bay, online: true, snapshot: false } as const;
-  expect(collect.heard(online, noon)).toEqual([]);
+  expect(collect.handleMessage(online, noon)).toEqual([]);
 });
 
 test("what a charger that is online tells only when it changes is kept again and again, and thinning does not undo it", () => {
@@ -362,7 +367,7 @@ test.each([3600, -3600])(
     depot.commands.set(bay, record());
     isOnline(true, 0);
     hears(0, { powerW: 6000 });
-    collect.told(record().command, noon);
+    collect.handleCommand(record().command, noon);
     hears(50, { powerW: 0, energyWh: 1000 });
     clock.ahead = by;
     hears(100, { soc: 50 });
@@ -377,7 +382,10 @@ test.each([3600, -3600])(
 test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>([
   ["is offline", ({ isOnline }) => isOnline(false, 50)],
   ["went and came back", ({ isOnline }) => [false, true].forEach((online) => isOnline(online, 50))],
-  ["has lost what it knew", ({ collect }) => collect.heard({ kind: "forgot", charger: bay }, second(50))],
+  [
+    "has lost what it knew",
+    ({ collect }) => collect.handleMessage({ kind: "forgot", charger: bay }, second(50)),
+  ],
   ["never said that it is online", ({ depot }) => depot.presence.clear()],
   ["is silent for so long that it is unreachable", ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", ({ isLinked }) => (isLinked.value = false)],
@@ -409,7 +417,9 @@ test("a word after so long a silence upholds nothing that was said before it", (
 test("of rubbish nothing is kept, and it upholds nothing", () => {
   const { collect, hears } = aCollector();
   hears(0, { powerW: 6000 });
-  expect(collect.heard({ kind: "malformed", charger: bay, reason: "not JSON" }, second(200))).toEqual([]);
+  expect(collect.handleMessage({ kind: "malformed", charger: bay, reason: "not JSON" }, second(200))).toEqual(
+    [],
+  );
 });
 
 test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {

@@ -4,12 +4,12 @@ import { aDescriptor, type Counts, counts, reportSettings } from "../support/aRe
 
 /** `start count step repeat`, and what was odd. */
 function said(...asked: Counts): string {
-  const { asked: meant, flags } = descriptorParameters(aDescriptor(counts(asked)), reportSettings());
+  const { parameters: meant, flags } = descriptorParameters(aDescriptor(counts(asked)), reportSettings());
   return [`${meant.start} ${meant.count} ${meant.step} ${meant.repeat}`, ...flags].join("; ");
 }
 
 const acknowledges = (...asked: Counts): boolean =>
-  isAcknowledgement(descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked);
+  isAcknowledgement(descriptorParameters(aDescriptor(counts(asked)), reportSettings()).parameters);
 
 test("absent, -1 and four zeros all say that nothing is set", () => {
   expect(said(null, null, "T", null, null)).toBe("last all null 1");

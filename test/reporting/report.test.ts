@@ -156,16 +156,16 @@ const known = (id: string, charger: string): Subject => ({
 test("how a vehicle was at the end is told beside the values, and added up in an aggregate", () => {
   const two = [known("veh-1", "bay-01"), known("veh-2", "bay-02"), absent("veh-3")];
   expect(aReport(two).resources.map(({ snapshot }) => snapshot)).toEqual([
-    { energy: 11, current: 16, power: 11, soc: 70, told: A(16) },
-    { energy: 11, current: 16, power: 11, soc: 70, told: A(16) },
-    { energy: null, current: null, power: null, soc: null, told: null },
+    { energy: 11, current: 16, power: 11, soc: 70, setpoint: A(16) },
+    { energy: 11, current: 16, power: 11, soc: 70, setpoint: A(16) },
+    { energy: null, current: null, power: null, soc: null, setpoint: null },
   ]);
   expect(aReport(two, { aggregate: true }, { percentScale: 1 }).resources[0]?.snapshot).toEqual({
     energy: 22,
     current: 32,
     power: 22,
     soc: 0.7,
-    told: null,
+    setpoint: null,
   });
   expect(aReport([], { aggregate: true }).resources[0]?.snapshot.soc).toBe(null);
 });

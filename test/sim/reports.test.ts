@@ -25,7 +25,7 @@ const report: Report = {
         current: 16,
         power: 11,
         soc: 71,
-        told: { kind: "current", amperes: amperes(16) },
+        setpoint: { kind: "current", amperes: amperes(16) },
       },
       intervals: [
         {

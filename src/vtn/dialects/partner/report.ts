@@ -102,14 +102,14 @@ const vehicleChargeAction = ({ event, name, resources }: Report, sender: ReportS
 });
 
 function actionOf(resource: ReportResource, { notes, location }: ReportSender): Json {
-  const { energy, current, power, soc, told } = resource.snapshot;
+  const { energy, current, power, soc, setpoint } = resource.snapshot;
   return present({
     payloadType: "VehicleChargeAction",
     resourceId: resource.name,
     location,
-    actionType: actionTypeOf(told),
-    current: current ?? (told?.kind === "current" ? told.amperes : null),
-    power: power ?? (told?.kind === "power" ? told.watts / 1000 : null),
+    actionType: actionTypeOf(setpoint),
+    current: current ?? (setpoint?.kind === "current" ? setpoint.amperes : null),
+    power: power ?? (setpoint?.kind === "power" ? setpoint.watts / 1000 : null),
     stateOfCharge: soc,
     kiloWattHours: energy,
     ...(notes ? { dataQuality: resource.quality, cause: resource.causes.join("; ") || null } : {}),

@@ -23,7 +23,7 @@ const REPORT: Report = {
   resources: [
     {
       name: "veh-214",
-      snapshot: { energy: 8.25, current: 15.9, power: 10.97, soc: 71, told: A(16) },
+      snapshot: { energy: 8.25, current: 15.9, power: 10.97, soc: 71, setpoint: A(16) },
       quality: "OK",
       causes: [],
       intervals: [
@@ -40,7 +40,7 @@ const REPORT: Report = {
     },
     {
       name: "veh-9",
-      snapshot: { energy: null, current: null, power: null, soc: null, told: null },
+      snapshot: { energy: null, current: null, power: null, soc: null, setpoint: null },
       quality: "MISSING",
       causes: ["vehicle absent", "no setpoint"],
       intervals: [
@@ -177,19 +177,19 @@ test("a vehicle charge action tells how each vehicle was at the end, and leaves 
   });
 });
 
-test.each<[what: string, told: Desired, action: object]>([
+test.each<[what: string, setpoint: Desired, action: object]>([
   ["a level in A", A(16), { actionType: "Start", current: 16 }],
   ["a level in W", { kind: "power", watts: watts(11_000) }, { actionType: "Start", power: 11 }],
   ["a pause", { kind: "pause" }, { actionType: "Stop" }],
   ["a release", { kind: "release" }, {}],
-])("before anything is measured a vehicle charge action tells %s", (_, told, action) => {
+])("before anything is measured a vehicle charge action tells %s", (_, setpoint, action) => {
   const [resource] = REPORT.resources;
   const snapshot = {
     energy: null,
     current: null,
     power: null,
     soc: null,
-    told,
+    setpoint,
   } as Report["resources"][0]["snapshot"];
   const resources = resource === undefined ? [] : [{ ...resource, snapshot }];
   expect(write("vehicleChargeAction", { notes: false }, { resources })).toEqual({
@@ -201,7 +201,7 @@ test.each<[what: string, told: Desired, action: object]>([
 
 test("no format can write a number that is none", () => {
   const [resource] = REPORT.resources;
-  const snapshot = { energy: Infinity, current: Number.NaN, power: 1, soc: 1, told: null };
+  const snapshot = { energy: Infinity, current: Number.NaN, power: 1, soc: 1, setpoint: null };
   const resources = resource === undefined ? [] : [{ ...resource, snapshot }];
   const text = JSON.stringify(write("vehicleChargeAction", {}, { resources }));
   expect(text).not.toMatch(/null|Infinity|NaN/);

@@ -19,7 +19,7 @@ const again = (
   changes: Partial<Parameters<typeof carryForward>[0]> = {},
 ): readonly string[] => {
   const held = carryForward(
-    { said: by(words), kept: by(kept), vehicle: VEHICLE, hasFlowed: false, ...changes },
+    { lastReported: by(words), kept: by(kept), vehicle: VEHICLE, hasFlowed: false, ...changes },
     NOW,
     seconds(100),
   );

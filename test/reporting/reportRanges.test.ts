@@ -7,7 +7,7 @@ import { aDescriptor, type Counts, counts, reportSettings } from "../support/aRe
 /** `[0-1]@end1`: what each report holds and when it is sent, for an event of so many intervals. */
 function reports(intervals: number, ...asked: Counts): readonly string[] {
   const { count, at } = reportRanges(
-    descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked,
+    descriptorParameters(aDescriptor(counts(asked)), reportSettings()).parameters,
     intervals,
   );
   return Array.from({ length: count }, (_, k) => {
@@ -69,7 +69,7 @@ test("whatever is asked, each report holds intervals that there are, in order, a
       fc.tuple(wire, wire, fc.constantFrom("T" as const, "F" as const), wire, wire),
       (intervals, asked) => {
         const { count, at } = reportRanges(
-          descriptorParameters(aDescriptor(counts(asked)), reportSettings()).asked,
+          descriptorParameters(aDescriptor(counts(asked)), reportSettings()).parameters,
           intervals,
         );
         const rounds = Array.from({ length: count }, (_, k) => at(k));
