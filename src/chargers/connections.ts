@@ -218,7 +218,7 @@ export class ChargerConnections implements AsyncDisposable {
     if (profile === undefined || profile.nativePayloads) return [];
     const binding = instanceSettings(charger, profile);
     // What cannot be bound is explained by the check of the configuration, and refused as without a line.
-    return binding.ok ? [[charger.id, binding.bound]] : [];
+    return binding.ok ? [[charger.id, binding.instance]] : [];
   }
 
   #outlet(
@@ -229,8 +229,8 @@ export class ChargerConnections implements AsyncDisposable {
     publish: BrokerSession["publish"],
   ): readonly ConnectedCharger[] {
     const { site, brokers, now } = this.#options;
-    const say = (message: ChargerMessage): void => this.#say(message);
-    const ports = { now, publish, say };
+    const emit = (message: ChargerMessage): void => this.#emit(message);
+    const ports = { now, publish, emit };
     const native = isNative({ profile });
     // A broker that is a charger is no place for what other programs read.
     const [home, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
@@ -259,7 +259,7 @@ export class ChargerConnections implements AsyncDisposable {
     }
   }
 
-  #say(message: ChargerMessage): void {
+  #emit(message: ChargerMessage): void {
     if (message.kind === "malformed") this.#discard(message.charger, "unreadable", message.reason);
     this.#options.onMessage(message);
   }

@@ -4,13 +4,13 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { Instant, Millis } from "../domain/units.ts";
 import type { PublishOptions } from "./broker/connection.ts";
 
-/** How one charger is spoken with, whatever its make. */
+/** Commands and messages of one charger, whatever its make. */
 export interface ChargerDriver extends Disposable {
-  /** Topics that it speaks on; + may stand for single levels. */
+  /** Topics to subscribe to. + may stand for single levels. */
   readonly topics: readonly string[];
   /**
-   * Publishes a command for `lease` at most; ok means that the broker has all of it. `before`: what the charger was
-   * told before it, null: nothing by us. `isDoubted`: it was seen not to follow this command.
+   * Publishes a command that is valid for `lease` at most. Ok: the broker has all of it. `before`: the previous
+   * command, null: none. `isDoubted`: the charger was measured not to follow this command.
    */
   readonly send: (
     command: Command,
@@ -19,20 +19,20 @@ export interface ChargerDriver extends Disposable {
     isDoubted?: boolean,
   ) => Promise<Sent>;
   readonly handleMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  /** The level that the charger shows, whoever set it. Null: it shows none. */
   readonly shows: () => Desired | null;
   readonly brokerUp: () => void;
   readonly brokerDown: () => void;
 }
 
-/** What a line needs around it. */
+/** Services that a driver needs. */
 export interface DriverPorts {
   readonly now: () => Instant;
   readonly publish: (topic: string, payload: string, options: PublishOptions) => Promise<Sent>;
-  readonly say: (message: ChargerMessage) => void;
+  readonly emit: (message: ChargerMessage) => void;
 }
 
-/** Whole seconds until a command must not be obeyed any more: its own end or its lease, whichever is first. */
+/** Whole seconds until a command expires: at its own end or its lease, whichever is first. */
 export function secondsLeft({ until }: Command, lease: Millis, now: Instant): number {
   const left = until === null ? lease : Math.min(until - now, lease);
   return Math.ceil(left / 1000);

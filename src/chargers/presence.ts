@@ -1,77 +1,105 @@
 import { after, type Instant, instant, type Millis, minutes } from "../domain/units.ts";
 
-/** Said again sooner, a word is chatter and no birth. */
-const CHATTER = minutes(1);
+/** A repeated `true` within this time is a repetition, not a return. */
+const REPETITION = minutes(1);
+
+export type PresenceChange =
+  /** First knowledge: the charger is online. */
+  | "online"
+  /** First knowledge: the charger is offline. */
+  | "offline"
+  | "went"
+  /** Back after it was reported as offline. */
+  | "returned"
+  /** A birth message without a departure before it: the charger restarted unnoticed. */
+  | "restarted";
+
+export const isOnline = (change: PresenceChange): boolean => change !== "offline" && change !== "went";
 
 export interface PresenceOptions {
-  /** Silence of the topic that shows life which means offline; null: it has no such topic. */
+  /** Offline after this silence on the topic that shows life. Null: no such topic. */
   readonly silentAfter: Millis | null;
-  /** Its last will is retained: a live `true` has just been published, so it has just come, unless it keeps saying so. */
+  /** The last will is retained. A live `true` is then a birth, unless the charger keeps repeating it. */
   readonly willIsRetained: boolean;
-  /** It is there before it obeys: only `obeys` shows that it is back. */
-  readonly obeysLater: boolean;
+  /** The charger is online before it obeys. Only `onReady` shows that it is back. */
+  readonly hasReadyTopic: boolean;
   readonly now: () => Instant;
-  /** `snapshot`: that is how things stand; else it has just come, or gone. */
-  readonly say: (online: boolean, snapshot: boolean) => void;
+  readonly onChange: (change: PresenceChange) => void;
 }
 
-/** Tells from its last will and its signs of life whether a charger is there. One that never gave a sign is not missed. */
+/**
+ * The topic of the last will.
+ *
+ * ```
+ *            true                  false
+ *   unknown ------> online ----------------------> offline
+ *                    ^  ^                          |   |
+ *                    |  +---------- true ----------+   |
+ *        ready topic |                                 |
+ *                    +---- starting <---- live true ---+
+ * ```
+ *
+ * A make with a ready topic goes to "starting" with each live `true`, except a repetition. It counts as offline there.
+ */
+type Will = "unknown" | "online" | "starting" | "offline";
+
+/** The topic that shows life. "none": no sign so far, so silence means nothing. */
+type SignOfLife = "none" | "recent" | "silent";
+
+/** Whether a charger is online: its last will does not deny it, and its signs of life have not ended. */
 export class Presence implements Disposable {
   readonly #options: PresenceOptions;
-  #will: boolean | null = null;
-  /** It has come, and does not obey yet. */
-  #isStarting = false;
-  #isSilent = false;
-  #said: boolean | null = null;
-  /** Last live `true`. */
-  #saidLive = instant(0);
+  #will: Will = "unknown";
+  #signOfLife: SignOfLife = "none";
+  /** Null: nothing reported yet. */
+  #reported: boolean | null = null;
+  /** Time of the last live `true`. */
+  #lastLive = instant(0);
   #timer: NodeJS.Timeout | undefined;
-  #everGaveSign = false;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
   }
 
-  /** A live message where it shows that it is there. */
-  gaveSign(): void {
-    this.#everGaveSign = true;
-    this.#isSilent = false;
+  /** A live message on the topic that shows life. */
+  onSignOfLife(): void {
+    this.#signOfLife = "recent";
     this.#watch();
-    this.#tell(this.#said === null);
+    this.#report(false);
   }
 
-  /** What its last will, or its word in the same place, says. */
-  willSays(online: boolean, retained: boolean): void {
-    const { obeysLater, now } = this.#options;
-    const isChatter = this.#will === true && now() < after(this.#saidLive, CHATTER);
-    const isComing = online && !retained && obeysLater && !isChatter;
-    if (isComing) this.#saidLive = now();
-    this.#isStarting = isComing || (this.#isStarting && online);
-    this.#take(online && !this.#isStarting, retained);
+  /** A message on the topic of the last will. */
+  onWill(online: boolean, retained: boolean): void {
+    const { hasReadyTopic, now } = this.#options;
+    const isRepetition = this.#will === "online" && now() < after(this.#lastLive, REPETITION);
+    const isComing = online && !retained && hasReadyTopic && !isRepetition;
+    if (isComing) this.#lastLive = now();
+    const isStarting = isComing || (this.#will === "starting" && online);
+    this.#update(isStarting ? "starting" : online ? "online" : "offline", retained);
   }
 
-  /** A live message that it sends only once it obeys. */
-  obeys(): void {
-    if (!this.#isStarting) return;
-    this.#isStarting = false;
-    this.#take(true, false);
+  /** A live message on the ready topic: the charger obeys. True: this ended a start. */
+  onReady(): boolean {
+    if (this.#will !== "starting") return false;
+    this.#update("online", false);
+    return true;
   }
 
-  #take(online: boolean, retained: boolean): void {
+  #update(will: Will, retained: boolean): void {
     const { willIsRetained, now } = this.#options;
-    const isBirth = online && !retained && willIsRetained && now() >= after(this.#saidLive, CHATTER);
-    this.#will = online;
-    if (online && !retained) this.#saidLive = now();
-    if (isBirth) this.#said = null;
-    this.#tell(!isBirth && this.#said === null);
+    const isLive = will === "online" && !retained;
+    const isBirth = isLive && willIsRetained && now() >= after(this.#lastLive, REPETITION);
+    this.#will = will;
+    if (isLive) this.#lastLive = now();
+    this.#report(isBirth);
   }
 
-  /** We can hear again: silence counts from now. */
+  /** Silence counts from now. */
   brokerUp(): void {
-    if (this.#everGaveSign) this.#watch();
+    if (this.#signOfLife !== "none") this.#watch();
   }
 
-  /** Silence is ours now, not the charger's. */
+  /** The silence is not the charger's fault: stop counting. */
   brokerDown(): void {
     clearTimeout(this.#timer);
   }
@@ -85,15 +113,22 @@ export class Presence implements Disposable {
     if (silentAfter === null) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#isSilent = true;
-      this.#tell(false);
+      this.#signOfLife = "silent";
+      this.#report(false);
     }, silentAfter);
   }
 
-  #tell(snapshot: boolean): void {
-    const online = this.#will !== false && !this.#isSilent;
-    if (online === this.#said) return;
-    this.#said = online;
-    this.#options.say(online, snapshot);
+  #report(isBirth: boolean): void {
+    const online = (this.#will === "unknown" || this.#will === "online") && this.#signOfLife !== "silent";
+    const before = this.#reported;
+    if (online === before && !isBirth) return;
+    this.#reported = online;
+    this.#options.onChange(changeOf(before, online, isBirth));
   }
+}
+
+function changeOf(before: boolean | null, online: boolean, isBirth: boolean): PresenceChange {
+  if (before === null && !isBirth) return online ? "online" : "offline";
+  if (!online) return "went";
+  return before === false ? "returned" : "restarted";
 }

@@ -3,8 +3,9 @@ import { type Desired, valueOf } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
 import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "./driver.ts";
-import { Presence } from "./presence.ts";
-import { isAccepted, refusalOf, Overwritten, Settling } from "./profile/acceptance.ts";
+import { isOnline, Presence } from "./presence.ts";
+import { refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
+import { ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";
 import {
   decodeMessage,
   identified,
@@ -13,18 +14,47 @@ import {
   isReadable,
   type Memory,
 } from "./profile/decodeMessage.ts";
-import { type Order, telemetryFrom, shownLevel, withoutMeasurements } from "./profile/driverState.ts";
-import { isLevel, isOwners, pauseBefore, phasesBefore, Echoes } from "./profile/echoes.ts";
+import {
+  isAccepted,
+  isPublished,
+  type Order,
+  telemetryFrom,
+  shownLevel,
+  whenAccepted,
+  whenPublished,
+  withoutMeasurements,
+} from "./profile/driverState.ts";
+import { Echoes } from "./profile/echoes.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { telemetryOf, folded, NOTHING_STANDS, currentSignals, without } from "./profile/lastKnownSignals.ts";
-import { ordersFor, type Pause } from "./profile/orders.ts";
+import { ordersFor } from "./profile/orders.ts";
 import { decoded } from "./profile/payload.ts";
 import type { Publish } from "./profile/publishes.ts";
 import { Reported } from "./profile/reported.ts";
 import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 
-/** A charger that is spoken with as its profile says. It remembers what the charger told and was told, since each message says a part. */
+/**
+ * Contact with the charger since the broker came back.
+ *
+ * ```
+ *           first live message
+ *   quiet ----------------------> live
+ *     ^                            |
+ *     +------ broker is back ------+
+ * ```
+ *
+ * A driver starts as live: nothing was published before it.
+ * In "quiet", publishes may have found no subscriber. The first live message loses control, so it is taken again.
+ */
+type Contact = "quiet" | "live";
+
+/**
+ * Drives one charger as its profile describes.
+ *
+ * The lives of its parts, each with a diagram: `Contact` (above), `OrderStage` (profile/driverState.ts), `Pause`
+ * (profile/orders.ts), `ControlKnowledge` (profile/controlKnowledge.ts), `Presence` (presence.ts).
+ */
 export class ProfileDriver implements ChargerDriver {
   readonly topics: readonly string[];
   readonly #charger: ChargerId;
@@ -37,51 +67,49 @@ export class ProfileDriver implements ChargerDriver {
   readonly #reported: Reported;
   readonly #overwritten: Overwritten;
   readonly #settling: Settling;
-  #stands = NOTHING_STANDS;
-  /** A state may hide whether a vehicle is there. */
+  readonly #control = new ControlKnowledge();
+  #lastKnown = NOTHING_STANDS;
+  /** Last known value: some states do not show whether a vehicle is plugged in. */
   #lastPlugged: boolean | null = null;
-  /** Something waited at the broker, and its charger has not spoken since. */
-  #hasWaiting = false;
+  /** Retained messages arrived, and no live message since. */
+  #hasRetained = false;
   #order: Order | null = null;
-  #acquired = false;
-  /** Null: not known, since we have told it nothing since the start. */
-  #pause: Pause | null = null;
-  /** That it was switched to by us; null: none, or it was away since; undefined: we have told it nothing since the start. */
-  #phases: number | null | undefined;
-  #isAway = false;
-  /** Since the broker came back. What left before that may have found nobody there. */
-  #wasHeard = true;
-  /** Anything live, since the start. */
-  #everHeard = false;
-  /** Counts its returns: what left before one may be lost. */
-  #returns = 0;
+  #contact: Contact = "live";
+  /** Any live message since the start, readable or not. */
+  #hasReported = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(charger: ChargerId, bound: ProfileInstance, ports: DriverPorts) {
+  constructor(charger: ChargerId, instance: ProfileInstance, ports: DriverPorts) {
     this.#charger = charger;
-    this.#instance = bound;
+    this.#instance = instance;
     this.#ports = ports;
-    this.#telemetryMap = compileTelemetry(bound);
-    this.#echoes = new Echoes(bound);
-    this.#reported = new Reported(bound);
-    this.#overwritten = new Overwritten(bound);
-    this.#settling = new Settling(bound.profile.burst, () => {
-      ports.say({ kind: "telemetry", charger, telemetry: { at: ports.now() }, lastKnown: this.#snapshot() });
+    this.#telemetryMap = compileTelemetry(instance);
+    this.#echoes = new Echoes(instance);
+    this.#reported = new Reported(instance);
+    this.#overwritten = new Overwritten(instance);
+    this.#settling = new Settling(instance.profile.burst, () => {
+      ports.emit({
+        kind: "telemetry",
+        charger,
+        telemetry: { at: ports.now() },
+        lastKnown: this.#allTelemetry(),
+      });
     });
     this.topics = this.#telemetryMap.filters;
     this.#presence = new Presence({
-      silentAfter: bound.profile.alive?.silentAfter ?? null,
-      willIsRetained: bound.profile.retained,
-      obeysLater: bound.profile.ready !== undefined,
+      silentAfter: instance.profile.alive?.silentAfter ?? null,
+      willIsRetained: instance.profile.retained,
+      hasReadyTopic: instance.profile.ready !== undefined,
       now: ports.now,
-      say: (online, snapshot) => {
-        this.#forget();
+      onChange: (change) => {
+        const online = isOnline(change);
+        const snapshot = change === "online" || change === "offline";
+        this.#control.lose();
         this.#echoes.forget();
         this.#overwritten.forget();
-        // What it says between going and coming back is of now; one that was off unnoticed has only just come.
-        if (!online || (!snapshot && !this.#isAway)) this.#forgetPhases();
-        this.#isAway = !online;
-        ports.say({ kind: "online", charger, online, snapshot });
+        // Phases reported between offline and online are current. After an unnoticed restart they are not.
+        if (!online || change === "restarted") this.#forgetPhases();
+        ports.emit({ kind: "online", charger, online, snapshot });
       },
     });
   }
@@ -90,74 +118,65 @@ export class ProfileDriver implements ChargerDriver {
     const { now, publish } = this.#ports;
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
-    // Somebody else may have taken control.
-    if (isDoubted) this.#forget();
+    // Another controller may have taken over.
+    if (isDoubted) this.#control.lose();
     const { desired } = command;
-    const standing = {
-      acquired: this.#acquired,
-      pause: pauseBefore(this.#pause, before, this.#standing),
-      phases: phasesBefore(this.#phases, desired, before, this.#standing),
-    };
+    const known = this.#control.forCommand(desired, before, this.#signals);
     if (isOwners(desired, before, this.#order)) this.#reported.take();
-    const bound = { ...this.#instance, reported: this.#reported.values };
-    const orders = ordersFor(desired, standing, bound, now());
+    const instance = { ...this.#instance, reported: this.#reported.values };
+    const orders = ordersFor(desired, known, instance, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
-    const { order, needless } = this.#take(command, before, orders.publishes);
-    const returns = this.#returns;
-    // A pause that is not acknowledged may have arrived all the same, and what ends it may get lost.
-    this.#pause = orders.standing.pause;
+    const { order, needless } = this.#startOrder(command, before, orders.publishes);
+    const allSent = this.#control.publishing(orders.after);
     for (const one of needless ? [] : orders.publishes) {
-      if (!this.#echoes.isNews(one)) continue;
+      if (!this.#echoes.isNeeded(one)) continue;
       this.#overwritten.expect(one);
       const sent = await publish(one.topic, one.payload, { retain: false, expirySeconds });
       if (!sent.ok) return sent;
     }
-    if (returns === this.#returns) {
-      this.#acquired = orders.standing.acquired;
-      this.#phases = orders.standing.phases;
-    }
-    this.#arrived(order);
+    allSent();
+    this.#onPublished(order);
     return { ok: true };
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {
     const text = decoded(payload);
-    this.#everHeard ||= !retained;
+    this.#hasReported ||= !retained;
     if (text === undefined || !isReadable(this.#telemetryMap, topic, text)) {
       const reason = text === undefined ? "too long, or not text" : "not what this topic holds";
-      this.#ports.say({ kind: "malformed", charger: this.#charger, reason: `${topic}: ${reason}` });
+      this.#ports.emit({ kind: "malformed", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
     }
-    if (!retained && !this.#wasHeard) {
-      this.#wasHeard = true;
-      this.#forget();
+    if (!retained && this.#contact === "quiet") {
+      this.#contact = "live";
+      this.#control.lose();
     }
-    if (!retained) this.#echoes.hear(topic, text);
-    this.#reported.hear(topic, text, !retained && isLevel(this.#order));
-    const { signals: said, answer } = decodeMessage(this.#telemetryMap, this.#memory, topic, text);
-    const means = identified(this.#telemetryMap, this.#memory, topic, said);
+    if (!retained) this.#echoes.record(topic, text);
+    this.#reported.record(topic, text, !retained && isLevel(this.#order));
+    const message = decodeMessage(this.#telemetryMap, this.#memory, topic, text);
+    const signals = identified(this.#telemetryMap, this.#memory, topic, message.signals);
     const isWill = this.#telemetryMap.byTopic.get(topic)?.some(({ signal }) => signal === "online") ?? false;
-    this.#hearPresence(topic, means, retained, isWill);
+    this.#updatePresence(topic, signals, retained, isWill);
     const isHeld = !retained && this.#order !== null && this.#order.desired.kind !== "release";
-    if (isHeld && this.#overwritten.isBy(topic, text, this.#ports.now())) this.#sayForgot();
-    this.#hearMeans(means, retained, this.#lastKnown(retained, isWill));
-    if (answer !== null && !retained) this.#hearAnswer(answer);
+    if (isHeld && this.#overwritten.isBy(topic, text, this.#ports.now())) this.#reportForgotten();
+    this.#updateSignals(signals, retained, this.#retainedMeasurements(retained, isWill));
+    if (message.answer !== null && !retained) this.#onAnswer(message.answer);
     this.#confirm();
   }
 
   shows(): Desired | null {
-    return isTakenAway(this.#telemetryMap, this.#memory) ? null : shownLevel(this.#standing, this.#instance);
+    return isTakenAway(this.#telemetryMap, this.#memory) ? null : shownLevel(this.#signals, this.#instance);
   }
 
   brokerUp(): void {
-    this.#wasHeard = false;
-    this.#forget();
+    this.#contact = "quiet";
+    this.#control.lose();
     this.#echoes.forget();
     this.#presence.brokerUp();
   }
 
   brokerDown(): void {
-    this.#hasWaiting = false;
+    this.#hasRetained = false;
     clearTimeout(this.#timer);
     this.#settling[Symbol.dispose]();
     this.#presence.brokerDown();
@@ -169,8 +188,8 @@ export class ProfileDriver implements ChargerDriver {
     this.#presence[Symbol.dispose]();
   }
 
-  /** `needless`: the charger stands under exactly this already, and each write wears it. */
-  #take(
+  /** `needless`: the charger obeys exactly this already, and each write wears its memory. */
+  #startOrder(
     command: Command,
     before: Desired | null,
     publishes: readonly Publish[],
@@ -179,118 +198,118 @@ export class ProfileDriver implements ChargerDriver {
     if (last !== null && last.id === id) return { order: last, needless: false };
     const wire = JSON.stringify(publishes);
     const wears = this.#instance.profile.rate.wear !== "none";
-    const needless = wears && this.#acquired && last !== null && last.arrived && last.wire === wire;
-    const order = { id, desired: command.desired, before, wire, arrived: false, answered: false };
+    const isRepeat = last !== null && isPublished(last.stage) && last.wire === wire;
+    const needless = wears && this.#control.isOurs && isRepeat;
+    const order: Order = { id, desired: command.desired, before, wire, stage: "publishing" };
     this.#order = order;
-    // What it drew before is not held against what it is told now.
+    // Measurements from before the command must not count for it.
     if (!needless) {
-      this.#stands = { ...this.#stands, told: withoutMeasurements(this.#stands.told) };
+      const { reported, implied } = this.#lastKnown;
+      this.#lastKnown = { reported: withoutMeasurements(reported), implied };
       this.#settling.forget();
     }
     return { order, needless };
   }
 
-  #arrived(order: Order): void {
-    const isFirst = !order.arrived;
-    order.arrived = true;
+  #onPublished(order: Order): void {
+    const isFirst = !isPublished(order.stage);
+    order.stage = whenPublished(order.stage);
     if (order !== this.#order) return;
     this.#confirm();
     const { confirmedBy } = this.#instance.profile;
-    if (!isFirst || order.answered || confirmedBy === undefined) return;
+    if (!isFirst || isAccepted(order.stage) || confirmedBy === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      if (order !== this.#order || order.answered) return;
-      const reason = refusalOf(order.desired, this.#standing, this.#instance, this.#reported);
+      if (order !== this.#order || isAccepted(order.stage)) return;
+      const reason = refusalOf(order.desired, this.#signals, this.#instance, this.#reported);
       if (reason === null) return;
-      const hasReported = this.#everHeard;
-      this.#ports.say({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, hasReported });
-      this.#forget();
+      const hasReported = this.#hasReported;
+      this.#ports.emit({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, hasReported });
+      this.#control.lose();
     }, confirmedBy.within);
   }
 
-  #hearPresence(topic: string, { online }: Signals, retained: boolean, isWill: boolean): void {
-    if (isWill && typeof online === "boolean") this.#presence.willSays(online, retained);
+  #updatePresence(topic: string, { online }: Signals, retained: boolean, isWill: boolean): void {
+    if (isWill && typeof online === "boolean") this.#presence.onWill(online, retained);
     if (retained) return;
-    if (topic === this.#telemetryMap.ready) this.#presence.obeys();
-    if (topic === this.#telemetryMap.alive) this.#presence.gaveSign();
+    if (topic === this.#telemetryMap.ready) this.#presence.onReady();
+    if (topic === this.#telemetryMap.alive) this.#presence.onSignOfLife();
   }
 
   /**
-   * Measured values that waited at the broker, told once, for reports, when the charger first speaks. No command is
-   * judged by them. Not with its birth message, after which it tells everything anew.
+   * Retained measurements, reported once with the first live message. They are for reports; no command is judged by
+   * them. Left out with a birth message: the charger publishes all values after it.
    */
-  #lastKnown(retained: boolean, isWill: boolean): Signals {
-    if (retained) this.#hasWaiting = true;
-    if (retained || !this.#hasWaiting) return {};
-    this.#hasWaiting = false;
+  #retainedMeasurements(retained: boolean, isWill: boolean): Signals {
+    if (retained) this.#hasRetained = true;
+    if (retained || !this.#hasRetained) return {};
+    this.#hasRetained = false;
     return isWill ? {} : measuredIn(this.#telemetryMap, this.#memory);
   }
 
-  #hearMeans(means: Signals, retained: boolean, lastKnown: Signals): void {
-    const { now, say } = this.#ports;
+  #updateSignals(signals: Signals, retained: boolean, retainedMeasurements: Signals): void {
+    const { now, emit } = this.#ports;
     const charger = this.#charger;
-    const before = this.#stands;
-    const told = retained ? withoutMeasurements(means) : means;
-    this.#stands = folded(before, told);
-    const telemetry = telemetryOf({ ...lastKnown, ...told }, before, this.#instance.electrics.phases, now());
-    // Some have no other word for their limit.
-    if (Object.keys(telemetry).length > 1 || means.requestedA !== undefined)
-      say({ kind: "telemetry", charger, telemetry, lastKnown: this.#snapshot() });
-    if (!retained) this.#settling.hear(told, () => this.#standing);
-    if (this.#pause === "ending" && !retained && showsNoPause(means)) this.#pause = "none";
-    const { plugged } = this.#standing;
+    const before = this.#lastKnown;
+    const current = retained ? withoutMeasurements(signals) : signals;
+    this.#lastKnown = folded(before, current);
+    const { phases } = this.#instance.electrics;
+    const telemetry = telemetryOf({ ...retainedMeasurements, ...current }, before, phases, now());
+    // `requestedA` is the only limit that some makes report.
+    if (Object.keys(telemetry).length > 1 || signals.requestedA !== undefined)
+      emit({ kind: "telemetry", charger, telemetry, lastKnown: this.#allTelemetry() });
+    if (!retained) this.#settling.record(current, () => this.#signals);
+    if (!retained && showsNoPause(signals)) this.#control.pauseIsOver();
+    const { plugged } = this.#signals;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
-    if (isPlugIn && this.#instance.profile.refresh.onPlugIn) this.#sayForgot();
+    if (isPlugIn && this.#instance.profile.refresh.onPlugIn) this.#reportForgotten();
   }
 
-  #sayForgot(): void {
-    this.#forget();
-    this.#ports.say({ kind: "forgot", charger: this.#charger });
+  /** Makes control send the command again, whole. */
+  #reportForgotten(): void {
+    this.#control.lose();
+    this.#ports.emit({ kind: "forgot", charger: this.#charger });
   }
 
-  #snapshot(): Telemetry {
+  /** All current values, as one telemetry message. */
+  #allTelemetry(): Telemetry {
     return telemetryFrom(
-      this.#settling.judged(this.#standing),
+      this.#settling.judged(this.#signals),
       this.#order,
       this.#instance,
       this.#ports.now(),
     );
   }
 
-  /** A yes counts only where the charger does not show by itself what it took. */
-  #hearAnswer(answer: Answer): void {
-    if (!answer.accepted || this.#instance.profile.confirmedBy === undefined) this.#answer(answer);
+  /** An acceptance counts only where the profile has no `confirmedBy`. A refusal always counts. */
+  #onAnswer(answer: Answer): void {
+    if (!answer.accepted || this.#instance.profile.confirmedBy === undefined) this.#report(answer);
   }
 
   #confirm(): void {
     const order = this.#order;
-    if (order === null || !order.arrived || order.answered) return;
-    if (isAccepted(order.desired, this.#standing, this.#instance, this.#reported))
-      this.#answer({ accepted: true, reason: null });
+    if (order?.stage !== "published") return;
+    if (showsAcceptance(order.desired, this.#signals, this.#instance, this.#reported))
+      this.#report({ accepted: true, reason: null });
   }
 
-  #answer({ accepted, reason }: Answer): void {
+  #report({ accepted, reason }: Answer): void {
     const order = this.#order;
     if (order === null) return;
-    if (accepted) order.answered = true;
+    if (accepted) order.stage = whenAccepted(order.stage);
     const { value } = valueOf(order.desired);
-    this.#ports.say({ kind: "ack", charger: this.#charger, id: order.id, accepted, value, reason });
+    this.#ports.emit({ kind: "ack", charger: this.#charger, id: order.id, accepted, value, reason });
   }
 
-  get #standing(): Signals {
-    return currentSignals(this.#stands);
+  get #signals(): Signals {
+    return currentSignals(this.#lastKnown);
   }
 
-  /** Only what it says from now on counts. */
+  /** Only phases that the charger reports from now on count. */
   #forgetPhases(): void {
-    this.#phases = null;
-    this.#stands = { ...this.#stands, told: without(this.#stands.told, ["phases"]) };
-  }
-
-  /** It came back, lost what it was told, or does not do it: control has to be taken anew. */
-  #forget(): void {
-    this.#acquired = false;
-    this.#returns += 1;
+    this.#control.losePhases();
+    const { reported, implied } = this.#lastKnown;
+    this.#lastKnown = { reported: without(reported, ["phases"]), implied };
   }
 }

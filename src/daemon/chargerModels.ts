@@ -187,7 +187,7 @@ function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
   const first = new Map<string, number>();
   return all.flatMap(({ index, profile, charger }): readonly Finding[] => {
     const binding = instanceSettings(charger, profile);
-    const target = binding.ok ? targetOf(binding.bound, charger) : null;
+    const target = binding.ok ? targetOf(binding.instance, charger) : null;
     if (target === null) return [];
     const earlier = first.get(target);
     if (earlier === undefined) {

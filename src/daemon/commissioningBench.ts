@@ -114,7 +114,7 @@ export class MqttBench implements AsyncDisposable {
     const { site, charger, broker, now, random, log, stop } = options;
     let isSilent = false;
     const publish: BrokerSession["publish"] = (...message) => this.#session.publish(...message);
-    const ports = { now, publish, say: (message: ChargerMessage) => this.talk.hear(message) };
+    const ports = { now, publish, emit: (message: ChargerMessage) => this.talk.hear(message) };
     this.#line =
       bound === null
         ? nativeDriver(topicsOf(options), [broker.prefix, site], ports)
@@ -161,7 +161,7 @@ export class MqttBench implements AsyncDisposable {
   static open(options: MqttBenchOptions): MqttBench | string {
     if (options.profile.nativePayloads) return new MqttBench(options, null);
     const binding = instanceSettings(options.charger, options.profile);
-    return binding.ok ? new MqttBench(options, binding.bound) : binding.reason;
+    return binding.ok ? new MqttBench(options, binding.instance) : binding.reason;
   }
 
   get connected(): boolean {

@@ -73,7 +73,7 @@ export const mixedDepotOf = (
     if (profile === undefined || !MODELS.has(charger.profile) || charger.broker !== "") return [];
     const binding = instanceSettings(charger, profile);
     if (!binding.ok) return [];
-    const { values } = binding.bound;
+    const { values } = binding.instance;
     return [{ ...outletOf(charger, vehicles, index), profile: profile.profile, params: values, faults: {} }];
   });
 

@@ -28,7 +28,7 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
       published.push(`${topic.slice(POINT.length + 1).replace("/set", "")} ${payload}`);
       return { ok: true };
     },
-    say: (message) => messages.push(message),
+    emit: (message) => messages.push(message),
   });
   const hears = (name: string, payload: string | number, isRetained = false): void =>
     line.handleMessage(

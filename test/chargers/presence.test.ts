@@ -3,112 +3,115 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Presence } from "../../src/chargers/presence.ts";
 import { instant, seconds } from "../../src/domain/units.ts";
 
-const said: string[] = [];
+const changes: string[] = [];
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 21) });
-  said.length = 0;
+  changes.length = 0;
 });
 afterEach(() => {
   vi.useRealTimers();
 });
 
-const aPresence = ({ silentAfter = seconds(10), willIsRetained = true, obeysLater = false } = {}): Presence =>
+const aPresence = ({
+  silentAfter = seconds(10),
+  willIsRetained = true,
+  hasReadyTopic = false,
+} = {}): Presence =>
   new Presence({
-    obeysLater,
+    hasReadyTopic,
     silentAfter,
     willIsRetained,
     now: () => instant(Date.now()),
-    say: (online, snapshot) =>
-      said.push(snapshot ? (online ? "is there" : "is not there") : online ? "came" : "went"),
+    onChange: (change) => changes.push(change),
   });
 
-test("the first sign of life tells how things stand; silence after it is a leaving, and the next sign a return", () => {
+test("the first sign of life means online; silence after it means offline, and the next sign a return", () => {
   using presence = aPresence();
-  presence.gaveSign();
+  presence.onSignOfLife();
   vi.advanceTimersByTime(9_999);
-  presence.gaveSign();
+  presence.onSignOfLife();
   vi.advanceTimersByTime(9_999);
-  expect(said).toEqual(["is there"]);
+  expect(changes).toEqual(["online"]);
   vi.advanceTimersByTime(1);
-  presence.gaveSign();
-  presence.gaveSign();
-  expect(said).toEqual(["is there", "went", "came"]);
+  presence.onSignOfLife();
+  presence.onSignOfLife();
+  expect(changes).toEqual(["online", "went", "returned"]);
 });
 
-test("one that is there before it obeys has come when it obeys, and not by saying online again", () => {
-  using presence = aPresence({ obeysLater: true });
-  presence.willSays(true, true);
-  presence.obeys();
-  expect(said).toEqual(["is there"]);
+test("a charger with a ready topic is back at its first ready message, not at a repeated online", () => {
+  using presence = aPresence({ hasReadyTopic: true });
+  presence.onWill(true, true);
+  presence.onReady();
+  expect(changes).toEqual(["online"]);
   vi.advanceTimersByTime(120_000);
-  presence.willSays(true, false);
-  presence.willSays(true, false);
-  expect(said).toEqual(["is there", "went"]);
-  presence.obeys();
-  presence.willSays(true, false);
-  expect(said).toEqual(["is there", "went", "came"]);
-  presence.willSays(false, false);
-  presence.obeys();
-  expect(said).toEqual(["is there", "went", "came", "went"]);
+  presence.onWill(true, false);
+  presence.onWill(true, false);
+  expect(changes).toEqual(["online", "went"]);
+  presence.onReady();
+  presence.onWill(true, false);
+  expect(changes).toEqual(["online", "went", "returned"]);
+  presence.onWill(false, false);
+  presence.onReady();
+  expect(changes).toEqual(["online", "went", "returned", "went"]);
 });
 
-test("a charger that never gave a sign is not missed", () => {
+test("a charger without any sign of life never counts as silent", () => {
   using presence = aPresence();
   presence.brokerUp();
   vi.advanceTimersByTime(3_600_000);
-  expect(said).toEqual([]);
+  expect(changes).toEqual([]);
 });
 
-test("while the broker is away nobody is missed; from its return on silence counts anew", () => {
+test("while the broker is down no charger counts as silent; silence counts again from its return", () => {
   using presence = aPresence();
-  presence.gaveSign();
+  presence.onSignOfLife();
   presence.brokerDown();
   vi.advanceTimersByTime(3_600_000);
-  expect(said).toEqual(["is there"]);
+  expect(changes).toEqual(["online"]);
   presence.brokerUp();
   vi.advanceTimersByTime(10_000);
-  expect(said).toEqual(["is there", "went"]);
+  expect(changes).toEqual(["online", "went"]);
 });
 
-test("what waited at the broker tells how things stand and is no return", () => {
+test("a retained online is no return", () => {
   using presence = aPresence();
-  presence.willSays(true, true);
-  presence.willSays(true, true);
-  expect(said).toEqual(["is there"]);
+  presence.onWill(true, true);
+  presence.onWill(true, true);
+  expect(changes).toEqual(["online"]);
 });
 
-test("F88: a last will and what follows it are a leaving and a return, each told once", () => {
+test("F88: a last will and the online after it are reported once each, as a departure and a return", () => {
   using presence = aPresence();
-  presence.willSays(true, true);
-  presence.willSays(false, false);
-  presence.willSays(true, false);
-  expect(said).toEqual(["is there", "went", "came"]);
+  presence.onWill(true, true);
+  presence.onWill(false, false);
+  presence.onWill(true, false);
+  expect(changes).toEqual(["online", "went", "returned"]);
 });
 
-test("a live word of a retained will is a birth, even where nobody noticed it leave", () => {
+test("a live online on a retained will is a restart, even without an offline before it", () => {
   using presence = aPresence();
-  presence.willSays(true, true);
-  presence.willSays(true, false);
-  expect(said).toEqual(["is there", "came"]);
+  presence.onWill(true, true);
+  presence.onWill(true, false);
+  expect(changes).toEqual(["online", "restarted"]);
 });
 
-test("who says all the time that it is there has not come all the time", () => {
+test("a charger that repeats its online has not restarted each time", () => {
   using presence = aPresence();
   for (let n = 0; n < 100; n += 1) {
-    presence.willSays(true, false);
+    presence.onWill(true, false);
     vi.advanceTimersByTime(30_000);
   }
-  expect(said).toEqual(["came"]);
+  expect(changes).toEqual(["restarted"]);
   using other = aPresence({ willIsRetained: false });
-  other.willSays(true, false);
+  other.onWill(true, false);
   vi.advanceTimersByTime(600_000);
-  other.willSays(true, false);
-  expect(said).toEqual(["came", "is there"]);
+  other.onWill(true, false);
+  expect(changes).toEqual(["restarted", "online"]);
 });
 
-test("signs of life of the gateway do not bring back a charger whose last will spoke", () => {
+test("signs of life of the gateway do not bring back a charger whose last will was published", () => {
   using presence = aPresence();
-  presence.willSays(false, false);
-  presence.gaveSign();
-  expect(said).toEqual(["is not there"]);
+  presence.onWill(false, false);
+  presence.onSignOfLife();
+  expect(changes).toEqual(["offline"]);
 });

@@ -34,7 +34,7 @@ function aLine(profile: string, params: Params, publish?: DriverPorts["publish"]
         published.push(`${topic.split("/").slice(-2).join("/")} ${payload}${retain ? " retained" : ""}`);
         return { ok: true };
       }),
-    say: (message) => messages.push(message),
+    emit: (message) => messages.push(message),
   });
   const command = (desired: Desired): Command => ({
     charger: BAY,

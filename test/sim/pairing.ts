@@ -127,7 +127,7 @@ export class Pair {
     const orders = ordersFor(desired, this.standing, bound, this.now);
     if (!orders.ok) throw new Error(orders.reason);
     for (const { topic, payload } of orders.publishes) this.say(topic, payload);
-    this.standing = orders.standing;
+    this.standing = orders.after;
   }
 
   /** Second by second. */
@@ -164,7 +164,7 @@ export class Pair {
 
   #listen(messages: readonly Message[]): void {
     for (const { topic, payload } of messages) {
-      this.#reported.hear(topic, payload, false);
+      this.#reported.record(topic, payload, false);
       const { signals: means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
       if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
       const told = telemetryOf(means, this.#stands, this.bound.electrics.phases, this.now);

@@ -62,7 +62,7 @@ export function madeBay(plan: PlannedCharger, outlet: Charger, guest: string | n
   if (make === undefined) throw new Error(`${plan.id} is of no make`);
   const binding = instanceSettings(outlet, profileOf(make));
   if (!binding.ok) throw new Error(binding.reason);
-  const { bound } = binding;
+  const { instance: bound } = binding;
   const most = amperes(plan.maxCurrent);
   const traits = {
     id: chargerId(plan.id),

@@ -69,7 +69,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
         speaks: new ProfileDriver(bay.id, bay.bound, {
           now,
           publish,
-          say: (message) => this.ears?.hear(message),
+          emit: (message) => this.ears?.hear(message),
         }),
         beats: new Heartbeats(keepalivesOf(bay.bound), ({ topic, payload }) => publish(topic, payload), now),
       };

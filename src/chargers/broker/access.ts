@@ -71,7 +71,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
     if (profile === undefined || profile.nativePayloads) continue;
     const binding = instanceSettings(charger, profile);
     if (!binding.ok) continue;
-    const { published, subscribed } = topicsFor(binding.bound);
+    const { published, subscribed } = topicsFor(binding.instance);
     others.set(charger.id, { write: subscribed, read: published });
   }
   const hasNative = chargers.some(({ profile }) => profile === "native");

@@ -164,7 +164,7 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
 export function nativeDriver(
   { set, ack, telemetry, online }: NativeTopics,
   [prefix, site]: readonly [prefix: string, site: string],
-  { now, publish, say }: DriverPorts,
+  { now, publish, emit }: DriverPorts,
 ): ChargerDriver {
   let limit = amperes(0);
   return {
@@ -179,7 +179,7 @@ export function nativeDriver(
       const message = readNative(prefix, site, topic, payload, now(), retained);
       if (message === undefined) return;
       if (message.kind === "telemetry") limit = amperes(message.telemetry.limitA ?? limit);
-      say(message);
+      emit(message);
     },
     // 0 may be a pause, or that nobody charges.
     shows: () => (limit <= 0 ? null : { kind: "current", amperes: limit }),

@@ -8,68 +8,68 @@ import type { Reported } from "./reported.ts";
 import type { Profile } from "./schema.ts";
 import type { Signals } from "./signals.ts";
 
-/** How far the verdict on a setpoint can go with what a make tells. */
+/** The best verdict on a setpoint that the telemetry of a charger make allows. */
 export type Reach =
-  /** It reports what it draws: followed, or not. */
+  /** The charger reports its power or current: followed, or not followed. */
   | "measured"
-  /** It repeats the limit, or says whether it charges: accepted, and a pause can be seen. */
+  /** The charger reports its limit or its state: accepted, and a pause can be verified. */
   | "reported"
-  /** It says nothing: a setpoint is sent, and that is all one knows. */
+  /** The charger reports none of these: sent is the last state. */
   | "sent";
 
 export function reachOf({ telemetry, nativePayloads }: Profile): Reach {
-  const tells = (...signals: readonly (keyof typeof telemetry)[]): boolean =>
+  const reports = (...signals: readonly (keyof typeof telemetry)[]): boolean =>
     signals.some((signal) => telemetry[signal] !== undefined);
-  if (nativePayloads || tells("powerW", "currentA", "currentsA")) return "measured";
-  return tells("limitA", "requestedA", "charging", "paused", "state") ? "reported" : "sent";
+  if (nativePayloads || reports("powerW", "currentA", "currentsA")) return "measured";
+  return reports("limitA", "requestedA", "charging", "paused", "state") ? "reported" : "sent";
 }
 
 /** For people. */
 export function describeReach(reach: Reach): string {
   switch (reach) {
     case "measured":
-      return "measured: it reports what it draws, so a setpoint ends as followed or not followed";
+      return "measured: it reports its power or current, so a setpoint ends as followed or not followed";
     case "reported":
-      return "reported: it repeats its limit or state, but not what it draws, so a setpoint ends as accepted";
+      return "reported: it reports its limit or state, but neither power nor current, so a setpoint ends as accepted";
     case "sent":
-      return "sent: it says nothing, so nobody knows whether a setpoint was followed";
+      return "sent: it reports nothing, so it stays unknown whether a setpoint was followed";
   }
 }
 
-/** Whether a charger shows by now that it took a command. */
-export function isAccepted(
+/** True: the signals show that the charger accepted the command. */
+export function showsAcceptance(
   desired: Desired,
-  standing: Signals,
-  bound: ProfileInstance,
+  signals: Signals,
+  instance: ProfileInstance,
   reported: Reported,
 ): boolean {
-  const released = desired.kind === "release" ? reported.release(bound) : null;
-  return released === null ? confirmation(desired, standing, bound) === true : released.isShown;
+  const released = desired.kind === "release" ? reported.release(instance) : null;
+  return released === null ? confirmation(desired, signals, instance) === true : released.isShown;
 }
 
-/** Why a command that was not confirmed in time counts as not taken. Null: it does not, or the make does not show it. */
+/** Reason why a command without confirmation counts as refused. Null: no refusal, or the profile has no `confirmedBy`. */
 export function refusalOf(
   desired: Desired,
-  standing: Signals,
-  bound: ProfileInstance,
+  signals: Signals,
+  instance: ProfileInstance,
   reported: Reported,
 ): string | null {
-  const { confirmedBy } = bound.profile;
+  const { confirmedBy } = instance.profile;
   if (confirmedBy === undefined) return null;
-  if (desired.kind === "current") return doubts(desired.amperes, confirmedBy, standing, bound);
-  const released = desired.kind === "release" ? reported.release(bound) : null;
+  if (desired.kind === "current") return doubts(desired.amperes, confirmedBy, signals, instance);
+  const released = desired.kind === "release" ? reported.release(instance) : null;
   return released === null || released.isShown
     ? null
-    : `not confirmed within ${confirmedBy.within / 1000} s, ${released.words}`;
+    : `not confirmed within ${confirmedBy.within / 1000} s, ${released.detail}`;
 }
 
-/** Somebody who overwrites each command again is a matter for the verdict, which counts and alarms. */
+/** Limit on resends. Constant overwriting is left to the verdict, which raises an alarm. */
 const AT_MOST_EVERY = minutes(1);
 
-/** Notices when a charger that has shown a command shows something else. */
+/** Detects that a charger showed a command, and then another value. */
 export class Overwritten {
   readonly #shownOn: ReadonlyMap<string, string>;
-  /** What is shown on a topic once the command has arrived, and whether it was shown since. */
+  /** Payload that a topic shows once the command has arrived. `isShown`: it has been shown since. */
   readonly #expected = new Map<string, { readonly payload: string; readonly isShown: boolean }>();
   #noticedAt = instant(0);
 
@@ -84,7 +84,7 @@ export class Overwritten {
     if (shown !== undefined) this.#expected.set(shown, { payload, isShown: false });
   }
 
-  /** Whether a live message shows that a command was overwritten. */
+  /** True: this live message shows that a command was overwritten. */
   isBy(topic: string, text: string, now: Instant): boolean {
     const expected = this.#expected.get(topic);
     if (expected === undefined) return false;
@@ -93,7 +93,7 @@ export class Overwritten {
       this.#expected.set(topic, { payload, isShown: true });
       return false;
     }
-    // Less than was commanded is not fought.
+    // A lower limit set by another controller is respected.
     if (Number(text) < Number(payload)) return false;
     if (!expected.isShown || now < after(this.#noticedAt, AT_MOST_EVERY)) return false;
     this.#noticedAt = now;
@@ -109,7 +109,7 @@ export class Overwritten {
 const isSame = (shown: string, payload: string): boolean =>
   shown === payload || (shown !== "" && payload !== "" && Number(shown) === Number(payload));
 
-/** Measured values of makes that publish them one by one: judged when the burst is over, new power never beside old currents. */
+/** Measured values that a make publishes one by one. They are judged after the burst: never new power with old currents. */
 export class Settling implements Disposable {
   readonly #within: Millis | undefined;
   readonly #settled: () => void;
@@ -121,23 +121,23 @@ export class Settling implements Disposable {
     this.#settled = settled;
   }
 
-  /** `means`: what a live message says. */
-  hear(means: Signals, standing: () => Signals): void {
+  /** `message`: signals of a live message. */
+  record(message: Signals, signals: () => Signals): void {
     if (this.#within === undefined || this.#timer !== undefined) return;
-    if (!MEASURED.some((signal) => signal in means)) return;
+    if (!MEASURED.some((signal) => signal in message)) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#judged = measuredIn(standing());
+      this.#judged = measuredIn(signals());
       this.#settled();
     }, this.#within);
   }
 
-  /** What stands, with the measured values that may be judged. */
-  judged(standing: Signals): Signals {
-    return this.#within === undefined ? standing : { ...without(standing), ...this.#judged };
+  /** Current signals, with only those measured values that may be judged. */
+  judged(signals: Signals): Signals {
+    return this.#within === undefined ? signals : { ...without(signals), ...this.#judged };
   }
 
-  /** What was measured before a command says nothing of it. */
+  /** Call at a new command: earlier measurements do not count for it. */
   forget(): void {
     this.#judged = {};
   }
@@ -150,8 +150,8 @@ export class Settling implements Disposable {
 
 const isMeasured = (signal: string): boolean => MEASURED.some((one) => one === signal);
 
-const measuredIn = (means: Signals): Signals =>
-  Object.fromEntries(Object.entries(means).filter(([signal]) => isMeasured(signal)));
+const measuredIn = (signals: Signals): Signals =>
+  Object.fromEntries(Object.entries(signals).filter(([signal]) => isMeasured(signal)));
 
-const without = (means: Signals): Signals =>
-  Object.fromEntries(Object.entries(means).filter(([signal]) => !isMeasured(signal)));
+const without = (signals: Signals): Signals =>
+  Object.fromEntries(Object.entries(signals).filter(([signal]) => !isMeasured(signal)));

@@ -32,26 +32,27 @@ export const withoutMeasurements = (means: Signals): Signals => without(means, M
  * for one that we have raised and that the charger repeats.
  */
 export function telemetryFrom(
-  standing: Signals,
+  signals: Signals,
   told: LastCommand | null,
-  bound: ProfileInstance,
+  instance: ProfileInstance,
   at: Instant,
 ): Telemetry {
-  const { limitA = null, ...all } = telemetryOf(standing, NOTHING_STANDS, bound.electrics.phases, at);
+  const { limitA = null, ...all } = telemetryOf(signals, NOTHING_STANDS, instance.electrics.phases, at);
   const isRelease = told?.desired.kind === "release";
   // Given back to a mode of its own, a charger draws what that wants, whatever limit it repeats.
-  const isRaised = bound.profile.releaseKeepsLimit && bound.profile.confirmedBy?.release === undefined;
-  const raised = isRelease && isRaised ? (standing.requestedA ?? null) : null;
-  const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (standing.requestedA ?? null) : null);
-  const shows = limit !== null && (!isRelease || raised !== null || showsRelease(limit, told.before, bound));
+  const isRaised = instance.profile.releaseKeepsLimit && instance.profile.confirmedBy?.release === undefined;
+  const raised = isRelease && isRaised ? (signals.requestedA ?? null) : null;
+  const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (signals.requestedA ?? null) : null);
+  const shows =
+    limit !== null && (!isRelease || raised !== null || showsRelease(limit, told.before, instance));
   return shows ? { ...all, limitA: limit } : all;
 }
 
 const isLevel = (desired: Desired | undefined): boolean =>
   desired?.kind === "current" || desired?.kind === "power";
 
-function showsRelease(limit: number, before: Desired | null, bound: ProfileInstance): boolean {
-  if (placeholdersIn(bound.profile.actions.release).includes("maxCurrent")) return true;
+function showsRelease(limit: number, before: Desired | null, instance: ProfileInstance): boolean {
+  if (placeholdersIn(instance.profile.actions.release).includes("maxCurrent")) return true;
   const held = before?.kind === "current" ? before.amperes : before?.kind === "pause" ? 0 : Infinity;
   return limit > held;
 }
@@ -60,35 +61,35 @@ function showsRelease(limit: number, before: Desired | null, bound: ProfileInsta
  * The level that a charger shows it stands under, whoever told it; null: it does not show. What it repeats goes before
  * what it allows, which others have a say in; where taking control changes more than the limit, that cannot be put back.
  */
-export function shownLevel(standing: Signals, bound: ProfileInstance): Desired | null {
-  const { telemetry, actions, releaseKeepsLimit } = bound.profile;
+export function shownLevel(signals: Signals, instance: ProfileInstance): Desired | null {
+  const { telemetry, actions, releaseKeepsLimit } = instance.profile;
   if (releaseKeepsLimit && (actions.acquire ?? []).length > 0) return null;
   const repeats = telemetry.requestedA !== undefined;
-  const level = repeats ? standing.requestedA : standing.limitA;
+  const level = repeats ? signals.requestedA : signals.limitA;
   if (level === undefined) return null;
   if (level === null) return repeats ? { kind: "release" } : null;
   // What it allows is 0 also when nobody wants to charge.
   if (level === 0 && repeats) return { kind: "pause" };
-  if (level >= maxCurrent(bound)) return { kind: "release" };
-  return allowedCurrent(level, bound) === null ? null : { kind: "current", amperes: amperes(level) };
+  if (level >= maxCurrent(instance)) return { kind: "release" };
+  return allowedCurrent(level, instance) === null ? null : { kind: "current", amperes: amperes(level) };
 }
 
 /** How a make shows that it took a setpoint. */
 type Confirmed = NonNullable<ProfileInstance["profile"]["confirmedBy"]>;
 
 /** Where the signal that a profile names was never told, the limit that the charger allows shows it as well. */
-const confirmingSignal = ({ signal }: Confirmed, standing: Signals): Confirmed["signal"] =>
-  standing[signal] === undefined && typeof standing.limitA === "number" ? "limitA" : signal;
+const confirmingSignal = ({ signal }: Confirmed, signals: Signals): Confirmed["signal"] =>
+  signals[signal] === undefined && typeof signals.limitA === "number" ? "limitA" : signal;
 
 /** Whether a charger shows that it took a command. Null: it would not show, or not yet. */
-export function confirmation(desired: Desired, standing: Signals, bound: ProfileInstance): true | null {
-  const { confirmedBy } = bound.profile;
+export function confirmation(desired: Desired, signals: Signals, instance: ProfileInstance): true | null {
+  const { confirmedBy } = instance.profile;
   if (confirmedBy === undefined) return null;
   const { tolerance } = confirmedBy;
-  const seen = standing[confirmingSignal(confirmedBy, standing)];
+  const seen = signals[confirmingSignal(confirmedBy, signals)];
   switch (desired.kind) {
     case "current": {
-      const asked = allowedCurrent(desired.amperes, bound);
+      const asked = allowedCurrent(desired.amperes, instance);
       const same = asked !== null && typeof seen === "number" && Math.abs(seen - asked) <= tolerance + 1e-6;
       return same ? true : null;
     }
@@ -96,11 +97,11 @@ export function confirmation(desired: Desired, standing: Signals, bound: Profile
       // Told in watts, it repeats no amperes that one could expect.
       return null;
     case "pause":
-      return standing.paused === true || seen === 0 ? true : null;
+      return signals.paused === true || seen === 0 ? true : null;
     case "release":
       // Some say that they are paused as long as nobody is there.
-      if (standing.paused === true && standing.plugged !== false) return null;
-      return seen === null || (typeof seen === "number" && seen >= maxCurrent(bound) - tolerance - 1e-6)
+      if (signals.paused === true && signals.plugged !== false) return null;
+      return seen === null || (typeof seen === "number" && seen >= maxCurrent(instance) - tolerance - 1e-6)
         ? true
         : null;
   }
@@ -110,23 +111,50 @@ export function confirmation(desired: Desired, standing: Signals, bound: Profile
 export function doubts(
   level: Amperes,
   confirmedBy: Confirmed,
-  standing: Signals,
-  bound: ProfileInstance,
+  signals: Signals,
+  instance: ProfileInstance,
 ): string | null {
-  const signal = confirmingSignal(confirmedBy, standing);
-  const seen = standing[signal];
-  const asked = allowedCurrent(level, bound);
+  const signal = confirmingSignal(confirmedBy, signals);
+  const seen = signals[signal];
+  const asked = allowedCurrent(level, instance);
   if (signal === "limitA" && typeof seen === "number" && asked !== null && seen < asked) return null;
   const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
   return `not confirmed within ${confirmedBy.within / 1000} s, ${words}`;
 }
 
-/** The command that a charger was told last, and how it took it. */
+/**
+ * The life of an order. Each new command starts one; the refresh of a command goes on with its order.
+ *
+ * ```
+ *                 the broker has every publish
+ *    publishing --------------------------------> published
+ *        |                                            |
+ *        | the charger accepts                        | the charger accepts
+ *        v                                            v
+ *   acceptedEarly ------------------------------> accepted
+ *                 the broker has every publish
+ * ```
+ *
+ * A refusal leaves the stage as it is: the next refresh may still be accepted.
+ */
+export type OrderStage = "publishing" | "published" | "acceptedEarly" | "accepted";
+
+export const isPublished = (stage: OrderStage): boolean => stage === "published" || stage === "accepted";
+
+export const isAccepted = (stage: OrderStage): boolean => stage === "acceptedEarly" || stage === "accepted";
+
+/** The broker has every publish of the order. */
+export const whenPublished = (stage: OrderStage): OrderStage =>
+  isAccepted(stage) ? "accepted" : "published";
+
+/** The charger answered yes, or shows the setpoint. */
+export const whenAccepted = (stage: OrderStage): OrderStage =>
+  isPublished(stage) ? "accepted" : "acceptedEarly";
+
+/** The last command of a charger, and how far it got. */
 export interface Order extends LastCommand {
   readonly id: string;
   /** Everything that was published for it, as one text. */
   readonly wire: string;
-  /** All of it is at the broker. */
-  arrived: boolean;
-  answered: boolean;
+  stage: OrderStage;
 }

@@ -25,7 +25,7 @@ export interface ProfileInstance {
 }
 
 export type InstanceSettings =
-  | { readonly ok: true; readonly bound: ProfileInstance }
+  | { readonly ok: true; readonly instance: ProfileInstance }
   /** `parameter`: the one that is wrong. */
   | { readonly ok: false; readonly reason: string; readonly parameter: string };
 
@@ -71,7 +71,7 @@ export function instantiateProfile(profile: Profile, params: Params): InstanceSe
   const electrics = readElectrics(params);
   return typeof electrics === "string"
     ? fail(electrics.slice(0, electrics.indexOf(" ")), electrics)
-    : { ok: true, bound: { profile: stepped(profile, values), values, reported: new Map(), electrics } };
+    : { ok: true, instance: { profile: stepped(profile, values), values, reported: new Map(), electrics } };
 }
 
 /** Null: it is left out. Undefined: it is missing. */

@@ -2,80 +2,83 @@ import type { ChargerState, Telemetry } from "../../domain/telemetry.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type Signals, whole } from "./signals.ts";
 
-/** All that a charger told so far, since each message says a part. */
+/** All signals of a charger so far: each message holds only some of them. */
 export interface LastKnownSignals {
-  /** Its own words, each until it says otherwise. */
-  readonly told: Signals;
-  /** What its last state says of the rest, which goes when another state comes. */
+  /** Signals that were reported themselves. Each holds until the next report of it. */
+  readonly reported: Signals;
+  /** Signals that follow from the last state. They end with that state. */
   readonly implied: Signals;
 }
 
-export const NOTHING_STANDS: LastKnownSignals = { told: {}, implied: {} };
+export const NOTHING_STANDS: LastKnownSignals = { reported: {}, implied: {} };
 
-/** How it stands, in one. */
-export const currentSignals = ({ told, implied }: LastKnownSignals): Signals => ({ ...told, ...implied });
+/** Reported and implied signals in one. */
+export const currentSignals = ({ reported, implied }: LastKnownSignals): Signals => ({
+  ...reported,
+  ...implied,
+});
 
 const OF_A_STATE = ["plugged", "charging", "paused", "error"] as const;
 const OF_A_VEHICLE = ["vehicleId", "vehicleIdKind"] as const;
 
 /**
- * What stands after another message: what it tells replaces what was told before, the rest stays. But what a state
- * implies, and what is said along with one, is over with the next state: a pause of the last session is none of this.
+ * Adds a message: its signals replace earlier ones, the rest stays. Signals that belong to a state end with it:
+ * a pause of the last session is not a pause of this one.
  */
-export function folded(standing: LastKnownSignals, means: Signals): LastKnownSignals {
-  const said = whole(means);
-  // Who leaves takes its name along.
-  const before = said.plugged === false ? without(standing.told, OF_A_VEHICLE) : standing.told;
-  if (means.state === undefined)
+export function folded(known: LastKnownSignals, message: Signals): LastKnownSignals {
+  const all = whole(message);
+  // The identity ends when the vehicle is unplugged.
+  const before = all.plugged === false ? without(known.reported, OF_A_VEHICLE) : known.reported;
+  if (message.state === undefined)
     return {
-      told: withStateSignals(before, means, standing),
-      implied: without(standing.implied, keysOf(means)),
+      reported: withStateSignals(before, message, known),
+      implied: without(known.implied, keysOf(message)),
     };
-  const implied = keysOf(said).filter((key) => OF_A_STATE.some((one) => one === key));
-  const contradicted = implied.filter((key) => said[key] !== before[key]);
+  const implied = keysOf(all).filter((key) => OF_A_STATE.some((one) => one === key));
+  const contradicted = implied.filter((key) => all[key] !== before[key]);
   return {
-    told: withStateSignals(without(before, contradicted), without(means, OF_A_STATE), standing),
-    implied: Object.fromEntries(implied.map((key) => [key, said[key]])),
+    reported: withStateSignals(without(before, contradicted), without(message, OF_A_STATE), known),
+    implied: Object.fromEntries(implied.map((key) => [key, all[key]])),
   };
 }
 
-/** A name that a gateway guessed, where the vehicle or its card has already spoken. */
-const isWeaker = (means: Signals, { told }: LastKnownSignals): boolean =>
-  means.vehicleIdKind === "name" &&
-  whole(means).plugged !== false &&
-  typeof told.vehicleId === "string" &&
-  told.vehicleIdKind !== "name";
+/** True: a name guessed by a gateway, although the vehicle or its card has identified itself. */
+const isWeaker = (message: Signals, { reported }: LastKnownSignals): boolean =>
+  message.vehicleIdKind === "name" &&
+  whole(message).plugged !== false &&
+  typeof reported.vehicleId === "string" &&
+  reported.vehicleIdKind !== "name";
 
-function withStateSignals(before: Signals, means: Signals, standing: LastKnownSignals): Signals {
-  if (means.vehicleId === undefined || isWeaker(means, standing))
-    return { ...before, ...without(means, OF_A_VEHICLE) };
-  // A vehicle that is unknown now has no kind from before.
-  return { ...without(before, OF_A_VEHICLE), ...means };
+function withStateSignals(before: Signals, message: Signals, known: LastKnownSignals): Signals {
+  if (message.vehicleId === undefined || isWeaker(message, known))
+    return { ...before, ...without(message, OF_A_VEHICLE) };
+  // A vehicle that is unknown now must not keep the kind of the last one.
+  return { ...without(before, OF_A_VEHICLE), ...message };
 }
 
-export const without = (means: Signals, signals: readonly string[]): Signals =>
-  Object.fromEntries(Object.entries(means).filter(([signal]) => !signals.includes(signal)));
+export const without = (signals: Signals, left: readonly string[]): Signals =>
+  Object.fromEntries(Object.entries(signals).filter(([signal]) => !left.includes(signal)));
 
-const keysOf = (means: Signals) => Object.keys(means) as readonly (keyof Signals)[];
+const keysOf = (signals: Signals) => Object.keys(signals) as readonly (keyof Signals)[];
 
 /**
- * One message in the words of core: only what it tells, as core keeps the rest itself. `standing` is what was told
- * before it; `phases` those of the charger, since a single current is that of each of them.
+ * Converts one message to telemetry. Only signals in the message: control keeps the rest itself. `known`: signals
+ * before the message. `phases`: a single current counts for each phase of the charger.
  */
 export function telemetryOf(
-  means: Signals,
-  standing: LastKnownSignals,
+  message: Signals,
+  known: LastKnownSignals,
   phases: number,
   at: Instant,
 ): Telemetry {
-  const { powerW, energyWh, sessionEnergyWh, socPct, limitA } = means;
+  const { powerW, energyWh, sessionEnergyWh, socPct, limitA } = message;
   const currents =
-    means.currentsA ?? (typeof means.currentA === "number" ? Array(phases).fill(means.currentA) : []);
-  const state = stateFrom(means, currentSignals(folded(standing, means)));
+    message.currentsA ?? (typeof message.currentA === "number" ? Array(phases).fill(message.currentA) : []);
+  const state = stateFrom(message, currentSignals(folded(known, message)));
   return {
     at,
-    ...identityIn(means, standing),
-    ...known({
+    ...identityIn(message, known),
+    ...present({
       state,
       powerW,
       energyWh,
@@ -83,17 +86,14 @@ export function telemetryOf(
       soc: socPct,
       limitA,
       currentsA: measured(currents),
-      voltagesV: measured(means.voltagesV ?? []),
+      voltagesV: measured(message.voltagesV ?? []),
     }),
   };
 }
 
-/**
- * One word for what several signals say, since makes tell a part of it on each topic; undefined: this message was
- * about none of them.
- */
-function stateFrom(means: Signals, all: Signals): ChargerState | undefined {
-  const { state, plugged, charging, paused, error } = means;
+/** One state from several signals: some makes report each on its own topic. Undefined: the message has none of them. */
+function stateFrom(message: Signals, all: Signals): ChargerState | undefined {
+  const { state, plugged, charging, paused, error } = message;
   if ([state, plugged, charging, paused, error].every((signal) => signal === undefined)) return undefined;
   if (state === null || state === "unknown") return "unknown";
   if (all.error === true) return "error";
@@ -104,21 +104,21 @@ function stateFrom(means: Signals, all: Signals): ChargerState | undefined {
   return all.plugged === true ? "connected" : undefined;
 }
 
-function identityIn(means: Signals, standing: LastKnownSignals): Pick<Telemetry, "vehicle" | "identity"> {
-  const { vehicleId, vehicleIdKind = "id" } = means;
-  if (vehicleId === undefined || isWeaker(means, standing)) return {};
+function identityIn(message: Signals, known: LastKnownSignals): Pick<Telemetry, "vehicle" | "identity"> {
+  const { vehicleId, vehicleIdKind = "id" } = message;
+  if (vehicleId === undefined || isWeaker(message, known)) return {};
   if (vehicleId === null) return { identity: null };
   if (vehicleIdKind === "vehicle") return { vehicle: vehicleId };
   return { identity: { kind: vehicleIdKind, value: vehicleId.toLowerCase() } };
 }
 
-/** The phases that are known; undefined: none. */
+/** Values of the known phases. Undefined: none is known. */
 function measured(list: readonly (number | null)[]): readonly number[] | undefined {
   const numbers = list.filter((entry) => entry !== null);
   return numbers.length === 0 ? undefined : numbers;
 }
 
-type Known<T> = { [K in keyof T]?: NonNullable<T[K]> };
+type Present<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
-const known = <T extends object>(values: T): Known<T> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value != null)) as Known<T>;
+const present = <T extends object>(values: T): Present<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value != null)) as Present<T>;

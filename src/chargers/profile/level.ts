@@ -25,26 +25,26 @@ export function maxCurrent({ profile, electrics }: ProfileInstance): number {
 const wattsPerAmpere = ({ electrics }: ProfileInstance): number => electrics.phases * electrics.nominalV;
 
 /** Least current; a relay cannot do less than it draws. */
-const minCurrent = (bound: ProfileInstance): number =>
-  bound.profile.limits.current.allOrNothing ? maxCurrent(bound) : bound.profile.limits.current.min;
+const minCurrent = (instance: ProfileInstance): number =>
+  instance.profile.limits.current.allOrNothing ? maxCurrent(instance) : instance.profile.limits.current.min;
 
 /** A per phase. */
-export function allowedCurrent(asked: number, bound: ProfileInstance): number | null {
-  const [capped, least] = [Math.min(asked, maxCurrent(bound)), minCurrent(bound)];
+export function allowedCurrent(asked: number, instance: ProfileInstance): number | null {
+  const [capped, least] = [Math.min(asked, maxCurrent(instance)), minCurrent(instance)];
   if (capped + EPSILON < least) return null;
   // What is the minimum but for a binary fraction is not rounded down to below it.
-  const { step, scale } = bound.profile.limits.current;
+  const { step, scale } = instance.profile.limits.current;
   const allowed = floorTo(Math.max(capped, least), step);
-  const told = onTheWire(allowed, bound);
+  const told = onTheWire(allowed, instance);
   // Rounding may have gone below the minimum, where that is no multiple of the step or no whole number on the wire.
   return told > 0 && Math.min(allowed, told / scale) + EPSILON >= least ? allowed : null;
 }
 
 /** Why every level is a pause, so that there is none to go back to; null: not so. */
-export function chargesNever(bound: ProfileInstance): string | null {
-  if (allowedCurrent(Infinity, bound) !== null) return null;
-  const { maxCurrentA } = bound.electrics;
-  const { min, step } = bound.profile.limits.current;
+export function chargesNever(instance: ProfileInstance): string | null {
+  if (allowedCurrent(Infinity, instance) !== null) return null;
+  const { maxCurrentA } = instance.electrics;
+  const { min, step } = instance.profile.limits.current;
   return `maxCurrentA is ${maxCurrentA}; it has to be at least ${Math.max(min, step)}, the least that it charges with`;
 }
 
@@ -63,18 +63,18 @@ export type PowerLevel =
  * Watts keep their sign; they are negative only where the charger can feed back. `isDecided`: they are known to be
  * enough to charge with, by the phases of the vehicle and the volts that are measured, which are not known here.
  */
-export function allowedPower(asked: number, bound: ProfileInstance, isDecided = false): PowerLevel | null {
-  const { power } = bound.profile.limits;
-  const ratio = wattsPerAmpere(bound);
+export function allowedPower(asked: number, instance: ProfileInstance, isDecided = false): PowerLevel | null {
+  const { power } = instance.profile.limits;
+  const ratio = wattsPerAmpere(instance);
   if (power === undefined) {
-    const amperes = allowedCurrent(asked / ratio, bound);
+    const amperes = allowedCurrent(asked / ratio, instance);
     return amperes === null ? null : { kind: "current", amperes };
   }
-  const own = bound.electrics.maxCurrentA === null ? Infinity : maxCurrent(bound) * ratio;
+  const own = instance.electrics.maxCurrentA === null ? Infinity : maxCurrent(instance) * ratio;
   const most = Math.min(asked < 0 ? (power.discharge ?? 0) : power.max, own);
   const capped = Math.min(Math.abs(asked), most);
   // Chargers refuse few watts as they refuse few amperes.
-  const least = asked < 0 ? 0 : Math.max(power.min, isDecided ? 0 : minCurrent(bound) * ratio);
+  const least = asked < 0 ? 0 : Math.max(power.min, isDecided ? 0 : minCurrent(instance) * ratio);
   if (capped + EPSILON < least) return null;
   const size = floorTo(Math.max(capped, least), power.step);
   if (size <= 0 || size + EPSILON < least) return null;

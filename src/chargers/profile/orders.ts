@@ -6,58 +6,72 @@ import { allowedCurrent, allowedPower, maxCurrent } from "./level.ts";
 import { type Action, type Publish, publishesFor } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
 
-/** "ending": it was told to go on, and has not shown yet that it does; it may not have been there to hear it. */
-export type Pause = "told" | "ending" | "none";
+/**
+ * The life of a pause.
+ *
+ * ```
+ *          pause                  level or release             charger reports that it may charge
+ *   none ----------> sent -----------------------------> ending ---------------------------------> none
+ *                     ^                                    |
+ *                     +---------------- pause -------------+
+ * ```
+ *
+ * In "ending" each level repeats the resume: the charger may have been offline when it was first sent.
+ */
+export type Pause = "sent" | "ending" | "none";
 
-/** What the daemon knows of how a charger stands. */
+/** Our control over a charger, as far as the next command depends on it. */
 export interface DriverKnowledge {
-  /** Control was taken since it last came online. */
+  /** True: control was taken since the charger last came online. */
   readonly acquired: boolean;
   readonly pause: Pause;
-  /** Phases that it was switched to; null: not known. */
+  /** Phases that we switched to. Null: not known. */
   readonly phases: number | null;
 }
 
 export type Orders =
-  /** In this order; `standing` holds once they arrived. */
-  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly standing: DriverKnowledge }
-  /** This make cannot do it. */
+  /** Publishes in their order. `after` holds once the broker has all of them. */
+  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly after: DriverKnowledge }
+  /** The charger make cannot do it. */
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The whole of what brings a charger from how it stands to what is desired: control is taken first, or last where that
- * starts charging, a limit is set before a pause ends, or behind it where ending it brings back an old one, and a pause
- * ends before control is given back where the make needs that. What ends a pause goes with every level until the charger
- * shows it. A limit that would stay after a release is raised. Phases are switched only in a pause, and a release gives
- * all of them back.
+ * All publishes that bring a charger from its present state to the desired one.
+ *
+ * - Taking control comes first. It comes last where taking control starts charging (`acquireCharges`).
+ * - A limit comes before the resume. It comes after it where the resume restores an old limit (`resumeSetsLimit`).
+ * - The resume goes with every level until the charger reports that it may charge.
+ * - A release ends the pause first, unless the release itself does (`releaseEndsPause`).
+ * - A release raises a limit that would stay (`releaseKeepsLimit`).
+ * - Phases are switched in a pause only. A release restores all phases.
  */
 export function ordersFor(
   desired: Desired,
-  standing: DriverKnowledge,
-  bound: ProfileInstance,
+  known: DriverKnowledge,
+  instance: ProfileInstance,
   now: Instant,
 ): Orders {
-  const step = stepOf(desired, bound);
-  const phases = phasesFor(desired, standing, bound);
+  const step = stepOf(desired, instance);
+  const phases = phasesFor(desired, known, instance);
   const publishes: Publish[] = [];
   let switching: readonly Publish[] = [];
-  const actions = inControl(onPhases(phases, step, standing, bound), step, standing, bound);
+  const actions = inControl(onPhases(phases, step, known, instance), step, known, instance);
   for (const action of actions) {
-    const answer = publishesFor(action, bound, now);
+    const answer = publishesFor(action, instance, now);
     if (!answer.ok) return answer;
-    // Watts and amperes on one topic: the resume would put amperes in the place of the watts.
+    // Where watts and amperes share a topic, the resume would replace the watts by amperes.
     const watts =
-      action.kind === "resume" && step.kind === "setPower" && bound.profile.limits.power !== undefined;
+      action.kind === "resume" && step.kind === "setPower" && instance.profile.limits.power !== undefined;
     if (action.kind === "setPhases") switching = answer.publishes;
-    // Phases that a charger reported before a switch would undo it; those of its owner come with the release.
+    // Phases reported before a switch would undo it. The owner's phases are restored by the release.
     const undone = action.kind === "setPhases" || action.kind === "release" ? [] : switching;
-    const said = new Set([...(watts ? publishes : []), ...undone].map(({ topic }) => topic));
-    publishes.push(...answer.publishes.filter(({ topic }) => !said.has(topic)));
+    const skipped = new Set([...(watts ? publishes : []), ...undone].map(({ topic }) => topic));
+    publishes.push(...answer.publishes.filter(({ topic }) => !skipped.has(topic)));
   }
   return {
     ok: true,
     publishes: withoutRepeats(publishes),
-    standing: { acquired: step.kind !== "release", pause: pauseAfter(step, standing, actions), phases },
+    after: { acquired: step.kind !== "release", pause: pauseAfter(step, known, actions), phases },
   };
 }
 
@@ -69,19 +83,19 @@ function inControl(
 ): readonly Action[] {
   const acquire: readonly Action[] = [{ kind: "acquire" }];
   if (step.kind === "release") return actions;
-  // To say first that it may charge would be undone, or not, by the next message.
+  // Taking control first would allow charging for a moment.
   if (step.kind === "pause" && pauseTakesControl(profile)) return actions;
   if (!profile.acquireCharges) return acquired ? actions : [...acquire, ...actions];
-  // A pause took control away from whoever had it; what ends it takes it for us.
+  // The pause took control from its previous holder; the message that ends it takes control for us.
   return step.kind === "pause" || (acquired && pause === "none") ? actions : [...actions, ...acquire];
 }
 
-/** It says another thing on the very topics on which control is taken. */
+/** True: the pause is published on the topics that take control, with another payload. */
 const pauseTakesControl = ({ actions: { acquire, pause } }: Profile): boolean =>
   acquire.every(({ topic }) => pause.some((other) => other.topic === topic));
 
 function pauseAfter(step: Step, { pause }: DriverKnowledge, actions: readonly Action[]): Pause {
-  if (step.kind === "pause") return "told";
+  if (step.kind === "pause") return "sent";
   return pause === "none" && !actions.some(({ kind }) => kind === "pause") ? "none" : "ending";
 }
 
@@ -90,15 +104,15 @@ type Step =
   | { readonly kind: "setPower"; readonly powerW: number; readonly isDecided: true }
   | { readonly kind: "pause" | "release" };
 
-/** What is desired as the one thing to say to this charger. */
-function stepOf(desired: Desired, bound: ProfileInstance): Step {
+/** The desired setpoint as one step. A level below the minimum of the charger is a pause. */
+function stepOf(desired: Desired, instance: ProfileInstance): Step {
   switch (desired.kind) {
     case "current": {
-      const currentA = allowedCurrent(desired.amperes, bound);
+      const currentA = allowedCurrent(desired.amperes, instance);
       return currentA === null ? { kind: "pause" } : { kind: "setCurrent", currentA };
     }
     case "power":
-      return allowedPower(desired.watts, bound, true) === null
+      return allowedPower(desired.watts, instance, true) === null
         ? { kind: "pause" }
         : { kind: "setPower", powerW: desired.watts, isDecided: true };
     case "pause":
@@ -107,64 +121,60 @@ function stepOf(desired: Desired, bound: ProfileInstance): Step {
   }
 }
 
-/** What it has afterwards; null: nobody has asked for any, and it is not known. */
-function phasesFor(
-  desired: Desired,
-  standing: DriverKnowledge,
-  { electrics }: ProfileInstance,
-): number | null {
-  if (desired.kind === "release") return standing.phases === null ? null : electrics.phases;
-  return switchedIn(desired)?.count ?? standing.phases;
+/** Phases after the command. Null: not known, and none were asked for. */
+function phasesFor(desired: Desired, known: DriverKnowledge, { electrics }: ProfileInstance): number | null {
+  if (desired.kind === "release") return known.phases === null ? null : electrics.phases;
+  return switchedIn(desired)?.count ?? known.phases;
 }
 
 function onPhases(
   phases: number | null,
   step: Step,
-  standing: DriverKnowledge,
-  bound: ProfileInstance,
+  known: DriverKnowledge,
+  instance: ProfileInstance,
 ): readonly Action[] {
-  const asBefore = inOrder(step, standing.pause !== "none", bound);
+  const asBefore = inOrder(step, known.pause !== "none", instance);
   if (phases === null) return asBefore;
   const switched = (lastCurrentA: number | null): Action => ({ kind: "setPhases", phases, lastCurrentA });
-  if (placeholdersIn(bound.profile.actions.setPhases ?? []).includes("current")) {
-    // Phases and amperes are one message there, and amperes alone would free the phases.
+  if (placeholdersIn(instance.profile.actions.setPhases ?? []).includes("current")) {
+    // Phases and amperes share one message; amperes alone would lift the limit on phases.
     return step.kind === "setCurrent"
       ? asBefore.map((action) => (action === step ? switched(step.currentA) : action))
       : asBefore;
   }
-  if (phases === standing.phases) return asBefore;
+  if (phases === known.phases) return asBefore;
   if (step.kind === "pause") return [step, switched(null)];
-  const pause: readonly Action[] = standing.pause === "told" ? [] : [{ kind: "pause" }];
-  return [...pause, switched(null), ...inOrder(step, true, bound)];
+  const pause: readonly Action[] = known.pause === "sent" ? [] : [{ kind: "pause" }];
+  return [...pause, switched(null), ...inOrder(step, true, instance)];
 }
 
-function inOrder(step: Step, paused: boolean, bound: ProfileInstance): readonly Action[] {
+function inOrder(step: Step, paused: boolean, instance: ProfileInstance): readonly Action[] {
   const resume = (lastCurrentA: number): readonly Action[] =>
-    paused && !bound.profile.levelEndsPause ? [{ kind: "resume", lastCurrentA }] : [];
+    paused && !instance.profile.levelEndsPause ? [{ kind: "resume", lastCurrentA }] : [];
   const withLevel = (resumed: readonly Action[]): readonly Action[] =>
-    bound.profile.resumeSetsLimit ? [...resumed, step] : [step, ...resumed];
+    instance.profile.resumeSetsLimit ? [...resumed, step] : [step, ...resumed];
   switch (step.kind) {
     case "setCurrent":
       return withLevel(resume(step.currentA));
     case "setPower": {
-      const level = allowedPower(step.powerW, bound, true);
-      // Where watts are a limit of their own, that in amperes must not be the lower one.
-      return withLevel(resume(level?.kind === "current" ? level.amperes : maxCurrent(bound)));
+      const level = allowedPower(step.powerW, instance, true);
+      // Where watts are a separate limit, the limit in amperes must not be the lower one.
+      return withLevel(resume(level?.kind === "current" ? level.amperes : maxCurrent(instance)));
     }
     case "pause":
       return [step];
     case "release":
       return [
-        ...(bound.profile.releaseEndsPause ? [] : resume(maxCurrent(bound))),
+        ...(instance.profile.releaseEndsPause ? [] : resume(maxCurrent(instance))),
         step,
-        ...(bound.profile.releaseKeepsLimit && !bound.reported.has(bound.profile.ownLimit ?? "")
-          ? [{ kind: "setCurrent", currentA: maxCurrent(bound) } as const]
+        ...(instance.profile.releaseKeepsLimit && !instance.reported.has(instance.profile.ownLimit ?? "")
+          ? [{ kind: "setCurrent", currentA: maxCurrent(instance) } as const]
           : []),
       ];
   }
 }
 
-/** Of identical messages the last is enough. */
+/** Keeps only the last of identical messages. */
 const withoutRepeats = (publishes: readonly Publish[]): readonly Publish[] =>
   publishes.filter(
     ({ topic, payload }, index) =>

@@ -18,7 +18,7 @@ export function instanceSettings(charger: Charger, profile: Profile): InstanceSe
     ...params,
     ...(Number.isFinite(most) ? { maxCurrentA: most } : {}),
   });
-  const tooLittle = binding.ok ? chargesNever(binding.bound) : null;
+  const tooLittle = binding.ok ? chargesNever(binding.instance) : null;
   return tooLittle === null
     ? binding
     : { ok: false, reason: `${profile.profile}: ${tooLittle}`, parameter: "maxCurrentA" };
@@ -35,7 +35,7 @@ export function applyProfileLimits(charger: Charger, profile: Profile): Charger 
   if (profile.nativePayloads) return charger;
   const binding = instanceSettings(charger, profile);
   // Only a parameter that is right can choose the step.
-  const { limits } = binding.ok ? binding.bound.profile : profile;
+  const { limits } = binding.ok ? binding.instance.profile : profile;
   const { rate, refresh, actions, phaseSwitch, deviceTimeout } = profile;
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
   const takesWatts = actions.setPower !== undefined;

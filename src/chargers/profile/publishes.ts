@@ -30,51 +30,51 @@ export type Publishes =
   | { readonly ok: false; readonly reason: string };
 
 /** What to publish so that the charger does it. Levels below the minimum become a pause. */
-export function publishesFor(action: Action, bound: ProfileInstance, now: Instant): Publishes {
+export function publishesFor(action: Action, instance: ProfileInstance, now: Instant): Publishes {
   switch (action.kind) {
     case "acquire":
-      return said(bound, "acquire", [], now, "nothing has to be said before the first setpoint");
+      return said(instance, "acquire", [], now, "nothing has to be said before the first setpoint");
     case "setCurrent":
-      return atCurrent(bound, "setCurrent", action.currentA, now);
+      return atCurrent(instance, "setCurrent", action.currentA, now);
     case "setPower":
-      return atPower(bound, action.powerW, action.isDecided === true, now);
+      return atPower(instance, action.powerW, action.isDecided === true, now);
     case "pause":
     case "release":
-      return said(bound, action.kind, [], now, null);
+      return said(instance, action.kind, [], now, null);
     case "resume":
-      return resumed(bound, action.lastCurrentA, now);
+      return resumed(instance, action.lastCurrentA, now);
     case "setPhases":
-      return onPhases(bound, action.phases, action.lastCurrentA, now);
+      return onPhases(instance, action.phases, action.lastCurrentA, now);
   }
 }
 
 /** Exactly the messages of one action; `enough` says why none is enough, null: none means that it cannot be done. */
 function said(
-  bound: ProfileInstance,
+  instance: ProfileInstance,
   name: ActionName,
   level: readonly (readonly [string, string | number])[],
   now: Instant,
   enough: string | null,
 ): Publishes {
-  const { profile } = bound;
+  const { profile } = instance;
   const all = profile.actions[name] ?? [];
-  const templates = all.filter(({ needs }) => needs === undefined || bound.values.get(needs) !== null);
+  const templates = all.filter(({ needs }) => needs === undefined || instance.values.get(needs) !== null);
   if (templates.length === 0) {
     if (enough !== null && all.length === 0) return { ok: true, publishes: [], note: enough };
     const why = new Map(Object.entries(profile.cannot)).get(name);
     return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
   }
-  const tooLittle = placeholdersIn(templates).includes("maxCurrent") ? chargesNever(bound) : null;
+  const tooLittle = placeholdersIn(templates).includes("maxCurrent") ? chargesNever(instance) : null;
   if (tooLittle !== null) return { ok: false, reason: `${profile.profile}: ${tooLittle}` };
   const values: Values = new Map<string, string | number | null>([
-    ...bound.values,
+    ...instance.values,
     ...moment(now),
-    ["maxCurrent", onTheWire(maxCurrent(bound), bound)],
+    ["maxCurrent", onTheWire(maxCurrent(instance), instance)],
     ...level,
   ]);
-  const full = withReports(values, bound);
+  const full = withReports(values, instance);
   const publishes = templates
-    .filter((template) => isMeant(template, full, bound))
+    .filter((template) => isMeant(template, full, instance))
     .map((template) => rendered(template, full));
   const fault = publishes.map(({ topic }) => topicFault(topic)).find((words) => words !== null);
   return fault === undefined ? { ok: true, publishes, note: null } : { ok: false, reason: fault };
@@ -101,40 +101,43 @@ const isMeant = (
   );
 
 function atCurrent(
-  bound: ProfileInstance,
+  instance: ProfileInstance,
   name: "setCurrent" | "resume",
   asked: number,
   now: Instant,
 ): Publishes {
-  const amperes = allowedCurrent(asked, bound);
-  if (amperes === null) return publishesFor({ kind: "pause" }, bound, now);
-  return said(bound, name, [["current", onTheWire(amperes, bound)]], now, NOTHING_TO_RESUME);
+  const amperes = allowedCurrent(asked, instance);
+  if (amperes === null) return publishesFor({ kind: "pause" }, instance, now);
+  return said(instance, name, [["current", onTheWire(amperes, instance)]], now, NOTHING_TO_RESUME);
 }
 
 const NOTHING_TO_RESUME = "nothing has to be said to resume";
 
-function atPower(bound: ProfileInstance, asked: number, isDecided: boolean, now: Instant): Publishes {
-  const level = allowedPower(asked, bound, isDecided);
-  if (level === null) return publishesFor({ kind: "pause" }, bound, now);
-  if (level.kind === "current") return atCurrent(bound, "setCurrent", level.amperes, now);
+function atPower(instance: ProfileInstance, asked: number, isDecided: boolean, now: Instant): Publishes {
+  const level = allowedPower(asked, instance, isDecided);
+  if (level === null) return publishesFor({ kind: "pause" }, instance, now);
+  if (level.kind === "current") return atCurrent(instance, "setCurrent", level.amperes, now);
   const { watts } = level;
   const sides = [
     ["power", watts],
     ["import", Math.max(watts, 0)],
     ["export", Math.max(-watts, 0)],
   ] as const;
-  return said(bound, "setPower", sides, now, null);
+  return said(instance, "setPower", sides, now, null);
 }
 
-function resumed(bound: ProfileInstance, last: number | null, now: Instant): Publishes {
-  if (last !== null) return atCurrent(bound, "resume", last, now);
-  if (placeholdersIn(bound.profile.actions.resume).includes("current"))
-    return { ok: false, reason: `${bound.profile.profile} has to be told a current to resume: lastCurrentA` };
-  return said(bound, "resume", [], now, NOTHING_TO_RESUME);
+function resumed(instance: ProfileInstance, last: number | null, now: Instant): Publishes {
+  if (last !== null) return atCurrent(instance, "resume", last, now);
+  if (placeholdersIn(instance.profile.actions.resume).includes("current"))
+    return {
+      ok: false,
+      reason: `${instance.profile.profile} has to be told a current to resume: lastCurrentA`,
+    };
+  return said(instance, "resume", [], now, NOTHING_TO_RESUME);
 }
 
-function onPhases(bound: ProfileInstance, phases: number, last: number | null, now: Instant): Publishes {
-  const { profile } = bound;
+function onPhases(instance: ProfileInstance, phases: number, last: number | null, now: Instant): Publishes {
+  const { profile } = instance;
   const spelled = new Map<string, string | number>(Object.entries(profile.phases ?? {}));
   const word = spelled.get(String(phases));
   if (word === undefined && spelled.size > 0)
@@ -143,18 +146,18 @@ function onPhases(bound: ProfileInstance, phases: number, last: number | null, n
       reason: `${profile.profile} can be switched to ${[...spelled.keys()].join(" or ")} phases`,
     };
   const needs = placeholdersIn(profile.actions.setPhases ?? []).includes("current");
-  const amperes = allowedCurrent(last ?? leastOf(bound), bound);
+  const amperes = allowedCurrent(last ?? leastOf(instance), instance);
   if (needs && amperes === null)
     return {
       ok: false,
       reason: `${profile.profile} is told phases together with amperes: lastCurrentA, at least its minimum`,
     };
   return said(
-    bound,
+    instance,
     "setPhases",
     [
       ["phases", word ?? ""],
-      ["current", amperes === null ? "" : onTheWire(amperes, bound)],
+      ["current", amperes === null ? "" : onTheWire(amperes, instance)],
     ],
     now,
     null,

@@ -9,7 +9,7 @@ interface Source {
   readonly keeps: string | undefined;
 }
 
-/** Values that a charger reported and that are sent back to it: the latest, and those from before control was taken. */
+/** Reported values that are sent back to the charger: the latest ones, and those from before control was taken. */
 export class Reported {
   readonly #sources: readonly Source[];
   readonly #latest = new Map<string, string>();
@@ -25,18 +25,18 @@ export class Reported {
     }));
   }
 
-  /** `isLevel`: the charger is under a level of ours now, so that a value to keep is not ours. */
-  hear(topic: string, payload: string, isLevel: boolean): void {
+  /** `underLevel`: a level of ours is active, so a reported value that equals `keeps` was set by the owner. */
+  record(topic: string, payload: string, underLevel: boolean): void {
     const text = payload.trim();
-    for (const { name, topic: its, pattern, isTaken, keeps } of this.#sources) {
-      if (its !== topic || !pattern.test(text)) continue;
+    for (const { name, topic: source, pattern, isTaken, keeps } of this.#sources) {
+      if (source !== topic || !pattern.test(text)) continue;
       const isNew = this.#latest.get(name) !== text;
       this.#latest.set(name, text);
-      if (isTaken && isLevel && isNew && text === keeps) this.#taken.set(name, text);
+      if (isTaken && underLevel && isNew && text === keeps) this.#taken.set(name, text);
     }
   }
 
-  /** The first command after a release: what holds now is the owner's. */
+  /** Call at the first command after a release: the values of now are those of the owner. */
   take(): void {
     this.#taken.clear();
     for (const { name, isTaken } of this.#sources) {
@@ -55,16 +55,16 @@ export class Reported {
     );
   }
 
-  /** Whether the charger shows that it was given back to what it was. Null: this make does not show it. */
+  /** Shows whether the charger is back in its own mode. Null: the profile has no such topic. */
   release({
     profile,
     values,
-  }: ProfileInstance): { readonly isShown: boolean; readonly words: string } | null {
+  }: ProfileInstance): { readonly isShown: boolean; readonly detail: string } | null {
     const name = profile.confirmedBy?.release;
     if (name === undefined) return null;
     const otherwise = profile.reports[name]?.otherwise ?? "";
     const wanted = this.#taken.get(name) ?? renderText(otherwise, values);
     const seen = this.#latest.get(name);
-    return { isShown: seen === wanted, words: `it repeats ${seen ?? "nothing"} instead of ${wanted}` };
+    return { isShown: seen === wanted, detail: `it repeats ${seen ?? "nothing"} instead of ${wanted}` };
   }
 }

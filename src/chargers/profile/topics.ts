@@ -30,8 +30,8 @@ export const keepalivesOf = ({ profile, values }: ProfileInstance): readonly Kee
   }));
 
 /** Those of them that keep it obeying. */
-export const commandingOf = (bound: ProfileInstance): readonly Keepalive[] =>
-  keepalivesOf(bound).filter(({ asksOnly }) => !asksOnly);
+export const commandingOf = (instance: ProfileInstance): readonly Keepalive[] =>
+  keepalivesOf(instance).filter(({ asksOnly }) => !asksOnly);
 
 /** Topic templates that a charger of this make is commanded on. */
 export const publishedTemplates = ({ actions, keepalive }: Profile): readonly string[] =>

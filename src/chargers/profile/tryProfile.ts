@@ -51,7 +51,7 @@ const wrong = (reason: string): string => JSON.stringify({ error: reason });
 type Tried =
   | {
       readonly ok: true;
-      readonly bound: ProfileInstance;
+      readonly instance: ProfileInstance;
       readonly ear: TelemetryMap;
       readonly memory: Memory;
     }
@@ -78,7 +78,7 @@ export function trial(profiles: Profiles, now: () => Instant): (text: string) =>
       return wrong(`unknown profile ${JSON.stringify(name)}; there are ${[...profiles.keys()].join(", ")}`);
     const tried = triedOf(chargers, profile, read.data);
     if (!tried.ok) return wrong(tried.reason);
-    if (action != null && topic == null) return act(tried.bound, action, input, now());
+    if (action != null && topic == null) return act(tried.instance, action, input, now());
     if (topic != null && action == null) return listen(tried.ear, tried.memory, topic, payload);
     return wrong("either an action or a topic with its payload");
   };
@@ -90,7 +90,7 @@ function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Try
   if (known !== undefined) return known;
   const binding = instantiateProfile(profile, params);
   const fresh: Tried = binding.ok
-    ? { ...binding, ear: compileTelemetry(binding.bound), memory: new Map() }
+    ? { ...binding, ear: compileTelemetry(binding.instance), memory: new Map() }
     : binding;
   chargers.set(key, fresh);
   return fresh;
@@ -98,10 +98,10 @@ function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Try
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
 
-function act(bound: ProfileInstance, action: string, input: TryLine["input"], now: Instant): string {
+function act(instance: ProfileInstance, action: string, input: TryLine["input"], now: Instant): string {
   const asked = readAction(action, input);
   if (typeof asked === "string") return wrong(asked);
-  const answer = publishesFor(asked, bound, now);
+  const answer = publishesFor(asked, instance, now);
   if (!answer.ok) return wrong(answer.reason);
   const { publishes, note } = answer;
   return JSON.stringify(note === null ? { publishes } : { publishes, note });

@@ -25,7 +25,7 @@ export function profileNamed(name: string): Profile {
 export function boundTo(name: string, params: Params): ProfileInstance {
   const binding = instantiateProfile(profileNamed(name), params);
   if (!binding.ok) throw new Error(binding.reason);
-  return binding.bound;
+  return binding.instance;
 }
 
 interface TriedPublish {

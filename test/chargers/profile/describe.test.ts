@@ -72,7 +72,7 @@ test("verdicts go as far as what a make tells", () => {
   expect(reachOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
   expect(reachOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
   expect(reachOf(profileNamed("native"))).toBe("measured");
-  expect(describeProfile(aProfile())).toContain("nobody knows whether a setpoint was followed");
+  expect(describeProfile(aProfile())).toContain("it stays unknown whether a setpoint was followed");
   expect(describeProfile(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
 });
 

@@ -7,29 +7,31 @@ const mode = (payload: string) => ({ topic: "S/Set/Mode", payload, qos: 1, retai
 
 test("what a charger shows is no news to it, until it is told something else or has gone away", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
-  expect(echoes.isNews(mode("Pause"))).toBe(true);
-  echoes.hear("S/Mode", "Pause");
-  expect(echoes.isNews(mode("Pause"))).toBe(false);
-  expect(echoes.isNews(mode("Normal"))).toBe(true);
-  expect(echoes.isNews(mode("Pause"))).toBe(true);
-  echoes.hear("S/Mode", "Pause");
+  expect(echoes.isNeeded(mode("Pause"))).toBe(true);
+  echoes.record("S/Mode", "Pause");
+  expect(echoes.isNeeded(mode("Pause"))).toBe(false);
+  expect(echoes.isNeeded(mode("Normal"))).toBe(true);
+  expect(echoes.isNeeded(mode("Pause"))).toBe(true);
+  echoes.record("S/Mode", "Pause");
   echoes.forget();
-  expect(echoes.isNews(mode("Pause"))).toBe(true);
+  expect(echoes.isNeeded(mode("Pause"))).toBe(true);
 });
 
 test("what left the charger before it took the last mode does not pass for that mode", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
-  expect(echoes.isNews(mode("Normal"))).toBe(true);
-  echoes.hear("S/Mode", "Pause");
-  expect(echoes.isNews(mode("Pause"))).toBe(true);
-  echoes.hear("S/Mode", "Normal");
-  expect(echoes.isNews(mode("Normal"))).toBe(true);
-  echoes.hear("S/Mode", "Normal");
-  expect(echoes.isNews(mode("Normal"))).toBe(false);
+  expect(echoes.isNeeded(mode("Normal"))).toBe(true);
+  echoes.record("S/Mode", "Pause");
+  expect(echoes.isNeeded(mode("Pause"))).toBe(true);
+  echoes.record("S/Mode", "Normal");
+  expect(echoes.isNeeded(mode("Normal"))).toBe(true);
+  echoes.record("S/Mode", "Normal");
+  expect(echoes.isNeeded(mode("Normal"))).toBe(false);
 });
 
 test("other topics are always news", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
-  echoes.hear("S/Set/CurrentOverride", "160");
-  expect(echoes.isNews({ topic: "S/Set/CurrentOverride", payload: "160", qos: 1, retain: false })).toBe(true);
+  echoes.record("S/Set/CurrentOverride", "160");
+  expect(echoes.isNeeded({ topic: "S/Set/CurrentOverride", payload: "160", qos: 1, retain: false })).toBe(
+    true,
+  );
 });

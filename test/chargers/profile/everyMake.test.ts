@@ -141,8 +141,8 @@ describe("every built-in make", () => {
       if (name === "twcmanager") continue;
       const bound = boundTo(name, params);
       const desired = { kind: "current", amperes: amperes(16) } as const;
-      const orders = ordersFor(desired, { acquired: false, pause: "told", phases: null }, bound, NOON);
-      expect([name, orders.ok && orders.standing]).toEqual([
+      const orders = ordersFor(desired, { acquired: false, pause: "sent", phases: null }, bound, NOON);
+      expect([name, orders.ok && orders.after]).toEqual([
         name,
         { acquired: true, pause: "ending", phases: null },
       ]);

@@ -22,7 +22,7 @@ const wrong = (params: Params): string => {
 
 test("defaults are put in, integers become numbers, and names follow their parameter", () => {
   const binding = instantiateProfile(profile, { id: 7, unit: "2", mode: "b" });
-  expect(binding.ok && Object.fromEntries(binding.bound.values)).toEqual({
+  expect(binding.ok && Object.fromEntries(binding.instance.values)).toEqual({
     id: "7",
     prefix: "depot/chargers",
     unit: 2,
@@ -43,7 +43,7 @@ test("a parameter that may be left out is null, or what another one holds", () =
   });
   const values = (params: Params) => {
     const binding = instantiateProfile(optional, params);
-    return binding.ok ? Object.fromEntries(binding.bound.values) : binding.reason;
+    return binding.ok ? Object.fromEntries(binding.instance.values) : binding.reason;
   };
   expect(values({ base: "evse-a7d4" })).toEqual({ base: "evse-a7d4", address: null, tail: "a7d4" });
   expect(values({ base: "evse" })).toEqual({ base: "evse", address: null, tail: null });
@@ -71,7 +71,7 @@ test.each([
 
 const electrics = (params: Params) => {
   const binding = instantiateProfile(profile, { id: "7", ...params });
-  return binding.ok ? binding.bound.electrics : binding.reason;
+  return binding.ok ? binding.instance.electrics : binding.reason;
 };
 
 test("the charger's own limits are taken, and are three phases of 230 V where nothing is said", () => {

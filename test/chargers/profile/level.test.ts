@@ -15,7 +15,7 @@ function bound(limits: object, params = {}) {
     { id: "7", ...params },
   );
   if (!binding.ok) throw new Error(binding.reason);
-  return binding.bound;
+  return binding.instance;
 }
 
 test.each([

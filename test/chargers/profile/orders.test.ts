@@ -30,7 +30,7 @@ test("a charger that runs is told no more than its level", () => {
 test("the level is set before a pause ends, so nothing is drawn at the old one", () => {
   const orders = ordersFor(
     AT_13,
-    { acquired: true, pause: "told", phases: null },
+    { acquired: true, pause: "sent", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
@@ -39,24 +39,24 @@ test("the level is set before a pause ends, so nothing is drawn at the old one",
       { topic: "go-eCharger/000001/amp/set", payload: "13" },
       { topic: "go-eCharger/000001/frc/set", payload: "2" },
     ],
-    standing: { acquired: true, pause: "ending" },
+    after: { acquired: true, pause: "ending" },
   });
 });
 
 test("where a level counts only after the pause, it comes after it", () => {
-  expect(said("smartevse", smartevse, AT_13, { pause: "told" })).toEqual([
+  expect(said("smartevse", smartevse, AT_13, { pause: "sent" })).toEqual([
     "Mode Normal",
     "CurrentOverride 137",
   ]);
 });
 
 test("where what ends a pause brings back the old level, the new one comes last", () => {
-  expect(said("wbec", { lp: 1 }, AT_13, { pause: "told" })).toEqual(["enable true", "maxcurrent 13.7"]);
-  expect(said("wbec", { lp: 1 }, FREE, { pause: "told" })).toEqual(["enable true", "maxcurrent 16"]);
+  expect(said("wbec", { lp: 1 }, AT_13, { pause: "sent" })).toEqual(["enable true", "maxcurrent 13.7"]);
+  expect(said("wbec", { lp: 1 }, FREE, { pause: "sent" })).toEqual(["enable true", "maxcurrent 16"]);
 });
 
 test("where the level ends the pause, it is said once", () => {
-  expect(said("warp", { prefix: "w" }, AT_13, { pause: "told" })).toEqual([
+  expect(said("warp", { prefix: "w" }, AT_13, { pause: "sent" })).toEqual([
     'external_current_update {"current":13700}',
   ]);
 });
@@ -94,7 +94,7 @@ test.each([
     expect(told(AT_10, { acquired: true })).toEqual([limit]);
     expect(told(PAUSE, { acquired: false })).toEqual([paused]);
     expect(told({ kind: "current", amperes: amperes(4) }, { acquired: false })).toEqual([paused]);
-    for (const pause of ["told", "ending"] as const)
+    for (const pause of ["sent", "ending"] as const)
       expect(told(AT_10, { acquired: true, pause })).toEqual([limit, control]);
   },
 );
@@ -111,27 +111,27 @@ test("phases of one whose control starts charging are switched in a pause, befor
 test("a level below the minimum is a pause, and the charger stands paused", () => {
   const orders = ordersFor(
     { kind: "current", amperes: amperes(5) },
-    { acquired: true, pause: "told", phases: null },
+    { acquired: true, pause: "sent", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
   expect(orders).toMatchObject({
     publishes: [{ payload: "1" }],
-    standing: { acquired: true, pause: "told" },
+    after: { acquired: true, pause: "sent" },
   });
 });
 
 test("a release ends the pause first where it does not do so by itself", () => {
-  expect(said("smartevse", smartevse, FREE, { pause: "told" })).toEqual([
+  expect(said("smartevse", smartevse, FREE, { pause: "sent" })).toEqual([
     "Mode Normal",
     "CurrentOverride 160",
     "CurrentOverride 0",
   ]);
-  expect(said("victron-evcs", { portalId: "p" }, FREE, { pause: "told" })).toEqual([
+  expect(said("victron-evcs", { portalId: "p" }, FREE, { pause: "sent" })).toEqual([
     'StartStop {"value":1}',
     'Mode {"value":1}',
   ]);
-  expect(said("go-e-v2", goE, FREE, { pause: "told" })).toEqual(["set 0", "set 32"]);
+  expect(said("go-e-v2", goE, FREE, { pause: "sent" })).toEqual(["set 0", "set 32"]);
 });
 
 test("a limit that would stay after a release is raised behind it", () => {
@@ -151,13 +151,13 @@ test("a limit that would stay after a release is raised behind it", () => {
 
 test("watts after a pause are not replaced by amperes", () => {
   const power: Desired = { kind: "power", watts: watts(11_040) };
-  const cmd = said("ocpp2mqtt", { base: "o" }, power, { pause: "told" });
+  const cmd = said("ocpp2mqtt", { base: "o" }, power, { pause: "sent" });
   expect(cmd).toEqual([expect.stringContaining('"charging_rate_unit":"W"')]);
-  expect(said("pulsatrix", { clientId: "c" }, power, { pause: "told" })).toEqual([
+  expect(said("pulsatrix", { clientId: "c" }, power, { pause: "sent" })).toEqual([
     "powerLimit 11040",
     "amperageLimit 80",
   ]);
-  expect(said("go-e-v2", goE, power, { pause: "told" })).toEqual(["set 16", "set 2"]);
+  expect(said("go-e-v2", goE, power, { pause: "sent" })).toEqual(["set 16", "set 2"]);
   expect(said("go-e-v2", goE, { kind: "power", watts: watts(-5000) }, {})).toEqual(["set 1"]);
 });
 
@@ -190,14 +190,14 @@ const levelled = (profile: string, params: Params, desired: Desired, standing: P
 };
 
 test("phases are switched behind a pause, and a level waits for them in it", () => {
-  expect(levelled("go-e-v2", goE, on(1, PAUSE), { pause: "told" })).toEqual(["frc/set 1", "psm/set 1"]);
-  expect(levelled("go-e-v2", goE, on(1, AT_10), { pause: "told", phases: 1 })).toEqual([
+  expect(levelled("go-e-v2", goE, on(1, PAUSE), { pause: "sent" })).toEqual(["frc/set 1", "psm/set 1"]);
+  expect(levelled("go-e-v2", goE, on(1, AT_10), { pause: "sent", phases: 1 })).toEqual([
     "amp/set 10",
     "frc/set 2",
   ]);
   expect(levelled("go-e-v2", goE, on(1, AT_10), { phases: 1 })).toEqual(["amp/set 10"]);
   const box = { parentIp: "192.0.2.1" };
-  expect(levelled("openwb-secondary", box, on(3, PAUSE), { pause: "told", phases: 1 })).toEqual([
+  expect(levelled("openwb-secondary", box, on(3, PAUSE), { pause: "sent", phases: 1 })).toEqual([
     "data/set_current 0",
     "data/phases_to_use 3",
     "data/trigger_phase_switch true",
@@ -213,11 +213,11 @@ test("a level for a charger whose phases are not known is told in a pause of its
   ]);
   const orders = ordersFor(
     on(1, AT_10),
-    { acquired: true, pause: "told", phases: null },
+    { acquired: true, pause: "sent", phases: null },
     boundTo("go-e-v2", goE),
     NOON,
   );
-  expect(orders).toMatchObject({ standing: { pause: "ending", phases: 1 } });
+  expect(orders).toMatchObject({ after: { pause: "ending", phases: 1 } });
 });
 
 test("a release gives all phases back, where they were switched", () => {
@@ -227,7 +227,7 @@ test("a release gives all phases back, where they were switched", () => {
     "frc/set 0",
     "amp/set 32",
   ]);
-  expect(levelled("warp", { prefix: "w" }, FREE, { phases: 1, pause: "told" })).toEqual([
+  expect(levelled("warp", { prefix: "w" }, FREE, { phases: 1, pause: "sent" })).toEqual([
     'power_manager/external_control_update {"phases_wanted":3}',
     'evse/external_current_update {"current":32000}',
   ]);
@@ -238,15 +238,15 @@ test("where phases and amperes are one message, each level says both, and watts 
   const evse = { evse: "e" };
   const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
     levelled("everest-api-legacy", evse, desired, standing);
-  expect(told(on(1, PAUSE), { pause: "told" })).toEqual(["cmd/set_limit_amps 0"]);
-  expect(told(on(1, AT_10), { pause: "told", phases: 1 })).toEqual([
+  expect(told(on(1, PAUSE), { pause: "sent" })).toEqual(["cmd/set_limit_amps 0"]);
+  expect(told(on(1, AT_10), { pause: "sent", phases: 1 })).toEqual([
     'cmd/set_limit_amps_phases {"amps":10,"phases":1}',
   ]);
   expect(told(on(1, AT_10), { phases: 1 })).toEqual(['cmd/set_limit_amps_phases {"amps":10,"phases":1}']);
   const power: Desired = { kind: "power", watts: watts(6900) };
   expect(told(power, { phases: 1 })).toEqual(["cmd/set_limit_watts 6900"]);
   // A limit in amperes behind the one in watts would replace it.
-  expect(told(power, { pause: "told" })).toEqual(["cmd/set_limit_watts 6900"]);
+  expect(told(power, { pause: "sent" })).toEqual(["cmd/set_limit_watts 6900"]);
 });
 
 test("what a make cannot do is said, not half done", () => {

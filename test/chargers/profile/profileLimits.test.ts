@@ -62,16 +62,16 @@ test("a relay charges with all it has or not at all", () => {
 test("a profile is bound with the limits of the configuration, the lower of two currents", () => {
   expect(bound({ serial: "000001" })).toMatchObject({
     ok: true,
-    bound: { electrics: { maxCurrentA: 16, phases: 1, nominalV: 230 } },
+    instance: { electrics: { maxCurrentA: 16, phases: 1, nominalV: 230 } },
   });
   expect(bound({ serial: "000001", maxCurrentA: 10 })).toMatchObject({
-    bound: { electrics: { maxCurrentA: 10 } },
+    instance: { electrics: { maxCurrentA: 10 } },
   });
   expect(bound({})).toMatchObject({ ok: false, parameter: "serial" });
   expect(
     instanceSettings(aCharger({ maxCurrent: null, params: { serial: "000001" } }), profileNamed("go-e-v2")),
   ).toMatchObject({
-    bound: { electrics: { maxCurrentA: null } },
+    instance: { electrics: { maxCurrentA: null } },
   });
   expect(instanceSettings(aCharger(), profileNamed("native"))).toMatchObject({ ok: true });
 });

@@ -7,26 +7,26 @@ const evcc = boundTo("evcc", { id: 1 });
 
 test("the latest value is kept as it comes, the owner's only from when control was taken", () => {
   const reported = new Reported(evcc);
-  reported.hear(`${POINT}/mode`, "minpv", false);
-  reported.hear(`${POINT}/phasesConfigured`, "0", false);
+  reported.record(`${POINT}/mode`, "minpv", false);
+  reported.record(`${POINT}/phasesConfigured`, "0", false);
   expect(Object.fromEntries(reported.values)).toEqual({ phasesNow: "0" });
   reported.take();
-  reported.hear(`${POINT}/mode`, "now", true);
-  reported.hear(`${POINT}/phasesConfigured`, "1", true);
+  reported.record(`${POINT}/mode`, "now", true);
+  reported.record(`${POINT}/phasesConfigured`, "1", true);
   expect(Object.fromEntries(reported.values)).toEqual({ ownMode: "minpv", ownPhases: "0", phasesNow: "1" });
 });
 
 test("a value that is not of its form is never sent back", () => {
   const reported = new Reported(evcc);
   for (const payload of ["", "nil", "2", "0 1", "3\n3"])
-    reported.hear(`${POINT}/phasesConfigured`, payload, false);
+    reported.record(`${POINT}/phasesConfigured`, payload, false);
   expect(reported.values.size).toBe(0);
 });
 
 test("a release is shown by the mode that was put back, or by the one of the parameters", () => {
   const reported = new Reported(evcc);
-  expect(reported.release(evcc)).toEqual({ isShown: false, words: "it repeats nothing instead of pv" });
-  reported.hear(`${POINT}/mode`, "pv", false);
+  expect(reported.release(evcc)).toEqual({ isShown: false, detail: "it repeats nothing instead of pv" });
+  reported.record(`${POINT}/mode`, "pv", false);
   expect(reported.release(evcc)?.isShown).toBe(true);
   expect(new Reported(boundTo("warp", { prefix: "w" })).release(boundTo("warp", { prefix: "w" }))).toBeNull();
 });

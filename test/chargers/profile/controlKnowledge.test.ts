@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { isLevel, isOwners, pauseBefore, phasesBefore } from "../../../src/chargers/profile/echoes.ts";
+import {
+  isLevel,
+  isOwners,
+  pauseBefore,
+  phasesBefore,
+} from "../../../src/chargers/profile/controlKnowledge.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import { amperes, instant } from "../../../src/domain/units.ts";
 
@@ -10,7 +15,7 @@ const ON_1: Desired = { ...A_8, phases: { count: 1, since: instant(0), chargingS
 
 test("a pause is known, or told before a restart, or shown by the charger", () => {
   expect(pauseBefore("none", PAUSE, { paused: true })).toBe("none");
-  expect(pauseBefore(null, PAUSE, {})).toBe("told");
+  expect(pauseBefore(null, PAUSE, {})).toBe("sent");
   expect(pauseBefore(null, A_8, { paused: true })).toBe("ending");
   expect(pauseBefore(null, A_8, { paused: true, plugged: false })).toBe("none");
 });
@@ -23,17 +28,17 @@ test("phases are those that were switched, as far as they count for what comes",
 });
 
 test("what a charger reports is its owner's before the first command, and after a release that arrived", () => {
-  const released = { desired: RELEASE, answered: true };
+  const released = { desired: RELEASE, stage: "accepted" as const };
   expect(isOwners(A_8, null, null)).toBe(true);
   expect(isOwners(A_8, RELEASE, released)).toBe(true);
-  expect(isOwners(A_8, RELEASE, { ...released, answered: false })).toBe(false);
+  expect(isOwners(A_8, RELEASE, { ...released, stage: "published" })).toBe(false);
   expect(isOwners(A_8, PAUSE, null)).toBe(false);
   expect(isOwners(RELEASE, null, null)).toBe(false);
 });
 
 test("a level that has arrived is one, a pause and a release are none", () => {
-  expect(isLevel({ desired: A_8, arrived: true })).toBe(true);
-  expect(isLevel({ desired: A_8, arrived: false })).toBe(false);
-  expect(isLevel({ desired: PAUSE, arrived: true })).toBe(false);
+  expect(isLevel({ desired: A_8, stage: "published" })).toBe(true);
+  expect(isLevel({ desired: A_8, stage: "publishing" })).toBe(false);
+  expect(isLevel({ desired: PAUSE, stage: "published" })).toBe(false);
   expect(isLevel(null)).toBe(false);
 });

@@ -1,0 +1,104 @@
+import { type Desired, switchedIn } from "../../domain/setpoint.ts";
+import { isAccepted, isPublished, type Order } from "./driverState.ts";
+import type { DriverKnowledge, Pause } from "./orders.ts";
+import type { Signals } from "./signals.ts";
+
+/**
+ * What this process knows of the control that it has over one charger.
+ *
+ * ```
+ *              every publish of a command acknowledged
+ *   not ours ------------------------------------------> ours
+ *      ^                                                  |
+ *      +---- lose(): the charger came back, restarted, ---+
+ *            was overwritten, or does not follow
+ * ```
+ *
+ * A command that is being published while control is lost does not count: part of it may have been lost.
+ * The life of a pause is at `Pause`.
+ */
+export class ControlKnowledge {
+  #isOurs = false;
+  /** Null: this process has sent nothing yet. */
+  #pause: Pause | null = null;
+  /** Phases that we switched to. Null: none, or lost since. Undefined: this process has sent nothing yet. */
+  #phases: number | null | undefined;
+  #losses = 0;
+
+  get isOurs(): boolean {
+    return this.#isOurs;
+  }
+
+  /** Knowledge for the next command. `before`: the command before it. */
+  forCommand(desired: Desired, before: Desired | null, signals: Signals): DriverKnowledge {
+    return {
+      acquired: this.#isOurs,
+      pause: pauseBefore(this.#pause, before, signals),
+      phases: phasesBefore(this.#phases, desired, before, signals),
+    };
+  }
+
+  /** Publishing starts. Call the result when the broker has acknowledged every publish. */
+  publishing(after: DriverKnowledge): () => void {
+    const losses = this.#losses;
+    // A pause without an acknowledgement may have arrived all the same. A lost resume must be sent again.
+    this.#pause = after.pause;
+    return () => {
+      if (losses !== this.#losses) return;
+      this.#isOurs = after.acquired;
+      this.#phases = after.phases;
+    };
+  }
+
+  pauseIsOver(): void {
+    if (this.#pause === "ending") this.#pause = "none";
+  }
+
+  losePhases(): void {
+    this.#phases = null;
+  }
+
+  lose(): void {
+    this.#isOurs = false;
+    this.#losses += 1;
+  }
+}
+
+/** The pause before a command. `known`: null, when this process has sent nothing yet. */
+export function pauseBefore(known: Pause | null, before: Desired | null, signals: Signals): Pause {
+  if (known !== null) return known;
+  if (before?.kind === "pause") return "sent";
+  // The last run may have lost the message that ends a pause. An empty bay has no pause to end.
+  return signals.paused === true && signals.plugged !== false ? "ending" : "none";
+}
+
+/** Phases before a command, as far as they count for it. `known`: undefined, when this process has sent nothing yet. */
+export function phasesBefore(
+  known: number | null | undefined,
+  desired: Desired,
+  before: Desired | null,
+  signals: Signals,
+): number | null {
+  const stored = before === null ? null : (switchedIn(before)?.count ?? null);
+  const ours = known === undefined ? stored : known;
+  if (desired.kind === "release") return ours ?? stored;
+  const wanted = switchedIn(desired)?.count;
+  // The charger was away, and reports that it kept them.
+  return ours ?? (signals.phases === wanted ? (wanted ?? null) : null);
+}
+
+/** True: we hold no control, so the reported values are those of the owner. `last`: the order before. */
+export function isOwners(
+  desired: Desired,
+  before: Desired | null,
+  last: Pick<Order, "desired" | "stage"> | null,
+): boolean {
+  if (desired.kind === "release" || (before !== null && before.kind !== "release")) return false;
+  return last === null || (last.desired.kind === "release" && isAccepted(last.stage));
+}
+
+/** True: a level of ours is active. If the charger is off now, its owner switched it off. */
+export const isLevel = (last: Pick<Order, "desired" | "stage"> | null): boolean =>
+  last !== null &&
+  isPublished(last.stage) &&
+  (last.desired.kind === "current" || last.desired.kind === "power");
