@@ -1,11 +1,11 @@
-import { type Command, commandId, type Sent } from "../domain/command.ts";
+import type { Command, Sent } from "../domain/command.ts";
 import { type Desired, valueOf } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
 import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "./driver.ts";
 import { isOnline, Presence } from "./presence.ts";
 import { refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
-import { ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";
+import { Contact, ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";
 import {
   decodeMessage,
   identified,
@@ -18,6 +18,8 @@ import {
   isAccepted,
   isPublished,
   type Order,
+  type Started,
+  startOrder,
   telemetryFrom,
   shownLevel,
   whenAccepted,
@@ -35,25 +37,10 @@ import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 
 /**
- * Contact with the charger since the broker came back.
- *
- * ```
- *           first live message
- *   quiet ----------------------> live
- *     ^                            |
- *     +------ broker is back ------+
- * ```
- *
- * A driver starts as live: nothing was published before it.
- * In "quiet", publishes may have found no subscriber. The first live message loses control, so it is taken again.
- */
-type Contact = "quiet" | "live";
-
-/**
  * Drives one charger as its profile describes.
  *
- * The lives of its parts, each with a diagram: `Contact` (above), `OrderStage` (profile/driverState.ts), `Pause`
- * (profile/orders.ts), `ControlKnowledge` (profile/controlKnowledge.ts), `Presence` (presence.ts).
+ * The lives of its parts, each with a diagram: `Contact` and `ControlKnowledge` (profile/controlKnowledge.ts), `OrderStage` (profile/driverState.ts), `Pause`
+ * (profile/orders.ts), `Will` (presence.ts).
  */
 export class ProfileDriver implements ChargerDriver {
   readonly topics: readonly string[];
@@ -68,13 +55,13 @@ export class ProfileDriver implements ChargerDriver {
   readonly #overwritten: Overwritten;
   readonly #settling: Settling;
   readonly #control = new ControlKnowledge();
+  readonly #contact = new Contact();
   #lastKnown = NOTHING_STANDS;
   /** Last known value: some states do not show whether a vehicle is plugged in. */
   #lastPlugged: boolean | null = null;
   /** Retained messages arrived, and no live message since. */
   #hasRetained = false;
   #order: Order | null = null;
-  #contact: Contact = "live";
   /** Any live message since the start, readable or not. */
   #hasReported = false;
   #timer: NodeJS.Timeout | undefined;
@@ -126,9 +113,9 @@ export class ProfileDriver implements ChargerDriver {
     const instance = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, known, instance, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
-    const { order, needless } = this.#startOrder(command, before, orders.publishes);
+    const { order, isNeedless } = this.#startOrder(command, before, orders.publishes);
     const allSent = this.#control.publishing(orders.after);
-    for (const one of needless ? [] : orders.publishes) {
+    for (const one of isNeedless ? [] : orders.publishes) {
       if (!this.#echoes.isNeeded(one)) continue;
       this.#overwritten.expect(one);
       const sent = await publish(one.topic, one.payload, { retain: false, expirySeconds });
@@ -147,10 +134,7 @@ export class ProfileDriver implements ChargerDriver {
       this.#ports.emit({ kind: "malformed", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
     }
-    if (!retained && this.#contact === "quiet") {
-      this.#contact = "live";
-      this.#control.lose();
-    }
+    if (!retained && this.#contact.onLiveMessage()) this.#control.lose();
     if (!retained) this.#echoes.record(topic, text);
     this.#reported.record(topic, text, !retained && isLevel(this.#order));
     const message = decodeMessage(this.#telemetryMap, this.#memory, topic, text);
@@ -169,7 +153,7 @@ export class ProfileDriver implements ChargerDriver {
   }
 
   brokerUp(): void {
-    this.#contact = "quiet";
+    this.#contact.brokerUp();
     this.#control.lose();
     this.#echoes.forget();
     this.#presence.brokerUp();
@@ -188,27 +172,18 @@ export class ProfileDriver implements ChargerDriver {
     this.#presence[Symbol.dispose]();
   }
 
-  /** `needless`: the charger obeys exactly this already, and each write wears its memory. */
-  #startOrder(
-    command: Command,
-    before: Desired | null,
-    publishes: readonly Publish[],
-  ): { order: Order; needless: boolean } {
-    const [id, last] = [commandId(command), this.#order];
-    if (last !== null && last.id === id) return { order: last, needless: false };
-    const wire = JSON.stringify(publishes);
+  #startOrder(command: Command, before: Desired | null, publishes: readonly Publish[]): Started {
     const wears = this.#instance.profile.rate.wear !== "none";
-    const isRepeat = last !== null && isPublished(last.stage) && last.wire === wire;
-    const needless = wears && this.#control.isOurs && isRepeat;
-    const order: Order = { id, desired: command.desired, before, wire, stage: "publishing" };
-    this.#order = order;
+    const started = startOrder(this.#order, command, before, publishes, wears && this.#control.isOurs);
+    if (started.order === this.#order) return started;
+    this.#order = started.order;
     // Measurements from before the command must not count for it.
-    if (!needless) {
+    if (!started.isNeedless) {
       const { reported, implied } = this.#lastKnown;
       this.#lastKnown = { reported: withoutMeasurements(reported), implied };
       this.#settling.forget();
     }
-    return { order, needless };
+    return started;
   }
 
   #onPublished(order: Order): void {
@@ -232,8 +207,17 @@ export class ProfileDriver implements ChargerDriver {
   #updatePresence(topic: string, { online }: Signals, retained: boolean, isWill: boolean): void {
     if (isWill && typeof online === "boolean") this.#presence.onWill(online, retained);
     if (retained) return;
-    if (topic === this.#telemetryMap.ready) this.#presence.onReady();
+    if (topic === this.#telemetryMap.ready) this.#onReady();
     if (topic === this.#telemetryMap.alive) this.#presence.onSignOfLife();
+  }
+
+  /** A command that a starting charger received before its first `ready` is lost. Its retained `online` does not show this. */
+  #onReady(): void {
+    const hasReturned = this.#presence.onReady();
+    const isFirst = this.#contact.onReady();
+    // A return makes control send the command again anyway.
+    if (!isFirst || hasReturned) return;
+    if (this.#order !== null && !isAccepted(this.#order.stage)) this.#reportForgotten();
   }
 
   /**

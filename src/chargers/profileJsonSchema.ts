@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import * as z from "zod";
 
-import { profileFile } from "./profile/profileFile.ts";
+import { profileFile } from "./profile/consistency.ts";
 
 /** Where the generated schema is committed; the profiles point editors to it. */
 export const PROFILE_SCHEMA_FILE = new URL("../../config/profile.schema.json", import.meta.url);

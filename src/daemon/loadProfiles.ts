@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { profileFile } from "../chargers/profile/profileFile.ts";
+import { profileFile } from "../chargers/profile/consistency.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { readYaml } from "../config/document.ts";
 import { findings, sentence, type Mistake, pathText } from "../config/explain.ts";

@@ -64,6 +64,12 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
       before = desired;
       return sent;
     },
+    /** The same command once more, as control sends it after the driver asks for it. */
+    again: (desired: Desired): Promise<readonly string[]> => send(desired),
+    reconnects: (): void => {
+      line.brokerDown();
+      line.brokerUp();
+    },
     kinds: (kind: ChargerMessage["kind"]) => messages.filter((message) => message.kind === kind),
     acks: () =>
       messages.flatMap((message) =>
@@ -168,6 +174,59 @@ test("evcc is back only when it obeys: its first update after online, not online
   expect(said()).toEqual([true, false]);
   point.hears("evcc/updated", 1_795_262_401);
   expect(said()).toEqual([true, false, true]);
+});
+
+/** The first command goes out between the retained online and the first ready message. */
+const commandedEarly = async () => {
+  const point = aLoadpoint({ ...OWNED, "evcc/status": "online" });
+  const first = await point.told(A(8));
+  return { point, first };
+};
+
+describe("a command that was sent while evcc starts, after its retained online", () => {
+  test("is asked for again, whole, at the first live update, and only there", async () => {
+    const { point, first } = await commandedEarly();
+    point.hears("evcc/updated", 1_795_262_400, true);
+    point.hears("mode", "minpv");
+    expect(point.kinds("forgot")).toHaveLength(0);
+    point.hears("evcc/updated", 1_795_262_401);
+    expect(point.kinds("forgot")).toHaveLength(1);
+    expect(await point.again(A(8))).toEqual(first);
+    point.hears("evcc/updated", 1_795_262_411);
+    expect(point.kinds("forgot")).toHaveLength(1);
+    await point.told(A(10));
+    point.hears("evcc/updated", 1_795_262_421);
+    expect(point.kinds("forgot")).toHaveLength(1);
+  });
+
+  test("is not asked for again where evcc has shown it, or where there was none", async () => {
+    const { point } = await commandedEarly();
+    point.hears("mode", "now");
+    point.hears("maxCurrent", 8);
+    expect(point.acks()).toEqual(["true null"]);
+    point.hears("evcc/updated", 1_795_262_401);
+    expect(point.kinds("forgot")).toHaveLength(0);
+    const idle = aLoadpoint({ ...OWNED, "evcc/status": "online" });
+    idle.hears("evcc/updated", 1_795_262_401);
+    expect(idle.kinds("forgot")).toHaveLength(0);
+  });
+
+  test("is asked for once by its return where evcc comes back live", async () => {
+    const { point } = await commandedEarly();
+    point.hears("evcc/status", "offline");
+    point.hears("evcc/status", "online");
+    point.hears("evcc/updated", 1_795_262_401);
+    expect(point.kinds("forgot")).toHaveLength(0);
+    expect(point.kinds("online").at(-1)).toMatchObject({ online: true, snapshot: false });
+  });
+
+  test("is asked for again after each return of the broker", async () => {
+    const { point } = await commandedEarly();
+    point.hears("evcc/updated", 1_795_262_401);
+    point.reconnects();
+    point.hears("evcc/updated", 1_795_262_411);
+    expect(point.kinds("forgot")).toHaveLength(2);
+  });
 });
 
 test("a mode or a current that somebody overwrites is sent again at once, and at most once a minute", async () => {

@@ -1,7 +1,7 @@
 import { expected as expectedOf, readParameter } from "./instance.ts";
 import { readingsOf, topicsOf } from "./readings.ts";
 import { placeholdersIn } from "./render.ts";
-import type { Profile } from "./schema.ts";
+import { fields, type Profile } from "./schema.ts";
 import { telemetryMistakes, type Inconsistency, topicFaults, unknownNames } from "./telemetryConsistency.ts";
 
 const MOMENT = ["now.unix", "now.ms", "now.iso"];
@@ -20,7 +20,7 @@ const VALUES: Readonly<Record<keyof Profile["actions"], readonly string[]>> = {
 const MARGIN = 3;
 
 /** What each member alone cannot tell: names that nobody defines, time-outs that would strike. */
-export const mistakesIn = (profile: Profile): readonly Inconsistency[] => [
+const mistakesIn = (profile: Profile): readonly Inconsistency[] => [
   ...parameterMistakes(profile),
   ...templateMistakes(profile),
   ...telemetryMistakes(profile),
@@ -198,3 +198,9 @@ function echoMistakes({ echoes, actions, telemetry }: Profile): readonly Inconsi
 const CLOSE = 1e-6;
 
 const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < CLOSE;
+
+/** A charger make as data: `config/profiles/NAME.yaml`. The engine, not the file, owns safety. */
+export const profileFile = fields.superRefine((profile, context) => {
+  for (const { path, message } of mistakesIn(profile))
+    context.addIssue({ code: "custom", path: [...path], message });
+});

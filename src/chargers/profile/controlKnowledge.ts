@@ -4,6 +4,43 @@ import type { DriverKnowledge, Pause } from "./orders.ts";
 import type { Signals } from "./signals.ts";
 
 /**
+ * Contact with the charger since the broker came back.
+ *
+ * ```
+ *   quiet ----------------------> live ----------------------------> ready
+ *     ^    first live message      |     first live `ready` topic      |
+ *     +----------------------------+---------- broker is back ---------+
+ * ```
+ *
+ * - quiet: publishes may have found no subscriber. The first live message loses control, so it is taken again.
+ * - live: the charger publishes. A charger with a `ready` topic may still drop commands.
+ * - ready: the charger obeys. A command that it has not accepted by then is asked for again. Only with a `ready` topic.
+ *
+ * A driver starts as live: nothing was published before it.
+ */
+export class Contact {
+  #state: "quiet" | "live" | "ready" = "live";
+
+  brokerUp(): void {
+    this.#state = "quiet";
+  }
+
+  /** True: it is the first since the broker came back. */
+  onLiveMessage(): boolean {
+    if (this.#state !== "quiet") return false;
+    this.#state = "live";
+    return true;
+  }
+
+  /** A live message on the `ready` topic. True: it is the first since the broker came back. */
+  onReady(): boolean {
+    if (this.#state === "ready") return false;
+    this.#state = "ready";
+    return true;
+  }
+}
+
+/**
  * What this process knows of the control that it has over one charger.
  *
  * ```

@@ -1,9 +1,11 @@
+import { type Command, commandId } from "../../domain/command.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
+import type { Publish } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Signals } from "./signals.ts";
 
@@ -136,6 +138,7 @@ export function doubts(
  * ```
  *
  * A refusal leaves the stage as it is: the next refresh may still be accepted.
+ * An order that is only published when a charger becomes ready was lost, and is asked for again.
  */
 export type OrderStage = "publishing" | "published" | "acceptedEarly" | "accepted";
 
@@ -157,4 +160,28 @@ export interface Order extends LastCommand {
   /** Everything that was published for it, as one text. */
   readonly wire: string;
   stage: OrderStage;
+}
+
+export interface Started {
+  readonly order: Order;
+  /** The charger obeys exactly this already, and each write wears its memory. */
+  readonly isNeedless: boolean;
+}
+
+/** The order of a command: a new one, or `last` again at a refresh. `canSkip`: a repetition need not be published. */
+export function startOrder(
+  last: Order | null,
+  command: Command,
+  before: Desired | null,
+  publishes: readonly Publish[],
+  canSkip: boolean,
+): Started {
+  const id = commandId(command);
+  if (last !== null && last.id === id) return { order: last, isNeedless: false };
+  const wire = JSON.stringify(publishes);
+  const isRepeat = last !== null && isPublished(last.stage) && last.wire === wire;
+  return {
+    order: { id, desired: command.desired, before, wire, stage: "publishing" },
+    isNeedless: canSkip && isRepeat,
+  };
 }

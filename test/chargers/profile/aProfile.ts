@@ -1,4 +1,4 @@
-import { profileFile } from "../../../src/chargers/profile/profileFile.ts";
+import { profileFile } from "../../../src/chargers/profile/consistency.ts";
 import type { Profile } from "../../../src/chargers/profile/schema.ts";
 
 /** The least that is a profile, with other members put in or taken out (undefined). */
