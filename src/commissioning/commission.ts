@@ -48,7 +48,9 @@ export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant)
   const { winner, until } = depot.verdictOn(charger, now);
   if (winner !== null)
     return `${winner.event.id} holds on ${charger.id} until ${until === null ? "it is withdrawn" : depot.wallClock(until)}`;
-  return depot.settings.mode === "observe" ? "control.mode is observe: no charger is told anything" : null;
+  return depot.barTo("plan", null) === "observing"
+    ? "control.mode is observe: no charger is told anything"
+    : null;
 }
 
 /** Takes a charger from control for a while. Where control runs, `commissioned` is called in the same turn: it stores the pledge. */

@@ -92,7 +92,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   };
 
   const maySend = (charger: ChargerId): boolean =>
-    !depot.inFlight.has(charger) && !depot.awaitingCommit.has(charger) && !depot.locks.has(charger);
+    !depot.inFlight.has(charger) &&
+    !depot.awaitingCommit.has(charger) &&
+    depot.barTo("publish", charger) === null;
 
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);
@@ -210,7 +212,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     allowStarts(): readonly Reevaluation[] {
-      depot.startsAllowed = true;
+      depot.allowStarts();
       // A clock that is believed again may be back by hours, and right again before anything else looks at the time.
       advance();
       ports.write(reportUnplugged(depot, depot.vehicles.keys(), ports.now()));

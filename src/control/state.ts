@@ -11,7 +11,6 @@ import {
   type EventId,
   type Instant,
   later,
-  minutes,
   type VehicleId,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -20,7 +19,7 @@ import type { WallClock } from "../platform/localTime.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type Reach, reachOf } from "./decide/describe.ts";
 import { whileHeld } from "./decide/explain.ts";
-import { chargingPhases } from "./decide/limits.ts";
+import { type Bar, barTo, type GatedStep, type StartsBlocked } from "./decide/gate.ts";
 import type { Held } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";
 import type { ControlSettings } from "./decide/settings.ts";
@@ -28,11 +27,12 @@ import { type Verdict, verdict } from "./decide/verdict.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { KnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
-import { ABSENT, type Presence, Silence } from "./observe/presence.ts";
+import { ABSENT, freshPhases, freshVoltage, type Presence, Silence } from "./observe/presence.ts";
 import { Agenda } from "./schedule/agenda.ts";
 import { carryOver, Revised, Expansions } from "./schedule/carryOver.ts";
 import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
 import { NOTHING_IN_FORCE } from "./schedule/inForce.ts";
+import { WakeTimes } from "./schedule/wakeTimes.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 
 export interface ControlSetup {
@@ -52,11 +52,6 @@ export interface PublishFailure {
   readonly since: Instant;
   readonly reason: string;
 }
-
-/** Measured currents older than this are not used. */
-const FRESH_CURRENTS = minutes(1);
-/** The same for volts. Shorter than a slow meter's interval, it would alternate between measured and declared volts. */
-const FRESH_VOLTS = minutes(3);
 
 /**
  * The picture of the depot in memory: what is stored, indexed, and what was heard since the start. The stages of
@@ -111,15 +106,13 @@ export class ControlState {
   /** Chargers whose published state is no longer what it should be. */
   readonly dirty = new Set<ChargerId>();
   agenda: Agenda;
-  /** No new start before the partner was asked once, or ten seconds have passed, nor while the clock is doubted (DESIGN 5.7). */
-  startsAllowed = false;
   evaluatedAt: Instant | null = null;
   readonly #revised = new Revised(this.seen);
   readonly #expansions = new Expansions();
   readonly epoch: number;
   readonly #setup: ControlSetup;
-  readonly #wakes = new DueQueue<ChargerId>();
-  readonly #wakeOf = new Map<ChargerId, Instant>();
+  readonly #wakes = new WakeTimes();
+  #startsBlockedBy: StartsBlocked | null = "starting up";
   #seq = 0;
 
   constructor(setup: ControlSetup) {
@@ -170,7 +163,7 @@ export class ControlState {
   /** Takes in stored commands, and why they were decided. */
   putCommands({ commands, reasons }: Pick<StoredState, "commands" | "reasons">): void {
     for (const stored of commands) {
-      const record = this.settings.mode === "drive" ? reallySent(stored) : stored;
+      const record = this.barTo("plan", null) === null ? reallySent(stored) : stored;
       if (record === null) continue;
       const { sentAt } = record;
       const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
@@ -185,6 +178,24 @@ export class ControlState {
     if (!this.#setup.assertAll) return;
     for (const charger of chargers)
       if (this.chargers.has(charger) && !this.commands.has(charger)) this.assertAll.add(charger);
+  }
+
+  allowStarts(): void {
+    this.#startsBlockedBy = null;
+  }
+
+  blockStarts(by: StartsBlocked): void {
+    this.#startsBlockedBy = by;
+  }
+
+  /** Why this step is not taken now (gate.ts); null: it may be. Charger null: the site as a whole. */
+  barTo(step: GatedStep, charger: ChargerId | null): Bar | null {
+    return barTo(step, {
+      mode: this.settings.mode,
+      startsBlockedBy: this.#startsBlockedBy,
+      online: charger === null ? null : this.presenceOf(charger).online,
+      isLocked: charger !== null && this.locks.has(charger),
+    });
   }
 
   get expansion(): ExpandContext {
@@ -230,14 +241,15 @@ export class ControlState {
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.occupancy.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
+    const presence = this.presenceOf(charger.id);
     return verdict({
       charger,
       occupant,
       vehicle: vehicle ?? null,
       holding: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
       hold: this.holds.get(charger.id) ?? null,
-      measuredVoltage: this.#measuredVoltage(charger.id, now),
-      measuredPhases: this.#measuredPhases(charger.id, now),
+      measuredVoltage: freshVoltage(presence, now),
+      measuredPhases: freshPhases(presence, now),
     });
   }
 
@@ -251,23 +263,14 @@ export class ControlState {
     return this.presence.get(charger) ?? ABSENT;
   }
 
-  /** Asks for a look at a charger at a moment; an earlier one that is already asked for will do. */
+  /** Asks for an evaluation at a moment. */
   wake(charger: ChargerId, at: Instant): void {
-    const asked = this.#wakeOf.get(charger);
-    if (asked !== undefined && asked <= at) return;
-    this.#wakeOf.set(charger, at);
-    this.#wakes.push(at, charger);
+    this.#wakes.wake(charger, at);
   }
 
-  /** The chargers that asked to be looked at by now. */
+  /** The chargers that asked to be evaluated by now. */
   woken(now: Instant): ReadonlySet<ChargerId> {
-    const due = this.#wakes.due(now);
-    for (const charger of due) {
-      // One that an earlier one took the place of is still queued: each look asks for more, and they would multiply.
-      if ((this.#wakeOf.get(charger) ?? Infinity) > now) due.delete(charger);
-      else this.#wakeOf.delete(charger);
-    }
-    return due;
+    return this.#wakes.woken(now);
   }
 
   /** The next moment at which anything has to be looked at. */
@@ -282,16 +285,5 @@ export class ControlState {
     this.known.delete(id);
     this.#revised.forget(id);
     return this.agenda.replace(id, [], now);
-  }
-
-  #measuredPhases(charger: ChargerId, now: Instant): number | null {
-    const { telemetry, currentsAt } = this.presenceOf(charger);
-    if (currentsAt === null || now - currentsAt > FRESH_CURRENTS) return null;
-    return chargingPhases(telemetry?.currentsA);
-  }
-
-  #measuredVoltage(charger: ChargerId, now: Instant): number | null {
-    const { voltage, voltagesAt } = this.presenceOf(charger);
-    return voltagesAt === null || now - voltagesAt > FRESH_VOLTS ? null : voltage;
   }
 }

@@ -1,7 +1,7 @@
 import { elapsed, until } from "../platform/scheduling.ts";
 import { type CommandRecord, leaseOf, type Decision } from "../domain/command.ts";
 import type { ChargerId, Instant } from "../domain/units.ts";
-import { decide, listens } from "./decide/evaluate.ts";
+import { decide } from "./decide/evaluate.ts";
 import { unclaimed } from "./decide/verdict.ts";
 import type { ControlPorts } from "./ports.ts";
 import { recordOutcome } from "./send/outcome.ts";
@@ -26,7 +26,7 @@ export async function standDown(
   log: StopLog,
 ): Promise<void> {
   const standing = limited(depot);
-  if (onStop === "keep" || depot.settings.mode === "observe") {
+  if (onStop === "keep" || depot.barTo("plan", null) !== null) {
     for (const record of standing) stays(depot, record, ports.now(), log);
     return;
   }
@@ -54,7 +54,7 @@ export async function standDown(
   let isLate = false;
   const everyone = Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
-      if (!listens(depot, command.charger)) return;
+      if (depot.barTo("stop", command.charger) !== null) return;
       // What is still on its way to it must not overtake what is said now; every publish has its deadline.
       const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
       await until(isQuiet, CHECK_EVERY);

@@ -430,7 +430,7 @@ export async function startApp(
           // Started without a battery-backed clock, say.
           doubted$: (time.isDoubted ? doubted$.pipe(startWith(undefined)) : doubted$).pipe(
             tap(() => {
-              depot.startsAllowed = false;
+              depot.blockStarts("clock doubted");
               clockDoubtedSince = now();
               const words =
                 "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";

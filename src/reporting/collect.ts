@@ -1,4 +1,3 @@
-import { listens } from "../control/decide/evaluate.ts";
 import { ageOfMessage, type OwnClock, NO_CLOCK_KNOWN, waitingSince } from "../control/observe/presence.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Command, type CommandRecord, leaseOf } from "../domain/command.ts";
@@ -166,8 +165,8 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
     const { charger: id, desired, until } = record.command;
     const charger = depot.chargers.get(id);
     if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
-    if ((until !== null && until <= now) || depot.locks.has(id)) return false;
-    const isReached = listens(depot, id) && isLinked(id) && !depot.silence.has(id);
+    if ((until !== null && until <= now) || depot.barTo("judge", id) !== null) return false;
+    const isReached = depot.barTo("queue", id) === null && isLinked(id) && !depot.silence.has(id);
     // A charger that is not refreshed goes to its own default when its lease expires.
     const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
     return isReached && now < (record.sentAt ?? now) + lease;

@@ -93,7 +93,7 @@ export function reportStages(
     });
 
   /** As for new starts, the partner is asked first: its answer confirms or corrects our clock. */
-  const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.startsAllowed;
+  const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.barTo("start", null) === null;
 
   /** Schedules the changed events. */
   const scheduleChanges = (): void => {

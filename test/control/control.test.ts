@@ -229,7 +229,7 @@ test("however deliveries are duplicated and reordered, chargers end up told the 
 
 test("a newer decision does not go out before its commit, though its charger waits in line for the one before", async () => {
   const depot = aPicture();
-  depot.startsAllowed = true;
+  depot.allowStarts();
   const commits: PromiseWithResolvers<Committed>[] = [];
   const sent: string[] = [];
   const stages = stagesOf(depot, {

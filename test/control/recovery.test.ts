@@ -170,7 +170,7 @@ test("two looks that share a commit that fails are both done again (F05)", async
 
 test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
   const depot = aPicture({ assertAll: true });
-  depot.startsAllowed = true;
+  depot.allowStarts();
   restoreState(depot, rememberedOf({}), at("04:00"));
   const touches = [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false }));
   expect(evaluate(depot, touches, at("04:00")).send).toEqual(["bay-01", "bay-02"]);

@@ -196,7 +196,7 @@ export function wired(setup: DepotSetup, world: World) {
   const ports = meddle.ports?.(honest) ?? honest;
   const startsAllowed$ =
     belief?.startsAllowed(fetched$, () => {
-      depot.startsAllowed = false;
+      depot.blockStarts("clock doubted");
       hint$.next("list");
     }) ?? afterFirstFetch(fetched$);
   const brokerUp$ = broker$.pipe(

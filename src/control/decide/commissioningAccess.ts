@@ -94,7 +94,7 @@ export function returned(
   const words = `${id} is back from commissioning as it was`;
   if (last.standing === undefined) return asBefore(depot, loan.before, last, now, words);
   // It was to be freed before: who only observes leaves that to the one who drives again.
-  return depot.settings.mode === "observe"
+  return depot.barTo("plan", id) !== null
     ? kept(depot, { ...last, progress: "observed", isLent: false }, now, words)
     : [];
 }
@@ -112,7 +112,7 @@ export function lockStatus(
   const loan = depot.locks.get(id);
   if (loan !== undefined) {
     // Who only observes never takes anything over.
-    if (!loan.isOver && depot.settings.mode === "drive")
+    if (!loan.isOver && depot.barTo("plan", id) === null)
       loan.preemptedBy ??= preemptedBy(loan, depot.verdictOn(charger, now));
     if (loan.isTelling || (!loan.isOver && loan.preemptedBy === null)) return { away: true, changes: [] };
     depot.locks.delete(id);
@@ -120,7 +120,7 @@ export function lockStatus(
   const last = depot.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
   // Who only observes leaves what was cut off to the one who drives again.
-  const wasCutOff = last?.isLent === true && depot.settings.mode === "drive";
+  const wasCutOff = last?.isLent === true && depot.barTo("plan", id) === null;
   const isBack = wasCutOff || (loan !== undefined && (holds || last?.isLent === true));
   return { away: false, changes: isBack ? reassertLast(depot, last, now) : [] };
 }

@@ -56,7 +56,7 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
         depot.commands.set(id, standing);
         changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
       }
-      if (depot.presenceOf(id).online !== false && !depot.inFlight.has(id)) send.push(id);
+      if (depot.barTo("queueRelease", id) === null && !depot.inFlight.has(id)) send.push(id);
       continue;
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);
@@ -64,12 +64,12 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
     switch (step.kind) {
       case "decide":
         changes.push(...decide(depot, verdict, step.decision, now));
-        if (listens(depot, id)) send.push(id);
+        if (depot.barTo("queue", id) === null) send.push(id);
         break;
       case "again":
         if (step.lookAt !== null) depot.wake(id, step.lookAt);
         // What is on its way is what holds, unless it left before the charger came back.
-        if (listens(depot, id) && (reassert || !depot.inFlight.has(id))) send.push(id);
+        if (depot.barTo("queue", id) === null && (reassert || !depot.inFlight.has(id))) send.push(id);
         break;
       case "wait":
       case "nothing":
@@ -91,14 +91,15 @@ export function stepOf(
   const last = depot.commands.get(id);
   const { verdict, evaluateAt: lookAt } = phased(depot.verdictOn(charger, now), last, now);
   if (lookAt !== null) depot.wake(id, lookAt);
+  const startsAllowed = depot.barTo("start", id) === null;
   const step = reconcile(verdict, {
     now,
     last,
     reassert,
     unsure: depot.assertAll.has(id),
     isOutnumbered: last !== undefined && depot.outnumbered.get(id) === commandId(last.command),
-    lastHolds: !depot.startsAllowed && stillHolds(depot, verdict, last, now),
-    startsAllowed: depot.startsAllowed,
+    lastHolds: !startsAllowed && stillHolds(depot, verdict, last, now),
+    startsAllowed,
     ...paceOf(depot, charger, now),
   });
   return { verdict, step };
@@ -119,7 +120,7 @@ export function decide(
   const replaces = last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
-  const observing = depot.settings.mode === "observe" && decision.cause !== "observe";
+  const observing = decision.cause !== "observe" && depot.barTo("plan", id) !== null;
   const planned: CommandRecord = {
     command,
     progress: "planned",
@@ -230,10 +231,6 @@ const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
   kind: "audit",
   entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
 });
-
-/** Nothing goes out while observing, or to a charger that said it is offline: it gets what holds when it is back. */
-export const listens = (depot: ControlState, charger: ChargerId): boolean =>
-  depot.settings.mode === "drive" && depot.presenceOf(charger).online !== false;
 
 /** A hold lasts as long as its events hold: one that was made longer is held longer. */
 function expireHold(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {

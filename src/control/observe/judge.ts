@@ -24,7 +24,7 @@ const NOTHING: Judged = { changes: [], resend: false };
 /** Holds what a charger reports against what it was told, once it had the time to get there. */
 export function judge(depot: ControlState, id: ChargerId, told: Telemetry, now: Instant): Judged {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
-  if (charger === undefined || record === undefined || depot.locks.has(id)) return NOTHING;
+  if (charger === undefined || record === undefined || depot.barTo("judge", id) !== null) return NOTHING;
   const { command, progress, replaces, judgeAt: due } = record;
   // Who does it after all need not wait for the next judgement, who still does not has until then.
   const isEarly = due !== null && now < due;

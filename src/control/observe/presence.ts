@@ -9,6 +9,7 @@ import {
   seconds,
   type ChargerId,
 } from "../../domain/units.ts";
+import { chargingPhases } from "../decide/limits.ts";
 
 /** When a charger says that something was so, and when that came. */
 export interface Stamped {
@@ -113,6 +114,19 @@ export const ABSENT: Presence = {
   measuredAt: null,
   telemetry: null,
 };
+
+/** Measured currents older than this are not used. */
+const FRESH_CURRENTS = minutes(1);
+/** The same for volts. Shorter than a slow meter's interval, it would alternate between measured and declared volts. */
+const FRESH_VOLTS = minutes(3);
+
+/** Phases that carry a current, freshly measured; null: not known. */
+export const freshPhases = ({ telemetry, currentsAt }: Presence, now: Instant): number | null =>
+  currentsAt === null || now - currentsAt > FRESH_CURRENTS ? null : chargingPhases(telemetry?.currentsA);
+
+/** Fresh measured volts, phase to neutral; null: none. */
+export const freshVoltage = ({ voltage, voltagesAt }: Presence, now: Instant): number | null =>
+  voltagesAt === null || now - voltagesAt > FRESH_VOLTS ? null : voltage;
 
 /** Asked more often than this, everyone is not looked through again. */
 const CHECK_EVERY = seconds(10);

@@ -51,8 +51,9 @@ export function markEvaluated(depot: ControlState, charger: ChargerId, now: Inst
   if (occupant.kind !== "vehicle") return;
   const last = depot.commands.get(charger)?.command;
   const running = last === undefined || last.desired.kind === "release" ? null : last.event;
+  const startsAllowed = depot.barTo("start", charger) === null;
   depot.agenda.mark("weighed", occupant.vehicle, now, (dispatch) => {
-    if (!depot.startsAllowed && dispatch.event.id !== running) return false;
+    if (!startsAllowed && dispatch.event.id !== running) return false;
     depot.seen.add(dispatch);
     return true;
   });

@@ -83,7 +83,7 @@ function waitOf(
   isLinked: (charger: ChargerId) => boolean,
 ): string | null {
   if (!isLinked(id)) return "not told yet, its broker is away: when that is back";
-  if (depot.presenceOf(id).online === false) return "not told yet, it is offline: when it is back";
+  if (depot.barTo("queue", id) === "offline") return "not told yet, it is offline: when it is back";
   const held = depot.held.get(id);
   if (held === undefined) return null;
   const why = formatHeld(held, depot.chargers.get(id)?.writesPerHour ?? null);

@@ -18,9 +18,9 @@ export function strandedRelease(
   depot: ControlState,
   charger: ChargerId,
 ): { readonly standing: CommandRecord; readonly release: Decision | null } | null {
-  const { mode, onObserve } = depot.settings;
   const last = depot.commands.get(charger);
-  if (mode === "drive" || onObserve === "keep" || last === undefined) return null;
+  if (depot.barTo("plan", charger) !== "observing" || depot.settings.onObserve === "keep") return null;
+  if (last === undefined) return null;
   const standing = reallySent(last);
   if (standing === null || !isToBeFreed(standing)) return null;
   const { command, progress } = last;
@@ -71,8 +71,8 @@ export function formatStays(
 
 /** At a start that only observes: each charger that is limited, and what frees it. */
 export function formatStranded(depot: ControlState, now: Instant): readonly string[] {
-  const { mode, onObserve } = depot.settings;
-  if (mode === "drive") return [];
+  if (depot.barTo("plan", null) !== "observing") return [];
+  const { onObserve } = depot.settings;
   return limited(depot).flatMap((record) => {
     const stays = formatStays(depot, record, now);
     if (stays === null) return [];

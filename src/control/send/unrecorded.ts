@@ -2,7 +2,7 @@ import type { Change, Scope, StoredScope } from "../../domain/changes.ts";
 import { commandId, type CommandRecord, type Hold, type Decision } from "../../domain/command.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
-import { decide, free, listens, stepOf } from "../decide/evaluate.ts";
+import { decide, free, stepOf } from "../decide/evaluate.ts";
 import { noteHeld } from "../decide/holdBack.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import type { Reevaluation } from "../ports.ts";
@@ -59,9 +59,9 @@ export class UnrecordedReleases {
     const sendable: ChargerId[] = [];
     for (const { charger: id, reassert } of touches) {
       const [charger, last] = [depot.chargers.get(id), depot.commands.get(id)];
-      if (charger === undefined || last === undefined || !listens(depot, id)) continue;
-      // Commissioning has it, or had it: it needs a new number, and that needs a commit.
-      if (depot.locks.has(id) || last.isLent === true) continue;
+      if (charger === undefined || last === undefined || depot.barTo("queue", id) !== null) continue;
+      // After commissioning the command needs a new number, and that needs a commit.
+      if (last.isLent === true) continue;
       const { verdict, step } = stepOf(depot, charger, reassert, now);
       if (step.kind === "decide" && isLettingGo(step.decision)) {
         noteHeld(depot, verdict, step, now);

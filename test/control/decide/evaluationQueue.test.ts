@@ -27,7 +27,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
     chargers: names.map((name) => aCharger({ id: `c${name}` })),
     vehicles: names.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
   });
-  depot.startsAllowed = true;
+  depot.allowStarts();
   depot.putEvent(fleet, now);
   /** Decisions of each commit. */
   const commits: number[] = [];

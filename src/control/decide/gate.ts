@@ -1,0 +1,62 @@
+/**
+ * Why a charger may not be commanded now.
+ *
+ * - `observing`: `control.mode` is observe. Decisions are recorded and not sent.
+ * - `offline`: the charger, or the last will at its broker, reported that it is offline. It gets what holds on return.
+ * - `commissioning`: commissioning has the charger, or has not handed it back yet.
+ * - `starting up`: the partner was not asked since the start.
+ * - `clock doubted`: the clock of this machine is behind our own record, and the partner has not confirmed it.
+ */
+export type Bar = "observing" | "offline" | "commissioning" | StartsBlocked;
+
+/** Bars of the whole site that stop new starts only. */
+export type StartsBlocked = "starting up" | "clock doubted";
+
+/** Which bars stop which step of a command. The first that applies is the answer. */
+const BARS = {
+  /** A new start of an event. A standing command is renewed and ended all the same. */
+  start: ["starting up", "clock doubted"],
+  /** A decision that is stored as one to be sent. With a bar it is stored as observed. */
+  plan: ["observing"],
+  /** A place in line at the broker of the charger. */
+  queue: ["observing", "offline", "commissioning"],
+  /** The same for the single release that observe mode sends to a charger which a run in drive mode left limited. */
+  queueRelease: ["offline", "commissioning"],
+  /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
+  stop: ["observing", "offline"],
+  /** The publish, once it is the charger's turn. What went offline while it waited is published all the same. */
+  publish: ["commissioning"],
+  /** A comparison of telemetry with the setpoint. */
+  judge: ["commissioning"],
+} as const satisfies Readonly<Record<string, readonly Bar[]>>;
+
+export type GatedStep = keyof typeof BARS;
+
+/** The facts that open or close the gate. Leadership of the site will be one more. */
+export interface GateFacts {
+  readonly mode: "drive" | "observe";
+  /** Null: new starts are allowed. */
+  readonly startsBlockedBy: StartsBlocked | null;
+  /** Null: the charger never reported it, or the question is about the whole site. */
+  readonly online: boolean | null;
+  /** Commissioning has the charger. */
+  readonly isLocked: boolean;
+}
+
+/** The one place that decides whether a charger may be commanded now. Null: it may. */
+export const barTo = (step: GatedStep, facts: GateFacts): Bar | null =>
+  BARS[step].find((bar) => applies(bar, facts)) ?? null;
+
+function applies(bar: Bar, { mode, startsBlockedBy, online, isLocked }: GateFacts): boolean {
+  switch (bar) {
+    case "observing":
+      return mode === "observe";
+    case "offline":
+      return online === false;
+    case "commissioning":
+      return isLocked;
+    case "starting up":
+    case "clock doubted":
+      return startsBlockedBy === bar;
+  }
+}

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+
+import { WakeTimes } from "../../../src/control/schedule/wakeTimes.ts";
+import { chargerId } from "../../../src/domain/units.ts";
+import { at } from "../../support/anEvent.ts";
+
+const bay = chargerId("bay-01");
+
+test("of two requests for an evaluation the earlier one counts, and a later one after it is a new request", () => {
+  const wakes = new WakeTimes();
+  expect(wakes.next()).toBeUndefined();
+  wakes.wake(bay, at("05:20"));
+  wakes.wake(bay, at("05:30"));
+  wakes.wake(bay, at("05:10"));
+  expect(wakes.next()).toBe(at("05:10"));
+  expect([wakes.woken(at("05:09")).size, ...wakes.woken(at("05:10"))]).toEqual([0, bay]);
+  expect(wakes.next()).toBe(at("05:20"));
+});
+
+test("a replaced request wakes no charger, unless it was made anew", () => {
+  const wakes = new WakeTimes();
+  wakes.wake(bay, at("05:20"));
+  wakes.wake(bay, at("05:10"));
+  expect([...wakes.woken(at("05:10"))]).toEqual([bay]);
+  wakes.wake(bay, at("05:30"));
+  expect([...wakes.woken(at("05:20"))]).toEqual([]);
+  expect([...wakes.woken(at("05:30"))]).toEqual([bay]);
+});
