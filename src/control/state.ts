@@ -28,11 +28,10 @@ import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { KnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
 import { ABSENT, freshPhases, freshVoltage, type Presence, Silence } from "./observe/presence.ts";
-import { Agenda } from "./schedule/agenda.ts";
+import { Agenda, WakeTimes } from "./schedule/agenda.ts";
 import { carryOver, Revised, Expansions } from "./schedule/carryOver.ts";
 import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
 import { NOTHING_IN_FORCE } from "./schedule/inForce.ts";
-import { WakeTimes } from "./schedule/wakeTimes.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 
 export interface ControlSetup {

@@ -27,7 +27,7 @@ import {
   serializePrices,
 } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
-import { backoff } from "../platform/backoff.ts";
+import { backoff } from "../platform/clock.ts";
 import type { WallClock } from "../platform/localTime.ts";
 import { type PriceBoard, applyPriceAnswer } from "./board.ts";
 

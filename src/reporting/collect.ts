@@ -201,7 +201,7 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
    * plugged in by now.
    */
   const withVehicleThen = (charger: ChargerId, state: ChargerReadingState, late: CollectedMessage) => {
-    const named = depot.occupancy.handleTelemetry(charger, late.telemetry);
+    const named = depot.occupancy.reportedVehicle(charger, late.telemetry);
     if (named !== undefined) state.lastVehicle = named;
     return state.lastVehicle === undefined ? late : { ...late, vehicle: state.lastVehicle };
   };

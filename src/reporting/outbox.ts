@@ -1,7 +1,7 @@
 import type { TrackedEvent } from "../domain/event.ts";
 import type { ReportRecord, PostAnswer } from "../domain/report.ts";
 import { type Instant, after, instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
-import { backoff } from "../platform/backoff.ts";
+import { backoff } from "../platform/clock.ts";
 
 const FIRST_RETRY = seconds(2);
 const LONGEST_RETRY = minutes(15);

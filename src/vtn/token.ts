@@ -3,7 +3,7 @@ import type { Agent } from "undici";
 import { z } from "zod";
 
 import { type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
-import { backoff } from "../platform/backoff.ts";
+import { backoff } from "../platform/clock.ts";
 import { type Monotonic, hourlyBudget } from "./budget.ts";
 import {
   type Answer,

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { backoff } from "../../src/platform/backoff.ts";
+
 import { minutes, seconds } from "../../src/domain/units.ts";
+import { backoff } from "../../src/platform/clock.ts";
 
 test("the pause after a failure is never negative and never above its ceiling, however many failed", () => {
   fc.assert(

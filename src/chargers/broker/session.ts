@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Sent } from "../../domain/command.ts";
-import { backoff } from "../../platform/backoff.ts";
-import { topicFault } from "../profile/topicNames.ts";
+import { backoff } from "../../platform/clock.ts";
+import { topicFault } from "../profile/render.ts";
 import { Connection, type PublishOptions } from "./connection.ts";
 import {
   brokerTiming,

@@ -3,7 +3,7 @@ import { valueOf } from "../../domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { chargerId, iso, type ChargerId, type Instant, type Millis, amperes } from "../../domain/units.ts";
 import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "../driver.ts";
-import { topicLevel } from "../profile/topicNames.ts";
+import { topicLevel } from "../profile/render.ts";
 import { ackPayload, readPayload, setPayload, telemetryPayload, type SetMessage } from "./payload.ts";
 
 /** How a native charger speaks MQTT (DESIGN 6.2). Used by the daemon and by the simulated chargers alike. */

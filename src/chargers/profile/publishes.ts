@@ -1,9 +1,8 @@
 import { type Instant, iso } from "../../domain/units.ts";
-import { topicFault } from "./topicNames.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
+import { placeholdersIn, renderJson, renderText, type Values, topicFault } from "./render.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
-import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 
 /** What a charger is to do, in the words of DESIGN 6.5. */
 export type Action =

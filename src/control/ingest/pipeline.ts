@@ -17,10 +17,10 @@ import {
   timer,
 } from "rxjs";
 
-import { backoff } from "../../platform/backoff.ts";
 import { type EventId, type Millis, millis, minutes, seconds } from "../../domain/units.ts";
-import type { PollRequest } from "./pollRequest.ts";
+import { backoff } from "../../platform/clock.ts";
 import type { Fetched, PollingPorts } from "../ports.ts";
+import type { PollRequest } from "./pollRequest.ts";
 
 /** A reason to poll early: the list changed, these events changed, or an operator requested a poll. */
 export type Hint = "list" | readonly EventId[] | PollRequest;

@@ -191,8 +191,8 @@ export class Occupancy {
     return bound === null ? NOBODY : { kind: "vehicle", vehicle: bound, source: "fixed" };
   }
 
-  /** Who was on a charger by this message alone; null: nobody, or not one of ours. Undefined: it does not say. */
-  handleTelemetry(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
+  /** The vehicle on a charger by this message alone. Null: none, or an unknown one. Undefined: not reported. */
+  reportedVehicle(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
     const word = this.#identityReportOf(telemetry);
     if (word === undefined) return undefined;
     if (word === "nobody") return this.#fixedVehicleOf(charger);

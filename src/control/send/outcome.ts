@@ -1,5 +1,5 @@
 import type { Json } from "../../domain/audit.ts";
-import { backoff } from "../../platform/backoff.ts";
+import type { Change } from "../../domain/changes.ts";
 import {
   type Command,
   commandId,
@@ -8,9 +8,9 @@ import {
   nextJudgement,
   type Sent,
 } from "../../domain/command.ts";
-import type { ControlState } from "../state.ts";
-import type { Change } from "../../domain/changes.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
+import { backoff } from "../../platform/clock.ts";
+import type { ControlState } from "../state.ts";
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = seconds(60);

@@ -6,17 +6,19 @@ import type { Logger } from "pino";
 
 import type { Change, StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
+import { signBodies } from "./bodies.ts";
+import { sealed } from "./chain.ts";
 import { DATABASE } from "./connection.ts";
-import { Disk } from "./disk.ts";
+import { inTransaction, Disk } from "./disk.ts";
 import { type Broken, faultOf, fileFault, isFull, refused, type Fault } from "./fault.ts";
 import { deniedState, prepareDirectory } from "./files.ts";
 import { readOrMakeProofKey, type HandedKeys, readOrMakeSiteKey } from "./keys.ts";
 import { knownSince, markRestored, restoredIn } from "./loadState.ts";
 import { EPOCH_FILE, nextEpoch, storeEpoch, takeLock, setAside } from "./lock.ts";
-import { openDatabase, isFault, type OpenedDatabase, type OnFull, type Place } from "./openDatabase.ts";
+import { type OpenedDatabase, openDatabase, isFault, type OnFull, type Place } from "./openDatabase.ts";
+import { upgradeReadings } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
 import { Store } from "./store.ts";
-import { upgradeBodies, upgraded } from "./upgrade.ts";
 
 /** An unusable state is a value: `reason` is a sentence for the operator. */
 export type Opened =
@@ -207,5 +209,40 @@ const setAsideRow = (at: Instant, reason: string, moved: string): Change => ({
     command: null,
     words: `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
     facts: { reason, setAside: basename(moved) },
+  },
+});
+
+/**
+ * Seals the head for this run and signs the data of an earlier version as it is: both or neither. Returns the
+ * number of signed bodies. Null: not from an earlier version. Throws SQLite errors.
+ */
+function upgradeBodies(
+  { connection, head, isUpgrade }: OpenedDatabase,
+  siteKey: Buffer,
+  epoch: number,
+): number | null {
+  let signed: number | null = null;
+  inTransaction(connection.database, () => {
+    if (isUpgrade) {
+      signed = signBodies(connection, siteKey);
+      upgradeReadings(connection, siteKey);
+    }
+    connection.putMeta.run("head", sealed(siteKey, head, epoch));
+  });
+  return signed;
+}
+
+/** Goes on record, because changes before this moment cannot be detected any more. */
+const upgraded = (at: Instant, signed: number): Change => ({
+  kind: "audit",
+  entry: {
+    at,
+    kind: "daemon",
+    charger: null,
+    vehicle: null,
+    event: null,
+    command: null,
+    words: `this state was written by an earlier version: its ${signed} stored events, holds and reports, and its readings, are signed from now on as they were found`,
+    facts: { signed },
   },
 });

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+
 import { brokerTiming } from "../../../src/chargers/broker/createClient.ts";
-import { backoff } from "../../../src/platform/backoff.ts";
+import { backoff } from "../../../src/platform/clock.ts";
 
 const { backoffFloor, backoffCeiling } = brokerTiming;
 

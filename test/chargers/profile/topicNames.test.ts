@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { topicFault, topicLevel } from "../../../src/chargers/profile/topicNames.ts";
+
+import { topicFault, topicLevel } from "../../../src/chargers/profile/render.ts";
 
 const HOSTILE = [
   "",

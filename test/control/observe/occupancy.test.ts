@@ -55,7 +55,7 @@ test.each(["02aabb000009", "02-AA-BB-00-00-09", " 02:aa:bb:00:00:09 "])(
 test("what one message alone says of who was there changes nothing", () => {
   const site = plugs();
   const told = (charger: typeof bay1, more: Omit<Telemetry, "at">) =>
-    site.handleTelemetry(charger, says(more));
+    site.reportedVehicle(charger, says(more));
   expect([told(bay3, { vehicle: "veh-9" }), told(bay3, { vehicle: "unheard of" })]).toEqual(["veh-9", null]);
   // A fixed binding stays; elsewhere nobody was there.
   expect([told(bay1, { vehicle: null }), told(bay3, { state: "unplugged" })]).toEqual(["veh-214", null]);

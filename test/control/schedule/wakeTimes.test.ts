@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { WakeTimes } from "../../../src/control/schedule/wakeTimes.ts";
+import { WakeTimes } from "../../../src/control/schedule/agenda.ts";
 import { chargerId } from "../../../src/domain/units.ts";
 import { at } from "../../support/anEvent.ts";
 
