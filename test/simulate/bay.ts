@@ -21,6 +21,8 @@ export interface Bay {
   deafUntil: number;
   lyingUntil: number;
   muteUntil: number;
+  /** When the gateway could last hear anything of it. */
+  spokeAt: number;
 }
 
 const VOLTAGE = 230;
@@ -50,6 +52,7 @@ export function bay(plan: PlannedCharger, guest: string | null, now: Instant): B
     deafUntil: 0,
     lyingUntil: 0,
     muteUntil: 0,
+    spokeAt: now,
   };
 }
 

@@ -60,6 +60,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   readonly silenceIsAbsence = true;
   readonly told: ReadonlyMap<string, string | null> = new Map();
   readonly isTold = true;
+  readonly unsure: readonly string[] = [];
 
   override attach(ears: Ears): void {
     const { gateway: now } = this.options;

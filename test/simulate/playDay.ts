@@ -350,6 +350,7 @@ class Stage {
     this.#checkedAt = now;
     // Only telemetry tells who is where, and that cannot be hurried.
     if (!this.#floor.isTold) this.#patience.disturbed("*", 0);
+    for (const charger of this.#floor.unsure) this.#patience.disturbed(charger, 0);
     const { told } = this.#floor;
     for (const charger of this.#day.chargers) this.#lookAt(charger, told);
   }

@@ -16,6 +16,8 @@ const LATEST = 15_000;
 /** What the gateway, the day and its judge know of a floor, whatever stands on it. */
 export type Floor = Pick<SimFloor, keyof SimFloor>;
 
+/** Silence after which a charger counts as away (`control.silentAfter`), less a margin, ms. */
+const NEARLY_SILENT = 5 * MINUTE - 10_000;
 /** Name of no vehicle: the charger has lost its claim. */
 const AWAY = "away";
 
@@ -92,6 +94,15 @@ export class SimFloor extends BrokeredFloor<Bay> {
       if (bay.heard !== told && !(bay.heard === undefined && isPlain)) return false;
     }
     return true;
+  }
+
+  /** Chargers whose own vehicle is named by one that is silent: it counts as theirs again at some moment. */
+  get unsure(): readonly string[] {
+    return [...this.outlets.values()].flatMap((bay) => {
+      const told = this.now() - bay.spokeAt < NEARLY_SILENT ? null : toldBy(bay, this.now());
+      const home = told === null ? null : this.#homeOf(told);
+      return home === null || home === bay.plan.id ? [] : [home];
+    });
   }
 
   /** What a charger does now. */
@@ -189,6 +200,8 @@ export class SimFloor extends BrokeredFloor<Bay> {
 
   #say(message: ChargerMessage): boolean {
     if (!this.isUp) return false;
+    const bay = this.outlets.get(message.charger);
+    if (bay !== undefined) bay.spokeAt = this.now();
     this.ears?.hear(message);
     return true;
   }

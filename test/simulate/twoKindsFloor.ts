@@ -45,6 +45,10 @@ class TwoKindsFloor implements Floor {
     return this.#native.isTold && this.#made.isTold;
   }
 
+  get unsure(): readonly string[] {
+    return this.#native.unsure;
+  }
+
   get isUp(): boolean {
     return this.#native.isUp;
   }
