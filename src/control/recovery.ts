@@ -190,7 +190,7 @@ export function rollBack(
   depot.rejections.clear();
   for (const vehicle of depot.unreported) {
     for (const dispatch of depot.agenda.of(vehicle)) depot.nowhere.delete(dispatch);
-    depot.agenda.unmark("placed", vehicle);
+    depot.agenda.unmark("unplugged", vehicle);
   }
   const affected = rollBackEvents(depot, scope, stored, now);
   for (const charger of scope.chargers) {

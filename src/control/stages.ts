@@ -128,7 +128,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     condense(depot, clock.wall);
     ports.write(changes);
     // What had begun by then is on record: whoever starts next has not missed it.
-    if (jump < 0 && lookedAt !== null) ports.write([{ kind: "looked", at: lookedAt }]);
+    if (jump < 0 && lookedAt !== null) ports.write([{ kind: "evaluated", at: lookedAt }]);
     const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
     ports.write(fallen.changes);
     for (const words of fallen.warnings) ports.warn(words);

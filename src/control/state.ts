@@ -228,7 +228,7 @@ export class ControlState {
   }
 
   #carryOver(before: Agenda, lookedAt: Instant): void {
-    carryOver({ before, after: this.agenda, vehicles: this.vehicles.keys(), lookedAt }, this);
+    carryOver({ before, after: this.agenda, vehicles: this.vehicles.keys(), evaluatedAt: lookedAt }, this);
   }
 
   /** Number of the next command. */

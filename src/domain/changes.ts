@@ -30,7 +30,7 @@ export type Change =
       readonly source: string;
     }
   /** All chargers that were due at `at` were evaluated, with or without a decision. */
-  | { readonly kind: "looked"; readonly at: Instant }
+  | { readonly kind: "evaluated"; readonly at: Instant }
   | { readonly kind: "audit"; readonly entry: AuditEntry }
   /**
    * Deletes audit rows up to and including `through`. Written together with the `checkpoint` row that continues the

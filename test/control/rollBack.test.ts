@@ -78,7 +78,7 @@ test("a failed commit is about the events and chargers of its changes, and of it
     { kind: "hold", hold: held },
     row("bay-04"),
     row(null),
-    { kind: "looked", at: at("05:00") },
+    { kind: "evaluated", at: at("05:00") },
   ]);
   expect([...scope.events]).toEqual(["EV-7731"]);
   expect([...scope.chargers].toSorted()).toEqual(["bay-01", "bay-02", "bay-03", "bay-04"]);

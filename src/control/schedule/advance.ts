@@ -14,37 +14,37 @@ import {
 export interface Advanced {
   readonly affectedChargers: ReadonlySet<ChargerId>;
   readonly changes: readonly Change[];
-  /** How long after its moment each start was noticed. */
+  /** Delay between each start and its evaluation. */
   readonly late: readonly Millis[];
 }
 
-/** What time alone has changed: the chargers to look at, and what passed unseen. */
+/** Changes by time alone: the chargers to evaluate, and the windows that passed without an evaluation. */
 export function advance(depot: ControlState, now: Instant): Advanced {
   const before = depot.evaluatedAt ?? now;
   const { affectedVehicles: vehicles, started, ended } = depot.agenda.advance(now);
-  const touched = new Set(depot.woken(now));
+  const affectedChargers = new Set(depot.woken(now));
   for (const vehicle of vehicles) {
-    for (const charger of depot.occupancy.chargersOf(vehicle)) touched.add(charger);
+    for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
   }
   const late = started
     .filter(({ from, until }) => before < from && now < until)
     .map(({ from }) => between(from, now));
   depot.evaluatedAt = now;
-  // The daemon was down while such a window was open, the clock jumped over it, or nothing new was to start (DESIGN 5.7).
+  // The daemon was down during the window, the clock jumped over it, or new starts were not allowed.
   const unseen = ended.filter(
     (dispatch) => dispatch.cutAt === null && !depot.seen.has(dispatch) && !depot.nowhere.has(dispatch),
   );
-  const looked: readonly Change[] = vehicles.size > 0 ? [{ kind: "looked", at: now }] : [];
+  const evaluation: readonly Change[] = vehicles.size > 0 ? [{ kind: "evaluated", at: now }] : [];
   const rows = [
     ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
     ...reportUnplugged(depot, new Set([...vehicles, ...depot.unreported]), now),
   ];
-  return { affectedChargers: touched, late, changes: [...looked, ...rows] };
+  return { affectedChargers: affectedChargers, late, changes: [...evaluation, ...rows] };
 }
 
 /**
- * Someone looks at a charger: what holds there is not missed, but for what may not start yet, as the partner was not
- * asked or the clock is doubted (DESIGN 5.7).
+ * Marks the dispatches of an evaluated charger: they are not missed.
+ * Exception: dispatches that may not start yet, as the partner was not polled or the clock is doubted.
  */
 export function markEvaluated(depot: ControlState, charger: ChargerId, now: Instant): void {
   const occupant = depot.occupancy.at(charger);
@@ -52,14 +52,17 @@ export function markEvaluated(depot: ControlState, charger: ChargerId, now: Inst
   const last = depot.commands.get(charger)?.command;
   const running = last === undefined || last.desired.kind === "release" ? null : last.event;
   const startsAllowed = depot.barTo("start", charger) === null;
-  depot.agenda.mark("weighed", occupant.vehicle, now, (dispatch) => {
+  depot.agenda.mark("evaluated", occupant.vehicle, now, (dispatch) => {
     if (!startsAllowed && dispatch.event.id !== running) return false;
     depot.seen.add(dispatch);
     return true;
   });
 }
 
-/** A targeted vehicle that is at no charger is an outcome, not an error: said once for each dispatch (DESIGN 5.5). */
+/**
+ * A targeted vehicle that is at no charger is an outcome, not an error. It is recorded once for each
+ * dispatch.
+ */
 export function reportUnplugged(
   depot: ControlState,
   vehicles: Iterable<VehicleId>,
@@ -68,7 +71,7 @@ export function reportUnplugged(
   const changes: Change[] = [];
   for (const vehicle of vehicles) {
     if (depot.occupancy.where(vehicle) !== null) continue;
-    depot.agenda.mark("placed", vehicle, now, (dispatch) => {
+    depot.agenda.mark("unplugged", vehicle, now, (dispatch) => {
       if (depot.nowhere.has(dispatch)) return true;
       depot.nowhere.add(dispatch);
       depot.unreported.add(vehicle);
@@ -83,8 +86,8 @@ export function reportUnplugged(
 }
 
 /**
- * A missed window starts no earlier than the receipt of its revision, nor than the withdrawal before that: an event that
- * was withdrawn and came back was perhaps acted on before.
+ * A missed window starts no earlier than the receipt of its revision, nor than a withdrawal before that.
+ * An event that was withdrawn and came back may have been acted on before.
  */
 function missed(depot: ControlState, dispatch: Dispatch, before: Instant, now: Instant): readonly Change[] {
   const known = depot.known.get(dispatch.event.id);
@@ -93,8 +96,8 @@ function missed(depot: ControlState, dispatch: Dispatch, before: Instant, now: I
   if (from >= dispatch.until) return [];
   const why =
     dispatch.from > before
-      ? "nobody looked in that time"
-      : "heard of too late, or nothing new was to start in that time";
+      ? "the daemon did not evaluate in that time"
+      : "the event arrived too late, or new starts were not allowed in that time";
   const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
   const span = `${depot.wallClock(from)} to ${depot.wallClock(dispatch.until)}`;
   return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];

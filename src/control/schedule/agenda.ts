@@ -13,7 +13,7 @@ import type { Dispatch } from "./expand.ts";
 import { type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
 import { type Mark, VehiclePlan } from "./vehiclePlan.ts";
 
-/** The dispatches of one event, those that have ended included until the last of them has. */
+/** The dispatches of one event, ended ones included until the last of them has ended. */
 class EventDispatches {
   readonly dispatches: readonly Dispatch[];
   #open: number;
@@ -23,7 +23,7 @@ class EventDispatches {
     this.#open = dispatches.length;
   }
 
-  /** One of them has ended; answers how many have not. */
+  /** Counts one ended dispatch. Returns the number of the others. */
   drop(): number {
     this.#open -= 1;
     return this.#open;
@@ -32,15 +32,15 @@ class EventDispatches {
 
 export interface AgendaStep {
   readonly affectedVehicles: ReadonlySet<VehicleId>;
-  /** What has begun since the last step. */
+  /** Dispatches that began since the last step. */
   readonly started: readonly Dispatch[];
-  /** What has ended since then. It is dropped. */
+  /** Dispatches that ended since then. The agenda has dropped them. */
   readonly ended: readonly Dispatch[];
 }
 
 /**
- * All dispatches of all events, indexed by vehicle and by event, with every boundary in one queue, so that cost follows
- * change: a look touches the vehicles whose boundary is due, not everything stored (DESIGN section 3).
+ * All dispatches of all events, indexed by vehicle and by event, with every boundary in one queue.
+ * Cost follows change: a step reads the vehicles whose boundary is due, not everything stored.
  */
 export class Agenda {
   readonly #settings: RankSettings;
@@ -48,79 +48,81 @@ export class Agenda {
   readonly #byEvent = new Map<EventId, EventDispatches>();
   #boundaries = new DueQueue<VehicleId>();
   #count = 0;
-  /** What had ended by then is not kept any more. */
+  /** Dispatches that ended by then are dropped. */
   #advancedTo = instant(-Infinity);
 
   constructor(settings: RankSettings) {
     this.#settings = settings;
   }
 
-  /** How many dispatches are kept: those whose end has not been looked at yet. */
+  /** Number of dispatches that have not been dropped. */
   get size(): number {
     return this.#count;
   }
 
-  /** Everything planned for a vehicle that has not ended, in no particular order. */
+  /** All dispatches of a vehicle that have not ended, in no particular order. */
   of(vehicle: VehicleId): readonly Dispatch[] {
     return this.#byVehicle.get(vehicle)?.all() ?? [];
   }
 
-  /** Everything planned for an event that has not ended. */
+  /** All dispatches of an event that have not ended. */
   ofEvent(event: EventId): readonly Dispatch[] {
     const dispatches = this.#byEvent.get(event)?.dispatches ?? [];
     return dispatches.filter(({ until }) => until > this.#advancedTo);
   }
 
-  /** All that holds for a vehicle: the cost grows with what is overruled. */
+  /** All dispatches in force for a vehicle. Cost grows with the number that is overruled. */
   holding(vehicle: VehicleId, now: Instant): readonly Dispatch[] {
     return this.#byVehicle.get(vehicle)?.holding(now) ?? [];
   }
 
-  /** The same by rank, read only as far as needed. */
+  /** Dispatches in force by rank, read only as far as needed. */
   inForce(vehicle: VehicleId, now: Instant): Holding {
     return this.#byVehicle.get(vehicle)?.ranked(now) ?? NOTHING_IN_FORCE;
   }
 
-  /** Offers each dispatch that holds for a vehicle to `mark`, until that answers true. */
+  /** Offers each dispatch in force for a vehicle to `mark`, until that returns true. */
   mark(kind: Mark, vehicle: VehicleId, now: Instant, mark: (dispatch: Dispatch) => boolean): void {
     this.#byVehicle.get(vehicle)?.mark(kind, now, mark);
   }
 
-  /** From now on all that holds for a vehicle is offered to `mark` again. */
+  /** Offers all dispatches in force for a vehicle to `mark` again. */
   unmark(kind: Mark, vehicle: VehicleId): void {
     this.#byVehicle.get(vehicle)?.unmark(kind);
   }
 
-  /** The next moment at which something starts or ends for anyone. */
+  /** The next start or end of any dispatch. */
   next(): Instant | undefined {
     return this.#boundaries.next();
   }
 
-  /** The next moment after this one at which something starts or ends for a vehicle; Infinity: never. */
+  /** The next start or end for a vehicle after `at`. Infinity: none. */
   nextOf(vehicle: VehicleId, at: Instant): number {
     return this.#byVehicle.get(vehicle)?.next(at) ?? Infinity;
   }
 
-  /** Replaces all dispatches of an event; answers the vehicles for whom something holds, or held, right now. */
+  /**
+   * Replaces all dispatches of an event. Returns the vehicles with a dispatch in force now, before or after.
+   */
   replace(event: EventId, dispatches: readonly Dispatch[], now: Instant): Set<VehicleId> {
-    const touched = this.#remove(event, now);
+    const affectedVehicles = this.#remove(event, now);
     const past = later(now, this.#advancedTo);
     const open = dispatches.filter(({ until }) => until > past);
     for (const dispatch of open) {
       this.#add(dispatch, now);
-      if (holdsAt(dispatch, now)) touched.add(dispatch.vehicle);
+      if (holdsAt(dispatch, now)) affectedVehicles.add(dispatch.vehicle);
     }
     if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
     this.#tidy();
-    return touched;
+    return affectedVehicles;
   }
 
-  /** The vehicles with a boundary at or before now. What has ended is dropped, and returned as it ended. */
+  /** The vehicles with a boundary at or before now. Ended dispatches are dropped and returned. */
   advance(now: Instant): AgendaStep {
-    const touched = this.#boundaries.due(now);
+    const affectedVehicles = this.#boundaries.due(now);
     const started: Dispatch[] = [];
     const ended: Dispatch[] = [];
-    for (const vehicle of touched) {
+    for (const vehicle of affectedVehicles) {
       const plan = this.#byVehicle.get(vehicle);
       if (plan === undefined) continue;
       for (const dispatch of plan.takeStarted(now)) started.push(dispatch);
@@ -130,7 +132,7 @@ export class Agenda {
     this.#count -= ended.length;
     for (const { event } of ended) this.#ended(event.id);
     this.#advancedTo = later(this.#advancedTo, now);
-    return { affectedVehicles: touched, started, ended };
+    return { affectedVehicles: affectedVehicles, started, ended };
   }
 
   #ended(event: EventId): void {
@@ -142,26 +144,26 @@ export class Agenda {
     const plan = this.#byVehicle.get(vehicle) ?? new VehiclePlan(this.#settings);
     this.#byVehicle.set(vehicle, plan);
     plan.add(dispatch, now);
-    // What holds already is looked at because it is new, not because its start has come.
+    // A dispatch in force is evaluated because it is new, so it needs no start boundary.
     if (from > now) this.#boundaries.push(from, vehicle);
     this.#boundaries.push(until, vehicle);
     this.#count += 1;
   }
 
   #remove(event: EventId, now: Instant): Set<VehicleId> {
-    const touched = new Set<VehicleId>();
+    const affectedVehicles = new Set<VehicleId>();
     for (const dispatch of this.ofEvent(event)) {
       const { vehicle } = dispatch;
       const plan = this.#byVehicle.get(vehicle);
       this.#count -= Number(plan?.remove(dispatch) === true);
       if (plan?.size === 0) this.#byVehicle.delete(vehicle);
-      if (holdsAt(dispatch, now)) touched.add(vehicle);
+      if (holdsAt(dispatch, now)) affectedVehicles.add(vehicle);
     }
     this.#byEvent.delete(event);
-    return touched;
+    return affectedVehicles;
   }
 
-  /** Edits leave boundaries behind that mean nothing any more; past as many again as are needed, they are swept. */
+  /** Edits leave stale boundaries in the queue. It is rebuilt once most of them are stale. */
   #tidy(): void {
     if (this.#boundaries.size <= 4 * this.#count + 1024) return;
     this.#boundaries = new DueQueue<VehicleId>();

@@ -3,10 +3,10 @@ import type { EventId, Instant, VehicleId } from "../../domain/units.ts";
 import type { Agenda } from "./agenda.ts";
 import { type Dispatch, type Expansion, expandAfter, type ExpandContext } from "./expand.ts";
 
-/** Each takes a few megabytes for 20,000 vehicles. */
+/** Cap on cached expansions. Each takes a few megabytes for 20,000 vehicles. */
 const MOST = 4;
 
-/** The expansions of the events that were expanded last: an event that is edited again and again is worked out from there. */
+/** Cache of the latest expansions. An event that is edited often is expanded from its previous expansion. */
 export class Expansions {
   readonly #newest = new Map<EventId, Expansion>();
 
@@ -21,7 +21,7 @@ export class Expansions {
   }
 }
 
-/** What the record has a word on already, so that it does not say it again. */
+/** Dispatches that are in the record already, so that they get no second row. */
 interface Marks {
   readonly seen: WeakSet<Dispatch>;
   readonly nowhere: WeakSet<Dispatch>;
@@ -31,41 +31,45 @@ interface Plans {
   readonly before: Agenda;
   readonly after: Agenda;
   readonly vehicles: Iterable<VehicleId>;
-  /** What had begun by then was looked at, or said to be missed. */
-  readonly lookedAt: Instant;
+  /** Dispatches that began by then were evaluated, or recorded as missed. */
+  readonly evaluatedAt: Instant;
 }
 
 /**
- * Everything was planned anew, after a restart, a failed commit, or because the clock was set back: a window that was
- * planned before keeps its marks. One that was not, and had begun by the last look, is marked as seen: it was acted on
- * or said to be missed then, and must not be said to be missed once more.
+ * Copies marks after everything was planned again: after a restart, a failed commit, or a clock set back.
+ * A window that was planned before keeps its marks.
+ * A new window that began before the last evaluation counts as evaluated, so it is not recorded as missed
+ * twice.
  */
-export function carryOver({ before, after, vehicles, lookedAt }: Plans, marks: Marks): void {
-  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), lookedAt, marks);
+export function carryOver({ before, after, vehicles, evaluatedAt }: Plans, marks: Marks): void {
+  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), evaluatedAt, marks);
 }
 
-/** The same for one vehicle, or for one event whose plan was put back after a failed commit. */
+/** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
 export function carryMarks(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
-  lookedAt: Instant,
+  evaluatedAt: Instant,
   { seen, nowhere }: Marks,
 ): void {
-  const twins = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
+  const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
   for (const dispatch of after) {
-    const twin = twins.get(windowKey(dispatch));
-    if (twin === undefined ? dispatch.from <= lookedAt : seen.has(twin)) seen.add(dispatch);
-    if (twin !== undefined && nowhere.has(twin)) nowhere.add(dispatch);
+    const counterpart = counterparts.get(windowKey(dispatch));
+    if (counterpart === undefined ? dispatch.from <= evaluatedAt : seen.has(counterpart)) seen.add(dispatch);
+    if (counterpart !== undefined && nowhere.has(counterpart)) nowhere.add(dispatch);
   }
 }
 
-/** One window of one event, for one vehicle. */
+/** Key of a window of an event for a vehicle. */
 const windowKey = ({ event, vehicle, from, until }: Dispatch): string =>
   `${from} ${until} ${vehicle} ${event.id}`;
 
-/** One event was planned anew: a window that was acted on under an earlier revision is not missed under the next. */
+/** After an edit, a window that was acted on under an earlier revision is not missed under the next. */
 export class Revised {
-  /** What was acted on and lies ahead again, as the clock was set back: the event may go and come in that time. */
+  /**
+   * Dispatches that were acted on and lie ahead again, since the clock was set back. The event may be
+   * withdrawn and return in that time.
+   */
   readonly #ahead = new Map<EventId, readonly Dispatch[]>();
   readonly #seen: WeakSet<Dispatch>;
 

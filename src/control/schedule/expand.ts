@@ -22,13 +22,13 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 import { aimsAt, targeting } from "./targeting.ts";
 
-/** One vehicle's share of an event. Derived whenever it is needed, never stored. */
+/** A vehicle's share of an event. Derived whenever it is needed, never stored. */
 export interface Dispatch extends Window {
   readonly event: CoordinationEvent;
   readonly vehicle: VehicleId;
   readonly offset: Millis;
   readonly setpoint: Setpoint;
-  /** The event was withdrawn or changed at this moment; `until` is when this vehicle's turn to be released comes. */
+  /** Time of the withdrawal or edit. `until` is then this vehicle's slot in the release ramp. */
   readonly cutAt: Instant | null;
 }
 
@@ -39,28 +39,28 @@ export interface ExpandContext {
   readonly settings: ControlSettings;
 }
 
-/** The dispatches of one event, and what those of its next revision are worked out from. */
+/** The dispatches of one event, and the input for expanding its next revision. */
 export interface Expansion {
   readonly known: KnownEvent;
   readonly dispatches: readonly Dispatch[];
   readonly live: ByVehicle;
-  /** What is left of earlier revisions, if no later one took over. */
+  /** Remainders of earlier revisions, if no later one took over. */
   readonly tails: ByVehicle;
   readonly draws: Draws;
 }
 
-/** Every vehicle's fraction of a spread, by start and spread. */
+/** Each vehicle's fraction of the random start, by start and range. */
 type Draws = ReadonlyMap<string, Map<VehicleId, number>>;
 
 /**
- * Every dispatch that an event gives rise to: one per distinct vehicle of ours, and for vehicles that an edit or a
- * withdrawal took out in the middle, what is left until their release. Disjoint per vehicle. Unknown payload types
- * and zero durations give none (DESIGN 5.2, 5.3).
+ * All dispatches of an event: one per distinct vehicle of ours, disjoint per vehicle.
+ * A vehicle that an edit or a withdrawal removed keeps a remainder until its release.
+ * Unknown payload types and zero durations give none.
  */
 export const expand = (known: KnownEvent, context: ExpandContext): readonly Dispatch[] =>
   expandAfter(null, known, context).dispatches;
 
-/** The same, where the dispatches of the revision before are known: the cost of an edit does not grow with those before it. */
+/** Expands from the previous revision: the cost of an edit does not grow with the number of earlier edits. */
 export function expandAfter(before: Expansion | null, known: KnownEvent, context: ExpandContext): Expansion {
   const draws = new Map<string, Map<VehicleId, number>>();
   const drawing: Drawing = { ...context, fractionOf: drawnOnce(context, draws, before?.draws) };
@@ -69,12 +69,14 @@ export function expandAfter(before: Expansion | null, known: KnownEvent, context
   return { known, dispatches: besides(tails, live, known.receivedAt), live, tails, draws };
 }
 
-/** What an expansion needs, with a source of each vehicle's fraction of the spread. */
+/** Input of an expansion, with a source of each vehicle's fraction. */
 interface Drawing extends ExpandContext {
   readonly fractionOf: (event: CoordinationEvent, vehicle: VehicleId) => number;
 }
 
-/** Revisions that share start and spread draw alike: an event of many edits computes each vehicle's hash once. */
+/**
+ * Revisions that share start and range share the fractions. Each vehicle's hash is computed once per event.
+ */
 const drawnOnce =
   (
     { siteKey }: ExpandContext,
@@ -116,7 +118,7 @@ function dispatchOf(
   return from < until ? { event, vehicle, offset, from, until, setpoint, cutAt: null } : null;
 }
 
-/** What the revision that counts now asks of one vehicle, whenever that is or was; null: nothing. */
+/** The dispatch of the current revision for one vehicle, at any time. Null: none. */
 export function askedOf(
   { revision }: KnownEvent & { kind: "live" },
   vehicle: VehicleId,
@@ -131,7 +133,10 @@ export function askedOf(
   return dispatchOf(revision, vehicle, setpoint, drawing);
 }
 
-/** The whole dispatch shifts by its offset: every vehicle acts for the full duration, and releases are spread too. */
+/**
+ * The whole dispatch shifts by its offset. Every vehicle acts for the full duration, and releases are spread
+ * too.
+ */
 function dispatchWindow(
   { duration, randomizeStart }: CoordinationEvent,
   start: Instant,
@@ -147,7 +152,7 @@ function dispatchWindow(
   return { offset, from: after(start, offset), until: after(start, duration) };
 }
 
-/** Null: nothing that is acted on. */
+/** Null: no setpoint to act on. */
 function setpointOf({ ask, duration }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
   if (duration <= 0) return null;
   switch (ask.kind) {
@@ -160,22 +165,23 @@ function setpointOf({ ask, duration }: CoordinationEvent, { powerUnit }: Control
   }
 }
 
-/** 16.08 kW are 16080 W, and not 16079.999999999998; and no number of kilowatts is infinite. */
+/** 16.08 kW are 16080 W, not 16079.999999999998. The result is always finite. */
 function fromKilowatts(level: number): Watts {
   const most = Number.MAX_VALUE;
   return watts(Math.min(most, Math.max(-most, Number((level * 1000).toPrecision(12)))));
 }
 
 /**
- * What is left of revisions that were replaced or withdrawn while a vehicle acted on them: it is released at
- * min(its own end, T + u x min(randomizeStart, 10 min)), never all at once (DESIGN 5.2). Walks the endings from the
- * oldest: a later revision takes over from what was left, unless it was over for that vehicle before it came.
+ * Remainders of revisions that were replaced or withdrawn while a vehicle acted on them.
+ * Release is at min(own end, T + u x min(randomizeStart, 10 min)), so vehicles are not released all at once.
+ * Walks the endings from the oldest. A later revision takes over a remainder, unless it ended before for that
+ * vehicle.
  */
 function tailsOf(endings: readonly Ending[], before: Expansion | null, context: Drawing): ByVehicle {
   const [earlier, last] = [endings.slice(0, -1), endings.at(-1)];
   if (last === undefined) return NONE;
   if (before !== null && isEndOf(endings, before.known.endings)) return keptTails(before.tails, endings);
-  // The usual edit: the revision that ended is the one that counted before.
+  // The usual edit: the revision that ended is the previous one.
   const isNext =
     before?.known.kind === "live" &&
     before.known.revision === last.revision &&
@@ -195,17 +201,17 @@ function tailsOf(endings: readonly Ending[], before: Expansion | null, context: 
 
 const LONG_AGO = instant(0);
 
-/** The very same endings as the newest of these. */
+/** True: `endings` are the newest of `all`, the same objects. */
 const isEndOf = (endings: readonly Ending[], all: readonly Ending[]): boolean =>
   endings.every((ending, index) => ending === all[all.length - endings.length + index]);
 
-/** Without those of endings that count no more. */
+/** Drops the tails of endings that no longer count. */
 function keptTails(tails: ByVehicle, endings: readonly Ending[]): ByVehicle {
   const events = new Set(endings.map(({ revision }) => revision.event));
   return new Map([...tails].filter(([, { event }]) => events.has(event)));
 }
 
-/** A revision came at `since` and ended at `at`. It took over from these tails, and leaves its own. */
+/** A revision arrived at `since` and ended at `at`. It took over from these tails and leaves its own. */
 function overtaken(
   before: ByVehicle,
   dispatches: ByVehicle,
@@ -221,7 +227,10 @@ function overtaken(
   return tails;
 }
 
-/** What counts now, and of each tail the time that does not belong to it, if it could act at all since it came. */
+/**
+ * The current dispatches, and the part of each tail outside them.
+ * A current dispatch that ended before it arrived leaves the tail whole.
+ */
 function besides(tails: ByVehicle, live: ByVehicle, since: Instant): readonly Dispatch[] {
   const dispatches = [...live.values()];
   for (const tail of tails.values()) {
@@ -245,16 +254,17 @@ function cut(dispatch: Dispatch, at: Instant, context: Drawing): Dispatch {
 }
 
 /**
- * A vehicle's own fraction of an event's spread, in [0, 1): keyed, so that others cannot predict it, and derived,
- * so that it is the same after a restart, a redelivery, or on a second gateway with the same key (DESIGN 5.3).
+ * A vehicle's own fraction of an event's range, in [0, 1).
+ * Keyed, so that others cannot predict it.
+ * Derived, so that it is the same after a restart, a redelivery, and on a second gateway with the same key.
  */
 export function fractionOf(siteKey: Uint8Array, event: CoordinationEvent, vehicle: VehicleId): number {
-  // Nothing to draw: a hash for each of thousands of vehicles that all start at once would only keep them waiting.
+  // No random start: hashes for thousands of vehicles that start at once would only delay them.
   if (event.randomizeStart === 0) return 0;
   const seed = JSON.stringify([event.id, vehicle, event.wireStart, event.randomizeStart]);
   return createHmac("sha256", siteKey).update(seed).digest().readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** Whole milliseconds in [0, spread], both ends included (partner-interface 2.4). */
+/** Whole milliseconds in [0, spread], both ends included. */
 export const startOffset = (fraction: number, spread: Millis): Millis =>
   millis(Math.floor(fraction * (spread + 1)));

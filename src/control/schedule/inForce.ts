@@ -2,7 +2,7 @@ import { insert, remove } from "../../platform/dueQueue.ts";
 import { orderOf, type RankSettings } from "../decide/rank.ts";
 import type { Dispatch } from "./expand.ts";
 
-/** What holds for one vehicle now. Reading the best few costs nothing for the rest. */
+/** Dispatches in force for one vehicle. The cost of reading the best few does not grow with the rest. */
 export interface Holding {
   readonly count: number;
   /** Best first. */
@@ -10,8 +10,8 @@ export interface Holding {
 }
 
 /**
- * Dispatches of one vehicle, best first. Current and power are kept apart: how they compare depends on the charger and
- * on what it measures, so the two lists are merged only as far as somebody reads.
+ * Dispatches of one vehicle, best first. Current and power have separate lists.
+ * Their order depends on the charger and its measurements. The lists are merged only as far as they are read.
  */
 export class InForce implements Holding {
   readonly #settings: RankSettings;

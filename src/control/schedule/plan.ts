@@ -10,7 +10,7 @@ import { type Verdict, verdict } from "../decide/verdict.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";
 import { InForce } from "./inForce.ts";
 
-/** One stretch of time in which one verdict holds for one charger. Between stretches the charger is released. */
+/** A stretch of time with one verdict for one charger. Between stretches the charger is released. */
 export interface Stretch extends Window {
   readonly charger: ChargerId;
   readonly vehicle: VehicleId;
@@ -24,8 +24,9 @@ export const dispatchesOf = (events: Iterable<KnownEvent>, context: ExpandContex
   [...events].flatMap((known) => expand(known, context)).toSorted((a, b) => a.from - b.from);
 
 /**
- * What one charger would do for the vehicle fixed to it, if nothing changed (DESIGN 6.4): declared limits, no
- * telemetry, no dead band, no minimum interval. `dispatches` are that vehicle's, in any order.
+ * The plan of one charger for its fixed vehicle.
+ * Declared limits, no telemetry, no dead band, no minimum interval. `dispatches` are that vehicle's, in any
+ * order.
  */
 export function stretchesOf(
   charger: Charger,
@@ -66,7 +67,7 @@ function append(
   const { winner, desired, charger } = now;
   if (winner === null) return;
   const before = stretches.at(-1);
-  // A loser that comes or goes does not change what the charger does.
+  // An overruled dispatch that starts or ends does not change the charger's level.
   if (before?.winner === winner && before.until === from) {
     stretches[stretches.length - 1] = { ...before, until };
     return;

@@ -4,10 +4,10 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import { sanitizeForLog } from "../../platform/sanitize.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 
-/** Whom an event is aimed at, as far as it is ours. */
+/** Vehicles of ours that an event targets. */
 export interface Targeting {
   readonly vehicles: ReadonlySet<VehicleId>;
-  /** Distinct vehicle targets that are not in our configuration. */
+  /** Number of distinct vehicle targets that are not in our configuration. */
   readonly foreignVehicles: number;
   /** The first few of them. */
   readonly unknownIds: readonly string[];
@@ -22,10 +22,10 @@ interface TargetingContext {
   readonly settings: Pick<ControlSettings, "untargeted" | "vehicleTargetTypes">;
 }
 
-/** Ids of vehicles that are not ours are kept up to this number; a fleet's list may name thousands. */
+/** Cap on kept ids of vehicles that are not ours. A fleet's list may name thousands. */
 const MOST_UNKNOWN = 5;
 
-/** Each vehicle once, however often it is named (DESIGN 5.3). */
+/** Contains each vehicle once, however often the event names it. */
 export function targeting(event: CoordinationEvent, { vehicles, settings }: TargetingContext): Targeting {
   if (event.targets.length === 0) {
     const all = settings.untargeted === "all" ? new Set(vehicles.keys()) : new Set<VehicleId>();
@@ -54,7 +54,7 @@ export function targeting(event: CoordinationEvent, { vehicles, settings }: Targ
   };
 }
 
-/** Whether one vehicle of ours is among them, without going through what every other name means. */
+/** True: the event targets this vehicle. Does not resolve the other names. */
 export const aimsAt = (
   { targets }: CoordinationEvent,
   vehicle: VehicleId,
@@ -67,7 +67,7 @@ interface Names {
   readonly names: ReadonlySet<string>;
 }
 
-/** Asked once for each vehicle of an event: the names are gathered once for all of them. */
+/** Name sets by target list. `aimsAt` runs for each vehicle of an event and shares one set. */
 const gathered = new WeakMap<readonly Target[], Names>();
 
 function namesIn(targets: readonly Target[], settings: TargetingContext["settings"]): ReadonlySet<string> {
@@ -92,12 +92,15 @@ export type UnknownVehicle = {
   readonly didYouMean: VehicleId | null;
 };
 
-/** Each name is compared with every vehicle of the site. At a larger site that would delay the webhook. */
+/**
+ * Each unknown name is compared with every vehicle of the site. At a larger site that would delay the
+ * webhook.
+ */
 const MOST_COMPARED = 2_000;
-/** A longer id was hardly typed by a person. */
+/** A longer id was not typed by a person. */
 const LONGEST_COMPARED = 64;
 
-/** The first few vehicles that are not ours, each with the one of ours that was probably meant. */
+/** The first few unknown vehicles, each with the vehicle of ours that was probably meant. */
 export const unknownVehicles = (
   { unknownIds }: Targeting,
   vehicles: ReadonlyMap<VehicleId, Vehicle>,
@@ -121,16 +124,16 @@ export function unknownVehiclesMessage(
 function nearVehicle(id: string, vehicles: ReadonlyMap<VehicleId, Vehicle>): VehicleId | null {
   if (vehicles.size > MOST_COMPARED || id.length > LONGEST_COMPARED) return null;
   const wanted = id.toLowerCase();
-  let near: VehicleId | null = null;
+  let closest: VehicleId | null = null;
   for (const ours of vehicles.keys()) {
     const candidate = ours.toLowerCase();
     if (candidate === wanted) return ours;
-    if (near === null && isNear(wanted, candidate)) near = ours;
+    if (closest === null && isNear(wanted, candidate)) closest = ours;
   }
-  return near;
+  return closest;
 }
 
-/** Whether at most one insertion, removal, replacement or swap of neighbours turns `a` into `b`. */
+/** True: at most one insertion, removal, replacement or swap of neighbours turns `a` into `b`. */
 function isNear(a: string, b: string): boolean {
   const longest = Math.max(a.length, b.length);
   if (longest - Math.min(a.length, b.length) > 1) return false;

@@ -9,23 +9,23 @@ const latestEndFirst: Order<Dispatch> = (a, b) => b.until - a.until;
 
 const NONE: readonly Dispatch[] = [];
 
-/** What the record is told once about a dispatch: that a look weighed it, or that its vehicle is at no charger. */
-export type Mark = "weighed" | "placed";
+/** Facts recorded once about a dispatch: it was evaluated, or its vehicle was at no charger. */
+export type Mark = "evaluated" | "unplugged";
 
 /**
- * All dispatches of one vehicle: those ahead by their start, those that began by their end and by their rank. A
- * partner may leave hundreds in force, so nothing here walks through those that lose.
+ * All dispatches of one vehicle: future ones by start, begun ones by end and by rank.
+ * A partner may leave hundreds in force, so no method here walks through the overruled ones.
  */
 export class VehiclePlan {
-  /** The next to start is the last. */
+  /** Sorted: the next to start is the last element. */
   readonly #ahead: Dispatch[] = [];
-  /** Those that began, the next to end last. What has ended stays until `dropEnded`. */
+  /** Begun dispatches. The next to end is the last element. Ended ones stay until `dropEnded`. */
   readonly #begun: Dispatch[] = [];
   readonly #ranked: InForce;
-  /** Those that began and may still want a mark. */
-  readonly #unmarked: Record<Mark, Dispatch[]> = { weighed: [], placed: [] };
+  /** Begun dispatches that still need a mark. */
+  readonly #unmarked: Record<Mark, Dispatch[]> = { evaluated: [], unplugged: [] };
   #started: Dispatch[] = [];
-  /** Start of the latest that began. */
+  /** Latest start of a begun dispatch. */
   #latestFrom = -Infinity;
 
   constructor(settings: RankSettings) {
@@ -46,26 +46,26 @@ export class VehiclePlan {
     else this.#begin(dispatch);
   }
 
-  /** False: it is not here. */
+  /** False: the plan does not hold this dispatch. */
   remove(dispatch: Dispatch): boolean {
     if (remove(this.#ahead, dispatch, latestStartFirst)) return true;
     this.#ranked.delete(dispatch);
     return remove(this.#begun, dispatch, latestEndFirst);
   }
 
-  /** Those that hold now, the first to end last. */
+  /** Dispatches in force. The first to end is the last element. */
   holding(now: Instant): readonly Dispatch[] {
     this.#startBy(now);
     return this.#begun.filter((dispatch) => holdsAt(dispatch, now));
   }
 
-  /** The same by rank. What has ended since the last look is passed over. */
+  /** Dispatches in force by rank. Skips those that ended since the last step. */
   ranked(now: Instant): Holding {
     this.#startBy(now);
     const { length } = this.#begun;
     let open = length;
     while (open > 0 && (this.#begun[open - 1] as Dispatch).until <= now) open -= 1;
-    // Before the jump is noticed, a clock that was set back finds what has begun by the one from before.
+    // A clock that was set back, before the jump is noticed: begun dispatches may lie in the future.
     const isBack = now < this.#latestFrom;
     if (open === length && !isBack) return this.#ranked;
     const ranked = this.#ranked;
@@ -77,7 +77,7 @@ export class VehiclePlan {
     };
   }
 
-  /** When the next of them starts or ends after a moment; Infinity: never. */
+  /** The next start or end after `at`. Infinity: none. */
   next(at: Instant): number {
     let next = this.#begun.findLast(({ until }) => until > at)?.until ?? Infinity;
     for (let index = this.#ahead.length - 1; index >= 0; index -= 1) {
@@ -88,7 +88,7 @@ export class VehiclePlan {
     return next;
   }
 
-  /** Those in force that `mark` has not yet said yes to. */
+  /** Offers the dispatches in force to `mark`, until it returns true for them. */
   mark(kind: Mark, now: Instant, mark: (dispatch: Dispatch) => boolean): void {
     this.#startBy(now);
     const unmarked = this.#unmarked[kind];
@@ -99,12 +99,12 @@ export class VehiclePlan {
     this.#unmarked[kind] = left;
   }
 
-  /** All of them want this mark again. */
+  /** All begun dispatches need this mark again. */
   unmark(kind: Mark): void {
     this.#unmarked[kind] = [...this.#begun];
   }
 
-  /** Those that started since the last call. */
+  /** Dispatches that started since the last call. */
   takeStarted(now: Instant): readonly Dispatch[] {
     this.#startBy(now);
     if (this.#started.length === 0) return NONE;
@@ -135,10 +135,11 @@ export class VehiclePlan {
     insert(this.#begun, dispatch, latestEndFirst);
     this.#latestFrom = Math.max(this.#latestFrom, dispatch.from);
     this.#ranked.add(dispatch);
-    for (const kind of ["weighed", "placed"] as const) {
+    for (const kind of ["evaluated", "unplugged"] as const) {
       const unmarked = this.#unmarked[kind];
       unmarked.push(dispatch);
-      // A vehicle that is always at a charger is never reported as being at none: what is over must not pile up.
+      // A vehicle that is always at a charger is never reported as being at none. Ended dispatches must not
+      // pile up here.
       if (unmarked.length > 2 * this.#begun.length + 8)
         this.#unmarked[kind] = unmarked.filter((one) => this.#keeps(one));
     }

@@ -89,7 +89,7 @@ export function commitBatch(
           connection.forgetReport.run(change.name);
           connection.forgetReportBody.run(change.name);
           break;
-        case "looked":
+        case "evaluated":
           connection.putMeta.run("looked", String(change.at));
           break;
         case "quarantine": {

@@ -15,7 +15,7 @@ test("windows that passed while the daemon was down are recorded as missed and n
   await depot.until("13:00");
   expect(depot.timedCommands()).toEqual(["12:00:00.000 bay-01 12 A", "12:30:00.000 bay-01 release"]);
   expect(depot.audit("missed")).toEqual([
-    "v1 missed event EV-1, 08:00:00 to 08:30:00: nobody looked in that time",
+    "v1 missed event EV-1, 08:00:00 to 08:30:00: the daemon did not evaluate in that time",
   ]);
 });
 
@@ -32,7 +32,7 @@ test("a window that is still open after the daemon was down is acted on for the 
   expect(depot.audit("missed")).toEqual([]);
 });
 
-test("what ended while the daemon was down is released when it is back", async () => {
+test("an event that ended while the daemon was down is released at the next start", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -61,7 +61,7 @@ test("a clock that jumps over a window leaves it missed, not fired late (F20)", 
   );
 });
 
-test("a clock that is set back ends what holds no longer, and starts nothing twice (F21)", async () => {
+test("a clock that is set back ends events that no longer apply, and starts none twice (F21)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
@@ -75,7 +75,7 @@ test("a clock that is set back ends what holds no longer, and starts nothing twi
   expect(depot.audit("daemon").filter((words) => words.includes("set back by"))).toHaveLength(1);
 });
 
-test("F21: what was acted on is not missed because its event changed while the clock was back", async () => {
+test("F21: a window that was acted on is not missed because its event changed while the clock was back", async () => {
   const event = { id: "EV-1", start: "08:00", minutes: 30 };
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
@@ -195,7 +195,7 @@ test("an event that is withdrawn and comes back too late is missed from its retu
   await depot.until("09:10");
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
   expect(depot.audit("missed")).toEqual([
-    "v1 missed event EV-1, 08:59:58 to 09:00:00: heard of too late, or nothing new was to start in that time",
+    "v1 missed event EV-1, 08:59:58 to 09:00:00: the event arrived too late, or new starts were not allowed in that time",
   ]);
 });
 
@@ -211,7 +211,7 @@ test("a loser that started and ended while the daemon ran is not recorded as mis
   expect(depot.audit("missed")).toEqual([]);
 });
 
-test("F05: that a vehicle is at no charger is said once the disk takes it, and once", async () => {
+test("F05: a vehicle that is at no charger is recorded as soon as the disk accepts it, and once", async () => {
   const depot = await aDepot()
     .withVehicle("v1", null)
     .withVehicle("v2", null)

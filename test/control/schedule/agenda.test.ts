@@ -11,7 +11,7 @@ const dispatch = (event: string, vehicle: string, from: number, until: number): 
 const EV = eventId("EV-1");
 const bus = vehicleId("veh-1");
 
-test("a window is looked at when it starts and when it ends, and is then no longer kept", () => {
+test("a window is due when it starts and when it ends, and is then dropped", () => {
   const agenda = new Agenda(settingsWith());
   const window = dispatch("EV-1", "veh-1", 10, 20);
   expect([...agenda.replace(EV, [window], instant(5))]).toEqual([]);
@@ -31,13 +31,13 @@ test("a window is looked at when it starts and when it ends, and is then no long
   expect([agenda.next(), agenda.size, agenda.of(bus)]).toEqual([undefined, 0, []]);
 });
 
-test("what holds already is touched at once, and only its end is still to come", () => {
+test("a dispatch in force affects its vehicle at once, and only its end is still due", () => {
   const agenda = new Agenda(settingsWith());
   expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(15))]).toEqual([bus]);
   expect(agenda.next()).toBe(20);
 });
 
-test("an event that is taken back touches whom it held, and nobody else", () => {
+test("a withdrawn event affects the vehicles that it held, and no other", () => {
   const agenda = new Agenda(settingsWith());
   const later = dispatch("EV-1", "veh-2", 50, 60);
   agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20), later], instant(5));
@@ -54,7 +54,7 @@ test("other events of the same vehicle stay when one is replaced", () => {
   expect(agenda.of(bus)).toEqual([other]);
 });
 
-test("F57: a window that is over when it comes is not kept", () => {
+test("F57: a window that is over when it arrives is not kept", () => {
   const agenda = new Agenda(settingsWith());
   expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(20))]).toEqual([]);
   expect([agenda.size, agenda.next()]).toEqual([0, undefined]);
@@ -68,7 +68,7 @@ test("an event whose windows have all ended can still be replaced", () => {
   expect(agenda.next()).toBe(40);
 });
 
-test("F59: an event that is edited for ever does not fill the memory with boundaries", () => {
+test("F59: an event that is edited without end does not fill the memory with boundaries", () => {
   const agenda = new Agenda(settingsWith());
   for (let edit = 0; edit < 5_000; edit += 1) {
     const far = dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit);
@@ -94,7 +94,7 @@ test("a window that lies ahead still starts at its time after another event was 
   expect(agenda.advance(instant(500_000)).started).toEqual([ahead]);
 });
 
-test("nothing is kept of an event that was taken back", () => {
+test("nothing is kept of a withdrawn event", () => {
   const agenda = new Agenda(settingsWith());
   agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(5));
   agenda.replace(EV, [], instant(6));
@@ -115,7 +115,7 @@ const step = fc.record({
   advance: fc.boolean(),
 });
 
-test("whatever comes and however time passes, the agenda equals a plain list of dispatches", () => {
+test("after any events and any passage of time, the agenda equals a plain list of dispatches", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       const agenda = new Agenda(settingsWith());

@@ -30,7 +30,7 @@ const step = fc.record({
   level: fc.integer({ min: 6, max: 32 }),
 });
 
-test("an event that is edited again and again is worked out as from all that is stored of it", () => {
+test("an event that is edited again and again expands as from its stored revisions", () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 45 }), (steps) => {
       const expansions = new Expansions();
@@ -64,7 +64,7 @@ function next(known: KnownEvent | undefined, wish: Wish, now: Instant, index: nu
   return intake(known, notice, { source: "webhook", at: now, askedAt: now }).known ?? live(event);
 }
 
-test("the 33rd edit works out its own revision, and not those before it", () => {
+test("the 33rd edit expands its own revision only", () => {
   const expansions = new Expansions();
   let known: KnownEvent = live(anEvent({ randomizeStart: millis(0), targets: targetsOf(...fleet) }));
   expansions.expand(known, context);

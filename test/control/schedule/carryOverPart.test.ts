@@ -25,15 +25,15 @@ function marksAfter(
     (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
   );
   if (seen === undefined || nowhere === undefined) throw new Error("unreachable");
-  const lookedAt = instant(50);
-  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], lookedAt };
+  const evaluatedAt = instant(50);
+  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], evaluatedAt };
   carryOver(plans, { seen, nowhere });
   const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
     after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));
   return { seen: marksOf(seen), nowhere: marksOf(nowhere) };
 }
 
-test("what was weighed, or found at no charger, stays so when everything is planned anew", () => {
+test("dispatches that were evaluated, or recorded as at no charger, stay so when everything is planned again", () => {
   const [seen, nowhere, open] = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
   const after = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
   expect(marksAfter([seen, nowhere, open], after, { seen, nowhere })).toEqual({
@@ -42,7 +42,7 @@ test("what was weighed, or found at no charger, stays so when everything is plan
   });
 });
 
-test("F21: what is not planned any more was accounted for, if it had begun by the last look", () => {
+test("F21: a window that is no longer planned was accounted for, if it began before the last evaluation", () => {
   expect(marksAfter([], [window("EV-1", 20), window("EV-2", 50), window("EV-3", 51)], {})).toEqual({
     seen: ["EV-1", "EV-2"],
     nowhere: [],
@@ -78,7 +78,7 @@ function comesAgain(now: number, between: (revised: Revised) => void = () => {})
   return seen.has(again);
 }
 
-test("F21: what was acted on and lies ahead again, as the clock was set back, is not missed when its event goes and comes", () => {
+test("F21: a window that was acted on and lies ahead again after a clock set back is not missed when its event is withdrawn and returns", () => {
   expect(comesAgain(10)).toBe(true);
   // With the time known the next look finds it, and weighs it.
   expect(comesAgain(25)).toBe(false);

@@ -46,7 +46,7 @@ test("with clip every vehicle ends at start plus duration, and none starts later
   }
 });
 
-test("with clip a vehicle whose turn is the very end does not act", () => {
+test("with clip a vehicle whose start is the very end does not act", () => {
   const event = fleetEvent({ duration: millis(1) });
   const dispatches = expand(live(event), aContext(FLEET, { randomizedEnd: "clip" }));
   expect(dispatches.every(({ offset }) => offset === 0)).toBe(true);
@@ -141,7 +141,7 @@ test("F52: an edit of the level in the middle keeps every window, and changes no
   );
 });
 
-test("a vehicle that is released because of an edit joins again when the new revision's turn for it comes", () => {
+test("a vehicle that is released because of an edit joins again at its start in the new revision", () => {
   const soon = { start: instant(at("05:30") + seconds(1)), randomizeStart: millis(0) };
   const left = changedAt("05:30", soon);
   expect(left.every(({ until }) => until <= soon.start)).toBe(true);
@@ -192,7 +192,7 @@ function history(
   }
 }
 
-test("whatever happens to an event, each vehicle has at most one dispatch of it at a time", () => {
+test("after any edits of an event, each vehicle has at most one dispatch of it at a time", () => {
   const steps = fc.array(fc.oneof({ weight: 5, arbitrary: edit }, fc.constant("withdrawn" as const)), {
     maxLength: 6,
   });
@@ -215,7 +215,7 @@ test("whatever happens to an event, each vehicle has at most one dispatch of it 
   );
 });
 
-test("F53: whatever is edited, a vehicle that acts goes on, or is released at min(own end, T + u x min(R, 10 min))", () => {
+test("F53: after any edit, a vehicle that acts goes on, or is released at min(own end, T + u x min(R, 10 min))", () => {
   fc.assert(
     fc.property(
       fc.array(edit, { maxLength: 6 }),

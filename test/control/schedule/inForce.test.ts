@@ -12,7 +12,7 @@ const RATIO = 690;
 const idsOf = (dispatches: Iterable<Dispatch>): readonly string[] =>
   [...dispatches].map(({ event }) => event.id);
 
-test("reading the best of 460 does not look at the rest", () => {
+test("reading the best of 460 does not read the rest", () => {
   let looks = 0;
   const counted = (index: number): Dispatch => {
     const dispatch = aDispatch({}, { id: `EV-${index}`, priority: index });
@@ -34,7 +34,7 @@ test("reading the best of 460 does not look at the rest", () => {
   expect(looks).toBeLessThan(10);
 });
 
-test("what was taken out is not ranked any more", () => {
+test("a removed dispatch is not ranked any more", () => {
   const [one, two] = [aDispatch({}, { id: "EV-1" }), aDispatch({}, { id: "EV-2" })];
   const holding = inForce([one, two], settingsWith());
   expect([holding.delete(one), holding.delete(one)]).toEqual([true, false]);
@@ -47,7 +47,7 @@ const dispatch = fc.record({
   isPower: fc.boolean(),
 });
 
-test("current and power come in the one order that the charger's ratio gives", () => {
+test("current and power are ranked together by the charger's ratio", () => {
   const ties = fc.constantFrom("newest" as const, "mostRestrictive" as const);
   fc.assert(
     fc.property(

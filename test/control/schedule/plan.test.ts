@@ -18,11 +18,11 @@ const told = (dispatches: readonly Dispatch[]) =>
 const window = (id: string, priority: number, from: string, until: string) =>
   aDispatch({ from: at(from), until: at(until) }, { id, priority });
 
-test("without dispatches nobody is told anything", () => {
+test("without dispatches no charger has a stretch", () => {
   expect(stretches([])).toEqual([]);
 });
 
-test("one event is one stretch, with its level and the reason in words", () => {
+test("one event is one stretch, with its level and its reason", () => {
   const [only, more] = stretches([aDispatch({ setpoint: { kind: "current", amperes: amperes(3) } })]);
   expect(more).toBeUndefined();
   expect(only).toMatchObject({ charger: "bay-01", vehicle: "veh-214", desired: { kind: "pause" } });
@@ -46,13 +46,13 @@ test("F54: when the winner ends the next one resumes, and between events there i
   ]);
 });
 
-test("a loser that comes or goes does not cut the winner's stretch", () => {
+test("an overruled event that starts or ends does not cut the winner's stretch", () => {
   expect(told([window("A", 1, "05:00", "06:00"), window("B", 2, "05:20", "05:40")])).toEqual([
     "05:00:00 06:00:00 A",
   ]);
 });
 
-test("every vehicle's share is planned, the earliest first, and nothing of what was withdrawn", () => {
+test("every vehicle's dispatch is planned, the earliest first, and none of a withdrawn event", () => {
   const later = anEvent({ id: "EV-2", start: at("07:00") });
   const events = [live(later), live(anEvent()), withdrawn(anEvent({ id: "EV-3" }), at("04:00"))];
   expect(dispatchesOf(events, aContext()).map(({ event }) => event.id)).toEqual(["EV-7731", "EV-2"]);

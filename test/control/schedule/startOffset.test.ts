@@ -48,7 +48,7 @@ test("another site, event, vehicle, start or spread gives another offset", () =>
   expect(new Set(fractions).size).toBe(fractions.length);
 });
 
-test("an event without a spread draws nothing: everyone starts with it", () => {
+test("an event without a random start computes no hash: all vehicles start with it", () => {
   const event = anEvent({ randomizeStart: millis(0) });
   const fractions = ["veh-1", "veh-2", "veh-3"].map((id) => fractionOf(SITE_KEY, event, vehicleId(id)));
   expect(fractions).toEqual([0, 0, 0]);

@@ -6,7 +6,7 @@ import { anEvent, targetsOf } from "../../support/anEvent.ts";
 
 const ours = ["veh-1", "veh-2"];
 
-test("F56: each vehicle is aimed at once, however often it is named", () => {
+test("F56: each vehicle is targeted once, however often it is named", () => {
   const targets = [...targetsOf("veh-1", "veh-1"), ...targetsOf("veh-1", "veh-2")];
   expect(targeting(anEvent({ targets }), aContext(ours)).vehicles).toEqual(new Set(ours));
 });
@@ -38,13 +38,13 @@ test("an event without targets is for nobody, or for all if the site says so", (
   expect(targeting(event, aContext(ours, { untargeted: "all" })).vehicles).toEqual(new Set(ours));
 });
 
-test("F56: a hundred thousand targets are no trouble", () => {
+test("F56: a hundred thousand targets are resolved at once", () => {
   const targets = targetsOf(...Array.from({ length: 100_000 }, (_, n) => `foreign-${n % 50_000}`));
   const aim = targeting(anEvent({ targets }), aContext(ours));
   expect([aim.foreignVehicles, aim.unknownIds.length]).toEqual([50_000, 5]);
 });
 
-test("whether one vehicle is aimed at is the same question, asked for one", () => {
+test("the check of a single vehicle agrees with the full list of targets", () => {
   for (const targets of [targetsOf("veh-1"), [{ type: "group", values: ["veh-1"] }], [], targetsOf("other")])
     for (const untargeted of ["all", "ignore"] as const) {
       const [event, context] = [anEvent({ targets }), aContext(ours, { untargeted })];

@@ -30,16 +30,16 @@ test("one character that is wrong, missing, too many or swapped, or another case
   expect(suggested("BUS 7")).toBe("Bus 7");
 });
 
-test("what differs more than that suggests nothing", () => {
+test("an id that differs more suggests nothing", () => {
   for (const id of ["veh-999", "truck-9", "412-hev", "veh-2414x", "veh-412", "eh-14", ""])
     expect(suggested(id), id).toBeNull();
 });
 
-test("the same id in another case is meant rather than one that differs in a character", () => {
+test("an id in another case is preferred over one that differs in a character", () => {
   expect(suggested("VEH-2", ["veh-1", "veh-2"])).toBe("veh-2");
 });
 
-test("a large site, or a very long id, costs no search", () => {
+test("a large site, or a very long id, is not searched", () => {
   const many = Array.from({ length: 2_001 }, (_, index) => `veh-${index}`);
   expect(suggested("VEH-7", many)).toBeNull();
   expect(suggested("VEH-7", many.slice(1))).toBe("veh-7");
@@ -47,7 +47,7 @@ test("a large site, or a very long id, costs no search", () => {
   expect(suggested(long.toUpperCase(), [long])).toBeNull();
 });
 
-test("up to five are named, the rest are counted, and none is a line of its own", () => {
+test("up to five unknown vehicles are named, the rest are counted", () => {
   expect(message(["veh-214"])).toBeNull();
   expect(message(["veh-241"])).toBe("1 of its vehicles is not ours: veh-241 (did you mean veh-214?)");
   expect(message(["a", "b\nc", "d", "e", "f"])).toBe("5 of its vehicles are not ours: a, b\uFFFDc, d, e, f");

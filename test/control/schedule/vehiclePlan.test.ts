@@ -18,7 +18,7 @@ const rankedAt = (made: VehiclePlan, now: number) => {
   return [holding.count, [...holding.ranked(690)].map(({ event }) => event.id)];
 };
 
-test("what has ended since the last look does not win, and what has begun does", () => {
+test("between two steps an ended dispatch no longer wins, and a begun one does", () => {
   const made = plan(dispatch("EV-1", 0, 10, 1), dispatch("EV-2", 0, 20, 2), dispatch("EV-3", 15, 30, 0));
   expect(rankedAt(made, 5)).toEqual([2, ["EV-1", "EV-2"]]);
   expect(rankedAt(made, 10)).toEqual([1, ["EV-2"]]);
@@ -36,13 +36,13 @@ test("F21: what began by a clock that was ahead does not hold before its start o
   expect(rankedAt(made, 10)).toEqual([2, ["EV-2", "EV-1"]]);
 });
 
-test("what began is told once", () => {
+test("a started dispatch is returned once", () => {
   const made = plan(dispatch("EV-1", 5, 10));
   expect([made.takeStarted(instant(4)), made.takeStarted(instant(5)).length]).toEqual([[], 1]);
   expect(made.takeStarted(instant(6))).toEqual([]);
 });
 
-test("the next start or end is found among what is ahead and what has begun", () => {
+test("the next start or end is found among future and begun dispatches", () => {
   const made = plan(dispatch("EV-1", 0, 10), dispatch("EV-2", 5, 7), dispatch("EV-3", 20, 30));
   const next = (at: number) => made.next(instant(at));
   expect([next(0), next(5), next(7), next(10), next(20), next(30)]).toEqual([5, 7, 10, 20, 30, Infinity]);
@@ -50,13 +50,13 @@ test("the next start or end is found among what is ahead and what has begun", ()
   expect([passed.next(instant(8)), passed.next(instant(9))]).toEqual([9, Infinity]);
 });
 
-test("a mark is asked for until it is given, and not of what has gone", () => {
+test("a dispatch is offered for a mark until it is marked or gone", () => {
   const [one, two, gone] = [dispatch("EV-1", 0, 10), dispatch("EV-2", 3, 10), dispatch("EV-3", 0, 10)];
   const made = plan(one, two, gone);
   expect([made.remove(gone), made.remove(gone)]).toEqual([true, false]);
   const asked: string[] = [];
   const mark = (now: number, answer: boolean) => {
-    made.mark("weighed", instant(now), ({ event }) => {
+    made.mark("evaluated", instant(now), ({ event }) => {
       asked.push(event.id);
       return answer;
     });
@@ -67,29 +67,29 @@ test("a mark is asked for until it is given, and not of what has gone", () => {
   mark(3, true);
   mark(3, true);
   expect(asked).toEqual(["EV-1", "EV-1", "EV-2"]);
-  made.mark("placed", instant(10), () => true);
-  made.mark("placed", instant(3), ({ event }) => asked.push(event.id) > 0);
+  made.mark("unplugged", instant(10), () => true);
+  made.mark("unplugged", instant(3), ({ event }) => asked.push(event.id) > 0);
   expect(asked.slice(3)).toEqual(["EV-1", "EV-2"]);
 });
 
-test("a mark that was taken back is asked for once more", () => {
+test("a dispatch whose mark was removed is offered once more", () => {
   const made = plan(dispatch("EV-1", 0, 10));
   let asked = 0;
-  const mark = () => made.mark("placed", instant(1), () => (asked += 1) > 0);
+  const mark = () => made.mark("unplugged", instant(1), () => (asked += 1) > 0);
   mark();
-  made.unmark("placed");
+  made.unmark("unplugged");
   mark();
   mark();
   expect(asked).toBe(2);
 });
 
-test("dispatches that nobody marks do not pile up once they have ended", () => {
+test("unmarked dispatches do not pile up once they have ended", () => {
   const made = plan();
   const asked: string[] = [];
   for (let minute = 0; minute < 100; minute += 1) {
     made.dropEnded(instant(minute));
     made.add(dispatch(`EV-${minute}`, minute, minute + 1), instant(minute));
   }
-  made.mark("placed", instant(99), ({ event }) => asked.push(event.id) > 0);
+  made.mark("unplugged", instant(99), ({ event }) => asked.push(event.id) > 0);
   expect(asked).toEqual(["EV-99"]);
 });
