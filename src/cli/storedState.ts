@@ -3,7 +3,7 @@ import { lstatSync, statSync, realpathSync, readdirSync, type Stats } from "node
 import { dirname, resolve, sep, join } from "node:path";
 
 import type { Config } from "../config/schema.ts";
-import { surroundings } from "../daemon/daemon.ts";
+import { realMachine } from "../daemon/real.ts";
 import type { Broken } from "../store/sqlite/fault.ts";
 import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";
 import { askDaemon } from "./daemonClient.ts";
@@ -198,7 +198,7 @@ export function withState<T>(
 ): T | string {
   const nothing = missingStateReason(state);
   if (nothing !== null) return nothing;
-  const { now, randomBytes, log } = surroundings(logger(2, "error"));
+  const { now, randomBytes, log } = realMachine(logger(2, "error"));
   const opened = openState(state, { now, random: randomBytes, keys, log, damaged: "refuse" });
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return `the state cannot be read: ${opened.reason}`;

@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
 import * as z from "zod";
+
+import { profileFile } from "../chargers/profile/consistency.ts";
 import { configFile } from "./schema.ts";
 
 /** Where the generated schema is committed; example.yaml points editors to it. */
@@ -9,7 +11,16 @@ export const SCHEMA_FILE = new URL("../../config/setpointd.schema.json", import.
 export const jsonSchemaText = (): string =>
   `${JSON.stringify({ title: "setpointd configuration", ...z.toJSONSchema(configFile, { io: "input" }) }, null, 2)}\n`;
 
+/** Where the generated schema is committed; the profiles point editors to it. */
+export const PROFILE_SCHEMA_FILE = new URL("../../config/profile.schema.json", import.meta.url);
+
+/** A charger profile as JSON Schema, for editors. */
+export const profileSchemaText = (): string =>
+  `${JSON.stringify({ title: "setpointd charger profile", ...z.toJSONSchema(profileFile, { io: "input" }) }, null, 2)}\n`;
+
 if (import.meta.main) {
-  if (process.argv.includes("--write")) writeFileSync(SCHEMA_FILE, jsonSchemaText());
-  else process.stdout.write(jsonSchemaText());
+  if (process.argv.includes("--write")) {
+    writeFileSync(SCHEMA_FILE, jsonSchemaText());
+    writeFileSync(PROFILE_SCHEMA_FILE, profileSchemaText());
+  } else process.stdout.write(process.argv.includes("--profile") ? profileSchemaText() : jsonSchemaText());
 }

@@ -123,17 +123,18 @@ interface ServedTls extends KeyPair {
   readonly clientCa: string | null;
 }
 
+/** Has the webhook listener use another pair for new connections. A text says why it cannot. */
+type Renewal = (tls: ServedTls) => string | null;
+
 export interface CertificatePorts {
   readonly now: () => Instant;
-  /** Has the webhook listener use another pair for new connections; a text says why it cannot. */
-  readonly renew: (tls: ServedTls) => string | null;
   /** Into the record, and from there into the log. */
   readonly note: (words: string, facts: Json) => void;
   readonly log: Logger;
 }
 
 /** The certificates that the daemon uses: their ends are watched, and their files are read again on demand (F72). */
-export function certificatesInUse(config: Config, { now, renew, note, log }: CertificatePorts) {
+export function certificatesInUse(config: Config, { now, note, log }: CertificatePorts) {
   const tls = config.webhook?.tls ?? null;
   const sources = sourcesOf(config);
   const readTls = (pair: PemSource<KeyPair>): ServedTls => ({
@@ -160,7 +161,7 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
     }
   };
 
-  const renewWebhook = (): string | null => {
+  const renewWebhook = (renew: Renewal): string | null => {
     if (tls === null) return null;
     const pair = readTls(tls);
     const fault = renew(pair);
@@ -168,9 +169,9 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
     return fault;
   };
 
-  const reread = ({ name, text, fault }: Source): void => {
+  const reread = ({ name, text, fault }: Source, renew: Renewal): void => {
     const isWebhook = name === WEBHOOK || name === CLIENT_CA;
-    const reason = fault() ?? (isWebhook ? renewWebhook() : null);
+    const reason = fault() ?? (isWebhook ? renewWebhook(renew) : null);
     if (reason !== null) {
       const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
       return note(words, { certificate: name, alarm: true, reason });
@@ -189,9 +190,9 @@ export function certificatesInUse(config: Config, { now, renew, note, log }: Cer
     check,
 
     /** Reads the files again. A broken one changes nothing, and that is an alarm. */
-    reload(): void {
+    reload(renew: Renewal): void {
       if (sources.length === 0) log.info(NOTHING_TO_READ);
-      sources.forEach(reread);
+      for (const source of sources) reread(source, renew);
       check();
     },
 

@@ -17,7 +17,7 @@ import { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
 import { wallClock } from "../platform/localTime.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
-import type { Surroundings } from "./daemon.ts";
+import type { Machine } from "./edges.ts";
 
 /** How long the broker may take to be there. */
 const BROKER_PATIENCE_MS = 10_000;
@@ -26,7 +26,7 @@ const BROKER_PATIENCE_MS = 10_000;
 export async function releaseOffline(
   { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
   target: string | null,
-  { now, random, randomBytes, log }: Surroundings,
+  { now, random, randomBytes, log }: Machine,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const nothing = missingStateReason(config.state);
   if (nothing !== null) return { ok: false, words: nothing };
@@ -124,7 +124,7 @@ async function reach(
   depot: ControlState,
   held: readonly CommandRecord[],
   config: Config,
-  ports: Pick<Surroundings, "now" | "random" | "log"> & {
+  ports: Pick<Machine, "now" | "random" | "log"> & {
     readonly profiles: ReadonlyMap<string, Profile>;
     readonly siteKey: Buffer;
   },

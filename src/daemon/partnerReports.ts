@@ -1,58 +1,32 @@
-import type { Logger } from "pino";
-
-import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import { targeting } from "../control/schedule/targeting.ts";
-import type { ControlState } from "../control/state.ts";
 import type { StoredState } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
-import { type Instant, instant, type Millis, millis } from "../domain/units.ts";
+import { instant } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
-import type { Metrics } from "../operator/metrics.ts";
-import { siteCalendar, type WallClock } from "../platform/localTime.ts";
-import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
+import { siteCalendar } from "../platform/localTime.ts";
+import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
-import { scheduleChangedEvents, restoreSchedule } from "../reporting/reportSchedule.ts";
+import type { ReportPorts } from "../reporting/ports.ts";
+import { scheduleChangedEvents } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
 import type { KeptReadings } from "../store/sqlite/pruneReadings.ts";
 import type { Store } from "../store/sqlite/store.ts";
-import type { VtnClient } from "../vtn/client.ts";
-import type { Dialect } from "../vtn/dialects/dialect.ts";
-import { ReportClient, type ReportRequests } from "../vtn/reports.ts";
-import type { TokenSource } from "../vtn/token.ts";
+import type { ReportService } from "./edges.ts";
+import { storedSchedule, type Site } from "./site.ts";
 
-/** The parts of the daemon that reports share with the rest. */
-export interface ReportSurroundings {
-  readonly dialect: Dialect;
-  readonly tokens: TokenSource;
-  readonly client: VtnClient;
-  readonly store: Store;
-  readonly metrics: Metrics;
-  readonly fleet: ChargerConnections;
-  readonly now: () => Instant;
-  readonly monotonic: () => number;
-  readonly random: () => number;
-  /** Whether the partner's clock confirms ours. */
-  readonly clockAgrees: () => boolean;
-  /** How far our clock is known to be ahead of the partner's. */
-  readonly ahead: () => Millis;
-  /** The site's. */
-  readonly clock: WallClock;
-  readonly log: Logger;
+/** Edges of reporting: the rest comes from the site. */
+type ReportEdges = Pick<
+  ReportPorts,
+  "write" | "durable" | "isLinked" | "counted" | "clockAgrees" | "ahead"
+> & {
+  readonly partner: ReportService;
   /** Called after each step of pruning readings. */
   readonly onKept: (kept: KeptReadings) => void;
-  readonly onNearlySpent: (use: ReportRequests) => void;
-}
+};
 
 /** Rows of the record, or reports, read at a time. */
 const PAGE = 1000;
-
-/** What is owed to the partner, as it is stored. */
-export function storedSchedule({ report }: Config, remembered: StoredState): ReportSchedule {
-  const desk = reportSchedule();
-  restoreSchedule(desk, remembered, report.enabled);
-  return desk;
-}
 
 /** The same with what follows from the stored events, for where nothing runs: for showing, never for acting. */
 export function plannedSchedule(config: Config, remembered: StoredState, store: Store): ReportSchedule {
@@ -84,90 +58,60 @@ export function shownReport(
   return report === undefined ? null : { report, body: null };
 }
 
-/** The pipeline that keeps readings and sends reports, the client it sends with, and what may be sent again. */
+/** The pipeline that keeps readings and sends reports, and the reports that may be sent again. */
 export function partnerReports(
-  desk: ReportSchedule,
-  depot: ControlState,
-  { report: rules, retention, vtn, site }: Config,
+  site: Pick<
+    Site,
+    "config" | "store" | "state" | "schedule" | "now" | "monotonic" | "random" | "wallClock" | "log"
+  >,
   sources: ReportSources,
-  {
-    dialect,
-    tokens,
-    client,
-    store,
-    metrics,
-    fleet,
-    now,
-    monotonic,
-    random,
-    clockAgrees,
-    ahead,
-    clock,
-    log,
-    onKept,
-    onNearlySpent,
-  }: ReportSurroundings,
+  { partner, onKept, ...edges }: ReportEdges,
 ): {
-  readonly client: ReportClient;
   readonly report$: ReturnType<typeof reporting>;
   /** The report of this name, ready to be sent again; a text says why it cannot be. */
   readonly sendable: (name: string) => ReportRecord | string;
 } {
-  const { baseUrl } = vtn;
+  const { store, state, schedule, now, monotonic, random, wallClock, log } = site;
+  const { report: rules, retention } = site.config;
   const { readings: readingsCap } = capsOf(retention);
-  if (!rules.enabled && desk.outbox.size > 0)
-    log.warn({ waiting: desk.outbox.size }, "reports wait that are not sent: report.enabled is false");
-  const posting = new ReportClient({
-    baseUrl,
-    dialect,
-    tokens,
-    now,
-    monotonic,
-    mayAsk: client.mayAskMore,
-    onNearlySpent,
-  });
+  if (!rules.enabled && schedule.outbox.size > 0)
+    log.warn({ waiting: schedule.outbox.size }, "reports wait that are not sent: report.enabled is false");
   const report$ = reporting(
-    desk,
-    depot,
+    schedule,
+    state,
     sources,
     { settings: rules, ...rules },
     {
+      ...edges,
       now,
-      monotonic: () => millis(monotonic()),
+      monotonic,
       random,
-      wallClock: clock,
-      calendar: siteCalendar(site.timezone),
-      write: (changes) => store.write(changes),
-      durable: () => store.durable(),
+      wallClock,
+      calendar: siteCalendar(site.config.site.timezone),
       owed: () => store.owed(),
-      isLinked: (charger) => fleet.isLinked(charger),
       keep: (readings) => store.keepReadings(readings),
       prune: (keep) => {
         const kept = store.pruneReadings(now(), keep, readingsCap);
         if (kept !== null) onKept(kept);
       },
-      clockAgrees,
-      ahead,
       readings: (chargers, from, until) => store.readings(chargers, from, until),
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
       record: (event, after) => store.audit({ event, after, limit: PAGE }),
-      spell: (report) => JSON.stringify(dialect.writeReport(report)),
+      spell: (report) => JSON.stringify(partner.write(report)),
+      post: (body) => partner.post(body),
       body: (name) => store.report(name)?.body ?? null,
-      post: (body) => posting.post(body),
-      counted: (outcome) => metrics.reported(outcome),
     },
   );
   return {
-    client: posting,
     report$,
     sendable: (name) => {
       const found = store.report(name);
       if (!rules.enabled) return "reports are switched off: report.enabled";
       if (found !== null && found.body !== null) return found.record;
-      const row = shownReport(desk, store, name)?.report;
+      const row = shownReport(schedule, store, name)?.report;
       return row === undefined
         ? `there is no report ${name}: setpointd reports lists them`
-        : bodiless(row, (moment) => clock(instant(Date.parse(moment))));
+        : bodiless(row, (moment) => wallClock(instant(Date.parse(moment))));
     },
   };
 }

@@ -54,7 +54,7 @@ export class Metrics {
   readonly #priceFetches: Counter<"region" | "series" | "outcome">;
   readonly #reports: Counter<"outcome">;
 
-  constructor(gauges: Gauges) {
+  constructor() {
     const registers = [this.#registry];
     this.#deliveries = new Counter({
       name: "setpointd_deliveries_total",
@@ -138,6 +138,10 @@ export class Metrics {
       registers,
     });
     this.#stalls.enable();
+  }
+
+  /** Adds the gauges. Call once. */
+  show(gauges: Gauges): void {
     this.#gauge("setpointd_dispatches", "Dispatches that have not ended.", gauges.dispatches);
     this.#gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
     this.#gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>

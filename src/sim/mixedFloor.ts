@@ -7,8 +7,16 @@ import { amperes, type Amperes, type Watts, type Instant, millis } from "../doma
 import type { Vehicle } from "../domain/vehicle.ts";
 import { type PluggedVehicle, switchedOn } from "./charger.ts";
 import type { ChargerSetup } from "./chargers.ts";
-import { MODELS } from "./models.ts";
-import type { Params } from "./models/model.ts";
+import { evcc } from "./models/evcc.ts";
+import { everestV1, everestLegacy } from "./models/everest.ts";
+import { goE } from "./models/goE.ts";
+import type { Params, Model } from "./models/model.ts";
+import { ocpp } from "./models/ocpp.ts";
+import { openEvse } from "./models/openEvse.ts";
+import { openWb } from "./models/openWb.ts";
+import { smartEvse } from "./models/smartEvse.ts";
+import { victron } from "./models/victron.ts";
+import { warp } from "./models/warp.ts";
 import { MqttModel } from "./mqttModel.ts";
 import type { MakeFaults } from "./simulatedModel.ts";
 
@@ -131,3 +139,17 @@ export class MixedFloor implements AsyncDisposable {
     await Promise.all(this.chargers.map((charger) => charger[Symbol.asyncDispose]()));
   }
 }
+
+/** Every make that can be simulated, by the name of its profile; the parameters are those of the profile. */
+export const MODELS: ReadonlyMap<string, (params: Params) => Model> = new Map([
+  ["go-e-v2", goE],
+  ["openevse-override", openEvse],
+  ["warp", warp],
+  ["openwb-secondary", openWb],
+  ["evcc", evcc],
+  ["everest-api-v1", everestV1],
+  ["everest-api-legacy", everestLegacy],
+  ["smartevse", smartEvse],
+  ["victron-evcs", victron],
+  ["ocpp2mqtt", ocpp],
+]);

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { isGood, resultFacts, formatResult, summary } from "../../src/commissioning/report.ts";
 import { type SilencePromise, type Trial, tryCharger } from "../../src/commissioning/trial.ts";
 import { amperes, seconds } from "../../src/domain/units.ts";
-import { MODELS } from "../../src/sim/models.ts";
-import { aCharger } from "../support/aCharger.ts";
+import { MODELS } from "../../src/sim/mixedFloor.ts";
 import { BUS } from "../sim/pairing.ts";
+import { aCharger } from "../support/aCharger.ts";
 import { virtualBench } from "./virtualBench.ts";
 
 const HOLDS: SilencePromise = { after: seconds(90), effect: "holds" };

@@ -34,8 +34,8 @@ function inUse(
   const noted: Noted[] = [];
   const { log, lines } = aLog();
   const note = (words: string, facts: Json) => noted.push({ words, facts });
-  const certificates = certificatesInUse(configured(over), { now: virtualNow, renew, note, log });
-  return { certificates, noted, lines };
+  const certificates = certificatesInUse(configured(over), { now: virtualNow, note, log });
+  return { certificates, reload: () => certificates.reload(renew), noted, lines };
 }
 
 const endOf = (file: string): Instant => firstToEnd(readFileSync(file, "utf8"))?.notAfter ?? instant(0);
@@ -91,7 +91,7 @@ test("F72: every certificate of the configuration is watched: the listener's, an
 test("F72: SIGHUP hands the renewed pair to the listener, and what is watched is what it serves", () => {
   const files = authority.issue("gateway", 5);
   const renewed: KeyPair[] = [];
-  const { certificates, noted } = inUse({ webhook: { tls: files } }, (pair) => {
+  const { certificates, reload, noted } = inUse({ webhook: { tls: files } }, (pair) => {
     renewed.push(pair);
     return null;
   });
@@ -99,7 +99,7 @@ test("F72: SIGHUP hands the renewed pair to the listener, and what is watched is
   authority.issue("gateway", 50);
   // Not before it is asked to: until then the old one is served.
   expect(certificates.view()).toMatchObject([{ alarm: "within 14 days" }]);
-  certificates.reload();
+  reload();
   expect(renewed.map(({ cert }) => cert)).toEqual([readFileSync(files.cert, "utf8").trimEnd()]);
   expect(certificates.view()).toMatchObject([{ alarm: null }]);
   expect(noted.slice(1)).toEqual([
@@ -113,13 +113,13 @@ test("F72: SIGHUP hands the renewed pair to the listener, and what is watched is
 test("F72: a broken file, and a pair that the listener refuses, are alarms that name the file, and change nothing", () => {
   const files = authority.issue("gateway", 50);
   let refused: string | null = null;
-  const { certificates, noted } = inUse({ webhook: { tls: files } }, () => refused);
+  const { certificates, reload, noted } = inUse({ webhook: { tls: files } }, () => refused);
   const before = certificates.ends();
   refused = "the listener cannot";
   authority.issue("gateway", 60);
-  certificates.reload();
+  reload();
   writeFileSync(files.cert, "half a certifi");
-  certificates.reload();
+  reload();
   expect(certificates.ends()).toEqual(before);
   expect(noted).toMatchObject([
     { words: expect.stringContaining("the one before stays in use: the listener cannot") },
@@ -132,8 +132,8 @@ test("a broker's certificates are met with at the next connection, which is what
     url: "mqtts://broker.example",
     tls: { ca: authority.ca, ...authority.issue("gateway", 50) },
   };
-  const { certificates, noted } = inUse({ mqtt });
-  certificates.reload();
+  const { reload, noted } = inUse({ mqtt });
+  reload();
   expect(noted.map(({ words }) => words).slice(0, 2)).toEqual([
     "certificate mqtt.tls.cert (CN=gateway) was read again: the next connection to the broker uses it",
     "certificate mqtt.tls.ca (CN=test authority) was read again: the next connection to the broker uses it",
@@ -141,8 +141,8 @@ test("a broker's certificates are met with at the next connection, which is what
 });
 
 test("without a certificate SIGHUP says so and puts nothing on record", () => {
-  const { certificates, noted, lines } = inUse({ webhook: {} });
-  certificates.reload();
+  const { certificates, reload, noted, lines } = inUse({ webhook: {} });
+  reload();
   expect(lines.join("")).toContain("nothing to read again");
   expect(noted).toEqual([]);
   expect([certificates.view(), certificates.ends(), certificates.served]).toEqual([[], {}, null]);

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import pino from "pino";
 import { stringify } from "yaml";
 
-import { startApp, surroundings } from "../../src/daemon/daemon.ts";
+import { start } from "../../src/daemon/daemon.ts";
+import { realEdges, realMachine } from "../../src/daemon/real.ts";
 import { configFrom } from "../../src/config/load.ts";
 import { type Answered, ask, type LogLine, signature } from "../support/aDaemon.ts";
 import type { AServer } from "../vtn/aServer.ts";
@@ -42,7 +43,10 @@ export async function anApp({ api, identity }: Partner) {
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.mistakes));
   const lines: LogLine[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const started = await startApp(loaded.config, { ...surroundings(log), random: () => 0.02 });
+  const started = await start(
+    loaded.config,
+    realEdges(loaded.config, { ...realMachine(log), random: () => 0.02 }),
+  );
   if (!started.ok) throw new Error(started.reason);
   const { app } = started;
   stack.use(app);

@@ -4,8 +4,9 @@ import type { AuditEntry } from "../../src/domain/audit.ts";
 import { instant } from "../../src/domain/units.ts";
 import { Metrics } from "../../src/operator/metrics.ts";
 
-const metrics = (): Metrics =>
-  new Metrics({
+const metrics = (): Metrics => {
+  const shown = new Metrics();
+  shown.show({
     dispatches: () => 12,
     chargers: () => ({ online: 2, offline: 1, unreachable: 1, silent: 0 }),
     commands: () => ({ accepted: 2 }),
@@ -19,6 +20,8 @@ const metrics = (): Metrics =>
     problems: () => ({ broker: 1, disk: 0 }),
     reportsWaiting: () => 3,
   });
+  return shown;
+};
 
 const names = async (): Promise<readonly string[]> =>
   (await metrics().text()).split("\n").flatMap((line) => (line.startsWith("# TYPE ") ? [line.slice(7)] : []));

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { allowedCurrent, allowedPower } from "../../src/chargers/profile/level.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { amperes, seconds, watts } from "../../src/domain/units.ts";
-import { MODELS } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/mixedFloor.ts";
 import { BUS, Pair, TRAITS } from "./pairing.ts";
 
 const EACH = 20;

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, test } from "vitest";
 import { connectAsync, type MqttClient } from "mqtt";
+import { afterEach, beforeEach, test } from "vitest";
 
 import { chargerId } from "../../src/domain/units.ts";
-import { MODELS } from "../../src/sim/models.ts";
-import { MixedFloor } from "../../src/sim/mixedFloor.ts";
+import { MODELS, MixedFloor } from "../../src/sim/mixedFloor.ts";
 import type { MqttModel } from "../../src/sim/mqttModel.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";

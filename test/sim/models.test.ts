@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 
+import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { amperes, chargerId, instant, millis, seconds, watts } from "../../src/domain/units.ts";
-import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
+import { MODELS } from "../../src/sim/mixedFloor.ts";
 import { powerCycled, replugged } from "../../src/sim/simulatedModel.ts";
-import { MODELS } from "../../src/sim/models.ts";
 import { BUS, Pair, PLACES } from "./pairing.ts";
 
 const current = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });

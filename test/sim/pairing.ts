@@ -1,12 +1,16 @@
-import { type ProfileInstance, type Params } from "../../src/chargers/profile/instance.ts";
-import { telemetryOf } from "../../src/chargers/profile/lastKnownSignals.ts";
-import { type TelemetryMap, compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
 import { decodeMessage as hearMessage } from "../../src/chargers/profile/decodeMessage.ts";
-import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
-import type { Signals } from "../../src/chargers/profile/signals.ts";
+import type { ProfileInstance, Params } from "../../src/chargers/profile/instance.ts";
+import {
+  telemetryOf,
+  folded,
+  NOTHING_STANDS,
+  currentSignals,
+} from "../../src/chargers/profile/lastKnownSignals.ts";
 import { ordersFor, type DriverKnowledge } from "../../src/chargers/profile/orders.ts";
 import { Reported } from "../../src/chargers/profile/reported.ts";
-import { folded, NOTHING_STANDS, currentSignals } from "../../src/chargers/profile/lastKnownSignals.ts";
+import type { Signals } from "../../src/chargers/profile/signals.ts";
+import { type TelemetryMap, compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
+import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import {
@@ -19,6 +23,8 @@ import {
   millis,
 } from "../../src/domain/units.ts";
 import { type ChargerTraits, limitOf, type PluggedVehicle, switchedOn } from "../../src/sim/charger.ts";
+import { MODELS } from "../../src/sim/mixedFloor.ts";
+import type { Message } from "../../src/sim/models/model.ts";
 import {
   advance,
   hear,
@@ -27,8 +33,6 @@ import {
   type MakeFaults,
   tells,
 } from "../../src/sim/simulatedModel.ts";
-import { MODELS } from "../../src/sim/models.ts";
-import type { Message } from "../../src/sim/models/model.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 
 const START = instant(Date.UTC(2026, 10, 21, 12));

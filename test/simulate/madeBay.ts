@@ -1,17 +1,17 @@
-import { instanceSettings, applyProfileLimits } from "../../src/chargers/profile/profileLimits.ts";
+import type { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
+import { topicRouter } from "../../src/chargers/broker/topicRouter.ts";
 import type { ProfileInstance } from "../../src/chargers/profile/instance.ts";
+import { instanceSettings, applyProfileLimits } from "../../src/chargers/profile/profileLimits.ts";
 import type { Profile } from "../../src/chargers/profile/schema.ts";
 import { compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
-import { topicRouter } from "../../src/chargers/broker/topicRouter.ts";
 import type { ProfileDriver } from "../../src/chargers/profileDriver.ts";
-import type { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
 import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import { amperes, type ChargerId, chargerId, type Instant } from "../../src/domain/units.ts";
 import { switchedOn } from "../../src/sim/charger.ts";
-import { type SimulatedModel, simulatedModel } from "../../src/sim/simulatedModel.ts";
-import { MODELS } from "../../src/sim/models.ts";
+import { MODELS } from "../../src/sim/mixedFloor.ts";
 import type { Message } from "../../src/sim/models/model.ts";
+import { type SimulatedModel, simulatedModel } from "../../src/sim/simulatedModel.ts";
 import { physical } from "./bay.ts";
 import type { PlannedCharger, PlannedMake } from "./plan.ts";
 

@@ -12,7 +12,8 @@ import type { Config } from "../../config/schema.ts";
 import type { BrokerConfig } from "../../config/sections/mqtt.ts";
 import { ControlState } from "../../control/state.ts";
 import { MqttBench } from "../../daemon/commissioningBench.ts";
-import { type Surroundings, surroundings } from "../../daemon/daemon.ts";
+import type { Machine } from "../../daemon/edges.ts";
+import { realMachine } from "../../daemon/real.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { seconds } from "../../domain/units.ts";
 import { wallClock } from "../../platform/localTime.ts";
@@ -59,7 +60,7 @@ export async function commission(
   const progress = (words: string): void => complain(`${id}: ${words}`);
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
   if (byDaemon !== "absent") return told(byDaemon);
-  const world = surroundings(logger(2, "error"));
+  const world = realMachine(logger(2, "error"));
   const opened = openState(config.state, {
     ...world,
     random: world.randomBytes,
@@ -121,7 +122,7 @@ interface Setting {
   readonly progress: (words: string) => void;
   readonly depot: ControlState;
   readonly store: Store;
-  readonly world: Surroundings;
+  readonly world: Machine;
 }
 
 async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissioned> {
@@ -160,11 +161,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   return result;
 }
 
-function depotOf(
-  config: Config,
-  opened: Opened & { readonly ok: true },
-  { now }: Surroundings,
-): ControlState {
+function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }: Machine): ControlState {
   const depot = new ControlState({
     chargers: config.chargers,
     vehicles: config.vehicles,
@@ -183,7 +180,7 @@ function depotOf(
 export async function reached(
   broker: BrokerConfig,
   { site, chargers }: Config,
-  { log, monotonic, randomBytes }: Surroundings,
+  { log, monotonic, randomBytes }: Machine,
   stack: AsyncDisposableStack,
 ): Promise<NamedBroker> {
   const { reach, prefix } = broker;

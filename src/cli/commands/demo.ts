@@ -7,7 +7,8 @@ import { explain } from "../../config/explain.ts";
 import { configFrom } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { profileChecks } from "../../daemon/chargerModels.ts";
-import { startApp, surroundings } from "../../daemon/daemon.ts";
+import { start } from "../../daemon/daemon.ts";
+import { realEdges, realMachine } from "../../daemon/real.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { SimulatedChargers } from "../../sim/chargers.ts";
@@ -21,7 +22,7 @@ import { stopSignal } from "../stopSignal.ts";
 /** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(level: string): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
-  const world = surroundings(plainLogger(level));
+  const world = realMachine(plainLogger(level));
   const { now, randomBytes } = world;
   // The simulated side has its own voice: what it does is told by the script, in sentences.
   const silent = pino({ level: "silent" });
@@ -63,7 +64,7 @@ export async function demo(level: string): Promise<ExitCode> {
   say(
     `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
   );
-  const started = await startApp(config, world, makes.profiles);
+  const started = await start(config, realEdges(config, world, makes.profiles));
   if (!started.ok) {
     complain(started.reason);
     return 1;

@@ -1,7 +1,7 @@
+import { configuredPrices } from "../../daemon/pipeline.ts";
 import { seriesName } from "../../domain/prices.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
-import { configuredPrices } from "../../daemon/spotPrices.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/schema.ts";
 import { nearest } from "../../config/explain.ts";
 import { releaseOffline } from "../../daemon/offline.ts";
-import { surroundings } from "../../daemon/daemon.ts";
+import { realMachine } from "../../daemon/real.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
@@ -33,7 +33,7 @@ export async function release(
   const done =
     answer.kind === "answered"
       ? (answer.body as { readonly ok: boolean; readonly words: string })
-      : await releaseOffline(site, target ?? null, surroundings(logger(2, "error")));
+      : await releaseOffline(site, target ?? null, realMachine(logger(2, "error")));
   (done.ok ? say : complain)(done.words);
   return done.ok ? 0 : 1;
 }

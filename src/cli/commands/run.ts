@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { startApp, surroundings } from "../../daemon/daemon.ts";
+import { start } from "../../daemon/daemon.ts";
+import { realEdges, realMachine } from "../../daemon/real.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { siteConfiguration, logLevel, setting } from "../configuration.ts";
@@ -36,9 +37,9 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   const { env } = process;
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();
-  let started: Awaited<ReturnType<typeof startApp>>;
+  let started: Awaited<ReturnType<typeof start>>;
   try {
-    started = await startApp(site.config, surroundings(log), site.profiles);
+    started = await start(site.config, realEdges(site.config, realMachine(log), site.profiles));
   } catch (error) {
     // A listener that cannot have its address: nothing else throws here but bugs.
     if (!(error instanceof Error && "syscall" in error)) throw error;
@@ -62,7 +63,10 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   const stopping = Promise.all([watchdog?.[Symbol.asyncDispose](), app[Symbol.asyncDispose]()]);
   const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
   if (!inTime) {
-    log.error("stopping took too long and was cut short: a restart picks up what is recorded");
+    log.error(
+      { step: app.stopStep() },
+      "stopping took too long and was cut short: a restart picks up what is recorded",
+    );
     return 1;
   }
   log.info("stopped");

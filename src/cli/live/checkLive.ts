@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
-import { surroundings } from "../../daemon/daemon.ts";
+import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { type ExitCode, say } from "../output.ts";
@@ -18,7 +18,7 @@ const MOST_NAMED = 8;
 
 /** `check --live`: tries all that a site needs, as it is now, and commands nobody. */
 export async function checkLive(config: Config, profiles: ReadonlyMap<string, Profile>): Promise<ExitCode> {
-  const world = surroundings(logger(2, "silent"));
+  const world = realMachine(logger(2, "silent"));
   const lines = new LiveLines();
   const daemon = await askDaemon(config.state, "GET", "/heard");
   const isRunning = daemon.kind !== "absent";

@@ -3,7 +3,7 @@ import type { BrokerTrial } from "../../chargers/broker/tryBroker.ts";
 import { ChargerConnections } from "../../chargers/connections.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
-import type { Surroundings } from "../../daemon/daemon.ts";
+import type { Machine } from "../../daemon/edges.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { seconds } from "../../domain/units.ts";
 import { reached } from "../commands/commission.ts";
@@ -37,7 +37,7 @@ interface Heard {
 const RECENT_MS = 30_000;
 
 /** The daemon tries it over its own connections: a second login with its user could take its place at the broker. */
-export function daemonFloor(state: string, { now }: Surroundings): LiveFloor {
+export function daemonFloor(state: string, { now }: Machine): LiveFloor {
   return {
     by: "the running daemon",
     trials: async () => {
@@ -66,7 +66,7 @@ function signOf({ heardAt, isSilent }: Heard, now: number): Sign {
 export async function ownFloor(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
-  world: Surroundings,
+  world: Machine,
 ): Promise<LiveFloor> {
   await using stack = new AsyncDisposableStack();
   const brokers = new Map<string, NamedBroker>();

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 
 import type { Config } from "../../config/schema.ts";
 import type { WebhookConfig } from "../../config/sections/webhook.ts";
-import type { Surroundings } from "../../daemon/daemon.ts";
+import type { Machine } from "../../daemon/edges.ts";
 import { dialectOf } from "../../daemon/partnerWatch.ts";
 import type { Millis } from "../../domain/units.ts";
 import { VtnClient, type Fetched } from "../../vtn/client.ts";
@@ -40,7 +40,7 @@ export class LiveLines {
 }
 
 /** Asks the partner for a token and for the list of events, and compares its clock with ours. */
-export async function tryPartner(config: Config, world: Surroundings, lines: LiveLines): Promise<void> {
+export async function tryPartner(config: Config, world: Machine, lines: LiveLines): Promise<void> {
   const { vtn, clock } = config;
   const dialect = dialectOf(config);
   await using tokens = new TokenSource({ ...vtn, ...world, scope: dialect.scope });
@@ -94,7 +94,7 @@ function tellSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void 
 export async function tryWebhook(
   webhook: WebhookConfig | null,
   isRunning: boolean,
-  { now, randomBytes }: Surroundings,
+  { now, randomBytes }: Machine,
   lines: LiveLines,
 ): Promise<void> {
   if (webhook === null) return lines.untried("webhook", "none is configured: events come by polling only");

@@ -25,8 +25,6 @@ export function hostCheck(names: readonly string[]): (host: string | undefined) 
 
 /** What the listener shows; each is asked for anew at every request. */
 export interface OperatorViews {
-  /** The address is taken before there is anything to show: requests wait for that. */
-  readonly up: Promise<void>;
   /** True once the state is open, the listeners are up and the first look is done (DESIGN 6.3). */
   readonly ready: () => boolean;
   /** A daemon that is fit but works only in part answers 200 as well: a restart would not help. The words tell. */
@@ -65,10 +63,10 @@ export class OperatorListener implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** Rejects when the address cannot be listened on. */
+  /** Rejects when the address cannot be listened on. The address is taken before the views exist: requests wait for them. */
   static async start(
     at: { readonly host: string; readonly port: number; readonly hosts: readonly string[] },
-    views: OperatorViews,
+    views: Promise<OperatorViews>,
   ): Promise<OperatorListener> {
     const app = Fastify({ forceCloseConnections: true });
     limitConnections(app.server, CONNECTIONS);
@@ -79,38 +77,40 @@ export class OperatorListener implements AsyncDisposable {
         .code(421)
         .send({ error: "the Host of this request is not a name of this gateway: operator.hosts" });
     });
-    app.addHook("onRequest", () => views.up);
     app.get("/healthz", async (_request, reply) => {
-      const { fit, words } = views.health();
+      const { fit, words } = (await views).health();
       return reply
         .code(fit ? 200 : 503)
         .type("text/plain")
         .send(`${words}\n`);
     });
     app.get("/readyz", async (_request, reply) => {
-      const ready = views.ready();
+      const ready = (await views).ready();
       return reply
         .code(ready ? 200 : 503)
         .type("text/plain")
         .send(ready ? "ready\n" : "starting\n");
     });
-    app.get("/metrics", async (_request, reply) =>
-      reply.type(views.metrics.contentType).send(await views.metrics.text()),
-    );
+    app.get("/metrics", async (_request, reply) => {
+      const { metrics } = await views;
+      return reply.type(metrics.contentType).send(await metrics.text());
+    });
     for (const view of ["status", "chargers", "vehicles", "prices", "reports"] as const)
       app.get(`/api/v1/${view}`, async ({ query }, reply) => {
         const unknown = unknownParameter(query, []);
-        return unknown === null ? views[view]() : reply.code(400).send({ error: unknown });
+        return unknown === null ? (await views)[view]() : reply.code(400).send({ error: unknown });
       });
     app.get("/api/v1/events", async ({ query }, reply) => {
       const unknown = unknownParameter(query, []);
       if (unknown !== null) return reply.code(400).send({ error: unknown });
-      return reply.type("application/json; charset=utf-8").send(Readable.from(jsonList(views.events())));
+      return reply
+        .type("application/json; charset=utf-8")
+        .send(Readable.from(jsonList((await views).events())));
     });
     app.get<{ Querystring: Record<string, unknown> }>("/api/v1/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
-      return reply.send(views.audit(parameters));
+      return reply.send((await views).audit(parameters));
     });
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "not found" }));
     await app.listen({ host: at.host, port: at.port });

@@ -8,7 +8,6 @@ import { auditParameters, OperatorListener, type OperatorViews } from "../../../
 let ready = true;
 let health: Health = { fit: true, words: "controlling" };
 const views: OperatorViews = {
-  up: Promise.resolve(),
   ready: () => ready,
   health: () => health,
   status: () => ({ mode: "drive" }),
@@ -24,7 +23,10 @@ const views: OperatorViews = {
 let listener: OperatorListener;
 beforeEach(async () => {
   ready = true;
-  listener = await OperatorListener.start({ host: "127.0.0.1", port: 0, hosts: ["gateway-7"] }, views);
+  listener = await OperatorListener.start(
+    { host: "127.0.0.1", port: 0, hosts: ["gateway-7"] },
+    Promise.resolve(views),
+  );
 });
 afterEach(() => listener[Symbol.asyncDispose]());
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { PROFILE_SCHEMA_FILE, profileSchemaText } from "../../src/chargers/profileJsonSchema.ts";
+
+import { PROFILE_SCHEMA_FILE, profileSchemaText } from "../../src/config/jsonSchema.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
 const FOLDER = new URL("../../config/profiles/", import.meta.url);

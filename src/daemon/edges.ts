@@ -1,0 +1,131 @@
+import type { Logger } from "pino";
+
+import type { ChargerConnections } from "../chargers/connections.ts";
+import type { Discarded } from "../chargers/broker/address.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import type { Command, Sent } from "../domain/command.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import type { PriceQuery } from "../domain/prices.ts";
+import type { PostAnswer } from "../domain/report.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import type { ChargerMessage } from "../domain/telemetry.ts";
+import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
+import type { ControlApi, StatusSocket } from "../operator/controlSocket.ts";
+import type { OperatorListener, OperatorViews } from "../operator/http/server.ts";
+import type { BelievedClock } from "../platform/clock.ts";
+import type { Report } from "../reporting/report.ts";
+import type { Opened } from "../store/sqlite/open.ts";
+import type { Fetched } from "../vtn/client.ts";
+import type { PriceClient } from "../vtn/prices.ts";
+import type { ReportRequests } from "../vtn/reports.ts";
+import type { WebhookListener, WebhookOptions } from "../vtn/webhook.ts";
+
+/** Time, chance and log of the machine. */
+export interface Machine {
+  readonly now: () => Instant;
+  /** Monotonic clock, ms. */
+  readonly monotonic: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly randomBytes: (count: number) => Buffer;
+  readonly log: Logger;
+}
+
+/** A state that was opened. */
+export type OpenedState = Opened & { readonly ok: true };
+
+/** The clock that the daemon goes by. */
+export type SiteClock = Pick<BelievedClock, "now" | "isDoubted" | "believe">;
+
+/** The partner's event service. */
+export interface EventService {
+  readonly list: () => Promise<Fetched>;
+  readonly event: (id: EventId) => Promise<Fetched>;
+  /** Call after the commit: the same list is then answered with "unchanged". */
+  readonly settled: (delivery: Delivery) => void;
+  /** Spends one of the hour's requests beside the list. False: none is left. */
+  readonly mayAskMore: () => boolean;
+  /** The next request for a token does not wait for the back-off. */
+  readonly endBackoff: () => void;
+}
+
+/** The partner over HTTP. */
+export interface Partner extends EventService, AsyncDisposable {
+  /** Ms since the access token was issued. Null: no token. */
+  readonly tokenAge: () => number | null;
+  readonly prices: { readonly ask: (query: PriceQuery) => ReturnType<PriceClient["ask"]> };
+  readonly reports: ReportService & {
+    /** Null: far below the limit of requests in an hour. */
+    readonly nearlySpent: () => ReportRequests | null;
+  };
+}
+
+/** The partner's service for reports. */
+export interface ReportService {
+  /** A report as the partner reads it. */
+  readonly write: (report: Report) => Json;
+  readonly post: (body: string) => Promise<PostAnswer>;
+}
+
+export interface PartnerOptions {
+  /** The clock that the daemon goes by. */
+  readonly now: () => Instant;
+  readonly onNearlySpent: (use: ReportRequests) => void;
+}
+
+/** The chargers as control and reporting see them. */
+export interface ChargerSender {
+  readonly send: (
+    command: Command,
+    lease: Millis,
+    before: Desired | null,
+    isDoubted: boolean,
+  ) => Promise<Sent>;
+  readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
+  /** Whether the broker of a charger is connected. */
+  readonly isLinked: (charger: ChargerId) => boolean;
+}
+
+/** The chargers over their brokers. */
+export interface ConnectedChargers extends AsyncDisposable {
+  readonly connections: ChargerConnections;
+  /** By the name that `Charger.profile` has. */
+  readonly profiles: ReadonlyMap<string, Profile>;
+  /** Null: no broker is embedded. */
+  readonly brokerPort: number | null;
+}
+
+export interface ChargerOptions {
+  readonly siteKey: Buffer;
+  readonly now: () => Instant;
+  readonly onMessage: (message: ChargerMessage) => void;
+  readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
+  readonly onBroker: (name: string, up: boolean) => void;
+}
+
+/** Everything that the daemon meets outside. */
+export interface Edges extends Machine {
+  readonly openStore: () => Opened;
+  /** `recorded`: the last moment on record. Null: none. */
+  readonly clock: (recorded: Instant | null, onDoubt: () => void) => SiteClock;
+  readonly partner: (options: PartnerOptions) => Partner;
+  readonly chargers: (options: ChargerOptions) => Promise<ConnectedChargers>;
+  /** Null: no webhook is configured. */
+  readonly webhook:
+    | ((
+        options: Pick<WebhookOptions, "up" | "tls" | "onRefused" | "now" | "hint" | "ingest">,
+      ) => Promise<
+        Pick<WebhookListener, "port" | "renew" | "refused" | "refusedDeliveries"> & AsyncDisposable
+      >)
+    | null;
+  /** Requests wait for the views. */
+  readonly operator: (
+    views: Promise<OperatorViews>,
+  ) => Promise<Pick<OperatorListener, "port"> & AsyncDisposable>;
+  /** A text says why there is no socket. */
+  readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
+  readonly statusSocket: (
+    status: Parameters<typeof StatusSocket.start>[1],
+  ) => ReturnType<typeof StatusSocket.start>;
+}

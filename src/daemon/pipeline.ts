@@ -1,0 +1,286 @@
+import { startWith, Subject, tap } from "rxjs";
+
+import type { Config } from "../config/schema.ts";
+import type { Hint } from "../control/ingest/pipeline.ts";
+import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
+import { control, type ControlSources, partnerSources, startsAllowed } from "../control/pipeline.ts";
+import type { Arrival, ControlPorts, Fetched, Freeing, IngestAnswer } from "../control/ports.ts";
+import { states } from "../control/send/pipeline.ts";
+import type { Command, Sent } from "../domain/command.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import type { PriceQuery } from "../domain/prices.ts";
+import type { ReportRecord } from "../domain/report.ts";
+import type { ChargerMessage } from "../domain/telemetry.ts";
+import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+import { cronTicks } from "../platform/scheduling.ts";
+import { type PriceBoard, priceBoard } from "../prices/board.ts";
+import { prices, type PricePorts } from "../prices/pipeline.ts";
+import type { ReportPorts } from "../reporting/ports.ts";
+import { reportedOn } from "../reporting/reportSchedule.ts";
+import { capsOf } from "../retention/caps.ts";
+import { noteUse, retention } from "../retention/pipeline.ts";
+import type { Store } from "../store/sqlite/store.ts";
+import type { Fetched as Asked } from "../vtn/client.ts";
+import type { ChargerSender, EventService, ReportService } from "./edges.ts";
+import { partnerReports } from "./partnerReports.ts";
+import { asFetched, PartnerWatch } from "./partnerWatch.ts";
+import type { Site } from "./site.ts";
+
+/** Everything that arrives at a site, before anyone reads it. */
+export function siteInputs() {
+  return {
+    webhook$: new Subject<Arrival>(),
+    /** Events, or the list, that are worth a request. */
+    hint$: new Subject<Hint>(),
+    charger$: new Subject<ChargerMessage>(),
+    /** Name of a broker that is connected again; "" is the site's own. */
+    brokerUp$: new Subject<string>(),
+    freed$: new Subject<Freeing>(),
+    unlocked$: new Subject<ChargerId>(),
+    resend$: new Subject<ReportRecord>(),
+    clockDoubted$: new Subject<void>(),
+  };
+}
+
+export type SiteInputs = ReturnType<typeof siteInputs>;
+
+/** Counters of deliveries, publishes, starts and reports. */
+export interface LoopCounters {
+  readonly delivered: (delivery: Delivery, answer: IngestAnswer & { readonly ok: true }) => void;
+  readonly published: (charger: ChargerId, sent: Sent, tookMs: Millis) => void;
+  readonly startedLate: (lateBy: Millis) => void;
+  readonly reported: ReportPorts["counted"];
+}
+
+/** The partner's events: what is asked, what arrives, and what the answers say about the partner and its clock. */
+export function partnerEvents(
+  site: Site,
+  inputs: SiteInputs,
+  partner: EventService,
+  { delivered }: Pick<LoopCounters, "delivered">,
+  isStopping: () => boolean,
+) {
+  const { state, config, clock, now, monotonic, random, outages: away, wallClock, log } = site;
+  const clockAgrees$ = new Subject<void>();
+  const changed$ = new Subject<void>();
+  const watch = new PartnerWatch({
+    now,
+    wall: site.machineTime,
+    monotonic,
+    isClockDoubted: () => clock.isDoubted,
+    staleAfter: config.vtn.staleAfter,
+    maxSkew: config.clock.maxSkew,
+    wallClock,
+    away,
+    log,
+    onClockAgrees: () => clockAgrees$.next(),
+  });
+  // Our own stop cuts requests off, which is no failure of the partner.
+  const heard = (answer: Asked): Fetched => (isStopping() ? asFetched(answer) : watch.heard(answer));
+  const polls = new RequestedPolls((request) => inputs.hint$.next(request));
+  const settled = (delivery: Delivery, answer: IngestAnswer): void => {
+    polls.settled(delivery, answer);
+    if (!answer.ok) return;
+    partner.settled(delivery);
+    changed$.next();
+    delivered(delivery, answer);
+  };
+  const { fetched$, polled$ } = partnerSources(
+    state,
+    {
+      monotonic,
+      random,
+      list: async (isRequested) => {
+        if (isRequested) partner.endBackoff();
+        return heard(await partner.list());
+      },
+      event: async (id) => heard(await partner.event(id)),
+      ask: (ids) => inputs.hint$.next(ids),
+      settled,
+    },
+    inputs.hint$,
+    config.vtn.pollEvery,
+  );
+  return {
+    fetched$,
+    polled$,
+    changed$,
+    clockAgrees$,
+    watch,
+    /** Requests the list now. */
+    poll: async (): Promise<PollResult> =>
+      partner.mayAskMore()
+        ? polls.request()
+        : {
+            kind: "failed",
+            asked: false,
+            reason: "our own limit of requests in an hour is spent",
+            retryAfter: null,
+          },
+    /** Hands a delivery to control. Resolves after its commit. */
+    ingest: (delivery: Delivery): Promise<IngestAnswer> => {
+      const { promise, resolve } = Promise.withResolvers<IngestAnswer>();
+      inputs.webhook$.next({
+        delivery,
+        settle: (answer) => {
+          settled(delivery, answer);
+          resolve(answer);
+        },
+      });
+      return promise;
+    },
+  };
+}
+
+export type PartnerEvents = ReturnType<typeof partnerEvents>;
+
+/** Edges of the loop. */
+export interface LoopEdges {
+  readonly chargers: ChargerSender;
+  readonly reports: ReportService;
+  readonly counters: LoopCounters;
+  /** Whether the partner's clock confirms ours. */
+  readonly clockAgrees: () => boolean;
+  /** How far our clock is known to be ahead of the partner's. */
+  readonly ahead: () => Millis;
+}
+
+/** Ports and sources of control: what it may do, and what it reacts to. */
+export function controlLoop(
+  site: Site,
+  inputs: SiteInputs,
+  partner: Pick<PartnerEvents, "fetched$" | "polled$" | "clockAgrees$">,
+  { chargers, counters }: Pick<LoopEdges, "chargers" | "counters">,
+) {
+  const { state, store, clock, now, monotonic, random, log } = site;
+  const sent$ = new Subject<Command>();
+  let evaluated: { readonly at: Instant; readonly tick: Millis } | null = null;
+  let clockDoubtedSince: Instant | null = null;
+  const ports: ControlPorts = {
+    now,
+    monotonic,
+    random,
+    write: (changes) => store.write(changes),
+    writeUntilStored: (changes) => store.writeUntilStored(changes),
+    durable: () => store.durable(),
+    stored: (scope) => store.stored(scope),
+    send: async (command, lease, before, isDoubted) => {
+      const began = monotonic();
+      const sent = await chargers.send(command, lease, before, isDoubted);
+      counters.published(command.charger, sent, millis(monotonic() - began));
+      if (sent.ok) sent$.next(command);
+      return sent;
+    },
+    publishState: (charger, payload) => chargers.publishState(charger, payload),
+    isLinked: (charger) => chargers.isLinked(charger),
+    ask: (ids) => inputs.hint$.next(ids),
+    started: counters.startedLate,
+    evaluated: () => {
+      evaluated = { at: now(), tick: monotonic() };
+    },
+    warn: (message) => log.warn(message),
+  };
+  const onDoubt = (): void => {
+    state.blockStarts("clock doubted");
+    clockDoubtedSince = now();
+    const message =
+      "the clock of this machine is behind our last record: no new start until the partner's clock agrees, or for 5 min";
+    log.error({ clock: iso(site.machineTime()), record: iso(now()) }, message);
+    site.note(message, { outage: "clock", since: iso(now()) });
+    inputs.hint$.next("list");
+  };
+  // Doubted at the start: this machine has no battery-backed clock, for example.
+  const doubted$ = clock.isDoubted ? inputs.clockDoubted$.pipe(startWith(undefined)) : inputs.clockDoubted$;
+  const sources: ControlSources = {
+    ...inputs,
+    polled$: partner.polled$,
+    startsAllowed$: startsAllowed(partner.fetched$, {
+      isDoubted: () => clock.isDoubted,
+      doubted$: doubted$.pipe(tap(onDoubt)),
+      agrees$: partner.clockAgrees$,
+      believe: () => {
+        clock.believe();
+        clockDoubtedSince = null;
+        site.note("the clock of this machine is believed again: new starts may happen", {
+          outage: "clock",
+          over: true,
+        });
+      },
+    }),
+  };
+  return {
+    ports,
+    sources,
+    sent$,
+    /** The last evaluation. Null: none yet. */
+    evaluated: () => evaluated,
+    /** Null: the clock is believed. */
+    clockDoubtedSince: () => clockDoubtedSince,
+  };
+}
+
+export type ControlLoop = ReturnType<typeof controlLoop>;
+
+/** From the partner's events to the chargers, and from their readings back to the partner. Nothing runs before a subscription. */
+export function sitePipelines(
+  site: Site,
+  inputs: SiteInputs,
+  { changed$ }: Pick<PartnerEvents, "changed$">,
+  { ports, sources, sent$ }: Pick<ControlLoop, "ports" | "sources" | "sent$">,
+  { reports: partner, counters, clockAgrees, ahead }: Omit<LoopEdges, "chargers">,
+) {
+  const { state, store, config, schedule, retentionAlarms: alarms } = site;
+  const reports = partnerReports(
+    site,
+    { ...inputs, command$: sent$, changed$ },
+    {
+      ...ports,
+      partner,
+      counted: counters.reported,
+      clockAgrees,
+      ahead,
+      onKept: ({ rows, leftEarly }) =>
+        noteUse({ ...ports, alarms }, "readings", rows / capsOf(config.retention).readings, leftEarly),
+    },
+  );
+  return {
+    reports,
+    control$: control(state, sources, ports),
+    states$: states(state, ports),
+    retention$: retention(state, config.retention, {
+      ...ports,
+      alarms,
+      clockAgrees,
+      recordRows: () => store.head().seq - (store.audit({ limit: 1 })[0]?.seq ?? 0) + 1,
+      oldRows: (query) => store.oldRows(query),
+      oldReports: (before, most) => store.oldReports(before, most),
+      reportedOn: () => reportedOn(schedule, state.known),
+    }),
+  };
+}
+
+/** The price series of the configuration, with what is stored of them. */
+export function configuredPrices({ vtn }: Config, store: Store): PriceBoard {
+  const { regions, forecastPath } = vtn.prices;
+  const kinds = forecastPath === null ? (["actual"] as const) : (["actual", "forecast"] as const);
+  const queries = regions.flatMap((region) => kinds.map((kind): PriceQuery => ({ region, kind })));
+  return priceBoard(queries, store.prices());
+}
+
+/** The pipeline that keeps the board fresh. Without a configured region it asks for nothing. */
+export function spotPrices(
+  board: PriceBoard,
+  { vtn, site: { timezone } }: Config,
+  brokerUp$: Parameters<typeof prices>[2],
+  { store, now, random, wallClock, log }: Pick<Site, "store" | "now" | "random" | "wallClock" | "log">,
+  edges: Pick<PricePorts, "ask" | "publish" | "counted">,
+): ReturnType<typeof prices> {
+  return prices(board, cronTicks(vtn.prices.cron, timezone), brokerUp$, {
+    ...edges,
+    now,
+    random,
+    wallClock,
+    write: (changes) => store.write(changes),
+    alarm: (message) => log.error(message),
+  });
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+
+import { addressOf, credentialsOf, mqttClientId, type NamedBroker } from "../chargers/broker/address.ts";
+import { connectionsFor, daemonAt, EmbeddedBroker } from "../chargers/broker/embedded.ts";
+import { ChargerConnections } from "../chargers/connections.ts";
+import { siteRoot } from "../chargers/native/messages.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import type { Config } from "../config/schema.ts";
+import { instant, millis } from "../domain/units.ts";
+import { ControlSocket, StatusSocket } from "../operator/controlSocket.ts";
+import { OperatorListener } from "../operator/http/server.ts";
+import { BelievedClock } from "../platform/clock.ts";
+import { openState } from "../store/sqlite/open.ts";
+import { VtnClient } from "../vtn/client.ts";
+import type { Dialect } from "../vtn/dialects/dialect.ts";
+import { PriceClient } from "../vtn/prices.ts";
+import { ReportClient } from "../vtn/reports.ts";
+import { TokenSource } from "../vtn/token.ts";
+import { WebhookListener } from "../vtn/webhook.ts";
+import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
+import { dialectOf } from "./partnerWatch.ts";
+
+/** Clocks and random source of this machine. */
+export const realMachine = (log: Logger): Machine => ({
+  now: () => instant(Date.now()),
+  monotonic: () => performance.now(),
+  random: Math.random,
+  randomBytes,
+  log,
+});
+
+/** Disk, network and sockets as the configuration names them. */
+export function realEdges(
+  config: Config,
+  machine: Machine,
+  profiles: ReadonlyMap<string, Profile> = new Map(),
+): Edges {
+  const { now, monotonic, log } = machine;
+  const { webhook, operator } = config;
+  const dialect = dialectOf(config);
+  return {
+    ...machine,
+    openStore: () =>
+      openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
+    clock: (recorded, onDoubt) =>
+      new BelievedClock(() => ({ wall: now(), monotonic: millis(monotonic()) }), recorded, onDoubt),
+    partner: (options) => partnerOverHttp(config, dialect, machine, options),
+    chargers: (options) => chargersOverMqtt(config, profiles, machine, options),
+    webhook:
+      webhook === null
+        ? null
+        : (options) =>
+            WebhookListener.start({
+              ...webhook.listen,
+              path: webhook.path,
+              trustProxy: webhook.trustProxy,
+              scheme: webhook.auth,
+              dialect,
+              monotonic,
+              log,
+              ...options,
+            }),
+    operator: (views) =>
+      OperatorListener.start({ ...operator.listen, hosts: [...operator.hosts, hostname()] }, views),
+    controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
+    statusSocket: (status) => StatusSocket.start(config.statusSocket, status),
+  };
+}
+
+function partnerOverHttp(
+  { vtn }: Config,
+  dialect: Dialect,
+  { monotonic, random, log }: Machine,
+  { now, onNearlySpent }: PartnerOptions,
+): Partner {
+  const stack = new AsyncDisposableStack();
+  const { baseUrl } = vtn;
+  const tokens = stack.use(new TokenSource({ ...vtn, scope: dialect.scope, now, monotonic, random, log }));
+  const client = stack.use(new VtnClient({ ...vtn, dialect, tokens, now, monotonic, log }));
+  const shared = { baseUrl, dialect, tokens, now, monotonic, mayAsk: client.mayAskMore };
+  const prices = stack.use(new PriceClient(shared));
+  const reports = stack.use(new ReportClient({ ...shared, onNearlySpent }));
+  return {
+    list: () => client.list(),
+    event: (id) => client.event(id),
+    settled: (delivery) => client.settled(delivery),
+    endBackoff: () => tokens.endBackoff(),
+    mayAskMore: client.mayAskMore,
+    tokenAge: () => tokens.age(),
+    prices,
+    reports: {
+      write: dialect.writeReport,
+      post: (body) => reports.post(body),
+      nearlySpent: () => reports.nearlySpent,
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+async function chargersOverMqtt(
+  config: Config,
+  profiles: ReadonlyMap<string, Profile>,
+  { monotonic, random, randomBytes: bytes, log }: Machine,
+  { siteKey, ...options }: ChargerOptions,
+): Promise<ConnectedChargers> {
+  await using stack = new AsyncDisposableStack();
+  const { site, chargers, control } = config;
+  const clientId = mqttClientId(site.id, siteKey);
+  const daemon = daemonAt(clientId, bytes);
+  const brokers = new Map<string, NamedBroker>();
+  let brokerPort: number | null = null;
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    const { reach, prefix } = broker;
+    const embedded =
+      reach.kind === "embedded"
+        ? stack.use(
+            await EmbeddedBroker.listen({
+              ...reach.listen,
+              credentials: credentialsOf(broker),
+              daemon,
+              root: siteRoot(prefix, site.id),
+              mostConnections: connectionsFor(chargers.length),
+              monotonic,
+              log,
+            }),
+          )
+        : null;
+    if (name === "") brokerPort = embedded?.port ?? null;
+    const inside = embedded === null ? null : { ...daemon, port: embedded.port };
+    brokers.set(name, { prefix, address: addressOf(broker, inside) });
+  }
+  const connections = stack.use(
+    new ChargerConnections({
+      ...options,
+      site: site.id,
+      clientId,
+      chargers,
+      profiles,
+      brokers,
+      observes: control.mode === "observe",
+      random,
+      log,
+    }),
+  );
+  const connected = stack.move();
+  return { connections, profiles, brokerPort, [Symbol.asyncDispose]: () => connected.disposeAsync() };
+}

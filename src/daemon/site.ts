@@ -1,0 +1,148 @@
+import type { Logger } from "pino";
+
+import type { Config } from "../config/schema.ts";
+import { recallWrites } from "../control/decide/holdBack.ts";
+import { endedByStart } from "../control/observe/recordSilence.ts";
+import { restoreState } from "../control/recovery.ts";
+import { ControlState } from "../control/state.ts";
+import type { AuditEntry, Json } from "../domain/audit.ts";
+import type { StoredState } from "../domain/changes.ts";
+import { isToBeFreed } from "../domain/command.ts";
+import { type EventId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+import { type WallClock, wallClock } from "../platform/localTime.ts";
+import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
+import { restoreSchedule } from "../reporting/reportSchedule.ts";
+import { RetentionAlarms } from "../retention/caps.ts";
+import type { Store } from "../store/sqlite/store.ts";
+import type { Edges, Machine, OpenedState, SiteClock } from "./edges.ts";
+import { outages } from "./partnerWatch.ts";
+
+/** The part of the configuration that control, reporting and retention go by. */
+export type SiteConfig = Pick<
+  Config,
+  "site" | "clock" | "control" | "chargers" | "vehicles" | "report" | "retention"
+> & { readonly vtn: Pick<Config["vtn"], "pollEvery" | "staleAfter"> };
+
+/** The stored state of a site, restored, with the clock that it goes by. */
+export interface Site {
+  readonly config: SiteConfig;
+  readonly store: Store;
+  readonly state: ControlState;
+  readonly schedule: ReportSchedule;
+  readonly clock: SiteClock;
+  readonly now: () => Instant;
+  /** Clock of the machine, believed or not. */
+  readonly machineTime: () => Instant;
+  /** Monotonic clock. */
+  readonly monotonic: () => Millis;
+  readonly random: () => number;
+  /** A moment as people on site read it. */
+  readonly wallClock: WallClock;
+  readonly epoch: number;
+  readonly startedAt: Instant;
+  readonly outages: ReturnType<typeof outages>;
+  readonly retentionAlarms: RetentionAlarms;
+  /** Events that another program edited in the store: their stored form may be stale. */
+  readonly edited: readonly EventId[];
+  /** Adds a row about the daemon itself to the record. */
+  readonly note: (message: string, details?: Json) => void;
+  readonly log: Logger;
+}
+
+/** Restores the state and records the start. `onClockDoubted`: the machine's clock has fallen behind the record. */
+export function openSite(
+  config: SiteConfig,
+  { store, storedState, siteKey, epoch, assertAll, isRestored }: OpenedState,
+  {
+    now: machineTime,
+    random,
+    log,
+    clock: clockFor,
+    ...edges
+  }: Omit<Machine, "randomBytes"> & Pick<Edges, "clock">,
+  {
+    onCommitted,
+    onClockDoubted,
+  }: {
+    readonly onCommitted: (rows: readonly AuditEntry[], tookMs: number) => void;
+    readonly onClockDoubted: () => void;
+  },
+): Site {
+  const monotonic = (): Millis => millis(edges.monotonic());
+  const clock = clockFor(storedState.recordedAt, onClockDoubted);
+  const now = (): Instant => clock.now();
+  const note = (message: string, details: Json = null): void =>
+    store.write([
+      {
+        kind: "audit",
+        entry: {
+          at: now(),
+          kind: "daemon",
+          charger: null,
+          vehicle: null,
+          event: null,
+          command: null,
+          words: message,
+          facts: details,
+        },
+      },
+    ]);
+  const localTime = wallClock(config.site.timezone, now);
+  const state = new ControlState({
+    chargers: config.chargers,
+    vehicles: config.vehicles,
+    settings: config.control,
+    siteKey,
+    epoch,
+    archive: store.events,
+    wallClock: localTime,
+    assertAll,
+  });
+  const schedule = storedSchedule(config, storedState);
+  store.onCommitted = onCommitted;
+  store.write(restoreState(state, storedState, now()));
+  recallWrites(state, (charger, since) => store.writes(charger, since), now());
+  // Before the row of the start, which would end the same outages once more.
+  store.write(endedByStart(state, store.openOutages(), monotonic(), now()));
+  const { aliveAt } = storedState;
+  note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
+    epoch,
+    ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
+  });
+  if (isRestored)
+    note(
+      "this state was put back from a copy: what chargers were told since is not known, so each is told once what holds",
+    );
+  for (const record of storedState.commands) {
+    const { charger } = record.command;
+    if (!state.chargers.has(charger) && isToBeFreed(record)) {
+      log.warn({ charger }, "a charger left the configuration while it was limited: free it by hand");
+    }
+  }
+  return {
+    config,
+    store,
+    state,
+    schedule,
+    clock,
+    now,
+    machineTime,
+    monotonic,
+    random,
+    wallClock: localTime,
+    epoch,
+    startedAt: now(),
+    outages: outages((changes) => store.write(changes), now, localTime),
+    retentionAlarms: new RetentionAlarms(),
+    edited: storedState.edited.map(({ id }) => id),
+    note,
+    log,
+  };
+}
+
+/** What is owed to the partner, as it is stored. */
+export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {
+  const desk = reportSchedule();
+  restoreSchedule(desk, remembered, report.enabled);
+  return desk;
+}

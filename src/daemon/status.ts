@@ -1,0 +1,72 @@
+import type { ChargerConnections } from "../chargers/connections.ts";
+import type { Config } from "../config/schema.ts";
+import type { Json } from "../domain/audit.ts";
+import { instant, iso } from "../domain/units.ts";
+import { MANY_DROPS, type ProblemSources } from "../operator/problems.ts";
+import { statusView } from "../operator/views.ts";
+import type { WebhookListener } from "../vtn/webhook.ts";
+import type { certificatesInUse } from "./certificates.ts";
+import type { Partner } from "./edges.ts";
+import type { ControlLoop, PartnerEvents } from "./pipeline.ts";
+import type { Site } from "./site.ts";
+
+/** The running parts that the status shows. */
+interface StatusParts {
+  readonly connections: ChargerConnections;
+  readonly partner: Pick<Partner, "reports">;
+  readonly watch: PartnerEvents["watch"];
+  readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
+  /** Null: no webhook is configured. */
+  readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
+  readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "view">;
+}
+
+/** The status of the running daemon, and the facts from which problems are found. */
+export function siteStatus(
+  config: Config,
+  site: Site,
+  { connections, partner, watch, loop, webhook, certificates }: StatusParts,
+): { readonly status: () => Json; readonly problemSources: () => ProblemSources } {
+  const { store, state, now, outages } = site;
+  const brokers = ["", ...config.brokers.keys()];
+  const problemSources = (): ProblemSources => {
+    const { failing } = store.stats();
+    return {
+      startedAt: site.startedAt,
+      partner: watch.health,
+      maxSkew: config.clock.maxSkew,
+      brokersAway: brokers.flatMap((name) => {
+        const since = outages.awaySince(name === "" ? "broker" : `broker ${name}`);
+        return since === null ? [] : [{ name, since, reason: connections.troubleOf(name) }];
+      }),
+      brokersUnstable: brokers.flatMap((name) => {
+        const drops = connections.recentDropsOf(name);
+        return drops < MANY_DROPS ? [] : [{ name, drops }];
+      }),
+      isLinked: (charger) => connections.isLinked(charger),
+      failingCommits:
+        failing === null ? null : { since: instant(now() - failing.forMs), reason: failing.reason },
+      clockDoubtedSince: loop.clockDoubtedSince(),
+      reportRequests: partner.reports.nearlySpent(),
+      retention: site.retentionAlarms.open,
+      refusedWebhooks: webhook?.refusedDeliveries() ?? null,
+    };
+  };
+  const status = (): Json => {
+    const lookedAt = loop.evaluated()?.at ?? null;
+    return statusView(state, now(), {
+      ...problemSources(),
+      site: config.site.id,
+      timezone: config.site.timezone,
+      epoch: site.epoch,
+      ready: lookedAt !== null,
+      lookedAt,
+      broker: connections.connected,
+      certificates: certificates.view(),
+      webhookRefused: webhook === null ? null : { ...webhook.refused() },
+      store: { ...store.stats() },
+      quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
+    });
+  };
+  return { status, problemSources };
+}
