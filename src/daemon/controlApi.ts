@@ -78,10 +78,10 @@ export function controlApi(parts: ControlApiParts): ControlApi {
       const result = await parts.poll();
       return { ok: result.kind === "read" || result.kind === "unchanged", words: pollMessage(result) };
     },
-    keepStill: () => store.beginCopy(),
-    copied: () => store.endCopy(),
+    beginCopy: () => store.beginCopy(),
+    endCopy: () => store.endCopy(),
     tryBrokers: async () => [...(await parts.tryBrokers())],
-    heard: () =>
+    lastMessages: () =>
       [...depot.chargers.keys()].map((charger) => {
         const { heardAt } = depot.presenceOf(charger);
         return {

@@ -86,7 +86,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       now,
       onNearlySpent: ({ made, most }) =>
         site.note(
-          `reports made ${made} of at most ${most} requests within the last hour: beyond that they wait`,
+          `reports made ${made} of at most ${most} requests within the last hour; further ones wait`,
           { warning: "reports" },
         ),
     }),

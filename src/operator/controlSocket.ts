@@ -1,70 +1,125 @@
 import { chmodSync, rmSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import Fastify from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
 import { limitConnections } from "../platform/connectionLimit.ts";
 import { type AuditParameters, auditParameters } from "./http/server.ts";
 
-/** What the verbs of the command line ask of a running daemon (DESIGN 6.4). */
+/** `words`: one sentence for the person who asked. */
+interface Done {
+  readonly ok: boolean;
+  readonly words: string;
+}
+
+/** Requests of the command line to a running daemon. `REQUESTS` has their paths. */
 export interface ControlApi {
   readonly audit: (query: AuditParameters) => Json;
   readonly verify: () => Promise<Json>;
-  /** Number and hash of those of these rows that are kept. */
+  /** Number and hash of the rows that are still stored. */
   readonly hashes: (seqs: readonly number[]) => Json;
-  /** The proof of an event as a text, or why there is none. */
+  /** Proof of an event as text, or the reason why there is none. */
   readonly proof: (event: string, format: "json" | "csv") => Promise<Json>;
   readonly prices: () => Json;
   readonly reports: () => Json;
-  /** Null: there is none of this name. */
+  /** Null: no report has this name. */
   readonly report: (name: string) => Json;
-  /** Answers that it is on its way, or why it is not. */
-  readonly resend: (name: string) => { readonly ok: boolean; readonly words: string };
-  /** Asks the partner for the list now; answers with what came of it. */
-  readonly poll: () => Promise<{ readonly ok: boolean; readonly words: string }>;
-  /** The stored files can be copied between the two. False: another copy is being made, or this one came to nothing. */
-  readonly keepStill: () => boolean;
-  readonly copied: () => boolean;
-  /** What each broker lets the daemon do, tried without commanding anyone. */
+  /** Queues a report to be sent again. Does not wait for the partner. */
+  readonly resend: (name: string) => Done;
+  /** Fetches the partner's event list now. */
+  readonly poll: () => Promise<Done>;
+  /** Keeps the stored files unchanged until `endCopy`. False: another copy is under way. */
+  readonly beginCopy: () => boolean;
+  /** False: the files have changed during the copy, which is useless. */
+  readonly endCopy: () => boolean;
+  /** Rights of the daemon at each broker. The trial commands no charger. */
   readonly tryBrokers: () => Promise<Json>;
-  /** When each charger was last heard (ISO, or null), and whether it is silent. */
-  readonly heard: () => Json;
-  /** The chargers that stand limited, with what they were told. */
+  /** Time of the last message of each charger (ISO, or null), and whether it is silent. */
+  readonly lastMessages: () => Json;
+  /** Chargers that are limited, with their setpoints. */
   readonly limited: () => Json;
-  /**
-   * Tries a charger while the daemon runs; says how far it has come, and answers how it ended. `gone`: nobody waits for
-   * it any more, and the charger is left as it was.
-   */
+  /** Tries a charger. `gone`: the client has hung up; the charger is left as it was before. */
   readonly commission: (
     request: CommissionRequest,
     progress: (words: string) => void,
     gone: AbortSignal,
   ) => Promise<Json>;
-  /** Whoever tries this charger has had enough: it is left as it was. */
+  /** Ends the trial of a charger. The charger is left as it was before. */
   readonly stopCommission: (charger: string) => void;
-  /** Null: all. Answers what was done, or that there is no such charger. */
-  readonly release: (charger: string | null) => Promise<{ readonly ok: boolean; readonly words: string }>;
+  /** Releases one charger. Null: all. */
+  readonly release: (charger: string | null) => Promise<Done>;
 }
 
 export interface CommissionRequest {
   readonly charger: string;
-  /** Try too what it does when it hears no more of us. */
+  /** Also try the charger's behaviour after the last message of ours. */
   readonly silence: boolean;
-  /** Although an event holds on it, or nothing is to be commanded. */
+  /** Start although an event holds on the charger, or the mode is observe. */
   readonly force: boolean;
 }
 
-/** How long those who listen to a long answer may take for the end of it. */
-const LAST_WORDS_MS = 500;
-/** Verbs ask one thing each; a file descriptor is kept for those who do more. */
+/** Query of a GET or body of a POST, member by member. */
+type Input = Readonly<Record<string, unknown>>;
+
+/** Thrown by a row of `REQUESTS`: the client gets 400 with this text. */
+class InvalidInput extends Error {}
+
+/** Requests by method and path. Adding one: a row here and a member of `ControlApi`. Commissioning answers line by line and stands apart. */
+const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json | Promise<Json>>> = {
+  "GET /audit": (api, input) => {
+    const parameters = auditParameters(input);
+    if (typeof parameters === "string") throw new InvalidInput(parameters);
+    return api.audit(parameters);
+  },
+  "GET /audit/verify": (api) => api.verify(),
+  "POST /audit/hashes": (api, { seqs }) => api.hashes(rowNumbers(seqs)),
+  "GET /proof": (api, { event, format }) => {
+    if (typeof event !== "string" || (format !== "json" && format !== "csv"))
+      throw new InvalidInput("event: an id; format: json or csv");
+    return api.proof(event, format);
+  },
+  "GET /prices": (api) => api.prices(),
+  "GET /reports": (api) => api.reports(),
+  // The name is a parameter, not a part of the path: it contains slashes. A bare null would be an empty answer.
+  "GET /report": (api, { name }) => ({ found: api.report(text(name, "name: of one report")) }),
+  "POST /report/resend": (api, { name }) => ({ ...api.resend(text(name, "name: of one report")) }),
+  "POST /poll": async (api) => ({ ...(await api.poll()) }),
+  "POST /backup/begin": (api) => ({ ok: api.beginCopy() }),
+  "POST /backup/end": (api) => ({ ok: api.endCopy() }),
+  "GET /limited": (api) => api.limited(),
+  "POST /try/brokers": (api) => api.tryBrokers(),
+  "GET /heard": (api) => api.lastMessages(),
+  "POST /release": async (api, { charger }) => ({
+    ...(await api.release(charger === null ? null : text(charger, "charger: an id, or null for all"))),
+  }),
+  "POST /commission/stop": (api, { charger }) => {
+    api.stopCommission(text(charger, "charger: an id"));
+    return { ok: true };
+  },
+};
+
+function text(value: unknown, otherwise: string): string {
+  if (typeof value !== "string") throw new InvalidInput(otherwise);
+  return value;
+}
+
+function rowNumbers(seqs: unknown): readonly number[] {
+  if (!Array.isArray(seqs) || !seqs.every((seq): seq is number => Number.isSafeInteger(seq)))
+    throw new InvalidInput("seqs: numbers of rows");
+  return seqs;
+}
+
+/** Time that clients have to read the end of a long answer. */
+const FLUSH_MS = 500;
+/** A verb sends one request at a time. The cap protects the daemon's file descriptors. */
 const CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
-/** The longest path that the system can bind (sun_path, without its final zero). */
+/** Longest path that the system can bind (sun_path, without its final zero). */
 const LONGEST_PATH = 107;
 
-const line = (said: Json): string => `${JSON.stringify(said)}\n`;
+const line = (value: Json): string => `${JSON.stringify(value)}\n`;
 
-/** `<state>/control.sock`, mode 0600: who may write to the state directory may command the daemon. */
+/** `<state>/control.sock`, mode 0600: only the owner of the state may command the daemon. */
 export class ControlSocket implements AsyncDisposable {
   readonly #close: () => Promise<void>;
 
@@ -72,102 +127,40 @@ export class ControlSocket implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** A text says why there is no socket; the daemon works without one. */
-  static async start(path: string, door: ControlApi): Promise<ControlSocket | string> {
-    if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
+  /** A string is the reason why there is no socket. The daemon works without one. */
+  static async start(path: string, api: ControlApi): Promise<ControlSocket | string> {
     const app = Fastify({ forceCloseConnections: true });
-    limitConnections(app.server, CONNECTIONS);
+    for (const [request, answer] of Object.entries(REQUESTS)) {
+      const [method = "", url = ""] = request.split(" ");
+      app.route<{ Querystring: Input; Body: Input | null }>({
+        method,
+        url,
+        handler: async ({ query, body }, reply) => {
+          try {
+            return reply.send(await answer(api, method === "GET" ? query : (body ?? {})));
+          } catch (error) {
+            if (error instanceof InvalidInput) return reply.code(400).send({ error: error.message });
+            throw error;
+          }
+        },
+      });
+    }
     const answers = new Set<Promise<void>>();
-    app.get<{ Querystring: Record<string, unknown> }>("/audit", async ({ query }, reply) => {
-      const parameters = auditParameters(query);
-      if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
-      return reply.send(door.audit(parameters));
-    });
-    app.get("/audit/verify", async () => door.verify());
-    app.post<{ Body: { readonly seqs?: unknown } | null }>("/audit/hashes", async ({ body }, reply) => {
-      const seqs: unknown = body?.seqs;
-      if (!Array.isArray(seqs) || !seqs.every((seq): seq is number => Number.isSafeInteger(seq)))
-        return reply.code(400).send({ error: "seqs: numbers of rows" });
-      return reply.send(door.hashes(seqs));
-    });
-    app.get<{ Querystring: { readonly event?: unknown; readonly format?: unknown } }>(
-      "/proof",
-      async ({ query: { event, format } }, reply) => {
-        if (typeof event !== "string" || (format !== "json" && format !== "csv"))
-          return reply.code(400).send({ error: "event: an id; format: json or csv" });
-        return reply.send(await door.proof(event, format));
-      },
-    );
-    app.get("/prices", async () => door.prices());
-    app.get("/reports", async () => door.reports());
-    // A name has slashes, and whatever else an event ID may hold.
-    app.get<{ Querystring: { readonly name?: unknown } }>("/report", async ({ query }, reply) => {
-      const { name } = query;
-      if (typeof name !== "string") return reply.code(400).send({ error: "name: of one report" });
-      // Not null itself, which would be an empty answer.
-      return reply.send({ found: door.report(name) });
-    });
-    app.post<{ Body: { readonly name?: unknown } | null }>("/report/resend", async ({ body }, reply) => {
-      const name = body?.name;
-      if (typeof name !== "string") return reply.code(400).send({ error: "name: of one report" });
-      return door.resend(name);
-    });
-    app.post("/poll", async () => door.poll());
-    app.post("/backup/begin", async () => ({ ok: door.keepStill() }));
-    app.post("/backup/end", async () => ({ ok: door.copied() }));
-    app.get("/limited", async () => door.limited());
-    app.post("/try/brokers", async () => door.tryBrokers());
-    app.get("/heard", async () => door.heard());
-    app.post<{ Body: { readonly charger?: unknown } | null }>("/release", async ({ body }, reply) => {
-      const charger = body?.charger;
-      if (charger !== null && typeof charger !== "string")
-        return reply.code(400).send({ error: "charger: an id, or null for all" });
-      return door.release(charger);
-    });
-    // One line of JSON for each step, and one for the end; who hangs up has the charger left as it was.
-    app.post<{ Body: Partial<Record<keyof CommissionRequest, unknown>> | null }>(
-      "/commission",
-      async ({ body }, reply) => {
-        const { charger, silence = false, force = false } = body ?? {};
-        if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
-          return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
-        const lines = new PassThrough();
-        const { promise: heard, resolve } = Promise.withResolvers<void>();
-        const gone = new AbortController();
-        answers.add(heard);
-        reply.raw.once("close", () => {
-          gone.abort();
-          answers.delete(heard);
-          resolve();
-        });
-        const progress = (words: string): boolean => lines.write(line({ progress: words }));
-        void door
-          .commission({ charger, silence, force }, progress, gone.signal)
-          // A bug in a trial is no reason to stop driving all others.
-          .catch((error: unknown) => ({ good: false, words: null, complaint: `a bug: ${String(error)}` }))
-          .then((done) => lines.end(line({ done })));
-        return reply.type("application/x-ndjson").send(lines);
-      },
-    );
-    app.post<{ Body: { readonly charger?: unknown } | null }>("/commission/stop", async ({ body }, reply) => {
-      const charger = body?.charger;
-      if (typeof charger !== "string") return reply.code(400).send({ error: "charger: an id" });
-      door.stopCommission(charger);
-      return { ok: true };
+    app.post<{ Body: Input | null }>("/commission", async ({ body }, reply) => {
+      const { charger, silence = false, force = false } = body ?? {};
+      if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
+        return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
+      return sendTrial(api, { charger, silence, force }, reply, answers);
     });
     const umask = process.umask(0o177);
     try {
-      // One daemon holds the state, so a socket that is there is what a killed one left.
-      rmSync(path, { force: true });
-      await app.listen({ path });
-      chmodSync(path, 0o600);
-    } catch (error) {
-      return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+      const failed = await listen(app, path, 0o600);
+      if (failed !== null) return failed;
     } finally {
       process.umask(umask);
     }
     return new ControlSocket(async () => {
-      await Promise.race([Promise.all(answers), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      await Promise.race([Promise.all(answers), sleep(FLUSH_MS, undefined, { ref: false })]);
       await app.close();
     });
   }
@@ -177,16 +170,49 @@ export class ControlSocket implements AsyncDisposable {
   }
 }
 
-/** Verbs ask one thing each; a file descriptor is kept for those who do more. */
-const STATUS_CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
-/** The longest path that the system can bind (sun_path, without its final zero). */
-const LONGEST_STATUS_PATH = 107;
-/** The daemon's user and group. Who may enter the folder is the folder's own mode. */
-const MODE = 0o660;
+/** Sends one line of JSON for each step of a trial, and one for its end. A client that hangs up ends the trial. */
+function sendTrial(
+  api: ControlApi,
+  request: CommissionRequest,
+  reply: FastifyReply,
+  answers: Set<Promise<void>>,
+): FastifyReply {
+  const lines = new PassThrough();
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const gone = new AbortController();
+  answers.add(closed);
+  reply.raw.once("close", () => {
+    gone.abort();
+    answers.delete(closed);
+    resolve();
+  });
+  const progress = (words: string): boolean => lines.write(line({ progress: words }));
+  void api
+    .commission(request, progress, gone.signal)
+    // A bug in a trial must not end the control of all other chargers.
+    .catch((error: unknown) => ({ good: false, words: null, complaint: `a bug: ${String(error)}` }))
+    .then((done) => lines.end(line({ done })));
+  return reply.type("application/x-ndjson").send(lines);
+}
+
+/** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */
+async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
+  if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
+  limitConnections(app.server, CONNECTIONS);
+  try {
+    // The state lock is ours, so an existing socket belongs to a killed daemon.
+    rmSync(path, { force: true });
+    await app.listen({ path });
+    chmodSync(path, mode);
+    return null;
+  } catch (error) {
+    return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
 
 /**
- * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's group. The
- * control socket beside it stays the owner's alone (DESIGN 6.4).
+ * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's user and group.
+ * The mode of its folder restricts it further. The control socket beside it is the owner's alone.
  */
 export class StatusSocket implements AsyncDisposable {
   readonly #close: () => Promise<void>;
@@ -195,22 +221,13 @@ export class StatusSocket implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** A text says why there is no socket; the daemon works without one. */
+  /** A string is the reason why there is no socket. The daemon works without one. */
   static async start(path: string, status: () => Json): Promise<StatusSocket | string> {
-    if (Buffer.byteLength(path) > LONGEST_STATUS_PATH) return `${path} is too long for a Unix socket`;
     const app = Fastify({ forceCloseConnections: true });
-    limitConnections(app.server, STATUS_CONNECTIONS);
     app.get("/status", async () => status());
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
-    try {
-      // One daemon holds the state: an existing socket belongs to a killed one.
-      rmSync(path, { force: true });
-      await app.listen({ path });
-      chmodSync(path, MODE);
-    } catch (error) {
-      return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
-    }
-    return new StatusSocket(async () => app.close());
+    const failed = await listen(app, path, 0o660);
+    return failed ?? new StatusSocket(async () => app.close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

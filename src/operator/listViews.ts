@@ -7,22 +7,22 @@ import type { ReportSchedule } from "../reporting/obligations.ts";
 import { reportName } from "../reporting/plan.ts";
 import { spanOf } from "../reporting/report.ts";
 
-/** One series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
+/** Price series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
 export interface PriceSeriesView extends PriceQuery {
-  /** ISO; null: never. */
+  /** ISO. Null: never. */
   readonly fetchedAt: string | null;
-  /** Of the last request since the start; null: none yet. */
+  /** Outcome of the last request since the start. Null: none yet. */
   readonly outcome: string | null;
   readonly reason: string | null;
-  /** What was odd in the answer that the prices are from. */
+  /** Oddities in the answer that the prices are from. */
   readonly doubts: readonly string[];
   readonly prices: readonly SerializedPrice[];
-  /** How that answer began. */
+  /** Beginning of that answer. */
   readonly raw: string | null;
   readonly [member: string]: Json;
 }
 
-/** All series that are asked for, with how the last request went. */
+/** All configured series, each with the outcome of its last request. */
 export const pricesView = (board: PriceBoard): readonly PriceSeriesView[] =>
   [...board.stands.values()].map(({ region, kind, series, outcome, reason }: PriceStand) => ({
     region,
@@ -35,7 +35,7 @@ export const pricesView = (board: PriceBoard): readonly PriceSeriesView[] =>
     raw: series?.raw ?? null,
   }));
 
-/** For each region, how many seconds ahead its spot prices are known. */
+/** Seconds until the end of the known spot prices, by region. */
 export const priceHorizons = (board: PriceBoard, now: Instant): Readonly<Record<string, number>> =>
   Object.fromEntries(
     [...board.stands.values()].flatMap(({ region, kind, series }) => {
@@ -44,19 +44,19 @@ export const priceHorizons = (board: PriceBoard, now: Instant): Readonly<Record<
     }),
   );
 
-/** One report as `/api/v1/reports`, the control socket and `setpointd reports --json` show it; times are ISO. */
+/** Report as `/api/v1/reports`, the control socket and `setpointd reports --json` show it; times are ISO. */
 export interface ReportRow {
-  /** `<eventID>/<descriptor#>/<k>`; without the last part where no report came of a descriptor. */
+  /** `<eventID>/<descriptor#>/<k>`. Without the last part where a descriptor ended without a report. */
   readonly name: string;
   readonly event: string;
   readonly descriptor: number;
-  /** What is asked for; null: not known any more. */
+  /** Requested payload type. Null: no longer known. */
   readonly payloadType: string | null;
-  /** `planned`: not due yet; `flagged`: not delivered, for `reason`. */
+  /** `planned`: not due yet. `flagged`: not delivered, for `reason`. */
   readonly state: "planned" | "waiting" | "sent" | "flagged";
   readonly from: string | null;
   readonly until: string | null;
-  /** When it is made; null: it is, or never will be. */
+  /** Time of composition. Null: it is composed, or never will be. */
   readonly due: string | null;
   readonly summary: string | null;
   readonly flags: readonly string[];
@@ -87,25 +87,24 @@ const NOTHING_YET = {
   receipt: null,
 } as const;
 
-/** Every descriptor in its state: the next report of each, those that end without one, then reports, newest first. */
-export const reportsView = (desk: ReportSchedule, records: readonly ReportRecord[]): readonly ReportRow[] => [
-  ...plannedRows(desk),
-  ...flaggedRows(desk),
-  ...records.map(reportRow),
-];
+/** Next report of each descriptor, then descriptors that ended without one, then composed reports, newest first. */
+export const reportsView = (
+  schedule: ReportSchedule,
+  records: readonly ReportRecord[],
+): readonly ReportRow[] => [...plannedRows(schedule), ...flaggedRows(schedule), ...records.map(reportRow)];
 
-/** Why there is no body of it to show or to send, in one sentence; `moment` tells a time as people on site read it. */
+/** Reason why there is no body to show or send, as one sentence. `moment` formats a time in the site's zone. */
 export function bodiless(
   { name, state, due, reason, composedAt }: ReportRow,
   moment: (iso: string) => string,
 ): string {
-  if (composedAt !== null) return `the body of report ${name} is not kept any more`;
+  if (composedAt !== null) return `the body of report ${name} is no longer stored`;
   if (state === "planned" && due !== null)
-    return `report ${name} is planned: it is made at ${moment(due)}; there is no body yet`;
-  return `no report was made of ${name}: ${reason ?? "its reason is not known"}`;
+    return `report ${name} is planned: it is composed at ${moment(due)}; there is no body yet`;
+  return `${name} has no report: ${reason ?? "the reason is not known"}`;
 }
 
-/** One report that was composed. */
+/** Row of a composed report. */
 export function reportRow(record: ReportRecord): ReportRow {
   const { span, composedAt, sentAt, nextTry, k: _, since: __, ...rest } = record;
   return {

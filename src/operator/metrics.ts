@@ -6,21 +6,21 @@ import type { Sent } from "../domain/command.ts";
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
 
-/** What can only be asked for at the moment of a scrape. */
+/** Values that are read at the moment of a scrape. */
 export interface Gauges {
   readonly dispatches: () => number;
-  /** Chargers by what was last heard of them. */
+  /** Number of chargers by presence. `silent`: no message since the start. */
   readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
-  /** Chargers by how far their last command has come. */
+  /** Number of chargers by the progress of their last command. */
   readonly commands: () => Readonly<Record<string, number>>;
   readonly brokerUp: () => boolean;
   readonly partnerUp: () => boolean;
   /** Seconds since the partner last answered. */
   readonly partnerSilence: () => number;
-  /** Seconds since the access token was issued; null: there is none. */
+  /** Seconds since the access token was issued. Null: no token. */
   readonly tokenAge: () => number | null;
   readonly stateBytes: () => number;
-  /** When each certificate ends, in seconds since the epoch. */
+  /** End of each certificate, in seconds since the Unix epoch. */
   readonly certificateEnds: () => Readonly<Record<string, number>>;
   /** Seconds until the known spot prices of each region end. */
   readonly priceHorizons: () => Readonly<Record<string, number>>;
@@ -30,18 +30,18 @@ export interface Gauges {
   readonly problems: () => Readonly<Record<string, number>>;
 }
 
-/** Milliseconds to sub-second steps: publishes and commits are quick, or something is wrong. */
+/** Buckets for publishes and commits, in seconds. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** How late a start may be noticed, in seconds. */
+/** Buckets for the lateness of a start, in seconds. */
 const LATENESS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5, 60];
 
-/** Everything that `/metrics` shows: names and units as Prometheus has them. */
+/** Metrics of `/metrics`, with names and units as Prometheus recommends. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #stalls = monitorEventLoopDelay({ resolution: 10 });
   readonly #deliveries: Counter<"source" | "outcome">;
   readonly #publishes: Counter<"outcome">;
-  /** Counted by hand: thousands of chargers are told in a second, and the library takes its time with labels. */
+  /** A plain map: thousands of commands go out per second, and labelled counters of the library are slow. */
   readonly #writes = new Map<string, number>();
   readonly #discarded: Counter<"charger" | "why">;
   readonly #webhookRefused: Counter<"reason">;
@@ -58,19 +58,19 @@ export class Metrics {
     const registers = [this.#registry];
     this.#deliveries = new Counter({
       name: "setpointd_deliveries_total",
-      help: "Events that arrived, by where from and what they came to.",
+      help: "Events received, by source and outcome.",
       labelNames: ["source", "outcome"],
       registers,
     });
     this.#publishes = new Counter({
       name: "setpointd_publishes_total",
-      help: "Commands published, refreshes included, by what the broker said.",
+      help: "Commands published, refreshes included, by outcome at the broker.",
       labelNames: ["outcome"],
       registers,
     });
     const writes: Counter<"charger"> = new Counter({
       name: "setpointd_charger_writes_total",
-      help: "Commands that each charger was told, refreshes included.",
+      help: "Commands sent to each charger, refreshes included.",
       labelNames: ["charger"],
       registers,
       collect: () => {
@@ -80,31 +80,31 @@ export class Metrics {
     });
     this.#discarded = new Counter({
       name: "setpointd_charger_messages_discarded_total",
-      help: "Messages of a charger that were not taken in: unreadable, or tooMany in a second.",
+      help: "Charger messages discarded: unreadable, or tooMany in a second.",
       labelNames: ["charger", "why"],
       registers,
     });
     this.#webhookRefused = new Counter({
       name: "setpointd_webhook_refused_total",
-      help: "Requests and connections that the webhook listener turned away, by reason.",
+      help: "Requests and connections that the webhook listener refused, by reason.",
       labelNames: ["reason"],
       registers,
     });
     this.#publishSeconds = new Histogram({
       name: "setpointd_publish_duration_seconds",
-      help: "From handing a command to the broker session to its PUBACK.",
+      help: "Time from handing a command to the broker session to its PUBACK.",
       buckets: QUICK,
       registers,
     });
     this.#lateness = new Histogram({
       name: "setpointd_dispatch_lateness_seconds",
-      help: "How long after its moment a start was decided.",
+      help: "Delay between the due time of a start and its decision.",
       buckets: LATENESS,
       registers,
     });
     this.#commitSeconds = new Histogram({
       name: "setpointd_commit_duration_seconds",
-      help: "Time that a commit took; the loop stands still meanwhile.",
+      help: "Duration of a commit. The event loop is blocked meanwhile.",
       buckets: QUICK,
       registers,
     });
@@ -116,24 +116,24 @@ export class Metrics {
     });
     this.#verdicts = new Counter({
       name: "setpointd_verdicts_total",
-      help: "What became of commands: acknowledged, accepted, refused, followed, notFollowed, failed.",
+      help: "Outcomes of commands: acknowledged, accepted, refused, followed, notFollowed, failed.",
       labelNames: ["verdict"],
       registers,
     });
     this.#quarantined = new Counter({
       name: "setpointd_quarantined_total",
-      help: "Things that could not be read and were set aside.",
+      help: "Input that could not be read and was quarantined.",
       registers,
     });
     this.#priceFetches = new Counter({
       name: "setpointd_price_fetches_total",
-      help: "Requests for prices, by what came of them: good, doubtful, unreadable, failed.",
+      help: "Requests for prices, by outcome: good, doubtful, unreadable, failed.",
       labelNames: ["region", "series", "outcome"],
       registers,
     });
     this.#reports = new Counter({
       name: "setpointd_reports_total",
-      help: "Reports by what came of them: composed, sent, retried, flagged.",
+      help: "Reports, by outcome: composed, sent, retried, flagged.",
       labelNames: ["outcome"],
       registers,
     });
@@ -171,33 +171,33 @@ export class Metrics {
     this.#family("setpointd_problems", "Open problems of the site, as in status.", "kind", gauges.problems);
     this.#family(
       "setpointd_price_horizon_seconds",
-      "How far ahead spot prices are known; negative once the last one has passed.",
+      "Time until the known spot prices end; negative once the last one has passed.",
       "region",
       gauges.priceHorizons,
     );
     this.#family(
       "setpointd_certificate_expiry_timestamp_seconds",
-      "When a certificate expires, by its key in the configuration.",
+      "Expiry of each certificate, by its key in the configuration.",
       "certificate",
       gauges.certificateEnds,
     );
-    this.#family("setpointd_chargers", "Chargers by what was last heard of them.", "state", gauges.chargers);
+    this.#family("setpointd_chargers", "Chargers, by presence.", "state", gauges.chargers);
     this.#family(
       "setpointd_commands",
-      "Chargers by how far their last command has come.",
+      "Chargers, by progress of their last command.",
       "verdict",
       gauges.commands,
     );
   }
 
-  /** One delivery, counted as it was answered. */
+  /** Counts the results of one delivery. */
   delivered(source: Delivery["source"], { accepted, repeats, rejected }: IngestResult): void {
     for (const [outcome, count] of Object.entries({ accepted, repeats, rejected })) {
       if (count > 0) this.#deliveries.inc({ source, outcome }, count);
     }
   }
 
-  /** One command sent, and how long its publishes took. */
+  /** Counts one command sent, and the duration of its publishes. */
   published(charger: string, sent: Sent, seconds: number): void {
     this.#publishes.inc({ outcome: sent.ok ? "acknowledged" : "failed" });
     if (!sent.ok) return;
@@ -205,32 +205,32 @@ export class Metrics {
     this.#writes.set(charger, (this.#writes.get(charger) ?? 0) + 1);
   }
 
-  /** A message of a charger that was not taken in. */
+  /** Counts a charger message that was discarded. */
   discarded(charger: string, why: string): void {
     this.#discarded.inc({ charger, why });
   }
 
-  /** A request or a connection that the webhook listener turned away. */
+  /** Counts a request or connection that the webhook listener refused. */
   webhookRefused(reason: string): void {
     this.#webhookRefused.inc({ reason });
   }
 
-  /** One request for prices. */
+  /** Counts one request for prices. */
   priceFetched({ region, kind }: PriceQuery, outcome: PriceOutcome): void {
     this.#priceFetches.inc({ region, series: kind, outcome });
   }
 
-  /** One report, or one try to send it. */
+  /** Counts one report, or one attempt to send it. */
   reported(outcome: "composed" | "sent" | "retried" | "flagged"): void {
     this.#reports.inc({ outcome });
   }
 
-  /** A start that time alone has brought. */
+  /** Observes the lateness of a start that was due by time alone. */
   startedLate(seconds: number): void {
     this.#lateness.observe(seconds);
   }
 
-  /** A commit, with the rows it added. */
+  /** Counts a commit and its audit rows. */
   committed(seconds: number, rows: readonly AuditEntry[]): void {
     this.#commitSeconds.observe(seconds);
     for (const [kind, count] of tally(rows, ({ kind }) => kind)) this.#rows.inc({ kind }, count);
@@ -240,32 +240,32 @@ export class Metrics {
 
   readonly contentType = this.#registry.contentType;
 
-  /** The exposition text. */
+  /** Text in Prometheus exposition format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }
 
-  /** Nanoseconds in, seconds out; each scrape starts over. */
+  /** Longest stall of the event loop since the last scrape, in seconds. */
   #longestStall(): number {
     const longest = this.#stalls.max / 1e9;
     this.#stalls.reset();
     return longest;
   }
 
-  #gauge(name: string, help: string, ask: () => number | null): void {
+  #gauge(name: string, help: string, read: () => number | null): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
       registers: [this.#registry],
       collect: () => {
-        const value = ask();
+        const value = read();
         if (value === null) gauge.remove();
         else gauge.set(value);
       },
     });
   }
 
-  #family(name: string, help: string, label: string, ask: () => Readonly<Record<string, number>>): void {
+  #family(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -273,13 +273,13 @@ export class Metrics {
       registers: [this.#registry],
       collect: () => {
         gauge.reset();
-        for (const [value, count] of Object.entries(ask())) gauge.set({ [label]: value }, count);
+        for (const [value, count] of Object.entries(read())) gauge.set({ [label]: value }, count);
       },
     });
   }
 }
 
-/** Of a delivery with much that cannot be read, one row stands for many. */
+/** Number of rejections that one row stands for. */
 const countIn = (facts: AuditEntry["facts"]): number =>
   typeof facts === "object" && facts !== null && "count" in facts ? Number(facts["count"]) : 1;
 
@@ -288,7 +288,7 @@ const verdictIn = ({ kind, facts }: AuditEntry): string | null => {
   return kind === "outcome" && typeof progress === "string" ? progress : null;
 };
 
-/** How many there are of each; null is not counted. */
+/** Counts rows by key. Null is not counted. */
 function tally<T>(rows: readonly T[], by: (row: T) => string | null): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const row of rows) {

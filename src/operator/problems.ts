@@ -5,7 +5,7 @@ import type { PartnerHealth } from "../control/ingest/partnerHealth.ts";
 import type { RetentionAlarm } from "../retention/caps.ts";
 import { between, type ChargerId, type Instant, iso, type Millis, seconds } from "../domain/units.ts";
 
-/** Kinds in the order in which they are shown: what stops everything first. */
+/** Kinds in the order in which they are shown, the gravest first. */
 const PROBLEM_KINDS = [
   "disk",
   "clock",
@@ -27,71 +27,71 @@ const PROBLEM_KINDS = [
 
 export type ProblemKind = (typeof PROBLEM_KINDS)[number];
 
-/** A fact that keeps the site from doing what was asked, for as long as it lasts. */
+/** Open problem: a fact that keeps the site from following its events. */
 export interface Problem {
   /** ISO. Null: not known. */
   readonly since: string | null;
   readonly kind: ProblemKind;
-  /** Charger, broker, listener, or kind of stored things. Null: the whole site. */
+  /** Charger, broker, listener or kind of stored data. Null: the whole site. */
   readonly subject: string | null;
-  /** Sentence about what is wrong. */
+  /** Sentence that describes the problem. */
   readonly message: string;
-  /** Sentence about what a person can do. */
+  /** Sentence that describes the remedy. */
   readonly action: string;
 }
 
-/** A broker that is away. */
+/** A broker that is not connected. */
 interface BrokerOutage {
-  /** As in the configuration; "" is the site's own. */
+  /** Name in the configuration. "": the site's default broker. */
   readonly name: string;
   readonly since: Instant;
   readonly reason: string | null;
 }
 
-/** Webhook requests that were refused for their signature since the start, and the newest of them. */
+/** Webhook requests refused for their signature since the start. `at`, `reason`: the newest. */
 interface RefusedWebhooks {
   readonly count: number;
   readonly at: Instant;
   readonly reason: string;
 }
 
-/** What the daemon knows beside the depot. */
+/** Sources of problems beside the control state. */
 export interface ProblemSources {
   readonly startedAt: Instant;
   readonly partner: PartnerHealth;
-  /** Further apart than this, our clock and the partner's do not agree. */
+  /** Largest difference between our clock and the partner's that is not a problem. */
   readonly maxSkew: Millis;
   readonly brokersAway: readonly BrokerOutage[];
-  /** Brokers that dropped us again and again, and how often within the last ten minutes. */
+  /** Brokers that dropped our connection repeatedly. `drops`: within the last ten minutes. */
   readonly brokersUnstable: readonly { readonly name: string; readonly drops: number }[];
-  /** Whether the broker of this charger is connected. */
+  /** True while the broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
-  /** Null: commits work. */
+  /** Null: commits succeed. */
   readonly failingCommits: { readonly since: Instant; readonly reason: string } | null;
   /** Null: the clock is believed. */
   readonly clockDoubtedSince: Instant | null;
-  /** Report requests within the last hour, and how many there may be. Null: far from that. */
+  /** Report requests within the last hour, and their limit. Null: far below it. */
   readonly reportRequests: { readonly made: number; readonly most: number } | null;
-  /** What takes nearly as much disk as retention allows. */
+  /** Kinds of data that nearly fill the disk space allowed to them. */
   readonly retention: readonly RetentionAlarm[];
   /** Null: no refused delivery since the last accepted one. */
   readonly refusedWebhooks: RefusedWebhooks | null;
 }
 
-/** This many lost connections within ten minutes are more than a broker's restart. */
+/** Lost connections within ten minutes. A restart of a broker causes fewer. */
 export const MANY_DROPS = 3;
 
-/** After a start a charger has this long to send its first message. */
+/** Time after a start within which a charger should send its first message. */
 const FIRST_MESSAGE_WITHIN = seconds(60);
 
-/** Everything that is wrong at the moment, grouped by kind, the oldest first within a kind. */
+/** Open problems, grouped by kind, the oldest first within a kind. */
 export function problems(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
   const all = [...ofTheSite(sources), ...ofChargers(depot, sources, now), ...stranded(depot)];
   const rank = (problem: Problem): number => PROBLEM_KINDS.indexOf(problem.kind);
   return all.toSorted((a, b) => rank(a) - rank(b) || (a.since ?? "").localeCompare(b.since ?? ""));
 }
 
-/** How many problems of each kind, zeros included: a gauge that disappears looks like a gauge that is well. */
+/** Number of problems by kind, zeros included: a missing gauge would look like a healthy one. */
 export function countProblems(found: readonly Problem[]): Readonly<Record<ProblemKind, number>> {
   const counts = Object.fromEntries(PROBLEM_KINDS.map((kind) => [kind, 0]));
   for (const { kind } of found) counts[kind] = (counts[kind] ?? 0) + 1;
@@ -99,7 +99,7 @@ export function countProblems(found: readonly Problem[]): Readonly<Record<Proble
 }
 
 /**
- * Whether nothing can be known of a charger now: offline, silent, behind a lost broker, or without a message since the
+ * True while the state of a charger is unknown: offline, silent, behind a lost broker, or without a message since the
  * start.
  */
 export function isUnreachable(
@@ -154,7 +154,7 @@ function ofTheSite(sources: ProblemSources): readonly Problem[] {
       kind: "partner",
       subject: null,
       message: `the partner cannot be asked: ${partner.lastFailure ?? "no answer"}; the stored plan goes on`,
-      action: "check network, vtn.baseUrl and credentials; setpointd poll asks again at once",
+      action: "check network, vtn.baseUrl and credentials; setpointd poll tries again at once",
     });
   if (partner.skew !== null && partner.skewed > 1 && Math.abs(partner.skew) > maxSkew)
     found.push({
@@ -178,7 +178,7 @@ function ofTheSite(sources: ProblemSources): readonly Problem[] {
       since: null,
       kind: "reports",
       subject: null,
-      message: `reports made ${reportRequests.made} of at most ${reportRequests.most} requests within the last hour: beyond that they wait`,
+      message: `reports made ${reportRequests.made} of at most ${reportRequests.most} requests within the last hour; further ones wait`,
       action: "ask the partner for fewer reports, or for longer intervals in each",
     });
   for (const { kind, since, message, action } of retention)
@@ -196,8 +196,8 @@ function ofChargers(depot: ControlState, sources: ProblemSources, now: Instant):
         since: iso(publish.since),
         kind: "publish",
         subject: id,
-        message: `${id} did not get its command: ${publish.reason}`,
-        action: "let the broker's access list allow that topic: setpointd acl prints the whole list",
+        message: `the command of ${id} was not published: ${publish.reason}`,
+        action: "allow that topic in the broker's access list: setpointd acl prints the whole list",
       });
     const record = depot.commands.get(id);
     const verdict = record === undefined ? null : verdictProblem(id, record);
@@ -206,7 +206,7 @@ function ofChargers(depot: ControlState, sources: ProblemSources, now: Instant):
   });
 }
 
-/** Null: it can be reached, or its broker is the problem. */
+/** Null: the charger is reachable, or its broker is the problem. */
 function reachProblem(
   depot: ControlState,
   id: ChargerId,
@@ -232,7 +232,7 @@ function reachProblem(
     since: iso(startedAt),
     kind: "neverHeard",
     subject: id,
-    message: `${id} was never heard: whether it gets its commands is not known`,
+    message: `${id} has not sent a message since the start: it is unknown whether it receives commands`,
     action: `compare its topics with setpointd profile show, and the broker's access list; then setpointd commission ${id}`,
   };
 }
@@ -240,36 +240,36 @@ function reachProblem(
 function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
   const { command, progress, outAt } = record;
   if (progress !== "notFollowed" && progress !== "refused") return null;
-  const told = formatLevel(command.desired);
+  const level = formatLevel(command.desired);
   const since = iso(outAt ?? command.decidedAt);
   return progress === "refused"
     ? {
         since,
         kind: "refused",
         subject: id,
-        message: `${id} refuses ${told}`,
+        message: `${id} refuses ${level}`,
         action: `read its reason with setpointd audit --charger ${id}`,
       }
     : {
         since,
         kind: "notFollowed",
         subject: id,
-        message: `${id} accepted ${told} and does not do it`,
+        message: `${id} accepted ${level} and does not follow it`,
         action: `look for another controller of this charger; setpointd commission ${id} tries it`,
       };
 }
 
-/** Null: no other charger claims the vehicle that this one is limited for. */
-function claimProblem({ occupancy: plugs }: ControlState, { command }: CommandRecord): Problem | null {
-  const occupant = plugs.at(command.charger);
+/** Null: no other charger reports the vehicle that this one is limited for. */
+function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): Problem | null {
+  const occupant = occupancy.at(command.charger);
   if (occupant.kind !== "vehicle" || occupant.source !== "kept") return null;
-  const where = plugs.where(occupant.vehicle);
+  const where = occupancy.where(occupant.vehicle);
   return {
     since: iso(command.decidedAt),
     kind: "contradicted",
     subject: command.charger,
-    message: `${command.charger} keeps its limit for ${occupant.vehicle}, which is said to be at ${where ?? "no charger"}: it has not said that nobody is plugged in`,
-    action: `look which of the two has the vehicle; setpointd release ${command.charger} frees it`,
+    message: `${command.charger} keeps its limit for ${occupant.vehicle}, which is reported at ${where ?? "no charger"}; ${command.charger} has not reported that it is unplugged`,
+    action: `check which of the two has the vehicle; setpointd release ${command.charger} frees it`,
   };
 }
 

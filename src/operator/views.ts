@@ -9,25 +9,25 @@ import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
 import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
 
-/** What the daemon knows of itself beside the depot. */
+/** State of the daemon beside the control state. */
 export interface Vitals extends ProblemSources {
   readonly site: string;
-  /** IANA name of the zone that people on site read times in. */
+  /** IANA name of the site's time zone. */
   readonly timezone: string;
   readonly epoch: number;
   readonly ready: boolean;
   readonly lookedAt: Instant | null;
   readonly broker: boolean;
-  /** Each with its end, and whether that is near. */
+  /** Certificates, each with its end and a warning if that is near. */
   readonly certificates: Json;
-  /** What the webhook listener turned away since the start, by reason; null: there is none. */
+  /** Refused webhook requests since the start, by reason. Null: no webhook listener. */
   readonly webhookRefused: Json;
   readonly store: Json;
-  /** The newest of what could not be read. */
+  /** Newest input that could not be read. */
   readonly quarantine: Json;
 }
 
-/** Is the system alive: partner, broker, chargers, clock, state. */
+/** Overview of partner, broker, chargers, clock and state. */
 export function statusView(depot: ControlState, now: Instant, vitals: Vitals): Json {
   const { partner } = vitals;
   const records = [...depot.commands.values()];
@@ -74,19 +74,19 @@ export function statusView(depot: ControlState, now: Instant, vitals: Vitals): J
   };
 }
 
-/** Whether the broker has acknowledged this command, or the level before it. */
+/** True if the broker acknowledged this command, or the level before it. */
 function hasLeft(record: CommandRecord): boolean {
   const sent = reallySent(record);
   if (sent === null) return false;
   return sent.sentAt !== null || (sent.replaces !== null && sent.replaces.kind !== "release");
 }
 
-/** Every event that is known, the newest start first. What is over is read from the disk when its turn comes. */
+/** Every known event, the newest start first. Events that are over are read from the disk one by one. */
 export function* eventsView(depot: ControlState, now: Instant): Generator<Json> {
   const newestFirst = [...depot.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
   for (const { id } of newestFirst) {
     const known = depot.known.whole(id);
-    // It was forgotten meanwhile, or cannot be read: that is logged.
+    // Forgotten meanwhile, or unreadable. The store logs that.
     if (known !== undefined && known !== null) yield eventView(depot, known, now);
   }
 }
@@ -123,7 +123,7 @@ function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
   };
 }
 
-/** Every charger: what is asked, allowed and measured, and why. */
+/** Every charger with its setpoint, its limits, its readings and the reason. */
 export const chargersView = (depot: ControlState, now: Instant): Json =>
   [...depot.chargers.values()].map((charger) => {
     const { id } = charger;
@@ -139,7 +139,7 @@ export const chargersView = (depot: ControlState, now: Instant): Json =>
     };
   });
 
-/** Every vehicle: where it is, and what is planned for it. */
+/** Every vehicle with its charger and its planned setpoints. */
 export const vehiclesView = (depot: ControlState, now: Instant): Json =>
   [...depot.vehicles.values()].map((vehicle) => {
     const charger = depot.occupancy.where(vehicle.id);
@@ -153,7 +153,7 @@ export const vehiclesView = (depot: ControlState, now: Instant): Json =>
         .of(vehicle.id)
         .filter(({ until }) => until > now)
         .toSorted((a, b) => a.from - b.from)
-        .slice(0, MOST_PLANNED)
+        .slice(0, MAX_PLANNED)
         .map(({ event, from, until, offset, setpoint }) => ({
           event: event.id,
           from: iso(from),
@@ -164,10 +164,10 @@ export const vehiclesView = (depot: ControlState, now: Instant): Json =>
     };
   });
 
-/** A page shows what comes next, not a year. */
-const MOST_PLANNED = 100;
+/** Cap on planned setpoints for each vehicle. */
+const MAX_PLANNED = 100;
 
-/** What the metrics count in the depot. */
+/** Gauges that count parts of the control state. */
 export const depotGauges = (depot: ControlState) => ({
   dispatches: () => depot.agenda.size,
   chargers: () => {

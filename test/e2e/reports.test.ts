@@ -202,7 +202,8 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     const event = anEvent("EV-1", { lastsMs: 60 * SECOND, reportDescriptors: [USAGE] });
     await daemon.deliver(site.partner.put(event));
     const [planned] = await settled(daemon, "planned");
-    const early = /^report EV-1\/0\/0 is planned: it is made at .*\d\d:\d\d:\d\d; there is no body yet\n$/;
+    const early =
+      /^report EV-1\/0\/0 is planned: it is composed at .*\d\d:\d\d:\d\d; there is no body yet\n$/;
     expect(await verb(site, "show", "EV-1/0/0")).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(early),

@@ -37,7 +37,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd status", () => {
     expect(said.stdout).toContain("commands: 1 limited, 0 followed, 0 not followed, 0 refused, 1 not sent");
     expect(said.stdout).toContain("broker: connected");
     expect(said.stdout).toMatch(
-      /publish, since \d\d:\d\d:\d\d: bay-02 did not get its command: .*Not authorized \(topic setpointd\/depot\/chargers\/bay-02\/set\)\n {4}let the broker's access list allow that topic/,
+      /publish, since \d\d:\d\d:\d\d: the command of bay-02 was not published: .*Not authorized \(topic setpointd\/depot\/chargers\/bay-02\/set\)\n {4}allow that topic in the broker's access list/,
     );
     const metrics = await daemon.get("/metrics");
     expect(metrics.text).toContain('setpointd_problems{kind="publish"} 1');

@@ -11,10 +11,10 @@ import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket
 import { waitFor } from "../support/waitFor.ts";
 
 const stopped = Promise.withResolvers<void>();
-/** Of the requests to try bay-03, one by one. */
+/** Signals of the requests to try bay-03, in order. */
 const gone: AbortSignal[] = [];
 
-const door: ControlApi = {
+const api: ControlApi = {
   audit: (query) => [{ ...query }],
   verify: async () => ({ ok: true, rows: 3 }),
   hashes: (seqs) => seqs.map((seq) => [seq, "ab"]),
@@ -24,10 +24,10 @@ const door: ControlApi = {
   report: (name) => (name === "EV-1/0/0" ? { body: "{}" } : null),
   resend: (name) => ({ ok: name === "EV-1/0/0", words: name }),
   poll: async () => ({ ok: true, words: "the list was read" }),
-  keepStill: () => true,
-  copied: () => false,
+  beginCopy: () => true,
+  endCopy: () => false,
   tryBrokers: async () => [{ name: "", connected: true }],
-  heard: () => [{ charger: "bay-01", heardAt: null }],
+  lastMessages: () => [{ charger: "bay-01", heardAt: null }],
   limited: () => [{ charger: "bay-01", told: "10 A" }],
   commission: async ({ charger, silence, force }, progress, signal) => {
     if (charger === "bay-66") throw new TypeError("no such thing");
@@ -49,19 +49,19 @@ function folder(): string {
 }
 
 async function opened(state: string): Promise<ControlSocket> {
-  const socket = await ControlSocket.start(join(state, "control.sock"), door);
+  const socket = await ControlSocket.start(join(state, "control.sock"), api);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
   return socket;
 }
 
-test("only the owner of the state can speak to it", async () => {
+test("only the owner of the state may use the socket", async () => {
   const state = folder();
   await opened(state);
   expect(statSync(join(state, "control.sock")).mode & 0o777).toBe(0o600);
 });
 
-test("verbs are answered", async () => {
+test("every request of the command line is answered", async () => {
   const state = folder();
   await opened(state);
   expect(await askDaemon(state, "GET", "/audit?event=EV-1")).toMatchObject({
@@ -98,7 +98,7 @@ test("verbs are answered", async () => {
   });
 });
 
-test("what makes no sense is refused", async () => {
+test("invalid input is refused with 400", async () => {
   const state = folder();
   await opened(state);
   expect(await askDaemon(state, "GET", "/audit?limit=many")).toMatchObject({ status: 400 });
@@ -112,18 +112,18 @@ test("what makes no sense is refused", async () => {
   expect(await askDaemon(state, "POST", "/report/resend", {})).toMatchObject({ status: 400 });
 });
 
-test("what a killed daemon left behind is replaced", async () => {
+test("the socket of a killed daemon is replaced", async () => {
   const state = folder();
   writeFileSync(join(state, "control.sock"), "");
   await opened(state);
   expect(await askDaemon(state, "GET", "/audit/verify")).toMatchObject({ kind: "answered" });
 });
 
-test("where no daemon runs, the verb is told so", async () => {
+test("without a daemon the answer is absent", async () => {
   expect(await askDaemon(folder(), "GET", "/audit/verify")).toEqual({ kind: "absent" });
 });
 
-test("a daemon that does not answer, hangs up or answers nonsense is a reason, not a crash", async () => {
+test("a daemon that is silent, hangs up or sends invalid JSON gives a reason, not a crash", async () => {
   const asked: ((socket: Socket) => void)[] = [
     () => {},
     (socket) => socket.destroy(),
@@ -152,18 +152,18 @@ test("a daemon that does not answer, hangs up or answers nonsense is a reason, n
   expect([gone, nonsense]).toEqual([failed, failed]);
 });
 
-test("a place where no socket can be is a reason, not a crash", async () => {
+test("a path that cannot be bound gives a reason, not a crash", async () => {
   const deep = join(folder(), "d".repeat(120));
-  expect(await ControlSocket.start(join(deep, "control.sock"), door)).toContain("too long");
-  expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), door)).toContain(
+  expect(await ControlSocket.start(join(deep, "control.sock"), api)).toContain("too long");
+  expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), api)).toContain(
     "cannot be listened on",
   );
   const state = folder();
   mkdirSync(join(state, "control.sock"));
-  expect(await ControlSocket.start(join(state, "control.sock"), door)).toContain("cannot be listened on");
+  expect(await ControlSocket.start(join(state, "control.sock"), api)).toContain("cannot be listened on");
 });
 
-test("a charger is tried line by line, until whoever asked has had enough", async () => {
+test("a trial reports line by line until it is stopped", async () => {
   const state = folder();
   expect(await askDaemonAtLength(state, "/commission", { charger: "bay-01" }, () => {})).toBe("absent");
   await opened(state);
@@ -185,7 +185,7 @@ test("a charger is tried line by line, until whoever asked has had enough", asyn
   expect(await askDaemon(state, "POST", "/commission/stop", null)).toMatchObject({ status: 400 });
 });
 
-test("who hangs up ends the trial that it asked for, not one of the same charger that runs for another", async () => {
+test("a client that hangs up ends its own trial, not another client's trial of the same charger", async () => {
   const state = folder();
   await opened(state);
   const client = new Client("http://localhost", { socketPath: join(state, "control.sock") });
@@ -201,7 +201,7 @@ test("who hangs up ends the trial that it asked for, not one of the same charger
   await waitFor(() => gone[0]?.aborted === true);
 });
 
-test("a bug in a trial is its answer, not the end of the daemon", async () => {
+test("a bug in a trial becomes its answer and does not stop the daemon", async () => {
   const state = folder();
   await opened(state);
   const lines: unknown[] = [];

@@ -23,7 +23,7 @@ const board = priceBoard(
   [stored],
 );
 
-test("every series that is asked for is shown, with or without prices", () => {
+test("every configured series is shown, with or without prices", () => {
   const state = { outcome: null, reason: null };
   expect(pricesView(board)).toEqual([
     {
@@ -39,7 +39,7 @@ test("every series that is asked for is shown, with or without prices", () => {
   ]);
 });
 
-test("how far ahead prices are known is counted from now, and below zero once they have passed", () => {
+test("the price horizon counts from now, and is negative once the last price has passed", () => {
   expect(priceHorizons(board, NOON)).toEqual({ NO1: 3600 });
   expect(priceHorizons(board, instant(NOON + 7_200_000))).toEqual({ NO1: -3600 });
 });

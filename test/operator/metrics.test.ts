@@ -26,7 +26,7 @@ const metrics = (): Metrics => {
 const names = async (): Promise<readonly string[]> =>
   (await metrics().text()).split("\n").flatMap((line) => (line.startsWith("# TYPE ") ? [line.slice(7)] : []));
 
-test("these are the metrics, no more and no fewer", async () => {
+test("these are the metrics, complete", async () => {
   expect([...(await names())].toSorted()).toEqual([
     "setpointd_audit_rows_total counter",
     "setpointd_broker_up gauge",
@@ -57,7 +57,7 @@ test("these are the metrics, no more and no fewer", async () => {
   ]);
 });
 
-test("names keep the conventions: one prefix, base units, counters and only counters end in _total", async () => {
+test("metric names follow the conventions: one prefix, base units, _total for counters only", async () => {
   for (const line of await names()) {
     const [name = "", type] = line.split(" ");
     expect(name).toMatch(/^setpointd_[a-z][a-z_]*[a-z]$/);
@@ -73,7 +73,7 @@ test("every metric has help that is a sentence", async () => {
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
-test("what happened is counted where it belongs", async () => {
+test("each occurrence is counted in its metric", async () => {
   const counted = metrics();
   counted.delivered("webhook", { accepted: 2, repeats: 0, rejected: 1 });
   counted.published("bay-01", { ok: true }, 0.004);

@@ -45,7 +45,7 @@ const withCommand = (depot: ControlState, changes: Partial<CommandRecord>): Cont
   return depot;
 };
 
-test("a site where everything works has no problem", () => {
+test("a healthy site has no problem", () => {
   expect(found(heardDepot())).toEqual([]);
 });
 
@@ -55,8 +55,8 @@ test("a charger that never sent a message is a problem a minute after the start,
   expect(problems(depot, sources(), early)).toEqual([]);
   expect(isUnreachable(depot, BAY, sources(), early)).toBe(false);
   expect(found(depot)).toEqual([
-    "neverHeard bay-01: bay-01 was never heard: whether it gets its commands is not known",
-    "neverHeard bay-02: bay-02 was never heard: whether it gets its commands is not known",
+    "neverHeard bay-01: bay-01 has not sent a message since the start: it is unknown whether it receives commands",
+    "neverHeard bay-02: bay-02 has not sent a message since the start: it is unknown whether it receives commands",
   ]);
   expect(isUnreachable(depot, BAY, sources(), LATER)).toBe(true);
 });
@@ -74,7 +74,7 @@ test("a lost broker is one problem, not one for each charger, and its chargers a
   ]);
 });
 
-test("a broker that drops us again and again is a problem while it is connected", () => {
+test("a broker that keeps dropping our connection is a problem even while it is connected", () => {
   const drops = [
     { name: "", drops: 4 },
     { name: "yard", drops: 3 },
@@ -85,7 +85,7 @@ test("a broker that drops us again and again is a problem while it is connected"
   ]);
 });
 
-test("chargers that are offline or fell silent are told apart", () => {
+test("an offline charger and a silent charger are different problems", () => {
   const depot = heardDepot();
   depot.presence.set(BAY, { ...ABSENT, online: false });
   const silent = chargerId("bay-02");
@@ -98,28 +98,28 @@ test("chargers that are offline or fell silent are told apart", () => {
   expect(isUnreachable(depot, BAY, sources(), LATER)).toBe(true);
 });
 
-test("a publish that the broker refuses is shown with its reason, until one arrives", () => {
+test("a refused publish is shown with the broker's reason until a publish succeeds", () => {
   const depot = heardDepot();
   depot.publishFailures.set(BAY, {
     since: NOON,
     reason: "Not authorized (topic setpointd/depot/chargers/bay-01/set)",
   });
   expect(found(depot)).toEqual([
-    "publish bay-01: bay-01 did not get its command: Not authorized (topic setpointd/depot/chargers/bay-01/set)",
+    "publish bay-01: the command of bay-01 was not published: Not authorized (topic setpointd/depot/chargers/bay-01/set)",
   ]);
 });
 
-test("commands that are refused or not followed are shown", () => {
+test("refused commands and commands that are not followed are shown", () => {
   expect(found(withCommand(heardDepot(), { progress: "refused" }))).toEqual([
     "refused bay-01: bay-01 refuses 16 A",
   ]);
   expect(found(withCommand(heardDepot(), { progress: "notFollowed", outAt: NOON }))).toEqual([
-    "notFollowed bay-01: bay-01 accepted 16 A and does not do it",
+    "notFollowed bay-01: bay-01 accepted 16 A and does not follow it",
   ]);
   expect(found(withCommand(heardDepot(), { progress: "followed" }))).toEqual([]);
 });
 
-test("a charger that keeps the limit of a vehicle which another one claims is shown", () => {
+test("a charger is shown that stays limited for a vehicle reported at another charger", () => {
   const depot = withCommand(heardDepot(), { progress: "followed" });
   const bus = vehicleId("veh-214");
   const at = NOON;
@@ -127,7 +127,7 @@ test("a charger that keeps the limit of a vehicle which another one claims is sh
   expect(found(depot)).toEqual([]);
   depot.occupancy.kept.keep(BAY, bus);
   expect(found(depot)).toEqual([
-    "contradicted bay-01: bay-01 keeps its limit for veh-214, which is said to be at bay-02: it has not said that nobody is plugged in",
+    "contradicted bay-01: bay-01 keeps its limit for veh-214, which is reported at bay-02; bay-01 has not reported that it is unplugged",
   ]);
 });
 
@@ -140,7 +140,7 @@ test("a limited charger that left the configuration is shown", () => {
   ]);
 });
 
-test("partner, clock, disk and webhook problems are shown, what stops everything first", () => {
+test("partner, clock, disk and webhook problems are shown, the gravest first", () => {
   const partner = {
     ...freshHealth(NOON),
     failures: 3,
@@ -168,17 +168,17 @@ test("partner, clock, disk and webhook problems are shown, what stops everything
   ]);
 });
 
-test("what retention will let go before its age is a problem, and so are reports that will have to wait", () => {
+test("data that will be pruned early is a problem, and so are reports that will have to wait", () => {
   const alarms = new RetentionAlarms();
   alarms.measured("readings", 0.82, false, NOON);
   const both = { retention: alarms.open, reportRequests: { made: 97, most: 120 } };
   expect(found(heardDepot(), both)).toEqual([
-    "reports -: reports made 97 of at most 120 requests within the last hour: beyond that they wait",
+    "reports -: reports made 97 of at most 120 requests within the last hour; further ones wait",
     "retention readings: readings take 82 % of what retention allows: beyond that the oldest leave before their age (report.keepReadings)",
   ]);
 });
 
-test("counts have every kind, zeros included", () => {
+test("the counts contain every kind, zeros included", () => {
   const counts = countProblems(problems(aPicture(), sources(), LATER));
   expect(counts).toMatchObject({ neverHeard: 2, broker: 0, disk: 0 });
 });

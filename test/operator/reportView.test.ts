@@ -28,7 +28,7 @@ const sent: ReportRecord = {
   sentAt: at("11:00:31"),
 };
 
-test("every descriptor shows: what is to come and when, what never will and why, then what was made", () => {
+test("every descriptor is shown: planned reports with their time, ended ones with their reason, then composed reports", () => {
   const desk = reportSchedule();
   const foreign = live(aReportedEvent(), { id: eventId("EV-9") });
   const known = new Map([live(aReportedEvent()), foreign].map((event) => [event.id, event]));
@@ -59,9 +59,9 @@ test("every descriptor shows: what is to come and when, what never will and why,
     },
   ]);
   expect(rows.map((row) => bodiless(row, (iso) => iso.slice(11, 19)))).toEqual([
-    "report EV-7731/0/0 is planned: it is made at 13:00:30; there is no body yet",
-    "no report was made of EV-9/0: none of its targets is a vehicle of this site",
-    "the body of report EV-1/0/0 is not kept any more",
+    "report EV-7731/0/0 is planned: it is composed at 13:00:30; there is no body yet",
+    "EV-9/0 has no report: none of its targets is a vehicle of this site",
+    "the body of report EV-1/0/0 is no longer stored",
   ]);
   const [first, ...others] = rows.map((row) => Object.keys(row).toSorted());
   for (const keys of others) expect(keys).toEqual(first);

@@ -18,7 +18,7 @@ async function opened(path: string): Promise<void> {
   onTestFinished(() => socket[Symbol.asyncDispose]());
 }
 
-test("the daemon's group may read the status, and nothing but the status", async () => {
+test("the daemon's group may read the status and nothing else", async () => {
   const path = socketPath();
   await opened(path);
   expect(statSync(path).mode & 0o777).toBe(0o660);
@@ -26,14 +26,14 @@ test("the daemon's group may read the status, and nothing but the status", async
   expect(await askSocket(path, "POST", "/release", { charger: null })).toMatchObject({ status: 404 });
 });
 
-test("a socket that a killed daemon left is taken over", async () => {
+test("the socket of a killed daemon is replaced", async () => {
   const path = socketPath();
   await opened(path);
   await opened(path);
   expect(await askSocket(path, "GET", "/status")).toMatchObject({ status: 200 });
 });
 
-test("a path that the system cannot bind is a reason, not a crash", async () => {
+test("a path that cannot be bound gives a reason, not a crash", async () => {
   expect(await StatusSocket.start(`/tmp/${"x".repeat(120)}`, () => null)).toContain("too long");
   expect(await StatusSocket.start("/nowhere/at/all.sock", () => null)).toContain("cannot be listened on");
 });

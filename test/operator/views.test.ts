@@ -30,7 +30,7 @@ const vitals = {
   quarantine: null,
 };
 
-test("only chargers that were really told less count as limited", () => {
+test("only chargers that received a lower limit count as limited", () => {
   const depot = aPicture();
   const limited = { ...commandRecord("bay-02", 2), sentAt: NOON };
   depot.commands.set(chargerId("bay-01"), { ...commandRecord("bay-01", 1), progress: "observed" });
@@ -40,7 +40,7 @@ test("only chargers that were really told less count as limited", () => {
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
 });
 
-test("a limit whose publish never left is not counted as limited", () => {
+test("a limit that was never published does not count as limited", () => {
   const depot = aPicture();
   const unsent = { ...commandRecord("bay-01", 1), sentAt: null, replaces: null };
   depot.commands.set(chargerId("bay-01"), unsent);

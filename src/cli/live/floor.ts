@@ -155,7 +155,7 @@ export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config,
   }
 }
 
-const ALLOW = "let the broker's access list allow it: setpointd acl prints the whole list";
+const ALLOW = "allow it in the broker's access list: setpointd acl prints the whole list";
 
 function tellPublishes({ publishes, tellsRefusals }: BrokerTrial, lines: LiveLines): void {
   for (const { topic, refusal, isHeard } of publishes) {

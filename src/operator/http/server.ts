@@ -8,13 +8,13 @@ import { limitConnections } from "../../platform/connectionLimit.ts";
 import type { Health } from "../../platform/systemd.ts";
 
 /**
- * Whether the Host of a request is ours. A page of somebody else can have its own name point at this machine (DNS
- * rebinding), and a browser then lets it read our answers: the Host still carries that name. An address is nobody's name.
+ * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
+ * then lets it read our answers. The Host still carries that name. An IP address cannot be pointed elsewhere.
  */
 export function hostCheck(names: readonly string[]): (host: string | undefined) => boolean {
   const ours = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
   return (host) => {
-    // HTTP/1.0: no browser sends that.
+    // HTTP/1.0 has no Host. No browser sends it.
     if (host === undefined) return true;
     const [, six, other = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
     if (six !== undefined) return isIP(six) === 6;
@@ -23,14 +23,14 @@ export function hostCheck(names: readonly string[]): (host: string | undefined) 
   };
 }
 
-/** What the listener shows; each is asked for anew at every request. */
+/** Views of the listener. Each is built anew for every request. */
 export interface OperatorViews {
-  /** True once the state is open, the listeners are up and the first look is done (DESIGN 6.3). */
+  /** True once the state is open, the listeners are up and the first evaluation is done. */
   readonly ready: () => boolean;
-  /** A daemon that is fit but works only in part answers 200 as well: a restart would not help. The words tell. */
+  /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
   readonly health: () => Health;
   readonly status: () => Json;
-  /** One after another: there may be thousands, each of thousands of vehicles. */
+  /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Iterable<Json>;
   readonly chargers: () => Json;
   readonly vehicles: () => Json;
@@ -51,7 +51,7 @@ export interface AuditParameters {
 
 /** Browsers, Prometheus and probes need a handful; each costs a file descriptor. */
 const CONNECTIONS = { unproven: 64, proven: 0, onDropped: () => {} };
-const MOST_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 /** Health and the read-only API for the people on site. It has no login: keep it on loopback or behind one. */
 export class OperatorListener implements AsyncDisposable {
@@ -63,7 +63,7 @@ export class OperatorListener implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** Rejects when the address cannot be listened on. The address is taken before the views exist: requests wait for them. */
+  /** Binds the address. Requests wait for the views. Rejects if the address cannot be bound. */
   static async start(
     at: { readonly host: string; readonly port: number; readonly hosts: readonly string[] },
     views: Promise<OperatorViews>,
@@ -126,14 +126,14 @@ export class OperatorListener implements AsyncDisposable {
 
 const AUDIT_PARAMETERS = ["event", "charger", "after", "limit", "newest"];
 
-/** A sentence about the first query parameter that is not known. Null: all are. */
+/** Error text about the first unknown query parameter. Null: all are known. */
 function unknownParameter(query: unknown, known: readonly string[]): string | null {
   const unknown = Object.keys(query ?? {}).find((name) => !known.includes(name));
   if (unknown === undefined) return null;
   return `unknown query parameter ${unknown}; ${known.length === 0 ? "there is none here" : `there are ${known.join(", ")}`}`;
 }
 
-/** A JSON array, one element at a time: neither memory nor the loop is taken up by all of it. */
+/** Serializes a JSON array element by element. So it neither fills the memory nor blocks the event loop. */
 async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
   let before = "[";
   for (const element of elements) {
@@ -144,7 +144,7 @@ async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
   yield before === "[" ? "[]" : "]";
 }
 
-/** Query parameters as a query of the record; a text says what is wrong with them. */
+/** Parses query parameters into a query of the record. A string is an error text. */
 export function auditParameters(query: Readonly<Record<string, unknown>>): AuditParameters | string {
   const unknown = unknownParameter(query, AUDIT_PARAMETERS);
   if (unknown !== null) return unknown;
@@ -154,7 +154,7 @@ export function auditParameters(query: Readonly<Record<string, unknown>>): Audit
     ...(typeof query["event"] === "string" ? { event: query["event"].normalize("NFC").toWellFormed() } : {}),
     ...(typeof query["charger"] === "string" ? { charger: query["charger"] } : {}),
     ...(after === undefined ? {} : { after }),
-    limit: Math.min(limit ?? 1000, MOST_ROWS),
+    limit: Math.min(limit ?? 1000, MAX_ROWS),
     newest: query["newest"] === "true" || query["newest"] === "1",
   };
 }

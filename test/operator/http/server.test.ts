@@ -14,7 +14,7 @@ test.each([
   "app.localhost",
   "gateway-7:8080",
   "depot.example.",
-])("%s is ours", (host) => expect(isOurs(host)).toBe(true));
+])("Host %s is accepted", (host) => expect(isOurs(host)).toBe(true));
 
 test.each([
   "evil.example",
@@ -24,4 +24,4 @@ test.each([
   "[evil]",
   "localhost.evil.example",
   "a:b:c",
-])("%j is a name of somebody else", (host) => expect(isOurs(host)).toBe(false));
+])("Host %j is refused", (host) => expect(isOurs(host)).toBe(false));

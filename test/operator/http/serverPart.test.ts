@@ -32,7 +32,7 @@ afterEach(() => listener[Symbol.asyncDispose]());
 
 const get = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${listener.port}${path}`);
 
-test("health is asked of the process, readiness of the daemon", async () => {
+test("health is about the process, readiness about the daemon", async () => {
   expect((await get("/healthz")).status).toBe(200);
   expect((await get("/readyz")).status).toBe(200);
   ready = false;
@@ -40,7 +40,7 @@ test("health is asked of the process, readiness of the daemon", async () => {
   expect((await get("/readyz")).status).toBe(503);
 });
 
-test("health tells what works only in part, and only what a restart may mend is an error", async () => {
+test("health names what works only in part, and is an error only where a restart may help", async () => {
   health = { fit: true, words: "nothing new can be recorded or started: the disk is full" };
   const partly = await get("/healthz");
   expect([partly.status, await partly.text()]).toEqual([200, `${health.words}\n`]);
@@ -48,7 +48,7 @@ test("health tells what works only in part, and only what a restart may mend is 
   expect((await get("/healthz")).status).toBe(503);
 });
 
-test("the API is JSON, and what is not there is a JSON 404", async () => {
+test("the API answers JSON, and an unknown path a JSON 404", async () => {
   expect(await (await get("/api/v1/events")).json()).toEqual([{ id: "EV-1" }]);
   expect(await (await get("/api/v1/prices")).json()).toEqual([{ region: "NO1" }]);
   expect(await (await get("/api/v1/reports")).json()).toEqual([{ name: "EV-1/0/0" }]);
@@ -56,7 +56,7 @@ test("the API is JSON, and what is not there is a JSON 404", async () => {
   expect([missing.status, await missing.json()]).toEqual([404, { error: "not found" }]);
 });
 
-test("a query parameter that is not known is refused by name, not ignored", async () => {
+test("an unknown query parameter is refused by name, not ignored", async () => {
   for (const [path, error] of [
     [
       "/api/v1/audit?chargr=bay-01",
@@ -69,13 +69,13 @@ test("a query parameter that is not known is refused by name, not ignored", asyn
   }
 });
 
-test("metrics have the type that a scraper asks for", async () => {
+test("metrics have the content type that Prometheus expects", async () => {
   const response = await get("/metrics");
   expect(response.headers.get("content-type")).toContain("version=0.0.4");
   expect(await response.text()).toBe("up 1\n");
 });
 
-test("the record is asked for in pieces, and nonsense is explained", async () => {
+test("the record is read page by page, and an invalid query is explained", async () => {
   const response = await get("/api/v1/audit?event=EV-1&after=12&limit=50&newest=true");
   expect(await response.json()).toEqual([{ event: "EV-1", after: 12, limit: 50, newest: true }]);
   const refused = await get("/api/v1/audit?after=yesterday");
@@ -85,17 +85,17 @@ test("the record is asked for in pieces, and nonsense is explained", async () =>
   ]);
 });
 
-test("no one request takes more than ten thousand rows", () => {
+test("a request gets at most ten thousand rows", () => {
   expect(auditParameters({ limit: "999999" })).toMatchObject({ limit: 10_000 });
   expect(auditParameters({})).toMatchObject({ limit: 1000, newest: false });
   expect(auditParameters({ after: "-1" })).toBeTypeOf("string");
 });
 
-test("an event is found however its letters are composed", () => {
+test("an event is found in any Unicode composition of its id", () => {
   expect(auditParameters({ event: "Zu\u0308rich" })).toMatchObject({ event: "Z\u00fcrich" });
 });
 
-test("nothing can be changed through it", async () => {
+test("the API is read-only", async () => {
   for (const method of ["POST", "PUT", "DELETE"]) {
     const response = await fetch(`http://127.0.0.1:${listener.port}/api/v1/chargers`, { method });
     expect(response.status).toBe(404);
@@ -110,13 +110,13 @@ const statusAt = (host: string): Promise<number> =>
       .end();
   });
 
-test("a page whose name was made to point here reads nothing", async () => {
+test("a page whose name was pointed at this machine gets no data (DNS rebinding)", async () => {
   expect(await statusAt("evil.example:8080")).toBe(421);
   expect(await statusAt("gateway-7:8080")).toBe(200);
   expect(await statusAt(`127.0.0.1:${listener.port}`)).toBe(200);
 });
 
-test("connections that only sit there neither pile up nor keep anyone out", async () => {
+test("idle connections do not pile up and do not block others", async () => {
   const idle = Array.from({ length: 100 }, () =>
     connect(listener.port, "127.0.0.1").on("error", () => undefined),
   );
