@@ -2,7 +2,7 @@ import type { Profile } from "../chargers/profile/schema.ts";
 import { type AcquiredCharger, acquire, returned } from "../control/decide/commissioningAccess.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
-import type { Json } from "../domain/audit.ts";
+import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change, Committed } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import { type Desired, formatLevel } from "../domain/setpoint.ts";
@@ -63,9 +63,7 @@ export async function commissioned(
   bench: Bench,
 ): Promise<Commissioned> {
   const note = async (words: string, facts: Json, changes: readonly Change[]): Promise<string | null> => {
-    const entry = { at: bench.now(), kind: "operator", charger: charger.id, words, facts } as const;
-    const row = { kind: "audit", entry: { ...entry, vehicle: null, event: null, command: null } } as const;
-    write([row, ...changes]);
+    write([auditRow("operator", bench.now(), words, { charger: charger.id, facts }), ...changes]);
     const written = await durable();
     return written.ok ? null : written.reason;
   };

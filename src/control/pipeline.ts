@@ -18,6 +18,7 @@ import {
   range,
 } from "rxjs";
 
+import { auditRow } from "../domain/audit.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import {
@@ -186,19 +187,12 @@ export function standstill({
 }
 
 const row = (stood: Millis, at: Instant) =>
-  ({
-    kind: "audit",
-    entry: {
-      at,
-      kind: "daemon",
-      charger: null,
-      vehicle: null,
-      event: null,
-      command: null,
-      words: `setpointd stood still for ${Math.round(stood / 1000)} s: nothing was received or sent meanwhile`,
-      facts: { outage: "setpointd", since: iso(instant(at - stood)), over: true },
-    },
-  }) as const;
+  auditRow(
+    "daemon",
+    at,
+    `setpointd stood still for ${Math.round(stood / 1000)} s: nothing was received or sent meanwhile`,
+    { facts: { outage: "setpointd", since: iso(instant(at - stood)), over: true } },
+  );
 
 export interface ControlSources {
   readonly webhook$: Observable<Arrival>;

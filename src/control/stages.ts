@@ -1,3 +1,4 @@
+import { auditRow } from "../domain/audit.ts";
 import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
 import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
@@ -24,24 +25,20 @@ import { formatStranded } from "./send/stranded.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
 
-const jumped = (jump: Millis, at: Instant): Change => ({
-  kind: "audit",
-  entry: {
+const jumped = (jump: Millis, at: Instant): Change =>
+  auditRow(
+    "daemon",
     at,
-    kind: "daemon",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words: `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
-    facts: {
-      jumpMs: jump,
-      outage: "clock",
-      since: iso(instant(Math.min(at, at - jump))),
-      over: true,
+    `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
+    {
+      facts: {
+        jumpMs: jump,
+        outage: "clock",
+        since: iso(instant(Math.min(at, at - jump))),
+        over: true,
+      },
     },
-  },
-});
+  );
 
 const chargersOf = (touches: readonly Reevaluation[]): readonly ChargerId[] =>
   touches.map(({ charger }) => charger);

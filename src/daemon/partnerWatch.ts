@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 
+import { auditRow } from "../domain/audit.ts";
 import { recordAttempt, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
 import type { Config } from "../config/schema.ts";
 import type { Fetched } from "../control/ports.ts";
@@ -43,19 +44,8 @@ export function outages(
   };
 }
 
-const row = (who: Neighbour, at: Instant, words: string, since: Instant, over: boolean): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "silence",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words,
-    facts: { outage: who, since: iso(since), ...(over ? { over } : {}) },
-  },
-});
+const row = (who: Neighbour, at: Instant, words: string, since: Instant, over: boolean): Change =>
+  auditRow("silence", at, words, { facts: { outage: who, since: iso(since), ...(over ? { over } : {}) } });
 
 export interface PartnerWatchOptions {
   /** The time that we go by. */

@@ -5,7 +5,7 @@ import { recallWrites } from "../control/decide/holdBack.ts";
 import { endedByStart } from "../control/observe/recordSilence.ts";
 import { restoreState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";
-import type { AuditEntry, Json } from "../domain/audit.ts";
+import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
 import type { StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
 import { type EventId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
@@ -72,21 +72,7 @@ export function openSite(
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
   const now = (): Instant => clock.now();
   const note = (message: string, details: Json = null): void =>
-    store.write([
-      {
-        kind: "audit",
-        entry: {
-          at: now(),
-          kind: "daemon",
-          charger: null,
-          vehicle: null,
-          event: null,
-          command: null,
-          words: message,
-          facts: details,
-        },
-      },
-    ]);
+    store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);
   const state = new ControlState({
     chargers: config.chargers,

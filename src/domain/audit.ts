@@ -42,6 +42,29 @@ export interface AuditEntry {
   readonly facts: Json;
 }
 
+/** Creates an entry. A member of `about` that is absent is null: the entry does not concern it. */
+export const auditEntry = (
+  kind: AuditKind,
+  at: Instant,
+  message: string,
+  about: Partial<Omit<AuditEntry, "at" | "kind" | "words">> = {},
+): AuditEntry => ({
+  charger: null,
+  vehicle: null,
+  event: null,
+  command: null,
+  facts: null,
+  ...about,
+  at,
+  kind,
+  words: message,
+});
+
+/** Creates the change that stores an entry. */
+export const auditRow = (
+  ...row: Parameters<typeof auditEntry>
+): { readonly kind: "audit"; readonly entry: AuditEntry } => ({ kind: "audit", entry: auditEntry(...row) });
+
 /** A stored entry, with all that `chainHash` needs. */
 export interface RecordRow extends AuditEntry {
   readonly seq: number;

@@ -1,3 +1,4 @@
+import { auditRow } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import {
   type PricesAsked,
@@ -97,19 +98,10 @@ const row = (
   warning: string | null,
   words: string,
   at: Instant,
-): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: outcome === "unreadable" ? "rejected" : "prices",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words,
+): Change =>
+  auditRow(outcome === "unreadable" ? "rejected" : "prices", at, words, {
     facts: { region, series: kind, outcome, warning },
-  },
-});
+  });
 
 /** `24 prices, 0.62 to 1.13 NOK/kWh, until 2026-11-22 00:00:00`. */
 function inShort({ prices }: PriceSeries, wallClock: WallClock): string {

@@ -1,4 +1,4 @@
-import type { Json } from "../domain/audit.ts";
+import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { obligationKey, type ReportObligation, type ReportRecord } from "../domain/report.ts";
 import type { EventId, Instant } from "../domain/units.ts";
@@ -6,10 +6,8 @@ import type { WallClock } from "../platform/localTime.ts";
 import { sanitizeForLog } from "../platform/sanitize.ts";
 
 /** Audit row about a report. A `warning` in `facts` raises its log line to a warning. */
-const row = (at: Instant, event: EventId, words: string, facts: Json): Change => ({
-  kind: "audit",
-  entry: { at, kind: "report", charger: null, vehicle: null, event, command: null, words, facts },
-});
+const row = (at: Instant, event: EventId, message: string, facts: Json): Change =>
+  auditRow("report", at, message, { event, facts });
 
 /** Committed with the report, before it is sent. */
 export function composedRow(record: ReportRecord, at: Instant, wallClock: WallClock): Change {
@@ -54,16 +52,5 @@ export function obligationRows(obligation: ReportObligation, at: Instant): reado
   ];
 }
 
-export const resentRow = ({ name, event }: ReportRecord, at: Instant): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "operator",
-    charger: null,
-    vehicle: null,
-    event,
-    command: null,
-    words: `report ${name} is sent again by an operator`,
-    facts: { report: name },
-  },
-});
+export const resentRow = ({ name, event }: ReportRecord, at: Instant): Change =>
+  auditRow("operator", at, `report ${name} is sent again by an operator`, { event, facts: { report: name } });

@@ -11,6 +11,7 @@ import {
   timer,
 } from "rxjs";
 
+import { auditRow } from "../domain/audit.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Change, Committed } from "../domain/changes.ts";
 import type { OldRowsQuery, OldRows, Retention } from "../domain/retention.ts";
@@ -58,8 +59,7 @@ export function noteUse(
   if (alarm === null) return;
   const { message, leftEarly } = alarm;
   const facts = { warning: "retention", of: kind, percent: Math.round(used * 100), leftEarly };
-  const nobody = { charger: null, vehicle: null, event: null, command: null };
-  write([{ kind: "audit", entry: { at: now(), kind: "daemon", ...nobody, words: message, facts } }]);
+  write([auditRow("daemon", now(), message, { facts })]);
 }
 
 /** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
@@ -109,10 +109,9 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
 }
 
 function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Change[] {
-  const nobody = { charger: null, vehicle: null, event: null, command: null };
-  const words = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
+  const message = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
   return [
-    { kind: "audit", entry: { at: now, kind: "checkpoint", ...nobody, words, facts: { through, hash } } },
+    auditRow("checkpoint", now, message, { facts: { through, hash } }),
     { kind: "auditPruned", through },
   ];
 }

@@ -1,3 +1,4 @@
+import { auditRow } from "../../domain/audit.ts";
 import {
   commandId,
   type CommandRecord,
@@ -157,18 +158,8 @@ function asBefore(
   depot.commands.delete(charger);
   depot.why.delete(charger);
   depot.dirty.add(charger);
-  const entry = {
-    at: now,
-    kind: "operator",
-    charger,
-    vehicle,
-    event,
-    command: null,
-    words,
-    facts: null,
-  } as const;
   return [
-    { kind: "audit", entry },
+    auditRow("operator", now, words, { charger, vehicle, event }),
     { kind: "commandForgotten", charger },
   ];
 }
@@ -176,17 +167,8 @@ function asBefore(
 function kept(depot: ControlState, record: CommandRecord, at: Instant, words: string): readonly Change[] {
   const { charger, vehicle, event, ...numbers } = record.command;
   depot.commands.set(charger, record);
-  const entry = {
-    at,
-    kind: "operator",
-    charger,
-    vehicle,
-    event,
-    command: commandId(numbers),
-    words,
-  } as const;
   return [
-    { kind: "audit", entry: { ...entry, facts: null } },
+    auditRow("operator", at, words, { charger, vehicle, event, command: commandId(numbers) }),
     { kind: "command", record },
   ];
 }

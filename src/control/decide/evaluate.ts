@@ -1,4 +1,4 @@
-import type { AuditEntry, Json } from "../../domain/audit.ts";
+import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import {
@@ -137,18 +137,15 @@ export function decide(
   depot.assertAll.delete(id);
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.why.set(id, reason);
-  const entry: AuditEntry = {
-    at: now,
-    kind: "decision",
-    charger: id,
-    vehicle: command.vehicle,
-    event: command.event,
-    command: commandId(command),
-    words: observing ? `observing, not sent: ${reason.words}` : reason.words,
-    facts: { ...reason, told: desiredAsJson(desired) },
-  };
+  const message = observing ? `observing, not sent: ${reason.words}` : reason.words;
   return [
-    { kind: "audit", entry },
+    auditRow("decision", now, message, {
+      charger: id,
+      vehicle: command.vehicle,
+      event: command.event,
+      command: commandId(command),
+      facts: { ...reason, told: desiredAsJson(desired) },
+    }),
     { kind: "command", record },
   ];
 }
@@ -227,10 +224,8 @@ const stillHolds = (
     ({ event }) => event.id === last?.command.event,
   );
 
-const byHand = (charger: ChargerId, at: Instant, words: string): Change => ({
-  kind: "audit",
-  entry: { at, kind: "operator", charger, vehicle: null, event: null, command: null, words, facts: null },
-});
+const byHand = (charger: ChargerId, at: Instant, words: string): Change =>
+  auditRow("operator", at, words, { charger });
 
 /** A hold lasts as long as its events hold: one that was made longer is held longer. */
 function expireHold(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {

@@ -1,4 +1,4 @@
-import type { AuditEntry, Json } from "../../domain/audit.ts";
+import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import {
   type Delivery,
@@ -61,7 +61,7 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
         COUNTED[result.outcome] === "accepted"
       ) {
         const warning = `event ${notice.event.id} is listed twice in one ${delivery.source} with the same modification time: the later one wins`;
-        changes.push({ kind: "audit", entry: eventRow(delivery.at, notice.event.id, warning, { warning }) });
+        changes.push(eventRow(delivery.at, notice.event.id, warning, { warning }));
       }
       changes.push(...reportUnplugged(depot, result.affectedVehicles, delivery.at));
       for (const vehicle of result.affectedVehicles) {
@@ -168,8 +168,7 @@ function ingestNotice(
       changes.push(eventAudit(depot, known, before, outcome, delivery));
     }
   }
-  if (warning !== null)
-    changes.push({ kind: "audit", entry: eventRow(delivery.at, id, warning, { warning }) });
+  if (warning !== null) changes.push(eventRow(delivery.at, id, warning, { warning }));
   if (outcome === "unproven") {
     const fetchById = depot.deleteClaims.add(id, delivery.at);
     return {
@@ -191,7 +190,7 @@ function ingestNotice(
 
 function unproven(id: EventId, { at, source }: Delivery): Change {
   const message = `a delete of event ${id} came without its revision (${source}): the event is fetched by its id`;
-  return { kind: "audit", entry: eventRow(at, id, message, { outcome: "unproven", source }) };
+  return eventRow(at, id, message, { outcome: "unproven", source });
 }
 
 /** The events that a delivery holds, readable or not. */
@@ -213,7 +212,7 @@ function eventAudit(
   if (known.kind === "withdrawn") {
     const name = before?.kind === "live" ? nameOf(before.revision.event) : `event ${known.id}`;
     const message = `${name} was withdrawn (${source})`;
-    return { kind: "audit", entry: eventRow(at, known.id, message, { outcome, source }) };
+    return eventRow(at, known.id, message, { outcome, source });
   }
   const { settings, wallClock } = depot;
   const { event, start } = known.revision;
@@ -226,26 +225,23 @@ function eventAudit(
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,
   ];
-  return {
-    kind: "audit",
-    entry: eventRow(at, known.id, sentences.join("; "), {
-      outcome,
-      source,
-      revision: iso(event.revision),
-      start: iso(start),
-      durationMs: event.duration,
-      randomizeStartMs: event.randomizeStart,
-      priority: event.priority,
-      ask: askFacts(event.ask),
-      hash: event.hash,
-      targets: targetFacts(aim),
-      reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
-        payloadType: payloadType.slice(0, MOST_NAME),
-        readingType: readingType.slice(0, MOST_NAME),
-      })),
-      odd,
-    }),
-  };
+  return eventRow(at, known.id, sentences.join("; "), {
+    outcome,
+    source,
+    revision: iso(event.revision),
+    start: iso(start),
+    durationMs: event.duration,
+    randomizeStartMs: event.randomizeStart,
+    priority: event.priority,
+    ask: askFacts(event.ask),
+    hash: event.hash,
+    targets: targetFacts(aim),
+    reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
+      payloadType: payloadType.slice(0, MOST_NAME),
+      readingType: readingType.slice(0, MOST_NAME),
+    })),
+    odd,
+  });
 }
 
 /** Caps on names in the record: characters of each, and number of names. */
@@ -262,13 +258,5 @@ const targetFacts = (aim: Targeting): Json => ({
   foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
 });
 
-const eventRow = (at: Instant, event: EventId | null, message: string, details: Json): AuditEntry => ({
-  at,
-  kind: "event",
-  charger: null,
-  vehicle: null,
-  event,
-  command: null,
-  words: message,
-  facts: details,
-});
+const eventRow = (at: Instant, event: EventId | null, message: string, details: Json): Change =>
+  auditRow("event", at, message, { event, facts: details });

@@ -1,4 +1,4 @@
-import type { AuditEntry, Json } from "../../domain/audit.ts";
+import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
 import type { Rejected } from "../../domain/delivery.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
@@ -37,16 +37,5 @@ export function quarantined(
   return [...kept, ...rows, row(at, null, message, { count: rest.length, ids, source })];
 }
 
-const row = (at: AuditEntry["at"], event: AuditEntry["event"], message: string, details: Json): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "rejected",
-    charger: null,
-    vehicle: null,
-    event,
-    command: null,
-    words: message,
-    facts: details,
-  },
-});
+const row = (at: AuditEntry["at"], event: AuditEntry["event"], message: string, details: Json): Change =>
+  auditRow("rejected", at, message, { event, facts: details });

@@ -1,4 +1,4 @@
-import { type AuditEntry, textOf } from "../../domain/audit.ts";
+import { auditRow, type AuditEntry, textOf } from "../../domain/audit.ts";
 import { isLimiting, reallySent } from "../../domain/command.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";
@@ -125,16 +125,4 @@ const row = (
   at: Instant,
   words: string,
   facts: Readonly<Record<string, string | number | boolean>>,
-): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "silence",
-    charger,
-    vehicle: null,
-    event: null,
-    command: null,
-    words,
-    facts: { outage: "charger", ...facts },
-  },
-});
+): Change => auditRow("silence", at, words, { charger, facts: { outage: "charger", ...facts } });

@@ -1,3 +1,4 @@
+import { auditRow } from "../../domain/audit.ts";
 import type { Dispatch } from "./expand.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
@@ -103,16 +104,9 @@ function missed(depot: ControlState, dispatch: Dispatch, before: Instant, now: I
   return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];
 }
 
-const row = (dispatch: Dispatch, at: Instant, words: string): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "missed",
-    charger: null,
+const row = (dispatch: Dispatch, at: Instant, words: string): Change =>
+  auditRow("missed", at, words, {
     vehicle: dispatch.vehicle,
     event: dispatch.event.id,
-    command: null,
-    words,
     facts: { from: iso(dispatch.from), until: iso(dispatch.until), offsetMs: dispatch.offset },
-  },
-});
+  });

@@ -1,4 +1,4 @@
-import type { Json } from "../../domain/audit.ts";
+import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import {
   type Command,
@@ -108,16 +108,11 @@ export const outcomeRow = (
   at: Instant,
   words: string,
   facts: Json,
-): Change => ({
-  kind: "audit",
-  entry: {
-    at,
-    kind: "outcome",
+): Change =>
+  auditRow("outcome", at, `${charger} ${commandId(command)} ${words}`, {
     charger,
     vehicle,
     event,
     command: commandId(command),
-    words: `${charger} ${commandId(command)} ${words}`,
     facts,
-  },
-});
+  });

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 
+import { auditRow } from "../../domain/audit.ts";
 import type { Change, StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { signBodies } from "./bodies.ts";
@@ -198,19 +199,15 @@ const replacedDamagedState = (database: DatabaseSync): boolean =>
   undefined;
 
 /** The first row of a fresh record gives the reason for it. */
-const setAsideRow = (at: Instant, reason: string, moved: string): Change => ({
-  kind: "audit",
-  entry: {
+const setAsideRow = (at: Instant, reason: string, moved: string): Change =>
+  auditRow(
+    "daemon",
     at,
-    kind: "daemon",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words: `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
-    facts: { reason, setAside: basename(moved) },
-  },
-});
+    `stored state was damaged and set aside in ${basename(moved)}; this is a fresh one`,
+    {
+      facts: { reason, setAside: basename(moved) },
+    },
+  );
 
 /**
  * Seals the head for this run and signs the data of an earlier version as it is: both or neither. Returns the
@@ -233,16 +230,10 @@ function upgradeBodies(
 }
 
 /** Goes on record, because changes before this moment cannot be detected any more. */
-const upgraded = (at: Instant, signed: number): Change => ({
-  kind: "audit",
-  entry: {
+const upgraded = (at: Instant, signed: number): Change =>
+  auditRow(
+    "daemon",
     at,
-    kind: "daemon",
-    charger: null,
-    vehicle: null,
-    event: null,
-    command: null,
-    words: `this state was written by an earlier version: its ${signed} stored events, holds and reports, and its readings, are signed from now on as they were found`,
-    facts: { signed },
-  },
-});
+    `this state was written by an earlier version: its ${signed} stored events, holds and reports, and its readings, are signed from now on as they were found`,
+    { facts: { signed } },
+  );
