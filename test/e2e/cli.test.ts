@@ -160,6 +160,8 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     await using site = await aSite();
     mkdirSync(site.state, { mode: 0o700 });
     writeFileSync(join(site.state, "site.key"), SITE_KEY, { mode: 0o600 });
+    // `backup` asks a daemon only where there is a state.
+    writeFileSync(join(site.state, "setpointd.db"), "", { mode: 0o600 });
     const shown = join(site.directory, "proof.json");
     writeFileSync(shown, proofText("json"));
     const server = createServer((socket) => socket.destroy());
