@@ -2,12 +2,13 @@ import { brokerAccess, mosquittoAcl } from "../../chargers/broker/access.ts";
 import { sectionOf } from "../../chargers/broker/address.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { type ExitCode, say } from "../output.ts";
+import type { Verb } from "../verb.ts";
 
 /** Used where the configuration names no user at the broker. */
 const SUGGESTED_USER = "depot";
 
 /** `acl`: what each broker of this site has to allow, as a file for mosquitto. */
-export function acl(named: string | undefined): ExitCode {
+function acl(named: string | undefined): ExitCode {
   const loaded = siteConfiguration(named);
   if (loaded === null) return 2;
   const { config, profiles } = loaded;
@@ -31,3 +32,12 @@ export function acl(named: string | undefined): ExitCode {
   }
   return 0;
 }
+
+export const aclVerb: Verb = (program, { config, done }) => {
+  program
+    .command("acl")
+    .description("print the access list that each broker of this site needs, for mosquitto")
+    .action(() => {
+      done(acl(config()));
+    });
+};

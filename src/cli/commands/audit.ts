@@ -5,8 +5,10 @@ import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
+import type { Command } from "commander";
+import type { Verb } from "../verb.ts";
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly config: string | undefined;
   readonly json: boolean;
   readonly event: string | undefined;
@@ -35,7 +37,7 @@ const PAGE = 5000;
 const DAY_MS = 86_400_000;
 
 /** `audit`: the record, oldest first. */
-export async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
+async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
   const { json, event, charger, problems } = options;
   const config = configuration(options.config);
   if (config === null) return 2;
@@ -131,7 +133,7 @@ function nothingOf(
 }
 
 /** `audit verify`: follows the hash chain from the first row to the authenticated head. */
-export async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
+async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const verified = await askOrRead(
@@ -161,3 +163,41 @@ export async function auditVerify(named: string | undefined, json: boolean): Pro
   if (unsigned > 0) say(`not checked: ${unsigned} messages of an earlier version, which signed no readings`);
   return 0;
 }
+
+interface AuditFlags {
+  readonly json: boolean;
+  readonly event?: string;
+  readonly charger?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly problems: boolean;
+}
+
+export const auditVerb: Verb = (program, { config, now, done }) => {
+  const record = program
+    .command("audit")
+    .description(
+      "print the record, oldest row first: every event, decision and outcome; from the running daemon, or from the stored state",
+    )
+    .option("--json", "print one JSON object per line", false)
+    .option("--event <id>", "only rows of this event")
+    .option("--charger <id>", "only rows of this charger")
+    .option(
+      "--since <moment>",
+      "only rows from then on: 2026-11-21T05:30, or 05:30 for today; in the site's zone",
+    )
+    .option("--until <moment>", "only rows before then")
+    .option("--problems", "only rows that the log shows as a warning or an error", false)
+    .action(async ({ json, event, charger, since, until, problems }: AuditFlags) => {
+      done(await audit({ config: config(), json, event, charger, since, until, problems }, now));
+    });
+  record
+    .command("verify")
+    .description(
+      "verify the hash chain from the first row to the authenticated head; fails if a row was changed or is missing",
+    )
+    .option("--json", "print one JSON object: ok, and rows and head, or seq and reason", false)
+    .action(async (_options: object, command: Command) => {
+      done(await auditVerify(config(), command.optsWithGlobals<{ json: boolean }>().json));
+    });
+};

@@ -12,9 +12,10 @@ import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { refuseLinks, type StateOfSite, withState } from "../storedState.ts";
+import type { Verb } from "../verb.ts";
 
 /** `backup`: one file with everything stored, and the site key beside it; a running daemon goes on meanwhile. */
-export async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
+async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
   // Goes on as root, which may write where the owner of the state may not.
   const config = siteConfiguration(named)?.config ?? null;
   if (config === null) return 2;
@@ -119,3 +120,15 @@ function attempt(copy: () => void): Fault | null {
 
 const isOk = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "ok" in body && body.ok === true;
+
+export const backupVerb: Verb = (program, { config, now, done }) => {
+  program
+    .command("backup")
+    .description(
+      "copy the stored state into one file, with the site key beside it; a running daemon continues",
+    )
+    .argument("<file>", "path of the copy; FILE.key gets the site key, a secret. To restore: docs/backup.md")
+    .action(async (file: string) => {
+      done(await backup(config(), file, now));
+    });
+};

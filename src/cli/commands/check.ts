@@ -12,13 +12,15 @@ import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
 import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../vtn/reports.ts";
-import { configFile, environmentOf } from "../configuration.ts";
+import { configFile, environmentOf, misplaced } from "../configuration.ts";
 import { checkLive } from "../live/checkLive.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
+import type { Command } from "commander";
+import type { Verb } from "../verb.ts";
 
 /** `check`: every mistake with its path, what was found and what would be right. `live`: then all of it is tried. */
-export async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
+async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
   const file = configFile(named);
   if (file === undefined) {
     complain("which configuration? Name it with -c FILE");
@@ -147,3 +149,18 @@ function trouble(code: unknown, { port }: Address): string | null {
       return null;
   }
 }
+
+export const checkVerb: Verb = (program, { config, now, done }) => {
+  program
+    .command("check")
+    .description("explain every mistake in the configuration: the key, the value found, a value that works")
+    .option(
+      "--live",
+      "then try it: token, events, webhook, brokers, topics, clock, a message of each charger within 30 s; commands no charger and does not disturb a running daemon",
+      false,
+    )
+    .allowExcessArguments()
+    .action(async ({ live }: { live: boolean }, { args: [file] }: Command) => {
+      done(file === undefined ? await check(config(), live, now()) : misplaced("check", file));
+    });
+};

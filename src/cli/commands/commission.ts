@@ -24,8 +24,9 @@ import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
+import type { Verb } from "../verb.ts";
 
-export interface CommissionOptions {
+interface CommissionOptions {
   readonly config: string | undefined;
   readonly silence: boolean;
   readonly force: boolean;
@@ -40,7 +41,7 @@ const LAST_WORDS = seconds(1);
  * `commission`: tries one charger with real setpoints, tells what it did, and writes that down. A running daemon does
  * it, lending the charger to itself; without one this verb does, and holds the state meanwhile, so that none can start.
  */
-export async function commission(
+async function commission(
   id: string,
   { config: named, silence, force }: CommissionOptions,
 ): Promise<ExitCode> {
@@ -204,3 +205,17 @@ export async function reached(
     address: addressOf(broker, embedded === null ? null : { ...daemon, port: embedded.port }),
   };
 }
+
+export const commissionVerb: Verb = (program, { config, done }) => {
+  program
+    .command("commission")
+    .description(
+      "try a real charger with three setpoints and compare its telemetry; afterwards it is left as it was before, at once if an event needs it",
+    )
+    .argument("<charger>", "id of the charger")
+    .option("--silence", "also try its behaviour without messages from us; takes its time-out longer", false)
+    .option("--force", "start although an event holds on it, or control.mode is observe", false)
+    .action(async (charger: string, options: { silence: boolean; force: boolean }) => {
+      done(await commission(charger, { config: config(), ...options }));
+    });
+};

@@ -18,8 +18,9 @@ import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
+import type { Verb } from "../verb.ts";
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly config: string | undefined;
   readonly events: string;
   readonly at: string | undefined;
@@ -28,7 +29,7 @@ export interface PlanOptions {
 }
 
 /** `plan`: what each charger would do for a list of events, without doing it (DESIGN 6.4). */
-export function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
+function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
   const config = siteConfiguration(options.config, "unused")?.config ?? null;
   if (config === null) return 2;
   enterPrivateFolder(config.state);
@@ -136,3 +137,28 @@ function tell(stretches: readonly Stretch[]): void {
   if (stretches.length === 0) say("no charger would be told anything");
   for (const { from, until, reason } of stretches) writeLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
 }
+
+export const planVerb: Verb = (program, { config, now, randomBytes, done }) => {
+  program
+    .command("plan")
+    .description(
+      "show the setpoints of each charger for a list of events, without sending any: declared limits, fixed bindings, no telemetry",
+    )
+    .requiredOption(
+      "--events <file>",
+      "list of events as the partner serves it (JSON); - reads standard input",
+    )
+    .option(
+      "--at <moment>",
+      "plan as of this moment (ISO 8601; without a zone, the site's zone); windows that ended before it are left out; default now",
+    )
+    .option(
+      "--json",
+      "print a JSON array with a row for each span with one verdict; a gap is a release",
+      false,
+    )
+    .option("--dispatches", "print each vehicle's dispatches as JSON, before arbitration and limits", false)
+    .action((options: { events: string; at?: string; json: boolean; dispatches: boolean }) => {
+      done(plan({ config: config(), at: options.at, ...options }, now(), randomBytes));
+    });
+};

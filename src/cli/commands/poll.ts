@@ -1,9 +1,10 @@
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, writeLine } from "../output.ts";
+import type { Verb } from "../verb.ts";
 
 /** `poll`: the running daemon asks the partner for the list now, also while it waits after an outage. */
-export async function poll(named: string | undefined): Promise<ExitCode> {
+async function poll(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const answer = await askDaemon(config.state, "POST", "/poll");
@@ -19,3 +20,14 @@ export async function poll(named: string | undefined): Promise<ExitCode> {
   (ok ? writeLine : writeErrorLine)(words);
   return ok ? 0 : 1;
 }
+
+export const pollVerb: Verb = (program, { config, done }) => {
+  program
+    .command("poll")
+    .description(
+      "make the running daemon fetch the partner's events now, even while it waits after a failure",
+    )
+    .action(async () => {
+      done(await poll(config()));
+    });
+};

@@ -6,13 +6,10 @@ import { wallClock } from "../../platform/localTime.ts";
 import { configuration } from "../configuration.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
+import type { Verb } from "../verb.ts";
 
 /** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
-export async function prices(
-  named: string | undefined,
-  json: boolean,
-  now: () => Instant,
-): Promise<ExitCode> {
+async function prices(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", ({ store }) =>
@@ -46,3 +43,15 @@ function heading(
   const age = fetchedAt === null ? "none yet" : `as of ${moment(fetchedAt)}`;
   return `${seriesName({ region, kind })}, ${age}${reason === null ? "" : ` (${reason})`}`;
 }
+
+export const pricesVerb: Verb = (program, { config, now, done }) => {
+  program
+    .command("prices")
+    .description(
+      "show prices from now on, from the running daemon or the stored state; prices do not affect charging",
+    )
+    .option("--json", "print one JSON array: all series with all their prices, as /api/v1/prices", false)
+    .action(async ({ json }: { json: boolean }) => {
+      done(await prices(config(), json, now));
+    });
+};

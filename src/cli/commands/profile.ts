@@ -1,6 +1,5 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Command } from "commander";
 
 import { reachOf } from "../../chargers/profile/acceptance.ts";
 import { describeProfile } from "../../chargers/profile/describe.ts";
@@ -9,8 +8,8 @@ import { explain, nearest } from "../../config/explain.ts";
 import { type LoadedProfiles, loadProfiles } from "../../daemon/loadProfiles.ts";
 import type { Instant } from "../../domain/units.ts";
 import { configFile } from "../configuration.ts";
-import { TRY_HELP } from "../help.ts";
 import { complain, type ExitCode, say } from "../output.ts";
+import type { Verb } from "../verb.ts";
 
 /** Where a site's own profiles are. */
 interface ProfilePlaces {
@@ -94,45 +93,55 @@ function profilesFrom({ folder, config }: ProfilePlaces): LoadedProfiles["profil
   return profiles;
 }
 
-/** `profile list`, `show` and `try`. `configName`: what `-c` named. */
-export function profileCommands(
-  program: Command,
-  configName: () => string | undefined,
-  now: () => Instant,
-  done: (code: ExitCode) => void,
-): void {
+const TRY_HELP = `
+Action to publishes:
+  {"profile":"go-e-v2","params":{"serial":"000001"},"action":"setCurrent","input":{"currentA":13.7}}
+  actions: acquire, setCurrent {currentA}, setPower {powerW}, pause, resume {lastCurrentA}, release, setPhases {phases};
+  params may have maxCurrentA, phases and nominalV, the charger's own limits. A level below its minimum becomes a pause.
+  An answer without publishes has a note with the reason. An action that the charger cannot do is an error.
+
+Message to its meaning:
+  {"profile":"go-e-v2","params":{"serial":"000001"},"topic":"go-eCharger/000001/amp","payload":"13"}
+  Earlier lines with the same profile and params are remembered: some values are spread over several messages.
+
+A line that cannot be answered gets {"error":"..."}. The next lines are answered.`;
+
+/** `profile list`, `show` and `try`. */
+export const profileVerb: Verb = (program, { config, now, done }) => {
   const profile = program
     .command("profile")
-    .description("charger makes: how each speaks MQTT, what it needs, and what it can be held against")
+    .description("show charger profiles: how a make speaks MQTT, its set-up, its limits")
     .option(
       "--profiles <folder>",
-      "profiles of your own, one NAME.yaml each; default the folder profiles beside the configuration",
+      "folder with your own profiles, NAME.yaml each; default: the folder profiles beside the configuration",
     );
   const own = (): ProfilePlaces => ({
     folder: profile.opts<{ profiles?: string }>().profiles,
-    config: configName(),
+    config: config(),
   });
   profile
     .command("list")
-    .description("every profile: its name, how far verdicts go (measured, reported, sent), its title")
+    .description(
+      "list the profiles: name, how far its commands are verified (measured, reported, sent), title",
+    )
     .action(() => {
       done(profileList(own()));
     });
   profile
     .command("show")
     .description(
-      "parameters, set-up on the charger, limits, pace, what happens when the gateway dies, what is uncertain",
+      "show parameters, set-up on the charger, limits, pace, behaviour without the gateway, and open questions",
     )
-    .argument("<name>", "which one")
+    .argument("<name>", "name of the profile")
     .action((name: string) => {
       done(profileShow(own(), name));
     });
   profile
     .command("try")
-    .description("hold a profile against traffic, without a broker: a JSON line in, a JSON line out")
+    .description("run a profile on recorded traffic, without a broker: a JSON line in, a JSON line out")
     .requiredOption("--stdin", "read the lines from standard input")
     .addHelpText("after", TRY_HELP)
     .action(async () => {
       done(await profileTry(own(), now));
     });
-}
+};

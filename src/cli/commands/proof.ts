@@ -18,9 +18,11 @@ import {
   type StateOfSite,
   withState,
 } from "../storedState.ts";
+import { Option } from "commander";
+import type { Verb } from "../verb.ts";
 
 /** `proof EVENT`: all that is known of one event, sealed; from the running daemon, or the stored state. */
-export async function proof(
+async function proof(
   named: string | undefined,
   id: string,
   format: Format,
@@ -50,7 +52,7 @@ export async function proof(
 }
 
 /** `proof key`: the public key that a partner checks our proofs with, as PEM. The private one is made where missing. */
-export function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
+function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
   const config = configuration(named);
   if (config === null) return 2;
   const key = readOrMakeProofKey(config.state, config.keys.proof, random);
@@ -88,7 +90,7 @@ const MOST_NAMED = 20;
 const PAGE = 10_000;
 
 /** `proof verify FILE`: as far as key and state are at hand, and it says how far that was. */
-export async function proofVerify(
+async function proofVerify(
   file: string,
   named: string | undefined,
   keyFile: string | undefined,
@@ -206,3 +208,49 @@ async function hashesOf(
     ? new Map(answer.body as readonly (readonly [number, string])[])
     : withState(site, ({ store }) => store.hashes(seqs));
 }
+
+const VERIFY_HELP = `
+Exit code 0: no mistake was found in the parts that could be checked; the others are listed on standard error. Without
+any key only consistency is checked, which a forger can produce. 1: a line was edited, the file or the key cannot be
+read, or a running daemon did not give its record.`;
+
+export const proofVerb: Verb = (program, { config, now, randomBytes, done }) => {
+  const proofs = program
+    .command("proof")
+    .usage("<event> [--format json|csv], or show <event>, or verify <file>, or key")
+    .description(
+      "print the whole history of one event, sealed with the site's key and signed, or verify such a file",
+    );
+  proofs
+    .command("show", { isDefault: true })
+    .description(
+      "print everything about one event: setpoints requested, sent, followed, measured and reported, and the rows of the record; short form: proof EVENT (for an event named like a verb: proof show verify)",
+    )
+    .argument("<event>", "id of the event")
+    .addOption(
+      new Option("--format <format>", "json, or csv for a spreadsheet: the same facts under the same seal")
+        .choices(["json", "csv"])
+        .default("json"),
+    )
+    .action(async (event: string, { format }: { format: "json" | "csv" }) => {
+      done(await proof(config(), event, format, now));
+    });
+  proofs
+    .command("verify")
+    .description(
+      "find edited lines in a proof; with the site's key also forged ones, and with the state also rows that differ from the record",
+    )
+    .argument("<file>", "output of proof; - reads standard input")
+    .option("--key <file>", "the site's key, where no configuration is available")
+    .option("--public-key <file>", "the site's public key, as printed by proof key: for a partner")
+    .addHelpText("after", VERIFY_HELP)
+    .action(async (file: string, { key, publicKey }: { key?: string; publicKey?: string }) => {
+      done(await proofVerify(file, config(), key, publicKey));
+    });
+  proofs
+    .command("key")
+    .description("print the public key (PEM) for verifying proofs of this site")
+    .action(() => {
+      done(proofKey(config(), randomBytes));
+    });
+};

@@ -6,9 +6,10 @@ import { verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
+import type { Verb } from "../verb.ts";
 
 /** `release`: frees one charger (by its id, or by VTN id or name of the vehicle on it), or all, by hand; the running daemon does it, or without one this verb itself. */
-export async function release(
+async function release(
   named: string | undefined,
   target: string | undefined,
   all: boolean,
@@ -47,3 +48,16 @@ function unknownTarget(target: string, { chargers, vehicles }: Config): string |
   const meant = nearest(target, known);
   return `there is no charger and no vehicle ${target}${meant === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${meant}?`}`;
 }
+
+export const releaseVerb: Verb = (program, { config, done }) => {
+  program
+    .command("release")
+    .description(
+      "release a charger from the events that hold it now, until they end; later events still apply",
+    )
+    .argument("[charger]", "id of the charger, or VTN id or name of the vehicle on it")
+    .option("--all", "release all chargers", false)
+    .action(async (charger: string | undefined, { all }: { all: boolean }) => {
+      done(await release(config(), charger, all));
+    });
+};

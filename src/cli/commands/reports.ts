@@ -6,16 +6,14 @@ import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
+import type { Command } from "commander";
+import type { Verb } from "../verb.ts";
 
 /** A moment of the API as people on site read it. */
 type Moment = (iso: string) => string;
 
 /** `reports`: what the partner is owed and has got, as the running daemon knows it, or as it is stored. */
-export async function reports(
-  named: string | undefined,
-  json: boolean,
-  now: () => Instant,
-): Promise<ExitCode> {
+async function reports(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const known = await askOrRead<readonly ReportRow[]>(
@@ -46,7 +44,7 @@ export async function reports(
 }
 
 /** `reports show`: one report with everything that was sent. */
-export async function reportsShow(
+async function reportsShow(
   named: string | undefined,
   name: string,
   json: boolean,
@@ -82,7 +80,7 @@ export async function reportsShow(
 }
 
 /** `reports resend`: the very body once more, now. Only a running daemon sends. */
-export async function reportsResend(named: string | undefined, name: string): Promise<ExitCode> {
+async function reportsResend(named: string | undefined, name: string): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const answer = await askDaemon(config.state, "POST", "/report/resend", { name });
@@ -114,3 +112,30 @@ function formatMoment(row: ReportRow, moment: Moment): string {
 
 const widest = (texts: readonly string[]): number =>
   texts.reduce((most, text) => Math.max(most, text.length), 0);
+
+export const reportsVerb: Verb = (program, { config, now, done }) => {
+  const all = program
+    .command("reports")
+    .description(
+      "list reports to the partner, newest first: planned, waiting, sent, flagged; from the running daemon, or the stored state",
+    )
+    .option("--json", "print one JSON array, as /api/v1/reports", false)
+    .action(async ({ json }: { json: boolean }) => {
+      done(await reports(config(), json, now));
+    });
+  all
+    .command("show")
+    .description("show one report: its body, its outcome and the partner's receipt")
+    .argument("<name>", "name as listed by setpointd reports, e.g. EV-7731/0/0")
+    .option("--json", "print one JSON object", false)
+    .action(async (name: string, _options: object, command: Command) => {
+      done(await reportsShow(config(), name, command.optsWithGlobals<{ json: boolean }>().json, now));
+    });
+  all
+    .command("resend")
+    .description("send a report again now, with the same body; needs a running daemon")
+    .argument("<name>", "name as listed by setpointd reports, e.g. EV-7731/0/0")
+    .action(async (name: string) => {
+      done(await reportsResend(config(), name));
+    });
+};

@@ -5,11 +5,13 @@ import { start } from "../../daemon/daemon.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
-import { siteConfiguration, logLevel, setting } from "../configuration.ts";
+import { siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode } from "../output.ts";
 import { lastWords, reloadSignal, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
+import type { Command } from "commander";
+import type { Verb } from "../verb.ts";
 
 /** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
@@ -24,7 +26,7 @@ async function tryOut(level: string): Promise<ExitCode> {
 }
 
 /** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo, where it is. */
-export async function run(named: string | undefined): Promise<ExitCode> {
+async function run(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
   if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return tryOut(level);
@@ -72,3 +74,16 @@ export async function run(named: string | undefined): Promise<ExitCode> {
   log.info("stopped");
   return 0;
 }
+
+export const runVerb: Verb = (program, { config, done }) => {
+  program
+    .command("run", { isDefault: true })
+    .description(
+      "run the daemon until SIGTERM or Ctrl-C; SIGHUP reloads the certificates; without a configuration, in a checkout, run a demo with a simulated depot",
+    )
+    // An unknown verb arrives here, because this is the default verb.
+    .allowExcessArguments()
+    .action(async (_options: object, { args: [unknown] }: Command) => {
+      done(unknown === undefined ? await run(config()) : misplaced("run", unknown));
+    });
+};

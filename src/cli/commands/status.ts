@@ -10,6 +10,7 @@ import { wallClock } from "../../platform/localTime.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";
+import type { Verb } from "../verb.ts";
 
 /** Socket of the installed daemon (RuntimeDirectory= of its unit). */
 const INSTALLED_SOCKET = "/run/setpointd/status.sock";
@@ -34,11 +35,7 @@ interface Status {
  * `status`: one screen on how the site is doing. Needs neither root nor secrets: the daemon's group may ask, and of the
  * configuration only `state` is read.
  */
-export async function status(
-  named: string | undefined,
-  json: boolean,
-  now: () => Instant,
-): Promise<ExitCode> {
+async function status(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const answer = await askStatus(named);
   if (answer.kind === "answered") {
     if (json) say(JSON.stringify(answer.body));
@@ -108,3 +105,15 @@ function linesOf(status: Status, now: () => Instant): readonly string[] {
     ]),
   ];
 }
+
+export const statusVerb: Verb = (program, { config, now, done }) => {
+  program
+    .command("status")
+    .description(
+      "show the state of the running daemon and its site: counts, and every open problem with its remedy; needs neither root nor secrets",
+    )
+    .option("--json", "print one JSON object, as /api/v1/status", false)
+    .action(async ({ json }: { json: boolean }) => {
+      done(await status(config(), json, now));
+    });
+};

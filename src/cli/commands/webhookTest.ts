@@ -15,6 +15,7 @@ import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
+import type { Verb } from "../verb.ts";
 
 /** The posted body, and the reading that is expected of the daemon. */
 interface TestDelivery {
@@ -26,7 +27,7 @@ interface TestDelivery {
  * `webhook test`: posts one signed event to this machine's own listener, as the partner would, and tells what the daemon
  * made of it.
  */
-export async function webhookTest(
+async function webhookTest(
   named: string | undefined,
   eventFile: string | undefined,
   now: () => Instant,
@@ -211,3 +212,18 @@ async function rowsOf(state: string, event: string, since: Instant): Promise<rea
   const why = answer.kind === "failed" ? answer.reason : "no daemon holds the state of this configuration";
   return `${why}: what answered may be another one`;
 }
+
+export const webhookVerb: Verb = (program, { config, now, randomBytes, done }) => {
+  program
+    .command("webhook")
+    .description("test the listener for the partner's deliveries")
+    .command("test")
+    .description("post one signed event to this machine's own listener, and show the daemon's reaction")
+    .option(
+      "--event <file>",
+      "post this body (JSON) unchanged; the daemon acts on it; - reads standard input; default: an event without effect",
+    )
+    .action(async ({ event }: { event?: string }) => {
+      done(await webhookTest(config(), event, now, randomBytes));
+    });
+};
