@@ -152,7 +152,7 @@ export class DaemonCommissions implements AsyncDisposable {
     } finally {
       loan.isTelling = false;
     }
-    if (sent.ok && wears) depot.writes.wrote(command.charger, command.decidedAt);
+    if (sent.ok && wears) depot.writes.add(command.charger, command.decidedAt);
     if (loan.preemptedBy !== null) handBack(command.charger);
     return sent;
   }

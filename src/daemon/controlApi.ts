@@ -2,7 +2,12 @@ import type { BrokerTrial } from "../chargers/broker/tryBroker.ts";
 import type { Config } from "../config/schema.ts";
 import { type PollResult, pollMessage } from "../control/ingest/pollRequest.ts";
 import type { ControlPorts, Freeing } from "../control/ports.ts";
-import { chargerIn, exceptThoseWhoLeft, notReleased, released } from "../control/send/release.ts";
+import {
+  chargerIn,
+  withUnconfigured,
+  releaseWhileObserving,
+  releaseResult,
+} from "../control/send/release.ts";
 import { limited } from "../control/send/stranded.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Committed } from "../domain/changes.ts";
@@ -109,10 +114,10 @@ async function release(
   if (found?.ok === false) return { ok: false, words: found.reason };
   const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
-  if (config.control.mode === "observe") return notReleased(held);
+  if (config.control.mode === "observe") return releaseWhileObserving(held);
   // The look that this asks for shares its commit, and knows what has to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
   free({ chargers, settle: resolve });
-  const done = released(depot, held, ports.isLinked, await promise);
-  return target === null ? exceptThoseWhoLeft(depot, done) : done;
+  const done = releaseResult(depot, held, ports.isLinked, await promise);
+  return target === null ? withUnconfigured(depot, done) : done;
 }

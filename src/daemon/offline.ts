@@ -7,10 +7,10 @@ import { restoreState } from "../control/recovery.ts";
 import { recordOutcome } from "../control/send/outcome.ts";
 import {
   chargerIn,
-  exceptThoseWhoLeft,
-  freedFrom,
-  limitedAgain,
-  notReleased,
+  withUnconfigured,
+  formatFreed,
+  formatLimitedAgain,
+  releaseWhileObserving,
 } from "../control/send/release.ts";
 import { limited } from "../control/send/stranded.ts";
 import { ControlState } from "../control/state.ts";
@@ -55,7 +55,7 @@ export async function releaseOffline(
   if (found?.ok === false) return { ok: false, words: found.reason };
   const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
-  if (config.control.mode === "observe") return notReleased(held);
+  if (config.control.mode === "observe") return releaseWhileObserving(held);
   const reached =
     held.length === 0
       ? null
@@ -106,9 +106,10 @@ export async function releaseOffline(
   const stood = new Map(held.map((record) => [record.command.charger, record]));
   const told = [...freed].map((id) => {
     const record = stood.get(id);
-    return record === undefined ? id : freedFrom(depot, record);
+    return record === undefined ? id : formatFreed(depot, record);
   });
-  const words = told.length === 0 ? [] : [`freed ${told.join("; ")}; ${limitedAgain(told.length)}${lost}`];
+  const words =
+    told.length === 0 ? [] : [`freed ${told.join("; ")}; ${formatLimitedAgain(told.length)}${lost}`];
   if (failures.length > 0)
     return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
   if (words.length === 0 && opened.assertAll)
@@ -116,7 +117,7 @@ export async function releaseOffline(
       "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
     );
   const done = { ok: true, words: words[0] ?? "nothing was limited" };
-  return target === null ? exceptThoseWhoLeft(depot, done) : done;
+  return target === null ? withUnconfigured(depot, done) : done;
 }
 
 /** The brokers of these chargers, all there; a text: why not. */

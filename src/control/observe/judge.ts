@@ -90,7 +90,7 @@ function notFollowed(
     const later = `the next try is at ${depot.wallClock(writableAt)}, it bears ${writesPerHour} writes an hour`;
     return closed(depot, { ...next, resends, judgeAt: writableAt }, `not followed: ${words}; ${later}`, now);
   }
-  if (writesPerHour !== null) depot.writes.wrote(id, now);
+  if (writesPerHour !== null) depot.writes.add(id, now);
   const again = `not followed: ${words}; sent again (${resends + 1} of ${MOST_RESENDS})`;
   return { ...closed(depot, next, again, now, { resent: true }), resend: true };
 }

@@ -7,8 +7,9 @@ import type { Verdict } from "../decide/verdict.ts";
 import type { Presence } from "../observe/presence.ts";
 
 /**
- * How one charger stands, as the retained `state` topic and the API tell it: what the event asks, what is allowed,
- * what is measured (never one number for all three), how far the command has come, why, and until when.
+ * The state of one charger for the retained `state` topic and the API.
+ * What the event asks, what is allowed and what is measured are three values.
+ * The command's progress, its reason and its end complete it.
  */
 export function chargerState(
   verdict: Verdict,
@@ -49,7 +50,7 @@ export function chargerState(
   };
 }
 
-/** Null: it never said anything, which some never do. */
+/** Null: no message so far. Some chargers never send one. */
 function reachable({ online, heardAt }: Presence, isSilent: boolean): boolean | null {
   if (isSilent || online === false) return false;
   return heardAt === null ? null : true;

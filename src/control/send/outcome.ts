@@ -16,10 +16,12 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = seconds(60);
 
 /**
- * What one publish came to. Failure changes nothing but the attempt count, so that the next look sends again;
- * a refresh that went well adds no row. An acknowledgement is stored as a row of the record only, and a start reads from
- * there how far a command came: writing the command again as well would double what a fan-out costs. `tried`: from when it left until this was known; `fraction` in [0, 1) spreads
- * the retries.
+ * Records the result of one publish.
+ * A failure changes only the attempt count, so the next evaluation sends again. A successful refresh adds no
+ * row.
+ * An acknowledgement is stored as a row of the record only. A start reads the progress from there.
+ * Storing the command as well would double the cost of a fan-out.
+ * `tried`: from the publish until its result. `fraction` in [0, 1) spreads the retries.
  */
 export function recordOutcome(
   depot: ControlState,
@@ -31,15 +33,19 @@ export function recordOutcome(
   const now = tried.until;
   const sentAt = iso(tried.from);
   const record = depot.commands.get(command.charger);
-  // A newer decision took its place while it was on its way: that one will have its own outcome.
+  // A newer decision replaced it during the publish. That one gets an outcome of its own.
   if (record === undefined || commandId(record.command) !== commandId(command)) {
-    return [outcomeRow(command, now, spoken(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) })];
+    return [
+      outcomeRow(command, now, supersededMessage(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) }),
+    ];
   }
   depot.dirty.add(command.charger);
-  return sent.ok ? arrived(depot, record, sentAt, now) : failed(depot, record, sent.reason, now, fraction);
+  return sent.ok
+    ? recordAcknowledged(depot, record, sentAt, now)
+    : recordFailed(depot, record, sent.reason, now, fraction);
 }
 
-function arrived(
+function recordAcknowledged(
   depot: ControlState,
   record: CommandRecord,
   sentAt: string,
@@ -65,22 +71,22 @@ function arrived(
   };
   depot.commands.set(charger, next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
-  const lookAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
-  if (lookAt !== null) depot.wake(charger, lookAt);
-  // What is only said again, or made longer, must not put off what is to come: only new levels count.
-  if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.wrote(charger, now);
+  const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
+  if (evaluateAt !== null) depot.wake(charger, evaluateAt);
+  // Only new levels count as writes. A refresh or an extension must not delay the next level.
+  if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.add(charger, now);
   if (!first) return [];
-  const took = now - record.command.decidedAt;
-  const row = outcomeRow(record.command, now, `acknowledged by the broker after ${took} ms`, {
+  const elapsed = now - record.command.decidedAt;
+  const row = outcomeRow(record.command, now, `acknowledged by the broker after ${elapsed} ms`, {
     progress: "acknowledged",
-    ms: took,
+    ms: elapsed,
     sentAt,
   });
-  // The charger was quicker to answer than the broker.
+  // The charger answered before the broker did.
   return isNews ? [row] : [row, { kind: "command", record: next }];
 }
 
-function failed(
+function recordFailed(
   depot: ControlState,
   record: CommandRecord,
   reason: string,
@@ -100,7 +106,7 @@ function failed(
   return [outcomeRow(command, now, `not sent: ${reason}`, { progress: "failed", reason })];
 }
 
-const spoken = (sent: Sent): string =>
+const supersededMessage = (sent: Sent): string =>
   sent.ok ? "acknowledged by the broker, already replaced" : `not sent: ${sent.reason}`;
 
 export const outcomeRow = (

@@ -6,12 +6,12 @@ import type { ChargerId } from "../../domain/units.ts";
 import type { ControlPorts } from "../ports.ts";
 
 const EVERY = 1_000;
-/** Publishes on their way at once: less than commands may have. */
+/** Cap on publishes in flight. Lower than the cap for commands. */
 const WINDOW = 5;
 
 /**
- * Keeps each charger's published state (DESIGN 6.2) true, at an unhurried pace: commands go first. Each broker has a
- * pace of its own: a slow one delays nobody on another.
+ * Publishes each charger's state whenever it changed. Commands go first.
+ * Each broker has a queue of its own, so a slow one delays no other.
  */
 export function states(depot: ControlState, ports: ControlPorts): Observable<unknown> {
   const brokers = new Set([...depot.chargers.values()].map(({ broker }) => broker));
@@ -24,14 +24,14 @@ function statesOf(broker: string, depot: ControlState, ports: ControlPorts): Obs
   return interval(EVERY).pipe(
     filter(isQuiet),
     exhaustMap(() => {
-      // Drawn from by hand: thousands waiting in an operator's buffer cost more than their publishes.
+      // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
       const line = [...depot.dirty].filter(isHere).values();
       return range(0, WINDOW).pipe(mergeMap(() => publishStates(depot, ports, line, isQuiet)));
     }),
   );
 }
 
-/** Publishes how one charger of the line after another stands, until one cannot be told, or commands wait. */
+/** Publishes the states of the chargers in `line`, until a publish fails or a command waits. */
 async function publishStates(
   depot: ControlState,
   ports: ControlPorts,

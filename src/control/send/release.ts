@@ -8,47 +8,49 @@ import type { Freeing } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { limited } from "./stranded.ts";
 
-/** What came of a release by hand, for who asked for it. */
+/** Result of an operator's release. */
 export interface Released {
   readonly ok: boolean;
   readonly words: string;
 }
 
-/** The charger that a person means: by its id, or by VTN id or name of the vehicle on it. */
+/** Finds the charger that an operator named: by its id, or by VTN id or name of the vehicle on it. */
 export const chargerIn = (
   { chargers, vehicles, occupancy: plugs }: ControlState,
   target: string,
 ): FoundCharger => findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => plugs.where(vehicle));
 
-/** While observing. `standing`: what would have been freed. */
-export function notReleased(standing: readonly CommandRecord[]): Released {
+/** Result in observe mode. `standing`: the commands that a release would have ended. */
+export function releaseWhileObserving(standing: readonly CommandRecord[]): Released {
   const words = "observing: no command is published, a release neither";
   if (standing.length === 0) return { ok: true, words };
   const named = standing.map(({ command }) => command.charger).join(", ");
   return {
     ok: false,
-    words: `${words}; still as told before: ${named}. A start with control.onObserve: release frees them, once`,
+    words: `${words}; still at their last setpoint: ${named}. A start with control.onObserve: release frees them, once`,
   };
 }
 
-/** After the look that a release by hand asks for, and its commit: who is freed now, and who only later, and why. */
-export function released(
+/**
+ * After the evaluation and its commit: the chargers that are freed now, and those that wait, with the reason.
+ */
+export function releaseResult(
   depot: ControlState,
   standing: readonly CommandRecord[],
   isLinked: (charger: ChargerId) => boolean,
   committed: Committed,
 ): Released {
-  const record = committed.ok ? "" : notRecorded(committed.reason);
-  if (standing.length === 0) return { ok: true, words: `nothing was limited${record}` };
-  const freed = standing.map((stood) => {
-    const wait = waitOf(depot, stood.command.charger, isLinked);
-    return wait === null ? freedFrom(depot, stood) : `${freedFrom(depot, stood)} (${wait})`;
+  const unstored = committed.ok ? "" : notRecorded(committed.reason);
+  if (standing.length === 0) return { ok: true, words: `nothing was limited${unstored}` };
+  const freed = standing.map((record) => {
+    const wait = waitingReason(depot, record.command.charger, isLinked);
+    return wait === null ? formatFreed(depot, record) : `${formatFreed(depot, record)} (${wait})`;
   });
-  return { ok: true, words: `freed ${freed.join("; ")}; ${limitedAgain(freed.length)}${record}` };
+  return { ok: true, words: `freed ${freed.join("; ")}; ${formatLimitedAgain(freed.length)}${unstored}` };
 }
 
-/** "bay-01 (Bus 214) from 16 A until 14:00:00, event EV-1". `stood`: its command before the release. */
-export function freedFrom(depot: ControlState, { command }: CommandRecord): string {
+/** Example: `bay-01 (Bus 214) from 16 A until 14:00:00, event EV-1`. Takes the command before the release. */
+export function formatFreed(depot: ControlState, { command }: CommandRecord): string {
   const { charger, vehicle, desired, until, event } = command;
   const name = vehicle === null ? null : (depot.vehicles.get(vehicle)?.name ?? vehicle);
   return [
@@ -59,15 +61,15 @@ export function freedFrom(depot: ControlState, { command }: CommandRecord): stri
   ].join("");
 }
 
-export const limitedAgain = (count: number): string =>
+export const formatLimitedAgain = (count: number): string =>
   `a new event limits ${count === 1 ? "it" : "them"} again`;
 
-/** A release by hand goes out although the disk refuses. */
+/** An operator's release is published even if it cannot be stored. */
 const notRecorded = (reason: string): string =>
   `; not on record yet, and undone by a restart before it is: ${reason}`;
 
-/** Who is limited and not in the configuration any more cannot be told: whoever frees all of them has to hear of it. */
-export function exceptThoseWhoLeft(depot: ControlState, released: Released): Released {
+/** Adds the limited chargers that left the configuration: a release cannot reach them. */
+export function withUnconfigured(depot: ControlState, released: Released): Released {
   const left = limited(depot).filter(({ command }) => !depot.chargers.has(command.charger));
   if (!released.ok || left.length === 0) return released;
   const named = left.map(({ command }) => command.charger).join(", ");
@@ -77,27 +79,27 @@ export function exceptThoseWhoLeft(depot: ControlState, released: Released): Rel
   };
 }
 
-function waitOf(
+function waitingReason(
   depot: ControlState,
   id: ChargerId,
   isLinked: (charger: ChargerId) => boolean,
 ): string | null {
-  if (!isLinked(id)) return "not told yet, its broker is away: when that is back";
-  if (depot.barTo("queue", id) === "offline") return "not told yet, it is offline: when it is back";
+  if (!isLinked(id)) return "not sent yet, its broker is away: when that is back";
+  if (depot.barTo("queue", id) === "offline") return "not sent yet, it is offline: when it is back";
   const held = depot.held.get(id);
   if (held === undefined) return null;
   const why = formatHeld(held, depot.chargers.get(id)?.writesPerHour ?? null);
-  return `not told yet, but by ${depot.wallClock(held.until)}: ${why}`;
+  return `not sent yet, but by ${depot.wallClock(held.until)}: ${why}`;
 }
 
-/** The charger that a person means, or why none is. */
+/** The charger that an operator named, or why there is none. */
 export type FoundCharger =
   | { readonly ok: true; readonly charger: ChargerId }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Finds a charger by its own id, or by the vehicle on it: VTN id first, then the name, in any case. A name that several
- * vehicles bear is refused with their ids.
+ * Finds a charger by its own id, or by the vehicle on it: VTN id first, then the name in any case.
+ * A name that several vehicles share is refused with their ids.
  */
 export function findCharger(
   target: string,
@@ -130,14 +132,14 @@ interface OpenFreeing {
   failed: FailedCommit | null;
 }
 
-/** The part of a freeing that is done together with one slice of evaluations. */
+/** The part of a freeing that belongs to one slice of evaluations. */
 export interface FreeingPart {
   readonly chargers: readonly ChargerId[];
-  /** Its commit has ended. */
+  /** Called after its commit. */
   readonly settle: (committed: Committed) => void;
 }
 
-/** Freeings of many chargers are done in slices. Each is settled after the commit of its last one. */
+/** Freeings of many chargers run in slices. Each freeing is settled after the commit of its last slice. */
 export class Freeings {
   #open: readonly OpenFreeing[] = [];
 
@@ -146,7 +148,7 @@ export class Freeings {
     this.#open = [...this.#open, { freeing, waiting, uncommitted: waiting.size, failed: null }];
   }
 
-  /** What of all freeings is to be done with the evaluation of these chargers. */
+  /** The parts of all freeings that belong to these chargers. */
   take(chargers: readonly ChargerId[]): readonly FreeingPart[] {
     if (this.#open.length === 0) return NONE;
     const parts = this.#open.map((open) => partOf(open, chargers));

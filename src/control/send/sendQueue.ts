@@ -1,12 +1,12 @@
 import { type ChargerId, after, type Instant, minutes } from "../../domain/units.ts";
 
-/** The chargers of one broker that wait, in order, and how far the search among them has come. */
+/** Waiting chargers of one broker, in order, and the position of the search among them. */
 interface BrokerQueue {
   readonly waiting: Set<ChargerId>;
   search: Iterator<ChargerId>;
 }
 
-/** Chargers that wait to be sent what holds then, by broker: a slow broker delays nobody on another (DESIGN 5.6). */
+/** Chargers that wait for a publish, by broker: a slow broker delays no other. */
 export class SendQueue {
   readonly #queues = new Map<string, BrokerQueue>();
 
@@ -19,8 +19,8 @@ export class SendQueue {
   }
 
   /**
-   * Takes out the next charger that may be sent to; the others keep their place. The search goes on where it stopped:
-   * from the start, each call would step over everyone who may not yet.
+   * Removes and returns the next charger that may be sent to. The others keep their place.
+   * The search continues where it stopped. Otherwise each call would step over all chargers that must wait.
    */
   take(broker: string, maySend: (charger: ChargerId) => boolean): ChargerId | undefined {
     const queue = this.#queue(broker);
@@ -50,18 +50,18 @@ function next({ search }: BrokerQueue, maySend: (charger: ChargerId) => boolean)
   return undefined;
 }
 
-/** Writes are counted over this long. */
+/** Period over which writes are counted. */
 export const HOUR = minutes(60);
 
-/** When chargers that wear were written to within the last hour. */
+/** Writes of the last hour to chargers with a limit on writes. */
 export class Writes {
   readonly #at = new Map<ChargerId, readonly Instant[]>();
 
-  wrote(charger: ChargerId, at: Instant): void {
+  add(charger: ChargerId, at: Instant): void {
     this.#at.set(charger, [...this.#within(charger, at), at]);
   }
 
-  /** In the place of what was known: the record outlives the run. Oldest first. */
+  /** Replaces the known writes by those of the record, which outlives the run. Oldest first. */
   recall(charger: ChargerId, at: readonly Instant[]): void {
     this.#at.set(charger, at);
   }
@@ -70,13 +70,13 @@ export class Writes {
     return this.#within(charger, now).length;
   }
 
-  /** When one more leaves it at `most` in an hour; now: at once. */
+  /** The time from which one more write stays within `most` in an hour. `now`: at once. */
   roomAt(charger: ChargerId, most: number, now: Instant): Instant {
     const latest = this.#within(charger, now).at(-most);
     return latest === undefined ? now : after(latest, HOUR);
   }
 
-  /** A write in the future is none of this hour's: the clock was set back. */
+  /** A write in the future comes from a clock that was set back. It does not count. */
   #within(charger: ChargerId, now: Instant): readonly Instant[] {
     return (this.#at.get(charger) ?? []).filter((at) => at <= now && now < at + HOUR);
   }

@@ -3,7 +3,7 @@ import { formatLevel } from "../../domain/setpoint.ts";
 import { after, type ChargerId, earlier, type Instant } from "../../domain/units.ts";
 import type { ControlState } from "../state.ts";
 
-/** The chargers that stand under a command of ours other than a release, or whose release never went out. */
+/** Chargers with a sent command of ours other than a release, or whose release was never sent. */
 export const limited = (depot: ControlState): readonly CommandRecord[] =>
   [...depot.commands.values()].flatMap((record) => {
     const sent = reallySent(record);
@@ -11,8 +11,8 @@ export const limited = (depot: ControlState): readonly CommandRecord[] =>
   });
 
 /**
- * A charger that an earlier run in drive left limited, in a run that only observes: the command it stands under, and
- * what releases it. A release that is decided already is null: it is still to be sent. Null: the charger is not stranded.
+ * In observe mode: the command that an earlier run left on a charger, and its release.
+ * `release` null: it is decided already and still to be sent. Null: the charger is not stranded.
  */
 export function strandedRelease(
   depot: ControlState,
@@ -33,8 +33,8 @@ export function strandedRelease(
 }
 
 /**
- * Once nothing more comes from us: that a charger stays limited, until when, and what frees it. Null: by itself, it has
- * let go by now.
+ * Message for a charger that we stop commanding: its level, until when, and what frees it.
+ * Null: the charger has ended its limit by itself.
  */
 export function formatStays(
   { chargers, settings, wallClock }: ControlState,
@@ -46,7 +46,7 @@ export function formatStays(
     command.desired.kind !== "release"
       ? formatLevel(command.desired)
       : replaces === null
-        ? "what it was told before its release"
+        ? "the level before its release"
         : `${formatLevel(replaces)}, as its release did not go out,`;
   const stays = `${id} stays at ${level}`;
   const whenSilent = chargers.get(id)?.whenSilent ?? { kind: "holds" };
@@ -69,7 +69,7 @@ export function formatStays(
   }
 }
 
-/** At a start that only observes: each charger that is limited, and what frees it. */
+/** At a start in observe mode: each limited charger, and what frees it. */
 export function formatStranded(depot: ControlState, now: Instant): readonly string[] {
   if (depot.barTo("plan", null) !== "observing") return [];
   const { onObserve } = depot.settings;

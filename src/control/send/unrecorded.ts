@@ -8,8 +8,8 @@ import type { Verdict } from "../decide/verdict.ts";
 import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 
-/** What a charger was told, and freed from, since commits fail. */
-interface Owed {
+/** Unstored changes of a charger since commits fail: command and hold. */
+interface UnstoredChanges {
   readonly changes: readonly Change[];
   readonly record: CommandRecord | null;
   readonly hold: Hold | null;
@@ -17,24 +17,25 @@ interface Owed {
 }
 
 /**
- * Releases that go out although the disk refuses: at the end of a window, and by an operator. Nothing else does, since
- * a level without its row would not be accounted for; but a charger that is not released stands, and some makes hold a
- * level without end. The changes are stored as soon as a commit succeeds; until then this keeps them in the picture.
+ * Releases that are published although they cannot be stored: at the end of a window, and by an operator.
+ * Nothing else is, since a level without its row would be missing from the record.
+ * An unreleased charger stays limited, and some models hold a level without end.
+ * The changes are stored as soon as a commit succeeds. Until then this class keeps them in the state.
  */
 export class UnrecordedReleases {
-  readonly #owed = new Map<ChargerId, Owed>();
+  readonly #pending = new Map<ChargerId, UnstoredChanges>();
   readonly #writeUntilStored: (changes: readonly Change[]) => Promise<void>;
 
   constructor(writeUntilStored: (changes: readonly Change[]) => Promise<void>) {
     this.#writeUntilStored = writeUntilStored;
   }
 
-  /** The stored state of a scope, with what is still to be stored in its place. */
+  /** The stored state of a scope, overlaid with the unstored changes. */
   over({ chargers }: Scope, stored: StoredScope): StoredScope {
-    const owed = [...this.#owed].filter(([charger]) => chargers.has(charger));
-    if (owed.length === 0) return stored;
-    const records = owed.flatMap(([, { record }]) => record ?? []);
-    const reasons = owed.flatMap(([, { record, why }]) =>
+    const pending = [...this.#pending].filter(([charger]) => chargers.has(charger));
+    if (pending.length === 0) return stored;
+    const records = pending.flatMap(([, { record }]) => record ?? []);
+    const reasons = pending.flatMap(([, { record, why }]) =>
       record === null || why === null ? [] : [[commandId(record.command), why] as const],
     );
     const replaced = new Set(records.map(({ command }) => command.charger));
@@ -42,60 +43,60 @@ export class UnrecordedReleases {
       ...stored,
       commands: [...stored.commands.filter(({ command }) => !replaced.has(command.charger)), ...records],
       reasons: new Map([...stored.reasons, ...reasons]),
-      holds: [...stored.holds, ...owed.flatMap(([, { hold }]) => hold ?? [])],
+      holds: [...stored.holds, ...pending.flatMap(([, { hold }]) => hold ?? [])],
     };
   }
 
-  /** An operator freed these chargers, and that could not be stored: they are freed all the same. */
+  /** Frees these chargers for an operator although the commit failed. */
   free(depot: ControlState, chargers: readonly ChargerId[], now: Instant): void {
-    for (const charger of chargers) this.#owe(depot, charger, free(depot, [charger], now));
+    for (const charger of chargers) this.#storeLater(depot, charger, free(depot, [charger], now));
   }
 
   /**
-   * After a failed commit, with the picture as it is stored: the chargers that may be sent to all the same. Their
-   * command is stored and goes on, or it is renewed while its event still holds, or they are released.
+   * After a failed commit: the chargers that may be sent to.
+   * Their stored command continues, its lease is renewed while its event holds, or they are released.
    */
-  sendable(depot: ControlState, touches: readonly Reevaluation[], now: Instant): readonly ChargerId[] {
+  sendable(depot: ControlState, reevaluations: readonly Reevaluation[], now: Instant): readonly ChargerId[] {
     const sendable: ChargerId[] = [];
-    for (const { charger: id, reassert } of touches) {
+    for (const { charger: id, reassert } of reevaluations) {
       const [charger, last] = [depot.chargers.get(id), depot.commands.get(id)];
       if (charger === undefined || last === undefined || depot.barTo("queue", id) !== null) continue;
       // After commissioning the command needs a new number, and that needs a commit.
       if (last.isLent === true) continue;
       const { verdict, step } = stepOf(depot, charger, reassert, now);
-      if (step.kind === "decide" && isLettingGo(step.decision)) {
+      if (step.kind === "decide" && isFinalRelease(step.decision)) {
         noteHeld(depot, verdict, step, now);
-        this.#owe(depot, id, decide(depot, verdict, step.decision, now));
+        this.#storeLater(depot, id, decide(depot, verdict, step.decision, now));
         sendable.push(id);
       } else if (step.kind === "again" || wantsLease(depot, last, verdict, now)) sendable.push(id);
     }
     return sendable;
   }
 
-  #owe(depot: ControlState, charger: ChargerId, changes: readonly Change[]): void {
+  #storeLater(depot: ControlState, charger: ChargerId, changes: readonly Change[]): void {
     if (changes.length === 0) return;
     depot.awaitingCommit.delete(charger);
-    const before = this.#owed.get(charger);
+    const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
-    const owed: Owed = {
+    const pending: UnstoredChanges = {
       changes,
       record: decided?.record ?? before?.record ?? null,
       hold: changes.find((change) => change.kind === "hold")?.hold ?? before?.hold ?? null,
       why: decided === undefined ? (before?.why ?? null) : (depot.why.get(charger) ?? null),
     };
-    this.#owed.set(charger, owed);
+    this.#pending.set(charger, pending);
     void this.#writeUntilStored(changes).then(() => {
-      if (this.#owed.get(charger) === owed) this.#owed.delete(charger);
+      if (this.#pending.get(charger) === pending) this.#pending.delete(charger);
     });
   }
 }
 
-const isLettingGo = ({ desired, cause }: Decision): boolean =>
+const isFinalRelease = ({ desired, cause }: Decision): boolean =>
   desired.kind === "release" && (cause === "ended" || cause === "operator");
 
 /**
- * While a newer decision cannot be stored, the standing command keeps its lease: the charger must not fall back to its
- * own default. Only while its event still holds there: one that is over must not be repeated.
+ * While a newer decision cannot be stored, the last command keeps its lease.
+ * Otherwise the charger would fall back to its own default. Only while the event of that command holds.
  */
 function wantsLease(
   depot: ControlState,

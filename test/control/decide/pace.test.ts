@@ -129,7 +129,7 @@ test("whatever events ask, a reduction goes out at once, freedom within five min
           if (frees) expect(held === null || minute < began + 5).toBe(true);
           if (held !== null) continue;
           if (rises) expect(writes.inLastHour(command.charger, now)).toBeLessThan(MOST);
-          writes.wrote(command.charger, now);
+          writes.add(command.charger, now);
           last = { ...last, command: { ...command, desired: wanted, decidedAt: now } };
         }
       }

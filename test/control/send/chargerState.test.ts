@@ -51,7 +51,7 @@ const record: CommandRecord = {
   resends: 0,
 };
 
-test("a charger that nobody asks anything of, and that never spoke, says just that", () => {
+test("the state of a charger without an event and without a message shows just that", () => {
   expect(chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false)).toEqual({
     charger: "bay-01",
     vehicle: null,
@@ -69,7 +69,7 @@ test("a charger that nobody asks anything of, and that never spoke, says just th
   });
 });
 
-test("what is asked, what is allowed and what is measured are three different numbers", () => {
+test("the asked, the allowed and the measured level are three different numbers", () => {
   const now = verdict(
     {
       ...circumstances,
@@ -125,7 +125,7 @@ test("what is asked, what is allowed and what is measured are three different nu
   });
 });
 
-test("what a charger does not measure is null", () => {
+test("a value that a charger does not measure is null", () => {
   const state = chargerState(
     verdict(circumstances, settingsWith()),
     record,
@@ -136,7 +136,7 @@ test("what a charger does not measure is null", () => {
   expect(state).toMatchObject({ measured: { state: null, powerW: null, currentsA: null, limitA: null } });
 });
 
-test("who was heard is reachable, who said that it is offline or fell silent is not", () => {
+test("a charger is reachable after a message, and not once it is offline or silent", () => {
   const idle = verdict(circumstances, settingsWith());
   const heard = { ...SILENT, heardAt: at("05:01") };
   for (const [presence, isSilent, reachable] of [

@@ -5,7 +5,7 @@ import { aDepot } from "../../support/aDepot.ts";
 const oneCharger = () =>
   aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 10 });
 
-test("what holds is refreshed every minute with the same number, a lease of three minutes, and no row of the record", async () => {
+test("a command is refreshed every minute with the same number, a lease of three minutes, and no row of the record", async () => {
   const depot = await oneCharger().running();
   await depot.until("08:01");
   const rows = depot.audit().length;
@@ -25,7 +25,7 @@ test("decision, acknowledgement and acceptance are three rows of the record", as
   expect(accepted).toMatch(/accepted by the charger after 25 ms$/);
 });
 
-test("a release that is not seen to be followed is refreshed three times, a minute apart", async () => {
+test("a release that is not measured as followed is refreshed three times, a minute apart", async () => {
   const depot = await oneCharger().withSilentChargers().running();
   await depot.until("08:59:30");
   depot.forget();
@@ -38,7 +38,7 @@ test("a release that is not seen to be followed is refreshed three times, a minu
   ]);
 });
 
-test("a release that is seen to be followed goes out once", async () => {
+test("a release that is measured as followed is sent once", async () => {
   const depot = await oneCharger().running();
   await depot.until("09:00:31");
   await depot.telemetry("bay-01", { state: "charging", limitA: 32 });
@@ -119,7 +119,7 @@ test("a newer verdict replaces one that waits for a slow broker; one publish at 
   expect(depot.messages()).toEqual(["08:00:00.000 bay-01 10 A", "08:00:04.000 bay-01 15 A"]);
 });
 
-test("a look while a publish is under way does not send the same again", async () => {
+test("an evaluation during a publish does not send the same again", async () => {
   const depot = await oneCharger().running();
   depot.floor.publishing("bay-01", { takesMs: 4000 });
   await depot.until("08:00:01");

@@ -42,7 +42,7 @@ test("a state tells at once that another vehicle is plugged in", async () => {
   });
 });
 
-test("a charger that talks all the time has its published state renewed twice a minute", async () => {
+test("a charger that sends messages all the time has its published state renewed twice a minute", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").publishingStates().running();
   await depot.until("08:00");
   const before = depot.floor.states.length;
@@ -55,7 +55,7 @@ test("a charger that talks all the time has its published state renewed twice a 
   expect(renewed).toBeLessThanOrEqual(21);
 });
 
-test("after a restart a state still says why its command holds, as before", async () => {
+test("after a restart a state still gives the reason of its command", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10, vehicles: ["v1"] })

@@ -6,7 +6,7 @@ import { chargerId } from "../../../src/domain/units.ts";
 const [bay1, bay2, bay3] = [chargerId("bay-01"), chargerId("bay-02"), chargerId("bay-03")];
 const anyone = (): boolean => true;
 
-test("each broker has a line of its own, in order, each charger once", () => {
+test("each broker has a queue of its own, in order, each charger once", () => {
   const queue = new SendQueue();
   expect([queue.isEmpty(""), queue.take("", anyone)]).toEqual([true, undefined]);
   queue.add("", bay2);

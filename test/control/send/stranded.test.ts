@@ -9,7 +9,7 @@ const acting = (control = {}) =>
     .equippedWith({ whenSilent: { kind: "holds" }, refresh: null })
     .withEvent({ start: "08:00", minutes: 60, amperes: 8, vehicles: ["v1"] });
 
-test("a start that only observes releases what an earlier run left limited, once, names it and records it", async () => {
+test("a start in observe mode releases chargers that an earlier run left limited, once, names and records them", async () => {
   const depot = await acting().running();
   await depot.until("08:10");
   depot.forget();
@@ -26,7 +26,7 @@ test("a start that only observes releases what an earlier run left limited, once
   expect([depot.messages(), depot.warnings]).toEqual([[], []]);
 });
 
-test("a release that did not arrive is tried until it does, also by the next run that only observes", async () => {
+test("a release that did not arrive is tried until it does, also by the next run in observe mode", async () => {
   const depot = await acting().running();
   await depot.until("08:10");
   depot.floor.publishing("bay-01", "fails");
@@ -40,7 +40,7 @@ test("a release that did not arrive is tried until it does, also by the next run
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("where it is to be kept, a start that only observes names who stays limited and what frees it", async () => {
+test("with onObserve keep, a start in observe mode names the chargers that stay limited and what frees them", async () => {
   const depot = await acting({ onObserve: "keep" }).running();
   await depot.until("08:10");
   depot.forget();
@@ -52,7 +52,7 @@ test("where it is to be kept, a start that only observes names who stays limited
   );
 });
 
-test("a charger whose lease is over has let go by itself: it is not named as limited", async () => {
+test("a charger whose lease is over is not named as limited", async () => {
   const depot = await aDepot()
     .withControl({ onObserve: "keep" })
     .withVehicles(1)

@@ -45,7 +45,7 @@ test("a charger without a lease is released at an event's end although the disk 
   expect(released(depot)).toHaveLength(1);
 });
 
-test("a release that the broker does not take is tried again while the disk is full (F05)", async () => {
+test("a release that the broker does not acknowledge is tried again while the disk is full (F05)", async () => {
   const depot = await paused().running();
   await depot.until("08:50");
   depot.disk.full = true;
@@ -56,7 +56,7 @@ test("a release that the broker does not take is tried again while the disk is f
   expect(depot.commands().at(-1)).toBe("bay-01 release");
 });
 
-test("chargers are released in their turns by the release ramp while the disk is full (F05)", async () => {
+test("chargers are released in the order of the release ramp while the disk is full (F05)", async () => {
   const depot = await aDepot()
     .withControl({ releaseRamp: { current: 32 } })
     .withVehicles(3)
@@ -69,7 +69,7 @@ test("chargers are released in their turns by the release ramp while the disk is
   expect(releases.map((line) => line.slice(0, 5))).toEqual(["09:00", "09:01", "09:02"]);
 });
 
-test("an operator's release goes out although it could not be stored, holds, and is recorded later (F05)", async () => {
+test("an operator's release is published although it could not be stored, holds, and is recorded later (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -87,7 +87,7 @@ test("an operator's release goes out although it could not be stored, holds, and
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("an operator's release of a level that was set for after the event goes out although the disk is full (F05)", async () => {
+test("an operator's release of a level configured for the end of the event is published although the disk is full (F05)", async () => {
   const depot = await aDepot()
     .withControl({ atEnd: "pause" })
     .withVehicle("v1", "bay-01")
@@ -103,7 +103,7 @@ test("an operator's release of a level that was set for after the event goes out
   expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator from pause"]);
 });
 
-test("an operator's release that the disk refuses waits for a charger that is offline, and reaches it on its return (F05)", async () => {
+test("an operator's release that cannot be stored waits for a charger that is offline, and reaches it on its return (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -118,7 +118,7 @@ test("an operator's release that the disk refuses waits for a charger that is of
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("what was configured for the end is not said before it is stored, and what it was told for the event is not repeated (F05)", async () => {
+test("the level configured for the end is not sent before it is stored, and the level of the event is not repeated (F05)", async () => {
   const depot = await aDepot()
     .withControl({ atEnd: "pause" })
     .withVehicle("v1", "bay-01")
