@@ -39,6 +39,8 @@ export abstract class BrokeredFloor<O extends Outlet> {
   protected readonly options: FloorOptions;
   protected readonly outlets: ReadonlyMap<string, O>;
   protected readonly broker: SimBroker;
+  /** When each outlet's vehicle last left it for another. */
+  readonly #emptiedAt = new Map<string, number>();
 
   constructor(options: FloorOptions, outlets: readonly O[]) {
     this.options = options;
@@ -103,7 +105,10 @@ export abstract class BrokeredFloor<O extends Outlet> {
   plug(charger: string, guest: string | null): void {
     for (const outlet of this.outlets.values()) {
       if (outlet.plan.id === charger) this.seat(outlet, guest);
-      else if (guest !== null && outlet.guest === guest) this.seat(outlet, null);
+      else if (guest !== null && outlet.guest === guest) {
+        this.seat(outlet, null);
+        this.#emptiedAt.set(outlet.plan.id, this.now());
+      }
     }
   }
 
@@ -111,6 +116,11 @@ export abstract class BrokeredFloor<O extends Outlet> {
 
   isEmpty(charger: string): boolean {
     return this.at(charger).guest === null;
+  }
+
+  /** Whether it was empty at some moment since then, ms: two vehicles may change places within one. */
+  wasEmpty(charger: string, since: number): boolean {
+    return this.isEmpty(charger) || (this.#emptiedAt.get(charger) ?? -Infinity) >= since;
   }
 
   /** Whether the messages of a charger reach the gateway. */

@@ -23,6 +23,8 @@ export interface Publish {
   readonly isHeldBack: boolean;
   /** Since the disk last refused a commit, ms; infinite: it never did. */
   readonly sinceRefusal: number;
+  /** The vehicle that counts as being on its charger; null: none of ours. */
+  readonly occupant: string | null;
 }
 
 /** What was seen on the wire and on disk since midnight, over all runs of the daemon. */
@@ -113,11 +115,17 @@ function isAskedFor({ command, at }: Publish, seen: Seen): string | null {
 /** A publish may wait so long for its turn: behind a stalled commit, or another message to the same charger, ms. */
 const TURN = 30_000;
 
-/** F05: a pause carries no end of its own; it is not said again once every revision of its event is over. */
-function isNotPastItsEvent({ command, at, isHeldBack }: Publish, seen: Seen): string | null {
+/**
+ * F05: a pause carries no end of its own; it is not sent again once every revision of its event is over for its vehicle,
+ * and for the one that is there now: while the disk refuses, a pause for the one before keeps its number.
+ */
+function isNotPastItsEvent({ command, at, isHeldBack, occupant }: Publish, seen: Seen): string | null {
   const { desired, cause, event, vehicle } = command;
   if (desired.kind !== "pause" || cause !== "event" || event === null || vehicle === null) return null;
-  const shares = (seen.history.get(event) ?? []).map((revision) => seen.shareOf(revision, vehicle));
+  const whom = occupant === null ? [vehicle] : [vehicle, occupant];
+  const shares = (seen.history.get(event) ?? []).flatMap((revision) =>
+    whom.map((one) => seen.shareOf(revision, one)),
+  );
   const ends = Math.max(...shares.map((share) => share?.until ?? 0));
   return isHeldBack || at < ends + TURN ? null : "its event is over";
 }

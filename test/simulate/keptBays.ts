@@ -13,6 +13,8 @@ export interface BayLook {
   /** The charger does what its own vehicle would be asked for. */
   readonly obeys: boolean;
   readonly isEmpty: boolean;
+  /** It was at some moment since the last look. */
+  readonly wasEmpty: boolean;
   readonly isDrawing: boolean;
   /** Its messages reach the gateway. */
   readonly isReachable: boolean;
@@ -61,10 +63,10 @@ const unclaimed = ({ isLimited, obeys, isEmpty }: BayLook): Bay => ({
 });
 
 function claimed(before: Bay, look: BayLook): Bay {
-  const { at, isLimited, isPaused, isEmpty, isDrawing, isReachable } = look;
+  const { at, isLimited, isPaused, isEmpty, wasEmpty, isDrawing, isReachable } = look;
   const emptySince = isEmpty && isReachable ? (before.emptySince ?? at) : null;
   return {
-    keeps: before.keeps && isLimited && !isEmpty && (isPaused || isDrawing),
+    keeps: before.keeps && isLimited && !wasEmpty && (isPaused || isDrawing),
     wasLimited: before.wasLimited,
     emptySince,
     isGone: before.isGone || (emptySince !== null && at > emptySince + NOTICED_AFTER),

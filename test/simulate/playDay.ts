@@ -144,6 +144,8 @@ class Stage {
   readonly #told: string[] = [];
   readonly #reported: string[] = [];
   #checkedAt = 0;
+  /** True time of the look before the last, ms. */
+  #checkedBefore = 0;
   #publishes = 0;
   #turns = 0;
   #minute = { number: 0, turns: 0 };
@@ -201,6 +203,7 @@ class Stage {
           isDisturbed: this.#patience.isExcused(command.charger, null),
           isHeldBack: this.gateway.isHeldBack(command.charger),
           sinceRefusal: clock.monotonic() - this.#refusedAt,
+          occupant: this.#occupantOf(command.charger),
         };
         this.#note(command);
         this.#breaks(breachOf(publish, this.#seen));
@@ -343,10 +346,16 @@ class Stage {
       this.fails("S10 it does not turn in circles", `${this.#minute.turns} turns within a minute`);
   }
 
+  #occupantOf(charger: string): string | null {
+    const planned = this.#day.chargers.find(({ id }) => id === charger);
+    return planned === undefined ? null : (vehicleOn(planned, this.#floor.told, this.#site)?.id ?? null);
+  }
+
   /** L1, at most once a second: does everyone what the oracle says? */
   #look(): void {
     const now = this.#now;
     if (now < this.#checkedAt + SECOND) return;
+    this.#checkedBefore = this.#day.midnight + this.#checkedAt;
     this.#checkedAt = now;
     // Only telemetry tells who is where, and that cannot be hurried.
     if (!this.#floor.isTold) this.#patience.disturbed("*", 0);
@@ -405,6 +414,7 @@ class Stage {
       isPaused: own.kind === "pause",
       obeys: this.#isAsItShould(charger, this.#floor.standing(id), own),
       isEmpty: this.#floor.isEmpty(id),
+      wasEmpty: this.#floor.wasEmpty(id, this.#checkedBefore),
       isDrawing: this.#floor.isDrawing(id),
       isReachable: this.#floor.isReachable(id),
     });

@@ -96,11 +96,16 @@ export class SimFloor extends BrokeredFloor<Bay> {
     return true;
   }
 
-  /** Chargers whose own vehicle is named by one that is silent: it counts as theirs again at some moment. */
+  /**
+   * Chargers whose own vehicle is named by one that is silent: it counts as theirs again at some moment. And those that
+   * name the same vehicle: which of them counts depends on which spoke when.
+   */
   get unsure(): readonly string[] {
-    return [...this.outlets.values()].flatMap((bay) => {
-      const told = this.now() - bay.spokeAt < NEARLY_SILENT ? null : toldBy(bay, this.now());
-      const home = told === null ? null : this.#homeOf(told);
+    const named = [...this.outlets.values()].map((bay) => ({ bay, vehicle: toldBy(bay, this.now()) }));
+    return named.flatMap(({ bay, vehicle }) => {
+      if (vehicle === null) return [];
+      if (named.some((other) => other.bay !== bay && other.vehicle === vehicle)) return [bay.plan.id];
+      const home = this.now() - bay.spokeAt < NEARLY_SILENT ? null : this.#homeOf(vehicle);
       return home === null || home === bay.plan.id ? [] : [home];
     });
   }

@@ -93,6 +93,7 @@ class TwoKindsFloor implements Floor {
     this.#with(charger).repeatsOnline(charger, every, lasts);
   claims = (charger: string, vehicle: string, lasts: number): void =>
     this.#with(charger).claims(charger, vehicle, lasts);
+  wasEmpty = (charger: string, since: number): boolean => this.#with(charger).wasEmpty(charger, since);
   isEmpty = (charger: string): boolean => this.#with(charger).isEmpty(charger);
   isReachable = (charger: string): boolean => this.#with(charger).isReachable(charger);
   isDrawing = (charger: string): boolean => this.#with(charger).isDrawing(charger);
