@@ -22,50 +22,53 @@ import { instanceSettings } from "./profile/profileLimits.ts";
 import { commandingOf, keepalivesOf } from "./profile/topics.ts";
 import { ProfileDriver } from "./profileDriver.ts";
 
-/** Where one charger is: its line, its state topic, and the gate that its messages come through. */
+/** A charger, its driver, and the rate limit for its messages. */
 interface ConnectedCharger {
   readonly id: ChargerId;
-  /** The broker that it is reached over. */
+  /** Name of the broker that it is connected to. */
   readonly broker: string;
   readonly driver: ChargerDriver;
   readonly admits: () => boolean;
   readonly publishState: (payload: string) => Promise<Sent>;
 }
 
-/** All chargers of the site, over their brokers. Nothing is queued here: what fails, the next look sends again. */
+/**
+ * All chargers of the site, with their brokers. Nothing is queued: what fails is sent again by the next
+ * evaluation.
+ */
 export class ChargerConnections implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   readonly #sessions = new Map<string, BrokerSession>();
-  readonly #outlets = new Map<ChargerId, ConnectedCharger>();
-  readonly #bounds = new Map<ChargerId, ProfileInstance>();
-  /** By the name of their broker. */
-  readonly #hearts = new Map<string, Heartbeats>();
+  readonly #chargers = new Map<ChargerId, ConnectedCharger>();
+  readonly #instances = new Map<ChargerId, ProfileInstance>();
+  /** By broker name. */
+  readonly #heartbeats = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
   readonly #stack = new DisposableStack();
 
-  /** Connects at once; `onBroker` says when commands can be sent. */
+  /** Connects at once. `onBroker` is called when commands can be sent. */
   constructor(options: ConnectionOptions) {
     this.#options = options;
     for (const [name, broker] of options.brokers) this.#connect(name, broker);
   }
 
-  /** Whether all brokers are there. */
+  /** True: all brokers are connected. */
   get connected(): boolean {
     return [...this.#sessions.values()].every((session) => session.connected);
   }
 
-  /** Whether the broker that this charger is reached over is there. */
+  /** True: the broker of this charger is connected. */
   isLinked(charger: ChargerId): boolean {
-    const outlet = this.#outlets.get(charger);
-    return outlet !== undefined && (this.#sessions.get(outlet.broker)?.connected ?? false);
+    const connected = this.#chargers.get(charger);
+    return connected !== undefined && (this.#sessions.get(connected.broker)?.connected ?? false);
   }
 
-  /** Why the broker of this name is not there, as far as is known. */
+  /** Reason why the broker of this name is not connected, as far as known. */
   troubleOf(name: string): string | null {
     return this.#sessions.get(name)?.trouble ?? null;
   }
 
-  /** What each broker lets us do, tried without commanding anyone. */
+  /** Tries login, subscriptions and publishes at each broker, without commanding a charger. */
   async tryBrokers(): Promise<readonly BrokerTrial[]> {
     const { site, chargers, brokers } = this.#options;
     const trials = [...this.#sessions].map(([name, session]) => {
@@ -82,16 +85,15 @@ export class ChargerConnections implements AsyncDisposable {
     return this.#sessions.get(name)?.recentDrops ?? 0;
   }
 
-  /** Messages of this charger that were not taken in, since start. */
+  /** Messages of this charger that were discarded since the start. */
   discardedFrom(charger: ChargerId): number {
     return this.#discarded.get(charger) ?? 0;
   }
 
   /**
-   * Publishes a command for `lease` at most, in the words of its make: ok means that the broker has all of it, not that
-   * the charger does it. `before` is what the charger was told before it, null: nothing by us; `isDoubted`: it was
-   * seen not to follow this command. Past its `until` it is refused, at this moment and again when its turn in the
-   * window comes (S9).
+   * Publishes a command that is valid for `lease` at most. Ok: the broker has all of it; the charger may
+   * still refuse. `before`: the previous command, null: none. `isDoubted`: the charger was measured not to
+   * follow this command. A command past its `until` is refused, now and again at its slot in the window.
    */
   async send(
     command: Command,
@@ -99,47 +101,51 @@ export class ChargerConnections implements AsyncDisposable {
     before: Desired | null = null,
     isDoubted = false,
   ): Promise<Sent> {
-    const line = this.#outlets.get(command.charger)?.driver;
-    return line?.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
+    const driver = this.#chargers.get(command.charger)?.driver;
+    return driver?.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
   }
 
-  /** The level that a charger shows it stands under, whoever told it; null: it does not show. */
+  /** The level that a charger shows, set by anyone. Null: it shows none. */
   shows(charger: ChargerId): Desired | null {
-    return this.#outlets.get(charger)?.driver.shows() ?? null;
+    return this.#chargers.get(charger)?.driver.shows() ?? null;
   }
 
   /**
-   * Says nothing any more that would keep a charger obeying, until what it answers is called. A text: another charger
-   * needs to hear the same.
+   * Pauses every keepalive of a charger. The result resumes them. A text: another charger needs the same
+   * message.
    */
   pauseKeepalives(charger: ChargerId): (() => void) | string {
-    const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
-    const keepalives = bound === undefined ? [] : keepalivesOf(bound);
+    const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
+    const keepalives = instance === undefined ? [] : keepalivesOf(instance);
     const keys = new Set(keepalives.map(keyOf));
-    for (const [other, { broker }] of this.#outlets) {
-      const theirs = other === charger || broker !== outlet?.broker ? undefined : this.#bounds.get(other);
-      if (theirs !== undefined && keepalivesOf(theirs).some((keepalive) => keys.has(keyOf(keepalive))))
+    for (const [other, { broker }] of this.#chargers) {
+      const otherInstance =
+        other === charger || broker !== connected?.broker ? undefined : this.#instances.get(other);
+      if (
+        otherInstance !== undefined &&
+        keepalivesOf(otherInstance).some((keepalive) => keys.has(keyOf(keepalive)))
+      )
         return `${other} is kept alive by the same message`;
     }
-    return this.#hearts.get(outlet?.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
+    return this.#heartbeats.get(connected?.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
   }
 
-  /** Says what keeps a charger obeying also where it only observes, until what it answers is called. */
+  /** Sends the keepalives that keep a charger obeying, even in observe mode. The result stops them again. */
   resumeKeepalives(charger: ChargerId): () => void {
-    const [outlet, bound] = [this.#outlets.get(charger), this.#bounds.get(charger)];
-    const hearts = this.#hearts.get(outlet?.broker ?? "");
-    if (!this.#options.observes || bound === undefined || hearts === undefined) return () => {};
-    const commanding = commandingOf(bound);
-    hearts.pauseKeepalives(commanding)();
-    return () => void hearts.pauseKeepalives(commanding);
+    const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
+    const heartbeats = this.#heartbeats.get(connected?.broker ?? "");
+    if (!this.#options.observes || instance === undefined || heartbeats === undefined) return () => {};
+    const commanding = commandingOf(instance);
+    heartbeats.pauseKeepalives(commanding)();
+    return () => void heartbeats.pauseKeepalives(commanding);
   }
 
-  /** What is asked, allowed and measured, retained for whoever asks later. */
+  /** Setpoint, limits and measurements, retained. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
-    return this.#outlets.get(charger)?.publishState(payload) ?? noDriver(charger);
+    return this.#chargers.get(charger)?.publishState(payload) ?? noDriver(charger);
   }
 
-  /** Something about the site, retained at its own broker; `path` comes after `<prefix>/<site>/`. */
+  /** Publishes a retained message at the site's own broker. `path` comes after `<prefix>/<site>/`. */
   async publishAboutSite(path: string, payload: string): Promise<Sent> {
     const { brokers, site } = this.#options;
     const broker = brokers.get("");
@@ -157,35 +163,35 @@ export class ChargerConnections implements AsyncDisposable {
     const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker, window, timing } =
       this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
-    const bound = new Map(here.flatMap((charger) => this.#bound(charger)));
-    for (const [id, its] of bound) this.#bounds.set(id, its);
-    // Lines publish through the session, which is made after them because it has to know their topics.
+    const instances = new Map(here.flatMap((charger) => this.#instanceFor(charger)));
+    for (const [id, instance] of instances) this.#instances.set(id, instance);
+    // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
-    const board = topicRouter<ConnectedCharger>();
-    const outlets = here.flatMap((charger) =>
-      this.#outlet(name, prefix, charger, bound.get(charger.id), publish),
+    const router = topicRouter<ConnectedCharger>();
+    const connected = here.flatMap((charger) =>
+      this.#connectedCharger(name, prefix, charger, instances.get(charger.id), publish),
     );
-    for (const outlet of outlets) {
-      this.#outlets.set(outlet.id, outlet);
-      for (const topic of outlet.driver.topics) board.connect(topic, outlet);
-      this.#stack.use(outlet.driver);
+    for (const charger of connected) {
+      this.#chargers.set(charger.id, charger);
+      for (const topic of charger.driver.topics) router.connect(topic, charger);
+      this.#stack.use(charger.driver);
     }
     const heartbeats = this.#stack.use(
       new Heartbeats(
-        [...bound.values()].flatMap(keepalivesOf),
+        [...instances.values()].flatMap(keepalivesOf),
         ({ topic, payload }) => publish(topic, payload, { retain: false }),
         now,
       ),
     );
-    this.#hearts.set(name, heartbeats);
-    if (observes) heartbeats.pauseKeepalives([...bound.values()].flatMap(commandingOf));
+    this.#heartbeats.set(name, heartbeats);
+    if (observes) heartbeats.pauseKeepalives([...instances.values()].flatMap(commandingOf));
     const filters = here
       .filter((charger) => !isNative(charger))
-      .flatMap(({ id }) => this.#outlets.get(id)?.driver.topics ?? []);
+      .flatMap(({ id }) => this.#chargers.get(id)?.driver.topics ?? []);
     const session = new BrokerSession({
       address,
       section: sectionOf(name),
-      // Two brokers by name may be one server, which lets a client id in once.
+      // Two names may lead to one server, which accepts a client id once.
       clientId: name === "" ? clientId : `${clientId}-${name}`,
       presenceTopic:
         presencePath === undefined ? gatewayOnlineTopic(prefix, site) : siteTopic(prefix, site, presencePath),
@@ -196,50 +202,52 @@ export class ChargerConnections implements AsyncDisposable {
       random,
       log: name === "" ? log : log.child({ broker: name }),
       onUp: () => {
-        for (const { driver: line } of outlets) line.brokerUp();
+        for (const { driver } of connected) driver.brokerUp();
         heartbeats.start();
         onBroker(name, true);
       },
       onAbsent: () => onBroker(name, false),
       onDown: () => {
         heartbeats.stop();
-        for (const { driver: line } of outlets) line.brokerDown();
+        for (const { driver } of connected) driver.brokerDown();
         onBroker(name, false);
       },
-      onMessage: (topic, payload, retained) => this.#hear(board, topic, payload, retained),
+      onMessage: (topic, payload, retained) => this.#handleMessage(router, topic, payload, retained),
       ...(window === undefined ? {} : { window }),
       ...(timing === undefined ? {} : { timing }),
     });
     this.#sessions.set(name, session);
   }
 
-  #bound(charger: Charger): readonly [ChargerId, ProfileInstance][] {
+  #instanceFor(charger: Charger): readonly [ChargerId, ProfileInstance][] {
     const profile = this.#options.profiles.get(charger.profile);
     if (profile === undefined || profile.nativePayloads) return [];
     const binding = instanceSettings(charger, profile);
-    // What cannot be bound is explained by the check of the configuration, and refused as without a line.
+    // The check of the configuration explains the reason. Commands are refused as for an unknown charger.
     return binding.ok ? [[charger.id, binding.instance]] : [];
   }
 
-  #outlet(
+  #connectedCharger(
     name: string,
     prefix: string,
     { id, profile }: Charger,
-    bound: ProfileInstance | undefined,
+    instance: ProfileInstance | undefined,
     publish: BrokerSession["publish"],
   ): readonly ConnectedCharger[] {
     const { site, brokers, now } = this.#options;
     const emit = (message: ChargerMessage): void => this.#emit(message);
     const ports = { now, publish, emit };
     const native = isNative({ profile });
-    // A broker that is a charger is no place for what other programs read.
+    // A broker inside a charger is not the place for topics that other programs read.
     const [home, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
     const topics = nativeTopics(root, site, id);
-    if (topics === null || (!native && bound === undefined)) return [];
-    const line =
-      bound === undefined ? nativeDriver(topics, [prefix, site], ports) : new ProfileDriver(id, bound, ports);
+    if (topics === null || (!native && instance === undefined)) return [];
+    const driver =
+      instance === undefined
+        ? nativeDriver(topics, [prefix, site], ports)
+        : new ProfileDriver(id, instance, ports);
     const publishState = (payload: string) => this.#retain(home, topics.state, payload);
-    return [{ id, broker: name, driver: line, admits: floodGate(now), publishState }];
+    return [{ id, broker: name, driver, admits: floodGate(now), publishState }];
   }
 
   async #retain(broker: string, topic: string, payload: string): Promise<Sent> {
@@ -249,12 +257,18 @@ export class ChargerConnections implements AsyncDisposable {
       : session.publish(topic, payload, { retain: true });
   }
 
-  /** Who is reached over one broker is not believed over another: each has its own board. */
-  #hear(board: TopicRouter<ConnectedCharger>, topic: string, payload: Buffer, retained: boolean): void {
-    const listeners = board.listeners(topic);
-    if (listeners.size === 0) this.#options.log.debug({ topic }, "a charger that is not configured speaks");
-    for (const { id, driver: line, admits } of listeners) {
-      if (admits()) line.handleMessage(topic, payload, retained);
+  /** Each broker has its own router: a message counts only over the broker of its charger. */
+  #handleMessage(
+    router: TopicRouter<ConnectedCharger>,
+    topic: string,
+    payload: Buffer,
+    retained: boolean,
+  ): void {
+    const listeners = router.listeners(topic);
+    if (listeners.size === 0)
+      this.#options.log.debug({ topic }, "message of a charger that is not configured");
+    for (const { id, driver, admits } of listeners) {
+      if (admits()) driver.handleMessage(topic, payload, retained);
       else this.#discard(id, "tooMany", "too many messages in a second");
     }
   }
@@ -269,10 +283,7 @@ export class ChargerConnections implements AsyncDisposable {
     this.#discarded.set(charger, before + 1);
     this.#options.onDiscard(charger, why);
     if (before > 0) return;
-    this.#options.log.warn(
-      { charger, reason },
-      "charger message not taken in; further ones are only counted",
-    );
+    this.#options.log.warn({ charger, reason }, "charger message discarded; further ones are only counted");
   }
 }
 

@@ -4,7 +4,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { Instant, Millis } from "../domain/units.ts";
 import type { PublishOptions } from "./broker/connection.ts";
 
-/** Commands and messages of one charger, whatever its make. */
+/** Commands and messages of one charger of any kind. */
 export interface ChargerDriver extends Disposable {
   /** Topics to subscribe to. + may stand for single levels. */
   readonly topics: readonly string[];
@@ -19,7 +19,7 @@ export interface ChargerDriver extends Disposable {
     isDoubted?: boolean,
   ) => Promise<Sent>;
   readonly handleMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** The level that the charger shows, whoever set it. Null: it shows none. */
+  /** The level that the charger shows, set by anyone. Null: it shows none. */
   readonly shows: () => Desired | null;
   readonly brokerUp: () => void;
   readonly brokerDown: () => void;

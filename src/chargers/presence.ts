@@ -46,7 +46,7 @@ type Will = "unknown" | "online" | "starting" | "offline";
 /** The topic that shows life. "none": no sign so far, so silence means nothing. */
 type SignOfLife = "none" | "recent" | "silent";
 
-/** Whether a charger is online: its last will does not deny it, and its signs of life have not ended. */
+/** A charger is online if its last will does not deny it and its signs of life have not ended. */
 export class Presence implements Disposable {
   readonly #options: PresenceOptions;
   #will: Will = "unknown";

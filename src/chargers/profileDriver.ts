@@ -211,11 +211,11 @@ export class ProfileDriver implements ChargerDriver {
     if (topic === this.#telemetryMap.alive) this.#presence.onSignOfLife();
   }
 
-  /** A command that a starting charger received before its first `ready` is lost. Its retained `online` does not show this. */
+  /** A command before the first `ready` is lost: the charger was starting. A retained `online` does not show this. */
   #onReady(): void {
     const hasReturned = this.#presence.onReady();
     const isFirst = this.#contact.onReady();
-    // A return makes control send the command again anyway.
+    // After a return control sends the command again anyway.
     if (!isFirst || hasReturned) return;
     if (this.#order !== null && !isAccepted(this.#order.stage)) this.#reportForgotten();
   }
@@ -239,7 +239,7 @@ export class ProfileDriver implements ChargerDriver {
     this.#lastKnown = folded(before, current);
     const { phases } = this.#instance.electrics;
     const telemetry = telemetryOf({ ...retainedMeasurements, ...current }, before, phases, now());
-    // `requestedA` is the only limit that some makes report.
+    // `requestedA` is the only limit that some chargers report.
     if (Object.keys(telemetry).length > 1 || signals.requestedA !== undefined)
       emit({ kind: "telemetry", charger, telemetry, lastKnown: this.#allTelemetry() });
     if (!retained) this.#settling.record(current, () => this.#signals);
@@ -250,13 +250,12 @@ export class ProfileDriver implements ChargerDriver {
     if (isPlugIn && this.#instance.profile.refresh.onPlugIn) this.#reportForgotten();
   }
 
-  /** Makes control send the command again, whole. */
+  /** Asks control to send the whole command again. */
   #reportForgotten(): void {
     this.#control.lose();
     this.#ports.emit({ kind: "forgot", charger: this.#charger });
   }
 
-  /** All current values, as one telemetry message. */
   #allTelemetry(): Telemetry {
     return telemetryFrom(
       this.#settling.judged(this.#signals),

@@ -4,14 +4,14 @@ import * as z from "zod";
 import { profileFile } from "../chargers/profile/consistency.ts";
 import { configFile } from "./schema.ts";
 
-/** Where the generated schema is committed; example.yaml points editors to it. */
+/** File of the generated schema. example.yaml refers editors to it. */
 export const SCHEMA_FILE = new URL("../../config/setpointd.schema.json", import.meta.url);
 
 /** The configuration as JSON Schema, for editors: what may be written, not what it becomes. */
 export const jsonSchemaText = (): string =>
   `${JSON.stringify({ title: "setpointd configuration", ...z.toJSONSchema(configFile, { io: "input" }) }, null, 2)}\n`;
 
-/** Where the generated schema is committed; the profiles point editors to it. */
+/** File of the generated schema. The profiles refer editors to it. */
 export const PROFILE_SCHEMA_FILE = new URL("../../config/profile.schema.json", import.meta.url);
 
 /** A charger profile as JSON Schema, for editors. */

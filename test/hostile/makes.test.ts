@@ -119,7 +119,7 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")("chargers t
 
       expect(stop()).toBeGreaterThan(10 * RUBBISH_A_SECOND);
       await rubbish.endAsync();
-      const warned = daemon.lines.filter(({ msg }) => msg.startsWith("charger message not taken in"));
+      const warned = daemon.lines.filter(({ msg }) => msg.startsWith("charger message discarded"));
       const flooded = MAKES.filter(({ profile }) => RUBBISH[profile] !== undefined).map(({ id }) => id);
       expect(warned.map(({ charger }) => String(charger)).toSorted()).toEqual(flooded);
       const metrics = (await daemon.get("/metrics")).text;

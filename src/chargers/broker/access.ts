@@ -4,12 +4,12 @@ import { instanceSettings } from "../profile/profileLimits.ts";
 import type { Profile } from "../profile/schema.ts";
 import { topicsFor } from "../profile/topics.ts";
 
-/** Topics that a charger publishes on (DESIGN 6.2). All others below the site's root are the daemon's. */
+/** Topics that a charger publishes on. All others below the site's root are the daemon's. */
 const REPORTED = ["ack", "telemetry", "online"];
 
 /**
- * Which client speaks for which charger at a broker with one user name for all: the first that publishes on a charger's
- * topics, until it disconnects. Another charger cannot pass for it meanwhile.
+ * The client that speaks for each charger, at a broker with one user name for all: the first that publishes
+ * on the charger's topics, until it disconnects. Another client cannot impersonate the charger meanwhile.
  */
 export class TopicOwners {
   readonly #root: string;
@@ -20,7 +20,10 @@ export class TopicOwners {
     this.#root = `${root}/`;
   }
 
-  /** Why this client may not publish on a topic; null: it may. Topics outside of the site's root are free. */
+  /**
+   * Reason why this client may not publish on a topic. Null: it may. Topics outside of the site's root are
+   * free.
+   */
   refusal(client: string, topic: string): string | null {
     if (!topic.startsWith(this.#root)) return null;
     const [chargers, charger = "", leaf = "", ...rest] = topic.slice(this.#root.length).split("/");
@@ -48,21 +51,24 @@ export interface BrokerAccess {
   readonly daemon: Rights;
   /** Native chargers have their rights by pattern: the user is named like the charger. */
   readonly hasNative: boolean;
-  /** Chargers of other makes: the same topics as seen from their side. */
+  /** Chargers of other makes. Their rights are seen from the charger: it reads what the daemon writes. */
   readonly chargers: ReadonlyMap<string, Rights>;
 }
 
 export interface BrokerAccessOptions {
   readonly site: string;
   readonly prefix: string;
-  /** Those that are reached over this broker. */
+  /** Chargers that are connected to this broker. */
   readonly chargers: readonly Charger[];
   readonly profiles: ReadonlyMap<string, Profile>;
   /** The site's own broker: state and prices of the whole site are published there. */
   readonly isHome: boolean;
 }
 
-/** Works out who has to publish and read what at a broker. A charger that cannot be bound has no rights. */
+/**
+ * Topics that each client must be able to publish and read. A charger without a valid profile has no
+ * rights.
+ */
 export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   const { site, prefix, chargers, profiles, isHome } = options;
   const others = new Map<string, Rights>();

@@ -10,8 +10,8 @@ import type { Profile } from "../profile/schema.ts";
 import type { BrokerAddress, BrokerTiming } from "./createClient.ts";
 
 /**
- * The MQTT client id of a site: the same for every process of the site, so that the next one takes the session over, and
- * not to be guessed by a charger, which could throw us off the broker with it (DESIGN 2).
+ * The MQTT client id of a site. Every process of the site uses the same, so the next one takes the session
+ * over. A charger must not be able to guess it: it could disconnect the daemon with it.
  */
 export function mqttClientId(site: string, siteKey: Uint8Array): string {
   const digest = createHmac("sha256", siteKey).update("mqtt client id").digest("hex");
@@ -25,7 +25,7 @@ export interface EmbeddedReach {
   readonly password: string;
 }
 
-/** The address of a configured broker; `embedded` where it runs in this process. */
+/** The address of a configured broker. `embedded`: the broker runs in this process. */
 export function addressOf(
   { reach, username, password, tls }: BrokerConfig,
   embedded: EmbeddedReach | null,
@@ -48,7 +48,7 @@ export function addressOf(
 export const credentialsOf = ({ username, password }: BrokerConfig) =>
   username === null ? null : { username, password: () => password?.() ?? "" };
 
-/** Where the broker of this name stands in the configuration; "": the site's own. */
+/** Configuration section of the broker with this name. "": the site's own. */
 export const sectionOf = (name: string): string => (name === "" ? "mqtt" : `brokers.${name}`);
 
 /** A broker, and what its native topics begin with. */
@@ -66,21 +66,21 @@ export interface ConnectionOptions {
   readonly profiles: ReadonlyMap<string, Profile>;
   /** By the name that `Charger.broker` has; "" is the site's own. */
   readonly brokers: ReadonlyMap<string, NamedBroker>;
-  /** Nobody is to be commanded: what would keep a charger obeying is not said either. Absent: no. */
+  /** No charger is commanded, so keepalives that keep a charger obeying are not sent either. Absent: no. */
   readonly observes?: boolean;
-  /** The topic that tells whether we are there, after `<prefix>/<site>/`. Absent: that of the daemon. */
+  /** Topic of our presence, after `<prefix>/<site>/`. Absent: the daemon's topic. */
   readonly presencePath?: string;
   readonly now: () => Instant;
   /** A fraction for the jitter of the back-off. */
   readonly random: () => number;
   readonly log: Logger;
-  /** Everything a configured charger says, in the order of arrival, rubbish included. */
+  /** Every message of a configured charger, in the order of arrival, malformed ones included. */
   readonly onMessage: (message: ChargerMessage) => void;
-  /** A message that was not taken in: it could not be read, or there were too many of them. */
+  /** A message was discarded: unreadable, or too many in a short time. */
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   /**
-   * Up after every (re)connection: what its chargers should be doing now has to be said again (F85). Not up: it was lost,
-   * or the first attempt did not find it.
+   * Up: called after every connection; all commands that hold must be sent again. Not up: the connection
+   * was lost, or the first attempt failed.
    */
   readonly onBroker: (name: string, up: boolean) => void;
   /** Publishes without a PUBACK at a time. */

@@ -16,7 +16,10 @@ const FILTERS_PER_PACKET = 500;
 /** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
 const REFUSAL = 0x80;
 
-/** The filters that a SUBACK refused. Against its type, the error has no packet where the connection ended before one. */
+/**
+ * Filters that a SUBACK refused. Contrary to its type, the error has no packet if the connection ended
+ * before the SUBACK.
+ */
 function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
   const packet: ErrorWithSubackPacket["packet"] | undefined =
     error instanceof ErrorWithSubackPacket ? error.packet : undefined;
@@ -24,15 +27,15 @@ function refusedIn(error: Error, filters: readonly string[]): readonly string[] 
   return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
 }
 
-/** Names the filters that were refused; an error without one in its own words. */
+/** Names the refused filters. Without any: the message of the error. */
 const refusalOf = (error: Error, refused: readonly string[]): string =>
   refused.length === 0 ? error.message : `refused by the broker: ${refused.join(", ")}`;
 
 export interface PublishOptions {
   readonly retain: boolean;
   /**
-   * Whole seconds that the message is good for, asked when it really goes out: it may have waited for a slot.
-   * Nothing left (zero or less): it is not sent. Told to the broker on MQTT 5 only.
+   * Validity of the message in whole seconds. It is read at the time of the real publish, after the wait
+   * for a slot. Zero or less: the message is not sent. The broker gets it on MQTT 5 only.
    */
   readonly expirySeconds?: () => number;
 }
@@ -41,19 +44,19 @@ export interface ConnectionSettings {
   readonly version: 4 | 5;
   readonly filters: readonly string[];
   readonly presenceTopic: string;
-  /** At most so many publishes without a PUBACK; the broker may ask for fewer. */
+  /** Most publishes without a PUBACK. The broker may ask for fewer. */
   readonly window: number;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** The broker took it, and nobody subscribes to it (PUBACK 0x10). */
-  readonly onUnheard: (topic: string) => void;
-  /** Refused subscriptions and a refused presence: worth a line, not an end. */
+  /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */
+  readonly onNoSubscriber: (topic: string) => void;
+  /** Refused subscriptions and a refused presence are logged. They do not end the connection. */
   readonly onComplaint: (reason: string) => void;
 }
 
 const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
 
-/** One MQTT connection from CONNECT to its end; never used again after that. */
+/** An MQTT connection, from CONNECT to its end. It is never reused. */
 export class Connection {
   readonly #client: MqttClient;
   readonly #settings: ConnectionSettings;
@@ -63,7 +66,7 @@ export class Connection {
   readonly #topics = new Map<number, string>();
   #acknowledged: (() => void)[] = [];
   readonly #refusedFilters: string[] = [];
-  /** None before CONNACK: only then is its size known. */
+  /** Undefined before CONNACK, which gives its size. */
   #window: InFlight | undefined;
   #greeted = false;
   #leaving = false;
@@ -78,13 +81,13 @@ export class Connection {
     client.on("disconnect", (packet) => this.#finish(endOfDisconnect(packet.reasonCode ?? 0)));
     client.on("close", () => this.#finish(endOfClose(this.#greeted)));
     client.on("connect", (packet) => void this.#open(packet));
-    client.on("packetreceive", (packet) => this.#look(packet));
+    client.on("packetreceive", (packet) => this.#onPacket(packet));
     client.on("message", (topic, payload, packet) => {
       if (this.#end === undefined) settings.onMessage(topic, payload, packet.retain);
     });
   }
 
-  /** True once everything is subscribed and the broker has taken our `true`; false: it ended before. */
+  /** True once every filter is subscribed and our `true` is published. False: the connection ended before. */
   get opened(): Promise<boolean> {
     return this.#opened.promise;
   }
@@ -98,10 +101,10 @@ export class Connection {
     return this.#over.promise;
   }
 
-  /** QoS 1. Settles with the PUBACK, with its absence, or with the connection's end, whichever is first. */
+  /** QoS 1. Settles at the PUBACK, at its deadline, or at the end of the connection. */
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
-    if (window === undefined || !(await window.enter())) return this.#gone();
+    if (window === undefined || !(await window.enter())) return this.#notSent();
     try {
       return await this.#exchange(topic, payload, options);
     } finally {
@@ -109,18 +112,21 @@ export class Connection {
     }
   }
 
-  /** Says `false` and goodbye; cut short where that takes too long, and then the last will says it. */
+  /**
+   * Publishes `false` and disconnects. If this takes too long it is cut short, and the last will publishes
+   * `false`.
+   */
   async close(): Promise<void> {
     if (this.#end !== undefined) return;
     this.#leaving = true;
-    const bell = setTimeout(() => this.#finish(STOPPED), this.#settings.timing.stopWithin);
+    const timer = setTimeout(() => this.#finish(STOPPED), this.#settings.timing.stopWithin);
     this.#window?.close();
     if (this.#greeted) {
       await this.#exchange(this.#settings.presenceTopic, "false", { retain: true });
       this.#client.end(false);
     } else this.#finish(STOPPED);
     await this.ended;
-    clearTimeout(bell);
+    clearTimeout(timer);
   }
 
   async #open(connack: IConnackPacket): Promise<void> {
@@ -129,7 +135,7 @@ export class Connection {
     this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
     const refused = await this.#subscribe(filters);
     if (refused !== null) this.#complain(`subscription: ${refused}`);
-    // What the broker had retained for us comes before this PUBACK: who is up has seen how things stand.
+    // Retained messages arrive before this PUBACK, so a connection that is up has received them.
     const announced = await this.publish(presenceTopic, "true", { retain: true });
     if (!announced.ok) this.#complain(`${presenceTopic}: ${announced.reason}`);
     this.#opened.resolve(this.#isStaying);
@@ -139,12 +145,12 @@ export class Connection {
     return this.#end === undefined && !this.#leaving;
   }
 
-  /** What fails because we leave is not the broker's doing. */
+  /** Failures during our own stop are not the broker's fault. */
   #complain(reason: string): void {
     if (this.#isStaying) this.#settings.onComplaint(reason);
   }
 
-  /** In packets that any broker takes; answers with the first complaint. */
+  /** Subscribes in packets of a size that every broker accepts. Returns the first complaint. */
   async #subscribe(filters: readonly string[]): Promise<string | null> {
     let complaint: string | null = null;
     for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
@@ -171,7 +177,7 @@ export class Connection {
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
     return this.#beforeDeadline("PUBACK", (settle) => {
-      // None yet where the library calls back at once, which it does while it says goodbye.
+      // The library calls back at once while it disconnects; there is no id yet.
       let id = Number.NaN;
       this.#client.publish(
         topic,
@@ -179,7 +185,7 @@ export class Connection {
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
         (error) => {
           this.#topics.delete(id);
-          this.#together(() => settle(sentOf(error, topic)));
+          this.#settleLater(() => settle(sentOf(error, topic)));
         },
       );
       id = this.#client.getLastMessageId();
@@ -187,8 +193,11 @@ export class Connection {
     });
   }
 
-  /** What the acknowledgements of one read make room for leaves in one write: thousands of small ones cost more than all else. */
-  #together(settle: () => void): void {
+  /**
+   * Acknowledgements of one read are settled together, so the next publishes leave in one write. Thousands
+   * of small writes cost more than everything else.
+   */
+  #settleLater(settle: () => void): void {
     this.#acknowledged.push(settle);
     if (this.#acknowledged.length === 1) setImmediate(() => this.#settle());
   }
@@ -199,9 +208,9 @@ export class Connection {
     for (const settle of acknowledged) settle();
   }
 
-  /** The library waits for an acknowledgement for ever, and forgets its callbacks when the broker hangs up. */
+  /** The library never gives up on an acknowledgement, and drops its callbacks when the broker hangs up. */
   #beforeDeadline(awaited: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
-    if (this.#end !== undefined) return Promise.resolve(this.#gone());
+    if (this.#end !== undefined) return Promise.resolve(this.#notSent());
     const { ackDeadline } = this.#settings.timing;
     const { promise, resolve } = Promise.withResolvers<Sent>();
     const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
@@ -216,14 +225,14 @@ export class Connection {
     return promise;
   }
 
-  /** The publish callback does not tell "nobody subscribes" from "all is well" (F87); the packet does. */
-  #look(packet: Packet): void {
+  /** The publish callback does not report "no subscribers". The packet does. */
+  #onPacket(packet: Packet): void {
     if (packet.cmd !== "puback" || packet.reasonCode !== 0x10) return;
     const topic = this.#topics.get(packet.messageId ?? 0);
-    if (topic !== undefined) this.#settings.onUnheard(topic);
+    if (topic !== undefined) this.#settings.onNoSubscriber(topic);
   }
 
-  #gone(): Sent {
+  #notSent(): Sent {
     return { ok: false, retry: true, reason: (this.#end ?? STOPPED).reason };
   }
 
@@ -232,8 +241,8 @@ export class Connection {
     this.#end = this.#leaving ? STOPPED : end;
     this.#window?.close();
     this.#settle();
-    for (const settle of this.#pending) settle(this.#gone());
-    // A client that is already saying goodbye ignores a second, forced end: its socket does not.
+    for (const settle of this.#pending) settle(this.#notSent());
+    // A client that is already disconnecting ignores a second, forced end. Its socket does not.
     this.#client.end(true);
     this.#client.stream.destroy();
     this.#opened.resolve(false);

@@ -2,7 +2,10 @@ import { connect, type IClientOptions, type MqttClient } from "mqtt";
 
 import { millis, minutes, seconds, type Millis } from "../../domain/units.ts";
 
-/** Which MQTT the next attempt speaks: 5 first, 3.1.1 (on the wire: 4) where the broker does not know it. */
+/**
+ * MQTT version of the next attempt: 5 first, then 3.1.1 (protocol level 4) if the broker does not support
+ * it.
+ */
 export interface VersionChoice {
   readonly version: 4 | 5;
   /** Failed attempts in a row with this version. */
@@ -11,15 +14,15 @@ export interface VersionChoice {
 
 export const firstChoice: VersionChoice = { version: 5, failures: 0 };
 
-/** So often in a row, then the other version gets its turn. */
+/** Failures in a row before the other version is tried. */
 const PATIENCE = 3;
 
-/** What worked is kept. */
+/** A version that worked is kept. */
 export const afterSuccess = ({ version }: VersionChoice): VersionChoice => ({ version, failures: 0 });
 
 /**
- * `version`: the broker said that it does not speak it; the other one at once.
- * `unanswered`: it hung up without a word, as some old brokers do on MQTT 5, and as any broker does on its way down.
+ * `version`: the broker refused the version, so the other one is next. `unanswered`: it hung up without an
+ * answer. Some old brokers do this on MQTT 5, and any broker does while it stops.
  */
 export function afterFailure(
   { version, failures }: VersionChoice,
@@ -33,7 +36,7 @@ export function afterFailure(
 
 /** Every deadline of a broker session; all monotonic. */
 export interface BrokerTiming {
-  /** TCP, TLS, and the broker's answer to CONNECT together. */
+  /** TCP, TLS and the answer to CONNECT together. */
   readonly connectTimeout: Millis;
   /** From a publish or a subscription on the wire to its acknowledgement. */
   readonly ackDeadline: Millis;
@@ -43,13 +46,16 @@ export interface BrokerTiming {
   readonly backoffCeiling: Millis;
   /** A connection that lasted this long was a success: the back-off starts over. */
   readonly steadyAfter: Millis;
-  /** Another client with our id is there: we stay away this long instead of throwing it out in turn (F84). */
+  /**
+   * Another client connected with our id: we wait this long before we reconnect, and do not throw it out in
+   * turn.
+   */
   readonly takenOverPause: Millis;
   /** An orderly stop takes at most this long. */
   readonly stopWithin: Millis;
 }
 
-/** DESIGN 2 and 5.7. */
+/** Defaults. */
 export const brokerTiming: BrokerTiming = {
   connectTimeout: seconds(5),
   ackDeadline: seconds(5),
@@ -61,27 +67,30 @@ export const brokerTiming: BrokerTiming = {
   stopWithin: seconds(1),
 };
 
-/** Where a broker is and how it knows us. */
+/** Address and credentials of a broker. */
 export interface BrokerAddress {
-  /** mqtt, mqtts, ws or wss; anything in it but host, port and path is ignored. */
+  /** mqtt, mqtts, ws or wss. Only host, port and path are used. */
   readonly url: string;
   readonly username: string | null;
-  /** Read at every attempt, so that a changed password needs no restart (F83). */
+  /** Read at every attempt, so a changed password needs no restart. */
   readonly password: () => string | undefined;
-  /** PEM texts, read at every attempt as well; what is absent is the system's authorities, or no certificate of our own. */
+  /** PEM texts, read at every attempt. Absent members: the system's authorities, or no client certificate. */
   readonly tls: (() => { readonly ca?: string; readonly cert?: string; readonly key?: string }) | null;
 }
 
-export interface Dialling {
+export interface ClientSettings {
   readonly address: BrokerAddress;
   readonly clientId: string;
   readonly version: 4 | 5;
-  /** Told `false`, retained, by the broker if we vanish. */
+  /** The broker publishes a retained `false` here if our connection is lost. */
   readonly presenceTopic: string;
   readonly timing: BrokerTiming;
 }
 
-/** MQTT 5 brokers keep anything larger to themselves; what a charger says is capped at 64 KiB further in. */
+/**
+ * MQTT 5 brokers do not deliver larger packets. Payloads of chargers have a lower limit, 64 KiB, where they
+ * are read.
+ */
 const LARGEST_PACKET_BYTES = 1024 * 1024;
 
 type Protocol = "mqtt" | "mqtts" | "ws" | "wss";
@@ -93,16 +102,18 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ["wss:", "wss"],
 ]);
 
-/** One attempt with a client of its own, which never tries again by itself. A string says why there is none. */
-export function createClient(dialling: Dialling): MqttClient | string {
-  const url = URL.parse(dialling.address.url);
+/**
+ * Creates a client for one attempt; it never reconnects by itself. A string: the reason why there is none.
+ */
+export function createClient(settings: ClientSettings): MqttClient | string {
+  const url = URL.parse(settings.address.url);
   const protocol = url === null ? undefined : PROTOCOLS.get(url.protocol);
   if (url === null || protocol === undefined) return "the broker's url is not mqtt, mqtts, ws or wss";
   try {
     return connect({
       ...reach(url, protocol),
-      ...credentials(dialling.address, protocol),
-      ...session(dialling),
+      ...credentials(settings.address, protocol),
+      ...session(settings),
     });
   } catch (error) {
     // Certificates that cannot be read throw here.
@@ -110,19 +121,19 @@ export function createClient(dialling: Dialling): MqttClient | string {
   }
 }
 
-/** The url is taken apart here: the library would read a client id and a password out of it. */
+/** The URL is split here: the library would read a client id and a password from it. */
 function reach(url: URL, protocol: Protocol): IClientOptions {
   const websocket = protocol === "ws" || protocol === "wss";
   return {
     protocol,
-    // A socket wants IPv6 without brackets, a websocket's url wants them.
+    // A socket needs IPv6 without brackets, a websocket URL needs them.
     host: websocket ? url.hostname : url.hostname.replace(/^\[|\]$/g, ""),
     ...(url.port === "" ? {} : { port: Number(url.port) }),
     ...(websocket ? { path: url.pathname + url.search } : {}),
   };
 }
 
-/** Over mqtt and ws the library would take a certificate as a wish for mqtts and wss. */
+/** With a certificate the library would switch mqtt and ws to mqtts and wss. */
 const isEncrypted = (protocol: Protocol): boolean => protocol === "mqtts" || protocol === "wss";
 
 function credentials(address: BrokerAddress, protocol: Protocol): IClientOptions {
@@ -131,14 +142,16 @@ function credentials(address: BrokerAddress, protocol: Protocol): IClientOptions
   return {
     ...(address.username === null ? {} : { username: address.username }),
     ...(password === undefined ? {} : { password }),
-    // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not turn it off.
+    // Explicit: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not turn it off.
     ...(isEncrypted(protocol) ? { rejectUnauthorized: true } : {}),
     ...tls,
   };
 }
 
-/** Nothing is kept, queued or sent again by the library (reference/failures.md, findings 3 to 6). */
-function session({ clientId, version, presenceTopic, timing }: Dialling): IClientOptions {
+/**
+ * The library keeps no session, queues nothing and resends nothing: an old command must never arrive late.
+ */
+function session({ clientId, version, presenceTopic, timing }: ClientSettings): IClientOptions {
   return {
     clientId,
     protocolVersion: version,
@@ -149,7 +162,7 @@ function session({ clientId, version, presenceTopic, timing }: Dialling): IClien
     keepalive: Math.max(1, Math.round(timing.keepalive / 1000)),
     connectTimeout: timing.connectTimeout,
     timerVariant: "native",
-    // Without one it spells several words per packet for a debugger that is not there.
+    // The default logger formats debug text for each packet.
     log: () => {},
     will: { topic: presenceTopic, payload: "false", qos: 1, retain: true },
     ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),

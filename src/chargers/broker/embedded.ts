@@ -13,13 +13,13 @@ interface Credentials {
 
 export interface EmbeddedBrokerOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Whoever connects has to know these; null: anyone may. */
+  /** Credentials of the chargers. Null: none needed. */
   readonly credentials: Credentials | null;
   /** Credentials and client id of the daemon. Only this client may command chargers. */
   readonly daemon: { readonly clientId: string; readonly username: string; readonly password: string };
-  /** `<prefix>/<site>`: the topics below it belong to the daemon, but for what a charger reports. */
+  /** `<prefix>/<site>`. Topics below it belong to the daemon, except those that a charger reports on. */
   readonly root: string;
   /** Connections at a time, the daemon's included. */
   readonly mostConnections: number;
@@ -28,24 +28,27 @@ export interface EmbeddedBrokerOptions {
   readonly log: Logger;
 }
 
-/** The daemon's own name at its embedded broker. Its password is drawn anew at each start and never leaves the process. */
+/**
+ * Credentials of the daemon at its embedded broker. The password is drawn at each start and never leaves
+ * the process.
+ */
 export const daemonAt = (clientId: string, randomBytes: (count: number) => Buffer) => ({
   clientId,
   username: "setpointd",
   password: randomBytes(32).toString("hex"),
 });
 
-/** Every charger reconnects while its old connection is still counted, and a few programs look on. */
+/** Each charger may reconnect while its old connection still counts. The rest is for other programs. */
 export const connectionsFor = (chargers: number): number => 2 * chargers + 32;
 
-/** A connection that has not sent its CONNECT by then is closed, in ms. */
+/** Deadline for CONNECT, ms. A connection without it is closed. */
 const CONNECT_WITHIN_MS = 5_000;
 const LONGEST_CLIENT_ID = 64;
 
 /**
- * A broker inside this process, for trying things out and for small sites: MQTT 3.1.1 only, one user name for all
- * chargers, nothing kept over a restart. Only the daemon may command chargers; of one charger's topics a client that
- * uses them keeps the rest out. Configuration keeps it on loopback unless told otherwise.
+ * A broker inside this process, for trials and small sites: MQTT 3.1.1, one user name for all chargers, no
+ * persistence. Only the daemon may command chargers. The first client that uses a charger's topics owns
+ * them. The default of the configuration is loopback.
  */
 export class EmbeddedBroker implements AsyncDisposable {
   readonly #aedes: Aedes;
@@ -60,7 +63,7 @@ export class EmbeddedBroker implements AsyncDisposable {
     this.port = port;
   }
 
-  /** Listening once it resolves; rejects where the address is taken, for then the program cannot start. */
+  /** Resolves when it listens. Rejects if the address is in use: the program cannot start then. */
   static async listen(options: EmbeddedBrokerOptions): Promise<EmbeddedBroker> {
     const { host, port, mostConnections, monotonic, log } = options;
     const aedes = await Aedes.createBroker({
@@ -99,7 +102,7 @@ export class EmbeddedBroker implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     this.#aedes.close();
-    // Who connected and never said CONNECT is unknown to aedes, and would hold the listener open.
+    // Connections without a CONNECT are unknown to aedes, and would keep the listener open.
     for (const socket of this.#sockets) socket.destroy();
     await promise;
   }
@@ -114,7 +117,7 @@ function control(aedes: Aedes, { credentials, daemon, root, log }: EmbeddedBroke
     if (isDaemon) daemons.add(client);
     const isKnown =
       credentials === null || (username === credentials.username && isSame(password, credentials.password()));
-    // A client with the daemon's id would throw the daemon out.
+    // A client with the daemon's id would disconnect the daemon.
     done(null, isDaemon || (isKnown && client.id !== daemon.clientId));
   };
   aedes.authorizePublish = (client, { topic }, done) => {
@@ -134,7 +137,7 @@ function control(aedes: Aedes, { credentials, daemon, root, log }: EmbeddedBroke
 function guard(socket: Socket, monotonic: () => number, refuse: (reason: string) => void): void {
   const fault = packetGuard(monotonic);
   const read = socket.read.bind(socket);
-  // The broker pulls with read(): a stream in between would cost every message a copy.
+  // The broker calls read(). A stream in between would copy every message.
   socket.read = (size?: number): unknown => {
     const chunk: unknown = read(size);
     const reason = chunk instanceof Uint8Array ? fault(chunk) : null;
@@ -145,7 +148,7 @@ function guard(socket: Socket, monotonic: () => number, refuse: (reason: string)
   };
 }
 
-/** Takes the same time whatever the difference. */
+/** Constant time. */
 const isSame = (given: Buffer | undefined, expected: string): boolean =>
   timingSafeEqual(digest(given ?? ""), digest(expected));
 

@@ -2,12 +2,12 @@ import { type Instant, instant } from "../../domain/units.ts";
 import type { Keepalive } from "../profile/topics.ts";
 import type { Publish } from "../profile/publishes.ts";
 
-/** Repeats what chargers have to hear all the time, while and only while their broker is there. */
+/** Publishes keepalives of chargers at their intervals, while the broker is connected. */
 export class Heartbeats implements Disposable {
   readonly #keepalives: readonly Keepalive[];
   readonly #publish: (publish: Publish) => Promise<unknown>;
   readonly #now: () => Instant;
-  readonly #hushed = new Set<string>();
+  readonly #paused = new Set<string>();
   #timers: NodeJS.Timeout[] = [];
 
   constructor(
@@ -20,12 +20,12 @@ export class Heartbeats implements Disposable {
     this.#now = now;
   }
 
-  /** The broker is there: the first of each at once. */
+  /** The broker is connected. The first keepalive of each kind is sent at once. */
   start(): void {
     this.stop();
     for (const keepalive of this.#keepalives) {
-      this.#beat(keepalive, true);
-      this.#timers.push(setInterval(() => this.#beat(keepalive, false), keepalive.every));
+      this.#send(keepalive, true);
+      this.#timers.push(setInterval(() => this.#send(keepalive, false), keepalive.every));
     }
   }
 
@@ -34,12 +34,12 @@ export class Heartbeats implements Disposable {
     this.#timers = [];
   }
 
-  /** Leaves these out until what it answers is called. */
+  /** Pauses these keepalives. The result resumes them. */
   pauseKeepalives(keepalives: readonly Keepalive[]): () => void {
     const keys = keepalives.map(keyOf);
-    for (const key of keys) this.#hushed.add(key);
+    for (const key of keys) this.#paused.add(key);
     return () => {
-      for (const key of keys) this.#hushed.delete(key);
+      for (const key of keys) this.#paused.delete(key);
     };
   }
 
@@ -47,19 +47,19 @@ export class Heartbeats implements Disposable {
     this.stop();
   }
 
-  /** One that is lost is followed by the next: nobody waits for it. */
-  #beat(keepalive: Keepalive, first: boolean): void {
-    if (!this.#hushed.has(keyOf(keepalive))) void this.#publish(keepalive.publishAt(this.#now(), first));
+  /** A lost keepalive is not retried: the next one follows. */
+  #send(keepalive: Keepalive, first: boolean): void {
+    if (!this.#paused.has(keyOf(keepalive))) void this.#publish(keepalive.publishAt(this.#now(), first));
   }
 }
 
 const EPOCH = instant(0);
 
-/** The same for messages that are the same but for the moment. */
+/** Equal for keepalives that differ only in their time. */
 export const keyOf = ({ every, publishAt }: Keepalive): string =>
   JSON.stringify([every, publishAt(EPOCH, true), publishAt(EPOCH, false)]);
 
-/** Chargers of one gateway share a message: it is needed once. */
+/** Chargers of one gateway share a keepalive: it is sent once. */
 const distinct = (keepalives: readonly Keepalive[]): readonly Keepalive[] => [
   ...new Map(keepalives.map((keepalive) => [keyOf(keepalive), keepalive])).values(),
 ];

@@ -1,28 +1,28 @@
 import type { Sent } from "../../domain/command.ts";
 import { type Instant, seconds } from "../../domain/units.ts";
 
-/** Why a connection is over. */
+/** End of a connection. */
 export interface Ended {
   readonly kind: EndKind;
   readonly reason: string;
 }
 
 type EndKind =
-  /** The broker does not speak this MQTT. */
+  /** The broker does not support this MQTT version. */
   | "version"
-  /** It hung up before it answered CONNECT. */
+  /** The broker hung up before it answered CONNECT. */
   | "unanswered"
-  /** It answered CONNECT with no to who we say we are. */
+  /** The broker refused our credentials. */
   | "denied"
-  /** It answered CONNECT with another no. */
+  /** The broker refused CONNECT for another reason. */
   | "refused"
-  /** Nobody was there, or nobody answered in time. */
+  /** No connection, or no answer in time. */
   | "unreachable"
-  /** It was up, and is not any more. */
+  /** The connection was up, and was lost. */
   | "dropped"
-  /** Another client came with our id. */
+  /** Another client connected with our id. */
   | "takenOver"
-  /** We left. */
+  /** Our own stop. */
   | "stopped";
 
 /** CONNACK 1 (MQTT 3.1.1) and 0x84 (MQTT 5). */
@@ -33,19 +33,19 @@ const TAKEN_OVER = 0x8e;
 /** PUBACK and CONNACK codes from here on are refusals (MQTT 5, 2.4). */
 const REFUSAL = 0x80;
 
-/** Numbers are MQTT reason codes, strings are the system's. */
+/** A number is an MQTT reason code, a string is a code of the system. */
 const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefined);
 
-/** The system tells some failures by code only. */
-const words = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);
+/** Some system errors have a code and no message. */
+const messageOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);
 
-/** What the library puts before the words for the broker's code. */
-const REFUSED_WORDS = /^Connection refused: /;
+/** Prefix of the library before the text for a reason code. */
+const REFUSED_PREFIX = /^Connection refused: /;
 
-/** What an error means for a connection; `greeted`: the broker had accepted it before. */
+/** End of a connection by an error. `greeted`: the broker had accepted it before. */
 export function endOfError(error: Error, greeted: boolean): Ended {
   const code = codeOf(error);
-  const reason = words(error).replace(REFUSED_WORDS, "");
+  const reason = messageOf(error).replace(REFUSED_PREFIX, "");
   if (greeted) return { kind: "dropped", reason };
   if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
   if (IDENTITY_REFUSED.has(code)) return { kind: "denied", reason };
@@ -54,21 +54,21 @@ export function endOfError(error: Error, greeted: boolean): Ended {
   return { kind: hungUp ? "unanswered" : "unreachable", reason };
 }
 
-/** The broker closed the connection without a word. */
+/** The broker closed the connection without a DISCONNECT packet. */
 export const endOfClose = (greeted: boolean): Ended => ({
   kind: greeted ? "dropped" : "unanswered",
   reason: "the broker closed the connection",
 });
 
-/** The broker said goodbye, as only MQTT 5 brokers can. */
+/** The broker sent DISCONNECT, which only MQTT 5 brokers do. */
 export const endOfDisconnect = (code: number): Ended =>
   code === TAKEN_OVER
     ? { kind: "takenOver", reason: "another client connected with our client id (0x8e)" }
     : { kind: "dropped", reason: `the broker disconnected us (0x${code.toString(16).padStart(2, "0")})` };
 
 /**
- * What a publish callback means. A refusal by the broker will not change by asking again; its reason names the topic,
- * because the broker's access list is per topic.
+ * Result of a publish. A refusal is not retried: the broker would refuse again. Its reason names the topic,
+ * because access lists are per topic.
  */
 export function sentOf(error: Error | null | undefined, topic: string): Sent {
   if (error === null || error === undefined) return { ok: true };
@@ -77,20 +77,20 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
   return {
     ok: false,
     retry: !isRefusal,
-    reason: isRefusal ? `${words(error)} (topic ${topic})` : words(error),
+    reason: isRefusal ? `${messageOf(error)} (topic ${topic})` : messageOf(error),
   };
 }
 
-/** A window over publishes that are not acknowledged yet: at most `size` inside, the others wait in order (F82). */
+/** A window over publishes without an acknowledgement: at most `size` inside, the others wait in order. */
 export interface InFlight {
-  /** True once a slot is taken; false: the window closed while this one waited. */
+  /** True: a slot is taken. False: the window closed during the wait. */
   enter(): Promise<boolean>;
   leave(): void;
-  /** Turns away everyone who waits, and everyone who comes. */
+  /** Refuses all that wait and all that come later. */
   close(): void;
 }
 
-/** MQTT.js keeps no outbound quota of its own, and brokers hang up on clients that exceed theirs. */
+/** MQTT.js has no outbound quota, and brokers disconnect clients that exceed theirs. */
 export function inFlightWindow(size: number): InFlight {
   let inside = 0;
   let closed = false;
@@ -108,31 +108,31 @@ export function inFlightWindow(size: number): InFlight {
     },
     leave() {
       const next = waiting.shift();
-      // The slot is handed over: who comes in between cannot overtake.
+      // The slot is handed over, so a later publish cannot overtake.
       if (next === undefined) inside -= 1;
       else next(true);
     },
     close() {
       closed = true;
-      const turnedAway = waiting;
+      const refused = waiting;
       waiting = [];
-      for (const settle of turnedAway) settle(false);
+      for (const settle of refused) settle(false);
     },
   };
 }
 
-/** Retained topics come at once; a charger that tells everything every second stays below this for ever. */
+/** Retained topics arrive in one burst. A charger that publishes 50 topics a second stays below the rate. */
 const BURST = 200;
 const PER_SECOND = 50;
 
-/** Lets the messages of one charger through at a bounded rate, before anyone reads them (F95). */
+/** Rate limit for the messages of one charger, applied before they are parsed. */
 export function floodGate(now: () => Instant): () => boolean {
   let left = BURST;
   let at = now();
   return () => {
     const passed = now() - at;
     at = now();
-    // A clock that was set back gives nothing and takes nothing.
+    // A clock that was set back adds and removes nothing.
     left = Math.min(BURST, left + (Math.max(passed, 0) / seconds(1)) * PER_SECOND);
     if (left < 1) return false;
     left -= 1;

@@ -1,20 +1,20 @@
-/** A CONNECT with its last will: a client that has proven nothing may not make the broker buffer more. */
+/** Enough for a CONNECT with its last will. An unauthenticated client must not fill the broker's buffers. */
 const FIRST_PACKET_BYTES = 4 * 1024;
 const PACKET_BYTES = 256 * 1024;
-/** A charger that publishes a hundred topics a second is far below this. */
+/** A charger that publishes 100 topics a second stays far below this. */
 const PACKETS_PER_SECOND = 1_000;
-/** Bytes of the packet type, and most bytes of the remaining length (MQTT 3.1.1, 2.2.3). */
+/** Most bytes of the remaining length (MQTT 3.1.1, 2.2.3). */
 const LENGTH_BYTES = 4;
 
 /**
- * Follows the packet framing of one MQTT connection. The answer to each chunk is null, or why the connection has to end:
- * a packet that is too large, too many packets, or no MQTT at all. `now` in monotonic ms.
+ * Checks the packet framing of one MQTT connection, chunk by chunk. Null: fine. Otherwise the reason to
+ * close it: a packet that is too large, too many packets, or no MQTT. `now`: monotonic ms.
  */
 export function packetGuard(now: () => number): (chunk: Uint8Array) => string | null {
   let isFirst = true;
-  /** Payload bytes of the current packet that are still to come. */
+  /** Payload bytes of the current packet that have not arrived yet. */
   let pending = 0;
-  /** Bytes of the remaining length read so far; null: the next byte is a packet type. */
+  /** Bytes of the remaining length read so far. Null: the next byte is a packet type. */
   let lengthBytes: number | null = null;
   let length = 0;
   let second = Math.floor(now() / 1000);

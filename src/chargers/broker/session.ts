@@ -19,21 +19,21 @@ import type { Ended } from "./inFlight.ts";
 
 export interface BrokerSessionOptions {
   readonly address: BrokerAddress;
-  /** Where it stands in the configuration, e.g. `mqtt`: what is to be put right is told by its key. */
+  /** Configuration section, e.g. `mqtt`. Messages name its keys. */
   readonly section: string;
   readonly clientId: string;
-  /** Retained `true` while we are there, `false` when we are not (last will). */
+  /** Retained: `true` while we are connected, `false` otherwise (last will). */
   readonly presenceTopic: string;
   /** Subscribed with QoS 1 on every connection. */
   readonly filters: readonly string[];
-  /** A fraction for the jitter of the back-off. */
+  /** Fraction for the jitter of the back-off. */
   readonly random: () => number;
   readonly log: Logger;
-  /** Everything is subscribed, and what the broker had retained has arrived. Nothing of before is sent again. */
+  /** All filters are subscribed, and retained messages have arrived. Earlier publishes are not sent again. */
   readonly onUp: () => void;
-  /** An attempt has found no broker: told once, until there is one. */
+  /** An attempt failed. Called once per outage. */
   readonly onAbsent?: () => void;
-  /** Never called for our own stop. */
+  /** Not called for our own stop. */
   readonly onDown: (reason: string) => void;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** Publishes without a PUBACK at a time. */
@@ -43,14 +43,14 @@ export interface BrokerSessionOptions {
 
 const WINDOW = 20;
 
-/** This many lost connections within this time are more than a broker's restart. */
+/** More than the restart of a broker causes. */
 const MANY_DROPS = 3;
 const DROPS_COUNT_FOR_MS = 600_000;
 
-/** Reasons that one outage may give in the log: a broker that words each refusal anew fills no disk. */
+/** Reasons logged per outage. A broker that words each refusal differently must not fill the disk. */
 const REASONS_OF_AN_OUTAGE = 16;
 
-/** Keeps one broker connected: a new client for every attempt, nothing queued, nothing ever replayed (DESIGN 2). */
+/** Keeps one broker connected. Each attempt uses a new client. Nothing is queued or replayed. */
 export class BrokerSession implements AsyncDisposable {
   readonly #options: BrokerSessionOptions;
   readonly #timing: BrokerTiming;
@@ -58,19 +58,19 @@ export class BrokerSession implements AsyncDisposable {
   readonly #running: Promise<void>;
   #connection: Connection | undefined;
   #up = false;
-  /** Resolved once the first attempt has led to a connection, or to none. */
+  /** Resolved when the first attempt has succeeded or failed. */
   readonly #firstAttempt = Promise.withResolvers<void>();
   #choice: VersionChoice = firstChoice;
-  /** Attempts since the last connection that lasted. */
+  /** Attempts since the last lasting connection. */
   #attempt = 0;
-  /** The reasons that this outage has given so far; none: there is none. */
-  readonly #said = new Set<string>();
+  /** Reasons logged during this outage. Empty: no outage. */
+  readonly #loggedReasons = new Set<string>();
   #end: Ended | null = null;
   #recentDrops = 0;
-  /** Topics that are being tried, and whether the broker says that nobody subscribes to them. */
+  /** Topics on trial. False: the broker reported that they have no subscriber. */
   readonly #tried = new Map<string, boolean>();
 
-  /** Starts at once; `onUp` says when it is there. */
+  /** Connects at once. `onUp` is called when connected. */
   constructor(options: BrokerSessionOptions) {
     this.#options = options;
     this.#timing = { ...brokerTiming, ...options.timing };
@@ -81,19 +81,20 @@ export class BrokerSession implements AsyncDisposable {
     return this.#up;
   }
 
-  /** Connections that were lost within the last ten minutes, by whoever's fault but our own stop. */
+  /** Connections lost within the last ten minutes, except by our own stop. */
   get recentDrops(): number {
     return this.#recentDrops;
   }
 
-  /** Why it is not there, as far as is known, in a sentence to go on. */
+  /** Reason why the broker is not connected, as a sentence. */
   get trouble(): string {
-    return describeTrouble(this.#end, this.#place(), this.#options.section);
+    return describeTrouble(this.#end, this.#host(), this.#options.section);
   }
 
   /**
-   * QoS 1. Settles within the PUBACK deadline of its turn. Refused at once while there is no connection, but for the first
-   * attempt after the start, whose end it waits for: each start would else record commands as not sent.
+   * QoS 1. Settles within the PUBACK deadline, counted from its slot. Without a connection it fails at
+   * once. During the first attempt after the start it waits: otherwise each start would record commands as
+   * not sent.
    */
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const fault = topicFault(topic);
@@ -104,21 +105,21 @@ export class BrokerSession implements AsyncDisposable {
     return this.#connection.publish(topic, payload, options);
   }
 
-  /** Which MQTT the connection speaks, and what the broker has refused to subscribe. */
+  /** MQTT version of the connection, and the filters that the broker refused. */
   get terms(): { readonly version: 4 | 5; readonly refusedFilters: readonly string[] } {
     return { version: this.#choice.version, refusedFilters: this.#connection?.refusedFilters ?? [] };
   }
 
-  /** As `publish`, and whether anybody subscribes to the topic, which only MQTT 5 brokers tell. */
+  /** As `publish`. Also reports whether the topic has a subscriber, which needs MQTT 5. */
   async tryPublish(
     topic: string,
     payload: string,
-  ): Promise<{ readonly sent: Sent; readonly isHeard: boolean }> {
+  ): Promise<{ readonly sent: Sent; readonly hasSubscriber: boolean }> {
     this.#tried.set(topic, true);
     const sent = await this.publish(topic, payload, { retain: false });
-    const isHeard = this.#tried.get(topic) ?? true;
+    const hasSubscriber = this.#tried.get(topic) ?? true;
     this.#tried.delete(topic);
-    return { sent, isHeard };
+    return { sent, hasSubscriber };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -132,12 +133,12 @@ export class BrokerSession implements AsyncDisposable {
     while (!signal.aborted) {
       const end = await this.#attemptOnce();
       this.#firstAttempt.resolve();
-      const nap = this.#delayAfter(end);
-      if (!signal.aborted) await sleep(nap, undefined, { signal }).catch(() => undefined);
+      const delay = this.#delayAfter(end);
+      if (!signal.aborted) await sleep(delay, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** From CONNECT to the end of that connection. */
+  /** One connection, from CONNECT to its end. */
   async #attemptOnce(): Promise<Ended> {
     const { onUp, onDown } = this.#options;
     const connection = this.#connect();
@@ -145,7 +146,7 @@ export class BrokerSession implements AsyncDisposable {
     this.#connection = connection;
     if (!(await connection.opened)) return connection.ended;
     this.#up = true;
-    this.#welcome();
+    this.#onConnected();
     const steady = setTimeout(() => (this.#attempt = 0), this.#timing.steadyAfter);
     onUp();
     this.#firstAttempt.resolve();
@@ -171,34 +172,34 @@ export class BrokerSession implements AsyncDisposable {
       window,
       timing,
       onMessage,
-      onUnheard: (topic) => {
+      onNoSubscriber: (topic) => {
         if (this.#tried.has(topic)) this.#tried.set(topic, false);
-        log.debug({ topic }, "published, but nobody subscribes to it");
+        log.debug({ topic }, "published on a topic without subscribers");
       },
       onComplaint: (reason) => log.warn({ reason }, "broker restricts us"),
     });
   }
 
-  #welcome(): void {
+  #onConnected(): void {
     const { log } = this.#options;
     this.#choice = afterSuccess(this.#choice);
-    this.#said.clear();
+    this.#loggedReasons.clear();
     this.#end = null;
-    log.info({ broker: this.#place(), mqtt: this.#choice.version === 5 ? "5" : "3.1.1" }, "broker connected");
+    log.info({ broker: this.#host(), mqtt: this.#choice.version === 5 ? "5" : "3.1.1" }, "broker connected");
   }
 
-  /** What an end means for the next attempt; answers when that may be, in ms. */
+  /** Delay before the next attempt, ms. Chooses its MQTT version as well. */
   #delayAfter(end: Ended): number {
     switch (end.kind) {
       case "stopped":
         return 0;
       case "takenOver":
-        this.#tellTakenOver(end);
+        this.#logTakenOver(end);
         return this.#timing.takenOverPause;
       case "version": {
         const refused = this.#choice.version;
         this.#choice = afterFailure(this.#choice, "version");
-        // An older broker is no outage; one that refuses both versions is.
+        // An older broker is no outage. A broker that refuses both versions is.
         return refused === 5 ? 0 : this.#backOff(end);
       }
       case "unanswered":
@@ -215,50 +216,50 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   #backOff(end: Ended): number {
-    this.#tell(end);
+    this.#logEnd(end);
     const { random } = this.#options;
     const { backoffFloor, backoffCeiling } = this.#timing;
-    const nap = backoff(this.#attempt, random(), backoffFloor, backoffCeiling);
+    const delay = backoff(this.#attempt, random(), backoffFloor, backoffCeiling);
     this.#attempt += 1;
-    return nap;
+    return delay;
   }
 
-  /** What keeps us away may turn into something else meanwhile: each reason is told once, so that none hides the next. */
-  #tell(end: Ended): void {
+  /** Logs each reason once per outage: the reason may change, and the new one must be seen. */
+  #logEnd(end: Ended): void {
     const { log, onAbsent } = this.#options;
     const { reason } = end;
     this.#end = end;
-    if (this.#said.size === 0 && end.kind !== "dropped") onAbsent?.();
-    if (this.#said.has(reason) || this.#said.size >= REASONS_OF_AN_OUTAGE) {
+    if (this.#loggedReasons.size === 0 && end.kind !== "dropped") onAbsent?.();
+    if (this.#loggedReasons.has(reason) || this.#loggedReasons.size >= REASONS_OF_AN_OUTAGE) {
       log.debug({ reason, attempt: this.#attempt }, "broker still unreachable");
       return;
     }
-    this.#said.add(reason);
+    this.#loggedReasons.add(reason);
     const isRefusal = end.kind === "denied" || end.kind === "refused";
-    log.warn({ broker: this.#place(), reason }, isRefusal ? this.trouble : "broker unreachable, retrying");
+    log.warn({ broker: this.#host(), reason }, isRefusal ? this.trouble : "broker unreachable, retrying");
   }
 
-  /** A client with our id, or a broker that does not want us, shows as a connection that does not last. */
+  /** Connections that do not last point to another client with our id, or to a broker that refuses us. */
   #countDrop(): void {
     this.#recentDrops += 1;
     setTimeout(() => (this.#recentDrops -= 1), DROPS_COUNT_FOR_MS).unref();
     if (this.#recentDrops !== MANY_DROPS) return;
     this.#options.log.error(
-      { broker: this.#place(), drops: this.#recentDrops },
+      { broker: this.#host(), drops: this.#recentDrops },
       "the broker connection was lost again and again: does another client use our client id or our user?",
     );
   }
 
-  #tellTakenOver(end: Ended): void {
-    this.#said.add(end.reason);
+  #logTakenOver(end: Ended): void {
+    this.#loggedReasons.add(end.reason);
     this.#options.log.error(
-      { broker: this.#place(), clientId: this.#options.clientId, reason: end.reason },
+      { broker: this.#host(), clientId: this.#options.clientId, reason: end.reason },
       "another client uses our client id: stepping down, is a second gateway of this site running?",
     );
   }
 
-  /** Host and port: a url may hold a password. */
-  #place(): string {
+  /** Host and port only: a URL may hold a password. */
+  #host(): string {
     return URL.parse(this.#options.address.url)?.host ?? "?";
   }
 }

@@ -1,10 +1,10 @@
-/** Who listens to a topic of one broker. */
+/** Listeners by topic, for one broker. */
 export interface TopicRouter<Listener> {
   readonly connect: (filter: string, listener: Listener) => void;
   readonly listeners: (topic: string) => ReadonlySet<Listener>;
 }
 
-/** Exact topics are found at once; the few filters with + are tried one by one. */
+/** Exact topics are looked up. The few filters with + are tried one by one. */
 export function topicRouter<Listener>(): TopicRouter<Listener> {
   const exact = new Map<string, Set<Listener>>();
   const wild: { readonly levels: readonly string[]; readonly listener: Listener }[] = [];
@@ -14,17 +14,17 @@ export function topicRouter<Listener>(): TopicRouter<Listener> {
       else exact.set(filter, (exact.get(filter) ?? new Set()).add(listener));
     },
     listeners(topic) {
-      const there = new Set(exact.get(topic));
-      if (wild.length === 0) return there;
+      const found = new Set(exact.get(topic));
+      if (wild.length === 0) return found;
       const given = topic.split("/");
       for (const { levels, listener } of wild) {
         if (
           levels.length === given.length &&
           levels.every((level, at) => level === "+" || level === given[at])
         )
-          there.add(listener);
+          found.add(listener);
       }
-      return there;
+      return found;
     },
   };
 }

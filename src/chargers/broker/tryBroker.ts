@@ -5,26 +5,26 @@ export type BrokerTrial = {
   /** As in the configuration; "" is the site's own. */
   readonly name: string;
   readonly connected: boolean;
-  /** Why it is not connected, as far as is known. */
+  /** Reason why it is not connected, as far as known. */
   readonly trouble: string;
-  /** False: MQTT 3.1.1, whose broker does not tell that it refuses a publish. */
-  readonly tellsRefusals: boolean;
+  /** False: MQTT 3.1.1, which does not report a refused publish. */
+  readonly reportsRefusals: boolean;
   readonly refusedFilters: readonly string[];
   readonly publishes: readonly PublishTrial[];
 };
 
 type PublishTrial = {
   readonly topic: string;
-  /** Null: the broker has taken it. */
+  /** Null: the broker accepted it. */
   readonly refusal: string | null;
-  /** False: nobody subscribes to it. True: somebody does, or the broker does not tell. */
-  readonly isHeard: boolean;
+  /** False: the topic has no subscriber. True: it has one, or the broker does not report it. */
+  readonly hasSubscriber: boolean;
 };
 
-/** A `set` of version 0: every native charger ignores a version that it does not know (DESIGN 6.2). */
+/** A `set` of version 0: every native charger ignores unknown versions. */
 const IGNORED = '{"v":0}';
 
-/** Tries to publish on each topic what commands nobody. Subscriptions were answered when the connection was made. */
+/** Publishes a payload without effect on each topic. Subscriptions were answered at connect. */
 export async function tryBroker(
   name: string,
   session: Pick<BrokerSession, "connected" | "trouble" | "terms" | "tryPublish">,
@@ -33,12 +33,12 @@ export async function tryBroker(
   const publishes = session.connected
     ? await Promise.all(
         topics.map(async (topic) => {
-          const { sent, isHeard } = await session.tryPublish(topic, IGNORED);
-          return { topic, refusal: sent.ok ? null : sent.reason, isHeard };
+          const { sent, hasSubscriber } = await session.tryPublish(topic, IGNORED);
+          return { topic, refusal: sent.ok ? null : sent.reason, hasSubscriber };
         }),
       )
     : [];
   const { connected, trouble, terms } = session;
   const { version, refusedFilters } = terms;
-  return { name, connected, trouble, tellsRefusals: version === 5, refusedFilters, publishes };
+  return { name, connected, trouble, reportsRefusals: version === 5, refusedFilters, publishes };
 }

@@ -6,9 +6,9 @@ import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "../driv
 import { topicLevel } from "../profile/render.ts";
 import { ackPayload, readPayload, setPayload, telemetryPayload, type SetMessage } from "./payload.ts";
 
-/** How a native charger speaks MQTT (DESIGN 6.2). Used by the daemon and by the simulated chargers alike. */
+/** Topics and payloads of native chargers. Used by the daemon and by the simulated chargers. */
 
-/** The topics of one charger. */
+/** Topics of one charger. */
 export interface NativeTopics {
   readonly set: string;
   readonly ack: string;
@@ -17,7 +17,7 @@ export interface NativeTopics {
   readonly state: string;
 }
 
-/** The topics of one charger; null: its id or the site's cannot be a topic level (F67). */
+/** Null: the id of the charger or the site cannot be a topic level. */
 export function nativeTopics(prefix: string, site: string, charger: string): NativeTopics | null {
   const level = topicLevel(charger);
   if (level === null || topicLevel(site) === null) return null;
@@ -34,21 +34,24 @@ export function nativeTopics(prefix: string, site: string, charger: string): Nat
 /** All topics of a site are below it. */
 export const siteRoot = (prefix: string, site: string): string => `${prefix}/${site}`;
 
-/** What is about the site as a whole. */
+/** Topics of the site as a whole. */
 export const siteTopic = (prefix: string, site: string, path: string): string =>
   `${siteRoot(prefix, site)}/${path}`;
 
-/** Where setpointd says `true` or `false` about itself, retained, last will included. */
+/** Presence of setpointd, `true` or `false`, retained, also as the last will. */
 export const gatewayOnlineTopic = (prefix: string, site: string): string =>
   siteTopic(prefix, site, "gateway/online");
 
-/** Everything that the chargers of a site say. */
+/** Every topic that the chargers of a site publish on. */
 export const nativeFilters = (prefix: string, site: string): readonly string[] =>
   ["ack", "telemetry", "online"].map((leaf) => `${chargersRoot(prefix, site)}+/${leaf}`);
 
 const chargersRoot = (prefix: string, site: string): string => `${prefix}/${site}/chargers/`;
 
-/** The payload of `set`. The lease is rounded up to whole seconds: it must outlast the refreshes it is made for. */
+/**
+ * Payload of `set`. The lease is rounded up to whole seconds: it must outlast the interval between
+ * refreshes.
+ */
 export function writeSet(command: Command, lease: Millis): string {
   const { value, unit } = valueOf(command.desired);
   return JSON.stringify({
@@ -66,7 +69,7 @@ export function writeSet(command: Command, lease: Millis): string {
   });
 }
 
-/** The charger's side of `set`; undefined: not a `set` of this version. */
+/** Reads `set` on the charger's side. Undefined: not a `set` of this version. */
 export function readSet(payload: Buffer): SetMessage | undefined {
   const read = readPayload(setPayload, payload);
   return read.ok ? read.value : undefined;
@@ -74,17 +77,17 @@ export function readSet(payload: Buffer): SetMessage | undefined {
 
 type Ack = Extract<ChargerMessage, { readonly kind: "ack" }>;
 
-/** The payload of `ack`. */
+/** Payload of `ack`. */
 export const writeAck = (ack: Omit<Ack, "kind" | "charger">): string =>
   JSON.stringify({ id: ack.id, accepted: ack.accepted, value: ack.value, reason: ack.reason });
 
-/** The payload of `telemetry`: what is absent stays absent. */
+/** Payload of `telemetry`. Absent members stay absent. */
 export const writeTelemetry = (telemetry: Telemetry): string =>
   JSON.stringify({ ...telemetry, at: iso(telemetry.at) });
 
 /**
- * What a message from the floor says; undefined: it is not from a charger, or it says nothing.
- * `retained`: it waited at the broker, for nobody knows how long.
+ * Decodes a message from a charger. Undefined: not from a charger, or without content. `retained`: stored
+ * at the broker for an unknown time.
  */
 export function readNative(
   prefix: string,
@@ -120,7 +123,7 @@ function readTelemetry(
   const read = readPayload(telemetryPayload, payload);
   if (!read.ok) return { kind: "malformed", charger, reason: `telemetry: ${read.reason}` };
   const { at, vehicle, identity, ...readings } = read.value;
-  // Retained without a time of its own: it may be weeks old, and would look fresh.
+  // A retained message without a timestamp may be weeks old, and must not pass as current.
   if (at === undefined && retained) return undefined;
   const telemetry: Telemetry = {
     at: at ?? receivedAt,
@@ -131,7 +134,7 @@ function readTelemetry(
   return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
 
-/** As all makes are told of: one spelling for one identity. */
+/** Identities are compared in lower case, for all makes. */
 const inLowerCase = <I extends { readonly value: string }>(identity: I): I => ({
   ...identity,
   value: identity.value.toLowerCase(),
@@ -139,7 +142,7 @@ const inLowerCase = <I extends { readonly value: string }>(identity: I): I => ({
 
 type Present<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
-/** Only the members that say something. */
+/** Without members that are null or undefined. */
 const presentMembers = <T extends object>(readings: T): Present<T> =>
   Object.fromEntries(Object.entries(readings).filter(([, value]) => value != null)) as Present<T>;
 
@@ -151,7 +154,7 @@ function readAck(charger: ChargerId, payload: Buffer): ChargerMessage {
 }
 
 function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): ChargerMessage | undefined {
-  // An empty payload is how a retained value is taken away: nothing is said.
+  // An empty payload deletes a retained message.
   if (payload.length === 0) return undefined;
   const text = payload.length > 16 ? "" : payload.toString("utf8").trim();
   if (text !== "true" && text !== "false") {
@@ -160,7 +163,7 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
   return { kind: "online", charger, online: text === "true", snapshot: retained };
 }
 
-/** A charger that speaks the native topics (DESIGN 6.2). */
+/** Driver of a native charger. */
 export function nativeDriver(
   { set, ack, telemetry, online }: NativeTopics,
   [prefix, site]: readonly [prefix: string, site: string],
@@ -172,7 +175,7 @@ export function nativeDriver(
     async send(command, lease) {
       const expirySeconds = () => secondsLeft(command, lease, now());
       if (expirySeconds() <= 0) return PAST;
-      // Not retained: a charger that reboots next week must not find this setpoint waiting.
+      // Not retained: a charger that reboots next week must not receive this old setpoint.
       return publish(set, writeSet(command, lease), { retain: false, expirySeconds });
     },
     handleMessage(topic, payload, retained) {
@@ -181,7 +184,7 @@ export function nativeDriver(
       if (message.kind === "telemetry") limit = amperes(message.telemetry.limitA ?? limit);
       emit(message);
     },
-    // 0 may be a pause, or that nobody charges.
+    // 0 is ambiguous: a pause, or no vehicle that charges.
     shows: () => (limit <= 0 ? null : { kind: "current", amperes: limit }),
     brokerUp() {},
     brokerDown() {},

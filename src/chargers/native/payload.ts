@@ -4,7 +4,7 @@ import type { ChargerState } from "../../domain/telemetry.ts";
 import { amperes, instant, seconds, watts, type Instant, type Millis } from "../../domain/units.ts";
 import { LARGEST_PAYLOAD } from "../profile/payload.ts";
 
-/** The JSON of DESIGN 6.2 as schemas: unknown members are ignored, wrong types are not. */
+/** Native JSON payloads as schemas. Unknown members are ignored, wrong types are rejected. */
 
 export type Read<T> =
   | { readonly ok: true; readonly value: T }
@@ -27,16 +27,16 @@ export function readPayload<T>(schema: z.ZodType<T>, payload: Buffer): Read<T> {
 }
 
 const STATES: readonly ChargerState[] = ["unplugged", "connected", "charging", "paused", "finished", "error"];
-/** A state from a later version of the charger is still a string: no reason to drop the readings beside it. */
+/** A state of a later charger version reads as unknown. The readings beside it are kept. */
 const state = z.string().transform((text) => STATES.find((known) => known === text) ?? "unknown");
 
-/** A time without a zone is anybody's guess, so it is not read. */
+/** A time without a zone is ambiguous, and is not used. */
 const time = z.iso.datetime({ offset: true }).transform((text) => instant(Date.parse(text)));
 
-/** Zod's numbers are finite: NaN cannot be written in JSON, and 1e999 is refused. Null says what absence says. */
+/** Finite numbers only. Null means the same as absent. */
 const measured = z.number().nullish();
 const perPhase = z.array(z.number()).max(8).nullish();
-/** Ids and identities as DESIGN 5.1 wants them; empty says nobody. */
+/** Ids and identities: well-formed Unicode, NFC. Empty means no vehicle. */
 const name = z
   .string()
   .max(256)
@@ -47,7 +47,7 @@ const identity = z
   .object({ kind: name, value: name })
   .transform(({ kind, value }) => ({ kind: kind.toLowerCase(), value }));
 
-/** `at` stays undefined where it is absent or unreadable. */
+/** `at` is undefined if absent or unreadable. */
 export const telemetryPayload = z.object({
   at: time.optional().catch(undefined),
   state: state.nullish(),
@@ -73,7 +73,7 @@ export const ackPayload = z.object({
     .default(null),
 });
 
-/** What a charger understands of a `set`. */
+/** A `set` as the charger reads it. */
 export interface SetMessage {
   readonly id: string;
   readonly epoch: number;
@@ -92,15 +92,15 @@ const desired = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("release") }),
 ]);
 
-function desiredOf(told: z.infer<typeof desired>): Desired {
-  switch (told.kind) {
+function desiredOf(message: z.infer<typeof desired>): Desired {
+  switch (message.kind) {
     case "current":
-      return { kind: told.kind, amperes: amperes(told.value) };
+      return { kind: message.kind, amperes: amperes(message.value) };
     case "power":
-      return { kind: told.kind, watts: watts(told.value) };
+      return { kind: message.kind, watts: watts(message.value) };
     case "pause":
     case "release":
-      return { kind: told.kind };
+      return { kind: message.kind };
   }
 }
 
@@ -116,13 +116,13 @@ export const setPayload = z
     event: z.string().nullable(),
   })
   .and(desired)
-  .transform((told): SetMessage => ({
-    id: told.id,
-    epoch: told.epoch,
-    seq: told.seq,
-    desired: desiredOf(told),
-    until: told.until,
-    lease: seconds(told.lease),
-    vehicle: told.vehicle,
-    event: told.event,
+  .transform((message): SetMessage => ({
+    id: message.id,
+    epoch: message.epoch,
+    seq: message.seq,
+    desired: desiredOf(message),
+    until: message.until,
+    lease: seconds(message.lease),
+    vehicle: message.vehicle,
+    event: message.event,
   }));

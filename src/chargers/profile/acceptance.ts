@@ -8,7 +8,7 @@ import type { Reported } from "./reported.ts";
 import type { Profile } from "./schema.ts";
 import type { Signals } from "./signals.ts";
 
-/** The best verdict on a setpoint that the telemetry of a charger make allows. */
+/** The best verdict on a setpoint that the telemetry of a profile allows. */
 export type Reach =
   /** The charger reports its power or current: followed, or not followed. */
   | "measured"
@@ -109,7 +109,10 @@ export class Overwritten {
 const isSame = (shown: string, payload: string): boolean =>
   shown === payload || (shown !== "" && payload !== "" && Number(shown) === Number(payload));
 
-/** Measured values that a make publishes one by one. They are judged after the burst: never new power with old currents. */
+/**
+ * Judges measured values only after a burst, for chargers that publish them one by one: never new power
+ * with old currents.
+ */
 export class Settling implements Disposable {
   readonly #within: Millis | undefined;
   readonly #settled: () => void;

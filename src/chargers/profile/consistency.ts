@@ -5,7 +5,7 @@ import { fields, type Profile } from "./schema.ts";
 import { telemetryMistakes, type Inconsistency, topicFaults, unknownNames } from "./telemetryConsistency.ts";
 
 const MOMENT = ["now.unix", "now.ms", "now.iso"];
-/** What the engine puts in beside the parameters, by action. */
+/** Values that the engine provides besides the parameters, by action. */
 const VALUES: Readonly<Record<keyof Profile["actions"], readonly string[]>> = {
   acquire: [],
   setCurrent: ["current"],
@@ -16,10 +16,10 @@ const VALUES: Readonly<Record<keyof Profile["actions"], readonly string[]>> = {
   setPhases: ["phases", "current"],
 };
 
-/** The part of a device time-out that may pass between two messages that hold it off. */
+/** Messages that must fit into one time-out of the device, so that a lost one does no harm. */
 const MARGIN = 3;
 
-/** What each member alone cannot tell: names that nobody defines, time-outs that would strike. */
+/** Mistakes between members: unknown names, time-outs that would strike between two messages. */
 const mistakesIn = (profile: Profile): readonly Inconsistency[] => [
   ...parameterMistakes(profile),
   ...templateMistakes(profile),
@@ -39,7 +39,7 @@ function templateMistakes(profile: Profile): readonly Inconsistency[] {
     more: readonly string[],
   ) => [
     ...unknownNames(path, { topic, ...rest }, [...own, ...more]),
-    ...topicFaults([...path, "topic"], topic, profile, "told"),
+    ...topicFaults([...path, "topic"], topic, profile, "published"),
     ...missingNeeds(path, needs, profile),
     ...optionalNames([...path, "topic"], topic, profile),
   ];
@@ -58,11 +58,11 @@ function templateMistakes(profile: Profile): readonly Inconsistency[] {
       ...topicFaults(["results", index, "topic"], topic, profile, "answered"),
     ]),
     ...unknownNames(["alive"], alive, own),
-    ...(alive === undefined ? [] : topicFaults(["alive", "topic"], alive.topic, profile, "heard")),
+    ...(alive === undefined ? [] : topicFaults(["alive", "topic"], alive.topic, profile, "subscribed")),
   ];
 }
 
-/** Reports whose topics or values nobody could put together, and names that none of them has. */
+/** Unknown names in reports, and names of reports that do not exist. */
 function reportMistakes({
   reports,
   params,
@@ -93,7 +93,7 @@ const missingNeeds = (path: readonly PropertyKey[], needs: string | undefined, {
     ? []
     : [{ path: [...path, "needs"], message: "an optional parameter" }];
 
-/** What may be left out is no part of where a charger is told something. */
+/** The topic of a command must not depend on an optional parameter. */
 const optionalNames = (path: readonly PropertyKey[], topic: string, { params }: Profile) =>
   placeholdersIn(topic)
     .filter((name) => Object.hasOwn(params, name) && params[name]?.optional === true)
@@ -126,11 +126,11 @@ function parameterMistakes({ params, names }: Profile): readonly Inconsistency[]
 
 function confirmationMistakes({ confirmedBy, telemetry, nativePayloads }: Profile): readonly Inconsistency[] {
   if (confirmedBy === undefined || nativePayloads || telemetry[confirmedBy.signal] !== undefined) return [];
-  const told = (["requestedA", "limitA"] as const).filter((signal) => telemetry[signal] !== undefined);
+  const reported = (["requestedA", "limitA"] as const).filter((signal) => telemetry[signal] !== undefined);
   const expected =
-    told.length === 0
-      ? "no confirmedBy, or telemetry that tells it"
-      : `${told.join(" or ")}, which telemetry tells`;
+    reported.length === 0
+      ? "no confirmedBy, or telemetry that reports it"
+      : `${reported.join(" or ")}, which telemetry reports`;
   return [{ path: ["confirmedBy", "signal"], message: expected }];
 }
 
@@ -166,40 +166,42 @@ const isStepOf = (min: number, step: string | number): boolean =>
 function stepMistakes({ limits: { current, power }, names }: Profile): readonly Inconsistency[] {
   const { min, max, step, scale, allOrNothing } = current;
   const all: Inconsistency[] = [];
-  const say = (of: "current" | "power", key: "step" | "stepBy" | "scale", message: string): void =>
+  const add = (of: "current" | "power", key: "step" | "stepBy" | "scale", message: string): void =>
     void all.push({ path: ["limits", of, key], message });
   const steps = current.stepBy === undefined ? [] : Object.values(names[current.stepBy]?.is ?? {});
   if (current.stepBy !== undefined && !(steps.length > 0 && steps.every((one) => isStepOf(min, one))))
-    say("current", "stepBy", `one of names that stands for steps that min, ${min} A, is a multiple of`);
-  if (step > max) say("current", "step", `at most max, ${max} A`);
+    add("current", "stepBy", `one of names that stands for steps that min, ${min} A, is a multiple of`);
+  if (step > max) add("current", "step", `at most max, ${max} A`);
   else if (!allOrNothing && !isWhole(min / step))
-    say("current", "step", `a step that min, ${min} A, is a multiple of`);
+    add("current", "step", `a step that min, ${min} A, is a multiple of`);
   if (scale !== 1 && !isWhole(min * scale))
-    say("current", "scale", `units of which min, ${min} A, is a whole number`);
-  if (power !== undefined && power.step > power.max) say("power", "step", `at most max, ${power.max} W`);
+    add("current", "scale", `units of which min, ${min} A, is a whole number`);
+  if (power !== undefined && power.step > power.max) add("power", "step", `at most max, ${power.max} W`);
   else if (power !== undefined && !isWhole(power.min / power.step))
-    say("power", "step", `a step that min, ${power.min} W, is a multiple of`);
+    add("power", "step", `a step that min, ${power.min} W, is a multiple of`);
   return all;
 }
 
-/** A topic that nobody is told on, or nobody listens to, would never leave anything out. */
+/** An echo needs a topic of an action and a topic of the telemetry. Otherwise it has no effect. */
 function echoMistakes({ echoes, actions, telemetry }: Profile): readonly Inconsistency[] {
-  const told = new Set(Object.values(actions).flatMap((all) => (all ?? []).map(({ topic }) => topic)));
+  const published = new Set(Object.values(actions).flatMap((all) => (all ?? []).map(({ topic }) => topic)));
   const read = new Set(readingsOf(telemetry).flatMap(({ readings }) => readings.flatMap(topicsOf)));
   return echoes.flatMap((echo, index) => [
-    ...(told.has(echo.told) ? [] : [{ path: ["echoes", index, "told"], message: "a topic of an action" }]),
+    ...(published.has(echo.told)
+      ? []
+      : [{ path: ["echoes", index, "told"], message: "a topic of an action" }]),
     ...(read.has(echo.shown)
       ? []
       : [{ path: ["echoes", index, "shown"], message: "a topic that telemetry reads" }]),
   ]);
 }
 
-/** Binary fractions: 6 / 0.1 is 59.99999999999999. */
+/** Tolerance for binary fractions: 6 / 0.1 is 59.99999999999999. */
 const CLOSE = 1e-6;
 
 const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < CLOSE;
 
-/** A charger make as data: `config/profiles/NAME.yaml`. The engine, not the file, owns safety. */
+/** A profile as data: `config/profiles/NAME.yaml`. Safety is a matter of the engine, not of the file. */
 export const profileFile = fields.superRefine((profile, context) => {
   for (const { path, message } of mistakesIn(profile))
     context.addIssue({ code: "custom", path: [...path], message });

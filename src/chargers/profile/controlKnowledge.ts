@@ -41,7 +41,7 @@ export class Contact {
 }
 
 /**
- * What this process knows of the control that it has over one charger.
+ * The control that this process has over one charger, as far as it knows.
  *
  * ```
  *              every publish of a command acknowledged

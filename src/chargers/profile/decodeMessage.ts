@@ -7,22 +7,22 @@ import { STATES, type Answer, type DecodedMessage, type Signals, NOTHING_DECODED
 import { type TelemetryMap, decodeNative } from "./telemetryMap.ts";
 
 /**
- * Whether a payload is what its topic should hold: JSON where JSON is read, a number where one is. What is not is
- * rubbish, and only counted; a member that is missing is not rubbish, and neither is a word that means nothing to us.
+ * True: the payload fits its topic: JSON where JSON is read, a number where a number is read. Anything else
+ * is malformed, and is only counted. A missing member or an unknown text is not malformed.
  */
 export function isReadable({ byTopic }: TelemetryMap, topic: string, payload: string): boolean {
-  // How a retained value is taken away.
+  // An empty payload deletes a retained value.
   if (payload.trim() === "") return true;
   const readings = (byTopic.get(topic) ?? []).flatMap(({ signal, readings: all }) =>
     all.filter((reading) => reading.topic === topic).map((reading) => ({ signal, reading })),
   );
   const json = parsed(payload);
   return (
-    readings.length === 0 || readings.some(({ signal, reading }) => says(signal, reading, payload, json))
+    readings.length === 0 || readings.some(({ signal, reading }) => fits(signal, reading, payload, json))
   );
 }
 
-function says(signal: SignalName, { path, map }: Reading, payload: string, json: Json | undefined): boolean {
+function fits(signal: SignalName, { path, map }: Reading, payload: string, json: Json | undefined): boolean {
   if (path !== undefined && json === undefined) return false;
   if (map !== undefined || !isNumeric(signal)) return true;
   const value = path === undefined ? payload : json === undefined ? undefined : valueAt(json, path, null);
@@ -32,16 +32,16 @@ function says(signal: SignalName, { path, map }: Reading, payload: string, json:
 /** The last payload of each topic. */
 export type Memory = Map<string, string>;
 
-/** The value of a signal; `kind` only for identities. */
+/** Value of a signal. `kind`: for identities only. */
 interface SignalValue {
   readonly value: Json;
   readonly kind: string | null;
 }
 
-/** With neutral and to spare; a longer list is none of phases. */
+/** Includes neutral and a margin. A longer list is not a list of phases. */
 const MOST_PHASES = 8;
 
-/** What the payloads so far say of a signal; undefined: nothing. */
+/** Value of a signal from the payloads so far. Undefined: none. */
 function composedValue(signal: SignalName, composed: Composed, memory: Memory): SignalValue | undefined {
   const read = (reading: Reading) => readingValue(signal, reading, memory);
   if ("each" in composed) return listOf(composed.each.map((reading) => read(reading)?.value));
@@ -52,17 +52,17 @@ function composedValue(signal: SignalName, composed: Composed, memory: Memory): 
   return { value: known ? tidy(whole - less) : null, kind: null };
 }
 
-/** One value for each phase; one number is a list of one. */
+/** One value for each phase. A single number is a list of one. */
 function listIn(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
   const raw = rawIn(reading, memory);
   if (raw === undefined) return undefined;
   const entries = isJsonList(raw) ? raw : [raw];
   return entries.length > MOST_PHASES
     ? undefined
-    : listOf(entries.map((entry) => wordFor(signal, reading, entry)));
+    : listOf(entries.map((entry) => mappedValue(signal, reading, entry)));
 }
 
-/** Says something where at least one phase does; null: all are declared unknown. */
+/** Undefined unless at least one phase has a value. Null: all are declared unknown. */
 function listOf(phases: readonly (Json | undefined)[]): SignalValue | undefined {
   if (phases.every((phase) => phase === undefined)) return undefined;
   const list = phases.map((phase) => phase ?? null);
@@ -71,17 +71,17 @@ function listOf(phases: readonly (Json | undefined)[]): SignalValue | undefined 
 
 function readingValue(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
   const raw = rawIn(reading, memory);
-  const value = raw === undefined ? undefined : wordFor(signal, reading, raw);
+  const value = raw === undefined ? undefined : mappedValue(signal, reading, raw);
   if (value === undefined) return undefined;
   return { value, kind: reading.kind === undefined || value === null ? null : kindOf(reading.kind, value) };
 }
 
-/** What stands at the place that a reading points to. */
+/** The raw value that a reading points to. */
 function rawIn({ topic, path, index }: Reading, memory: Memory): Json | undefined {
   const payload = memory.get(topic);
   if (payload === undefined) return undefined;
   if (path === undefined) return payload.trim();
-  // How a retained value is taken away.
+  // An empty payload deletes a retained value.
   if (payload.trim() === "") return null;
   const json = parsed(payload);
   if (json === undefined) return undefined;
@@ -97,10 +97,10 @@ function rawIn({ topic, path, index }: Reading, memory: Memory): Json | undefine
   return place < 0 || place + index.add < 0 ? undefined : valueAt(json, path, place + index.add);
 }
 
-/** The map's word for it, or what it says by itself. */
-function wordFor(signal: SignalName, reading: Reading, raw: Json): Json | undefined {
+/** The value from the map, or the raw value itself. */
+function mappedValue(signal: SignalName, reading: Reading, raw: Json): Json | undefined {
   const { map, otherwise } = reading;
-  if (map === undefined) return plainWord(signal, reading, raw);
+  if (map === undefined) return plainValue(signal, reading, raw);
   const text = textOf(raw);
   if (text === null) return undefined;
   const listed = new Map(Object.entries(map));
@@ -108,10 +108,10 @@ function wordFor(signal: SignalName, reading: Reading, raw: Json): Json | undefi
   const spelling = listed.has(text) ? text : prefix;
   if (spelling !== undefined) return listed.get(spelling);
   if (raw === null || text === "" || (otherwise !== undefined && isNothing(text))) return null;
-  return otherwise ?? (isNumeric(signal) ? plainWord(signal, reading, raw) : undefined);
+  return otherwise ?? (isNumeric(signal) ? plainValue(signal, reading, raw) : undefined);
 }
 
-function plainWord(signal: SignalName, { scale, rescale }: Reading, raw: Json): Json | undefined {
+function plainValue(signal: SignalName, { scale, rescale }: Reading, raw: Json): Json | undefined {
   if (signal === "vehicleId") return nameIn(raw);
   if (signal === "state") return STATES.find((state) => state === raw) ?? (raw === null ? null : undefined);
   if (!isNumeric(signal)) return truthIn(raw);
@@ -122,10 +122,10 @@ function plainWord(signal: SignalName, { scale, rescale }: Reading, raw: Json): 
   return Number.isFinite(scaled) ? scaled : undefined;
 }
 
-/** To a millionth: 0.1 x 137 is 13.7, not 13.700000000000001. Adding 0 makes -0 a 0. */
+/** Rounds to a millionth: 0.1 x 137 is 13.7, not 13.700000000000001. Adding 0 turns -0 into 0. */
 const tidy = (value: number): number => Math.round(value * 1e6) / 1e6 + 0;
 
-/** A MAC address shows by its looks. */
+/** A MAC address is recognized by its form. */
 const kindOf = (kind: string, value: Json): string =>
   kind !== "rfid or mac"
     ? kind
@@ -134,63 +134,63 @@ const kindOf = (kind: string, value: Json): string =>
       : "rfid";
 
 /**
- * What a message means. `memory` holds the last payload of each topic of this charger, since some values are spread
- * over several; it is changed, and belongs to the caller. Never throws, whatever the payload.
+ * Decodes a message. `memory` holds the last payload of each topic of this charger, because some values are
+ * spread over several topics. It is changed; the caller owns it. Never throws, whatever the payload.
  */
 export function decodeMessage(
-  ear: TelemetryMap,
+  telemetryMap: TelemetryMap,
   memory: Memory,
   topic: string,
   payload: string,
 ): DecodedMessage {
   if (payload.length > LARGEST_PAYLOAD) return NOTHING_DECODED;
-  if (ear.native) return decodeNative(topic, payload);
-  const sources = ear.byTopic.get(topic) ?? [];
+  if (telemetryMap.native) return decodeNative(topic, payload);
+  const sources = telemetryMap.byTopic.get(topic) ?? [];
   if (sources.length > 0) memory.set(topic, payload);
-  const means: Record<string, Json> = {};
+  const signals: Record<string, Json> = {};
   for (const { signal, composed } of sources) {
-    // Of several ways the first that has something to say.
-    if (signal in means) continue;
-    const told = composedValue(signal, composed, memory);
-    if (told === undefined) continue;
-    means[signal] = told.value;
-    if (told.kind !== null) means["vehicleIdKind"] = told.kind;
+    // The first source that has a value wins.
+    if (signal in signals) continue;
+    const found = composedValue(signal, composed, memory);
+    if (found === undefined) continue;
+    signals[signal] = found.value;
+    if (found.kind !== null) signals["vehicleIdKind"] = found.kind;
   }
-  if (topic === ear.alive && payload !== "") means["online"] ??= true;
-  return { signals: means, answer: answerIn(ear, topic, payload) };
+  if (topic === telemetryMap.alive && payload !== "") signals["online"] ??= true;
+  return { signals, answer: answerIn(telemetryMap, topic, payload) };
 }
 
 /**
- * Who is there by all that the charger said so far: of several ways the first that names somebody, so that an empty
- * card reader does not wipe what the vehicle itself told; null where a card is held to it that none has a name for.
- * A vehicle that leaves takes what was said of it along.
+ * The identity of the vehicle from all payloads so far: the first source that names one wins, so an empty
+ * card reader does not erase what the vehicle itself reported. Null: a card was held to the charger that
+ * has no name. The identity ends when the vehicle leaves.
  */
 export function identified(
   { identities }: TelemetryMap,
   memory: Memory,
   topic: string,
-  means: Signals,
+  signals: Signals,
 ): Signals {
   const readings = identities.flatMap((way) => way.readings);
-  if (whole(means).plugged === false) {
-    // A list of cards is no word of who is there; which of them was held to the reader is.
+  if (whole(signals).plugged === false) {
+    // A list of cards does not identify anyone. The card that was held to the reader does.
     for (const reading of readings) memory.delete(reading.index?.topic ?? reading.topic);
-    return means;
+    return signals;
   }
   const isPointed = readings.some(({ index }) => index?.topic === topic);
-  if (means.vehicleId === undefined && !isPointed) return means;
+  if (signals.vehicleId === undefined && !isPointed) return signals;
   for (const { signal, composed } of identities) {
-    const told = composedValue(signal, composed, memory);
-    // What the ways after it tell is of another session.
-    if (told?.value === null && "nullIsNobody" in composed && composed.nullIsNobody) break;
-    if (typeof told?.value !== "string") continue;
-    const kind = told.kind === null ? {} : { vehicleIdKind: told.kind };
-    return { ...means, vehicleId: told.value, ...kind };
+    const found = composedValue(signal, composed, memory);
+    // Later sources belong to another session.
+    if (found?.value === null && "nullIsNobody" in composed && composed.nullIsNobody) break;
+    if (typeof found?.value !== "string") continue;
+    const kind = found.kind === null ? {} : { vehicleIdKind: found.kind };
+    return { ...signals, vehicleId: found.value, ...kind };
   }
-  return { ...means, vehicleId: null };
+  return { ...signals, vehicleId: null };
 }
 
-/** Whether what it repeats was taken away at the broker: nobody knows then, which is no word of a release. */
+/** True: the repeated limit was deleted at the broker. It is then unknown, which is not a release. */
 export const isTakenAway = ({ byTopic }: TelemetryMap, memory: Memory): boolean =>
   byTopic
     .entries()
@@ -199,14 +199,14 @@ export const isTakenAway = ({ byTopic }: TelemetryMap, memory: Memory): boolean 
         memory.get(topic)?.trim() === "" && sources.some(({ signal }) => signal === "requestedA"),
     );
 
-/** What is measured at one moment, as all that the charger said so far has it. */
+/** Instantaneous measurements, from all payloads so far. */
 export function measuredIn({ instantaneous }: TelemetryMap, memory: Memory): Signals {
-  const means: Record<string, Json> = {};
+  const signals: Record<string, Json> = {};
   for (const { signal, composed } of instantaneous) {
-    const told = signal in means ? undefined : composedValue(signal, composed, memory);
-    if (told !== undefined) means[signal] = told.value;
+    const found = signal in signals ? undefined : composedValue(signal, composed, memory);
+    if (found !== undefined) signals[signal] = found.value;
   }
-  return means;
+  return signals;
 }
 
 function answerIn({ results }: TelemetryMap, topic: string, payload: string): Answer | null {
@@ -218,7 +218,7 @@ function answerIn({ results }: TelemetryMap, topic: string, payload: string): An
     : { accepted: false, reason: text.slice(0, 256) };
 }
 
-/** JSON or not: firmware generations differ. */
+/** With or without JSON quotes: firmware generations differ. */
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? text.slice(1, -1) : text);
 
 /** A filter with + for single levels. */

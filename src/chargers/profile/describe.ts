@@ -3,7 +3,7 @@ import { publishedTemplates, subscribedTemplates } from "./topics.ts";
 import { describeReach, reachOf } from "./acceptance.ts";
 import type { Profile } from "./schema.ts";
 
-/** All that an integrator has to know of a profile, as text for people. */
+/** Everything that an integrator needs to know about a profile, as text. */
 export function describeProfile(profile: Profile): string {
   const { title, experimental, setup, ifWeDie, uncertain } = profile;
   const parts: readonly (readonly [string, readonly string[]])[] = [
@@ -31,7 +31,7 @@ function parameters({ params }: Profile): readonly string[] {
       const choice = values === undefined ? "" : ` One of ${values.join(", ")}.`;
       const shape = form === undefined ? "" : ` Its form: ${form}.`;
       const absent = preset === undefined ? (optional ? "Optional." : "Required.") : `Default ${preset}.`;
-      const source = found === undefined ? "" : ` Left out, it is looked for in ${found.in}.`;
+      const source = found === undefined ? "" : ` If left out, it is taken from ${found.in}.`;
       return `${name}  ${about}${choice}${shape} ${absent}${source}`;
     },
   );
@@ -46,18 +46,18 @@ function limits({
 }: Profile): readonly string[] {
   const { min, max, ceiling = max, step, allOrNothing } = current;
   const range = nativePayloads
-    ? "current.min (6 A unless told) to current.max of the configuration"
+    ? "current.min (6 A by default) to current.max of the configuration"
     : `${min} A to ${max} A unless configured`;
   const watts =
     power === undefined
-      ? "W are turned into A with the phases and voltage of the charger"
-      : `W as they are, up to ${power.max} W${power.discharge === undefined ? "" : `, and back to -${power.discharge} W`}`;
+      ? "W are converted to A with the phases and voltage of the charger"
+      : `W are sent as W, up to ${power.max} W${power.discharge === undefined ? "" : `, and back to -${power.discharge} W`}`;
   return [
     allOrNothing
       ? `on or off: less than the charger's maximum is a pause, ${max} A unless configured, ${ceiling} A at most`
       : `${range}, ${ceiling} A at most, in steps of ${step} A; less is a pause`,
     watts,
-    `to the charger a limit of 0 would be: ${zero}; one below its minimum: ${belowMinimum}. Neither is ever asked for`,
+    `to the charger a limit of 0 would be: ${zero}; one below its minimum: ${belowMinimum}. Neither is ever sent`,
     phases === undefined || actions.setPhases === undefined
       ? "phases are not switched"
       : `phases can be switched to ${Object.keys(phases).join(" or ")}`,
@@ -74,29 +74,29 @@ function pace({
 }: Profile): readonly string[] {
   return [
     rate.wear === "none"
-      ? `a setpoint is said again every ${serialized(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
-      : `each write wears ${rate.wear}: a setpoint is said when it changes, when the charger comes back, and up to three times more where it was not taken`,
-    ...(rate.minInterval > 0 ? [`at least ${serialized(rate.minInterval)} between two setpoints`] : []),
+      ? `a setpoint is sent again every ${formatSpan(refresh.every)}${refresh.onPlugIn ? ", and when a vehicle is plugged in" : ""}`
+      : `each write wears ${rate.wear}: a setpoint is sent when it changes, when the charger comes back, and up to three times more if it was not accepted`,
+    ...(rate.minInterval > 0 ? [`at least ${formatSpan(rate.minInterval)} between two setpoints`] : []),
     ...(rate.writesPerHour === undefined ? [] : [`at most ${rate.writesPerHour} setpoints an hour`]),
     ...(actions.setPhases === undefined
       ? []
       : [
-          `at least ${serialized(every)} between two switches of phases, with ${serialized(settle)} of pause before and ${serialized(deadTime)} after each`,
+          `at least ${formatSpan(every)} between two switches of phases, with ${formatSpan(settle)} of pause before and ${formatSpan(deadTime)} after each`,
         ]),
-    ...keepalive.map(({ every, topic }) => `${topic} every ${serialized(every)}`),
+    ...keepalive.map(({ every, topic }) => `${topic} every ${formatSpan(every)}`),
     ...(deviceTimeout === undefined
       ? []
-      : [`after ${serialized(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
+      : [`after ${formatSpan(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
   ];
 }
 
-/** Every topic that a charger of this make is commanded on. */
+/** Every topic that commands a charger. */
 const published = (profile: Profile): readonly string[] => topicsIn(publishedTemplates(profile), profile);
 
-/** Every topic that is listened on. */
+/** Every topic that is subscribed. */
 const subscribed = (profile: Profile): readonly string[] => topicsIn(subscribedTemplates(profile), profile);
 
-/** Each once, with all that a name chosen by a parameter may stand for. */
+/** Each topic once, with every value of a derived name. */
 const topicsIn = (topics: readonly string[], { names }: Pick<Profile, "names">): readonly string[] => [
   ...new Set(
     Object.entries(names).reduce<readonly string[]>(
@@ -116,8 +116,8 @@ const verdicts = (profile: Profile): readonly string[] => [
   ...(profile.confirmedBy === undefined
     ? []
     : [
-        `${profile.confirmedBy.signal} repeats the setpoint within ${serialized(profile.confirmedBy.within)}`,
+        `${profile.confirmedBy.signal} repeats the setpoint within ${formatSpan(profile.confirmedBy.within)}`,
       ]),
 ];
 
-const serialized = (span: Millis): string => (span % 1000 === 0 ? `${span / 1000} s` : `${span} ms`);
+const formatSpan = (span: Millis): string => (span % 1000 === 0 ? `${span / 1000} s` : `${span} ms`);

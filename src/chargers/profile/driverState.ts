@@ -9,10 +9,10 @@ import type { Publish } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Signals } from "./signals.ts";
 
-/** What a charger was told last. */
+/** The last command of a charger. */
 export interface LastCommand {
   readonly desired: Desired;
-  /** What it was told before that; null: nothing by us. */
+  /** The command before it. Null: none of ours. */
   readonly before: Desired | null;
 }
 
@@ -25,28 +25,28 @@ export const MEASURED = [
   "voltagesV",
 ] as const;
 
-/** Without what is measured: what waited at a broker, or was drawn before a command, says nothing of now. */
-export const withoutMeasurements = (means: Signals): Signals => without(means, MEASURED);
+/** Without measurements. A retained one, or one from before a command, is not current. */
+export const withoutMeasurements = (signals: Signals): Signals => without(signals, MEASURED);
 
 /**
- * All that stands of what a charger told, for holding it against what it was told. A limit that a charger only repeats
- * counts where it tells no other. Released, many makes limit themselves: then a limit shows only that it is free, but
- * for one that we have raised and that the charger repeats.
+ * Current telemetry, for comparison with the command. A repeated limit counts if the charger reports no
+ * other limit. After a release many makes apply a limit of their own, so a limit shows only that the
+ * charger is free. Exception: a limit that we raised and that the charger repeats.
  */
 export function telemetryFrom(
   signals: Signals,
-  told: LastCommand | null,
+  last: LastCommand | null,
   instance: ProfileInstance,
   at: Instant,
 ): Telemetry {
   const { limitA = null, ...all } = telemetryOf(signals, NOTHING_STANDS, instance.electrics.phases, at);
-  const isRelease = told?.desired.kind === "release";
-  // Given back to a mode of its own, a charger draws what that wants, whatever limit it repeats.
+  const isRelease = last?.desired.kind === "release";
+  // In a mode of its own the charger draws what that mode wants, whatever limit it repeats.
   const isRaised = instance.profile.releaseKeepsLimit && instance.profile.confirmedBy?.release === undefined;
   const raised = isRelease && isRaised ? (signals.requestedA ?? null) : null;
-  const limit = raised ?? limitA ?? (isLevel(told?.desired) ? (signals.requestedA ?? null) : null);
+  const limit = raised ?? limitA ?? (isLevel(last?.desired) ? (signals.requestedA ?? null) : null);
   const shows =
-    limit !== null && (!isRelease || raised !== null || showsRelease(limit, told.before, instance));
+    limit !== null && (!isRelease || raised !== null || showsRelease(limit, last.before, instance));
   return shows ? { ...all, limitA: limit } : all;
 }
 
@@ -60,8 +60,9 @@ function showsRelease(limit: number, before: Desired | null, instance: ProfileIn
 }
 
 /**
- * The level that a charger shows it stands under, whoever told it; null: it does not show. What it repeats goes before
- * what it allows, which others have a say in; where taking control changes more than the limit, that cannot be put back.
+ * The level that a charger shows, set by anyone. Null: it shows none. The repeated limit goes before the
+ * allowed limit, which others influence. Null also where taking control changes more than the limit: a
+ * level alone would not restore that.
  */
 export function shownLevel(signals: Signals, instance: ProfileInstance): Desired | null {
   const { telemetry, actions, releaseKeepsLimit } = instance.profile;
@@ -70,20 +71,20 @@ export function shownLevel(signals: Signals, instance: ProfileInstance): Desired
   const level = repeats ? signals.requestedA : signals.limitA;
   if (level === undefined) return null;
   if (level === null) return repeats ? { kind: "release" } : null;
-  // What it allows is 0 also when nobody wants to charge.
+  // The allowed limit is also 0 while no vehicle wants to charge.
   if (level === 0 && repeats) return { kind: "pause" };
   if (level >= maxCurrent(instance)) return { kind: "release" };
   return allowedCurrent(level, instance) === null ? null : { kind: "current", amperes: amperes(level) };
 }
 
-/** How a make shows that it took a setpoint. */
+/** The rule by which a profile confirms a setpoint. */
 type Confirmed = NonNullable<ProfileInstance["profile"]["confirmedBy"]>;
 
-/** Where the signal that a profile names was never told, the limit that the charger allows shows it as well. */
+/** Where the signal of the profile was never reported, the allowed limit confirms as well. */
 const confirmingSignal = ({ signal }: Confirmed, signals: Signals): Confirmed["signal"] =>
   signals[signal] === undefined && typeof signals.limitA === "number" ? "limitA" : signal;
 
-/** Whether a charger shows that it took a command. Null: it would not show, or not yet. */
+/** True: the charger shows the command. Null: it does not show it, or not yet. */
 export function confirmation(desired: Desired, signals: Signals, instance: ProfileInstance): true | null {
   const { confirmedBy } = instance.profile;
   if (confirmedBy === undefined) return null;
@@ -96,12 +97,12 @@ export function confirmation(desired: Desired, signals: Signals, instance: Profi
       return same ? true : null;
     }
     case "power":
-      // Told in watts, it repeats no amperes that one could expect.
+      // A command in watts has no expected value in amperes.
       return null;
     case "pause":
       return signals.paused === true || seen === 0 ? true : null;
     case "release":
-      // Some say that they are paused as long as nobody is there.
+      // Some chargers report a pause while no vehicle is plugged in.
       if (signals.paused === true && signals.plugged !== false) return null;
       return seen === null || (typeof seen === "number" && seen >= maxCurrent(instance) - tolerance - 1e-6)
         ? true
@@ -109,7 +110,10 @@ export function confirmation(desired: Desired, signals: Signals, instance: Profi
   }
 }
 
-/** Why a level that was not confirmed in time counts as not taken; null: less is allowed, which is no refusal. */
+/**
+ * Reason why an unconfirmed level counts as refused. Null: a lower limit is allowed, which is not a
+ * refusal.
+ */
 export function doubts(
   level: Amperes,
   confirmedBy: Confirmed,
@@ -120,8 +124,8 @@ export function doubts(
   const seen = signals[signal];
   const asked = allowedCurrent(level, instance);
   if (signal === "limitA" && typeof seen === "number" && asked !== null && seen < asked) return null;
-  const words = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
-  return `not confirmed within ${confirmedBy.within / 1000} s, ${words}`;
+  const repeated = seen === undefined || seen === null ? "it repeats no limit" : `it repeats ${seen} A`;
+  return `not confirmed within ${confirmedBy.within / 1000} s, ${repeated}`;
 }
 
 /**

@@ -2,44 +2,44 @@ import type { Parameter } from "./sections.ts";
 import type { Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 
-/** What a configuration says of one charger. */
+/** Parameters of one charger, from the configuration. */
 export type Params = Readonly<Record<string, string | number | boolean>>;
 
-/** The charger's own limits, which the daemon takes from its configuration. */
+/** Electrical limits of the charger, from the configuration. */
 interface Electrics {
-  /** A per phase; null: the profile's. */
+  /** A per phase. Null: the limit of the profile. */
   readonly maxCurrentA: number | null;
   readonly phases: number;
   /** Phase to neutral. */
   readonly nominalV: number;
 }
 
-/** A profile that knows which charger it speaks to. */
+/** A profile with the parameters of one charger. */
 export interface ProfileInstance {
   readonly profile: Profile;
   /** Parameters and derived names, for the templates. */
   readonly values: Values;
-  /** What the charger reported, by the names of `reports`; one that is not here is not known. */
+  /** Values that the charger reported, by the names of `reports`. Absent: not known. */
   readonly reported: ReadonlyMap<string, string>;
   readonly electrics: Electrics;
 }
 
 export type InstanceSettings =
   | { readonly ok: true; readonly instance: ProfileInstance }
-  /** `parameter`: the one that is wrong. */
+  /** `parameter`: the wrong one. */
   | { readonly ok: false; readonly reason: string; readonly parameter: string };
 
-/** As DESIGN 6.1 has them where a configuration says nothing. */
+/** Defaults of the configuration. */
 const DEFAULT_PHASES = 3;
 const DEFAULT_VOLTS = 230;
 
 const OWN = ["maxCurrentA", "phases", "nominalV"];
 const LONGEST = 256;
 
-/** Wildcards, NUL and other control characters would break out of the topic, or the connection (F67). */
+/** Wildcards and control characters would change the topic, or end the connection. */
 const FORBIDDEN = /[+#\p{Cc}]|^\$/u;
 
-/** Holds the parameters of one charger against its profile. The reason names the first that is wrong. */
+/** Checks the parameters of one charger against its profile. The reason names the first mistake. */
 export function instantiateProfile(profile: Profile, params: Params): InstanceSettings {
   const values = new Map<string, string | number | null>();
   const fail = (parameter: string, reason: string): InstanceSettings => ({
@@ -74,7 +74,7 @@ export function instantiateProfile(profile: Profile, params: Params): InstanceSe
     : { ok: true, instance: { profile: stepped(profile, values), values, reported: new Map(), electrics } };
 }
 
-/** Null: it is left out. Undefined: it is missing. */
+/** Null: optional and left out. Undefined: missing. */
 function presetOf(
   { default: preset, found, optional }: Parameter,
   values: ReadonlyMap<string, string | number | null>,
@@ -84,7 +84,7 @@ function presetOf(
   return part ?? preset ?? (optional ? null : undefined);
 }
 
-/** With the step that a parameter chose. */
+/** The profile with the step that a parameter selects. */
 function stepped(profile: Profile, values: Values): Profile {
   const { current } = profile.limits;
   const step = current.stepBy === undefined ? null : values.get(current.stepBy);
@@ -93,7 +93,7 @@ function stepped(profile: Profile, values: Values): Profile {
     : profile;
 }
 
-/** The value as templates take it; null: this parameter cannot have it. */
+/** The value for templates. Null: not valid for this parameter. */
 export function readParameter(
   parameter: Parameter,
   given: string | number | boolean,
@@ -102,7 +102,7 @@ export function readParameter(
   const { values, pattern, type, levels } = parameter;
   if (text === "" || text.length > LONGEST || !text.isWellFormed() || FORBIDDEN.test(text)) return null;
   if (text.trim() !== text) return null;
-  // A slash too many makes a topic that nobody listens on; some prefixes begin with one.
+  // An extra slash leads to a topic without subscribers. Some prefixes begin with one.
   if (levels === "one" ? text.includes("/") : /\/\/|.\/$|^\/$/.test(text)) return null;
   if (values !== undefined && !values.includes(text)) return null;
   if (pattern !== undefined && !new RegExp(`^(?:${pattern})$`, "u").test(text)) return null;
@@ -110,7 +110,7 @@ export function readParameter(
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** What would be right, for people. */
+/** The expected value, for people. */
 export function expected({ values, pattern, form, type, levels }: Parameter): string {
   if (form !== undefined) return form;
   if (values !== undefined) return `one of: ${values.join(", ")}`;

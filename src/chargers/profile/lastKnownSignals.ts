@@ -91,7 +91,10 @@ export function telemetryOf(
   };
 }
 
-/** One state from several signals: some makes report each on its own topic. Undefined: the message has none of them. */
+/**
+ * The state, from several signals: some makes report each on its own topic. Undefined: the message has none
+ * of them.
+ */
 function stateFrom(message: Signals, all: Signals): ChargerState | undefined {
   const { state, plugged, charging, paused, error } = message;
   if ([state, plugged, charging, paused, error].every((signal) => signal === undefined)) return undefined;

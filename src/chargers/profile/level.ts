@@ -1,20 +1,20 @@
 import type { ProfileInstance } from "./instance.ts";
 
 /**
- * From what is asked to what this charger may be told, always in the same order: capped, paused below the minimum,
- * rounded down to the step, and only then in the units of the wire. Null means pause: no raw 0 and nothing below a
- * minimum ever leaves, because to chargers a 0 means four different things.
+ * From the level asked for to the level that is sent, always in the same order: capped, paused below the
+ * minimum, rounded down to the step, converted to the units of the wire. Null means pause. Neither 0 nor a
+ * value below the minimum is ever sent: a 0 means four different things to chargers.
  */
 
-/** Forgives binary fractions: 8.03 x 1000 is 8029.999..., and 8030 was meant. */
+/** Tolerance for binary fractions: 8.03 x 1000 is 8029.999..., meant as 8030. */
 const EPSILON = 1e-6;
 
-/** To a millionth: 53 x 0.3 is 15.9, not 15.899999999999999. */
+/** Rounds to a millionth: 53 x 0.3 is 15.9, not 15.899999999999999. */
 const tidy = (value: number): number => Math.round(value * 1e6) / 1e6;
 
 const floorTo = (value: number, step: number): number => tidy(Math.floor(value / step + EPSILON) * step);
 
-/** Largest current that this charger is ever told, A per phase. */
+/** Largest current that is ever sent to this charger, A per phase. */
 export function maxCurrent({ profile, electrics }: ProfileInstance): number {
   const { max, ceiling, step } = profile.limits.current;
   const most = electrics.maxCurrentA === null ? max : Math.min(electrics.maxCurrentA, ceiling ?? max);
@@ -24,7 +24,7 @@ export function maxCurrent({ profile, electrics }: ProfileInstance): number {
 /** W per A: phases times volts. */
 const wattsPerAmpere = ({ electrics }: ProfileInstance): number => electrics.phases * electrics.nominalV;
 
-/** Least current; a relay cannot do less than it draws. */
+/** Least current. A relay has one level only. */
 const minCurrent = (instance: ProfileInstance): number =>
   instance.profile.limits.current.allOrNothing ? maxCurrent(instance) : instance.profile.limits.current.min;
 
@@ -32,15 +32,15 @@ const minCurrent = (instance: ProfileInstance): number =>
 export function allowedCurrent(asked: number, instance: ProfileInstance): number | null {
   const [capped, least] = [Math.min(asked, maxCurrent(instance)), minCurrent(instance)];
   if (capped + EPSILON < least) return null;
-  // What is the minimum but for a binary fraction is not rounded down to below it.
+  // A binary fraction below the minimum must not be rounded down to a lower step.
   const { step, scale } = instance.profile.limits.current;
   const allowed = floorTo(Math.max(capped, least), step);
-  const told = onTheWire(allowed, instance);
-  // Rounding may have gone below the minimum, where that is no multiple of the step or no whole number on the wire.
-  return told > 0 && Math.min(allowed, told / scale) + EPSILON >= least ? allowed : null;
+  const sent = onTheWire(allowed, instance);
+  // Rounding can end below the minimum, if that is not a multiple of the step or not whole on the wire.
+  return sent > 0 && Math.min(allowed, sent / scale) + EPSILON >= least ? allowed : null;
 }
 
-/** Why every level is a pause, so that there is none to go back to; null: not so. */
+/** Reason why every level would be a pause, so that a pause could never end. Null: not so. */
 export function chargesNever(instance: ProfileInstance): string | null {
   if (allowedCurrent(Infinity, instance) !== null) return null;
   const { maxCurrentA } = instance.electrics;
@@ -48,20 +48,21 @@ export function chargesNever(instance: ProfileInstance): string | null {
   return `maxCurrentA is ${maxCurrentA}; it has to be at least ${Math.max(min, step)}, the least that it charges with`;
 }
 
-/** In the units that this charger takes. */
+/** In the units of the wire. */
 export function onTheWire(current: number, { profile }: ProfileInstance): number {
   const { scale } = profile.limits.current;
   return scale === 1 ? current : Math.floor(current * scale + EPSILON);
 }
 
-/** A level in W: as watts where the charger takes them, else as amperes. */
+/** A level in W, sent as watts where the charger accepts them, otherwise as amperes. */
 export type PowerLevel =
   | { readonly kind: "power"; readonly watts: number }
   | { readonly kind: "current"; readonly amperes: number };
 
 /**
- * Watts keep their sign; they are negative only where the charger can feed back. `isDecided`: they are known to be
- * enough to charge with, by the phases of the vehicle and the volts that are measured, which are not known here.
+ * Watts keep their sign. They are negative only for chargers that can feed back. `isDecided`: control has
+ * checked that the power is enough to charge with. It knows the phases of the vehicle and the measured
+ * volts; this function does not.
  */
 export function allowedPower(asked: number, instance: ProfileInstance, isDecided = false): PowerLevel | null {
   const { power } = instance.profile.limits;
@@ -73,7 +74,7 @@ export function allowedPower(asked: number, instance: ProfileInstance, isDecided
   const own = instance.electrics.maxCurrentA === null ? Infinity : maxCurrent(instance) * ratio;
   const most = Math.min(asked < 0 ? (power.discharge ?? 0) : power.max, own);
   const capped = Math.min(Math.abs(asked), most);
-  // Chargers refuse few watts as they refuse few amperes.
+  // Chargers refuse too few watts as they refuse too few amperes.
   const least = asked < 0 ? 0 : Math.max(power.min, isDecided ? 0 : minCurrent(instance) * ratio);
   if (capped + EPSILON < least) return null;
   const size = floorTo(Math.max(capped, least), power.step);

@@ -1,15 +1,15 @@
 import type { Json } from "../../domain/audit.ts";
 
-/** How chargers spell that they do not know: Go, Python, JavaScript and people (`Infinity` is no measurement either). */
+/** Spellings of "unknown" by Go, Python, JavaScript and people. `Infinity` is not a measurement either. */
 const UNKNOWN = new Set(["", "null", "nil", "none", "-", "nan", "unknown", "unavailable", "undefined"]);
 
-/** Those of them that are no words of people: "unknown" may well be the name of an error. */
+/** Those that cannot be text of people. "unknown" may be the name of an error. */
 const NOTHING = new Set(["", "null", "nil", "none", "-", "nan"]);
 
 const YES = new Set(["true", "1", "yes", "on", "connected", "online"]);
 const NO = new Set(["false", "0", "no", "off", "disconnected", "offline"]);
 
-/** A number, or a text that is one; null: declared unknown; undefined: says nothing. */
+/** A number, or a text that is one. Null: declared unknown. Undefined: no number. */
 export function numberIn(raw: Json): number | null | undefined {
   if (raw === null) return null;
   const text = textOf(raw);
@@ -20,7 +20,7 @@ export function numberIn(raw: Json): number | null | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** True or false however it is spelled; null: declared unknown; undefined: says nothing. */
+/** True or false in any spelling. Null: declared unknown. Undefined: neither. */
 export function truthIn(raw: Json): boolean | null | undefined {
   const text = raw === null ? "" : textOf(raw)?.toLowerCase();
   if (text === undefined) return undefined;
@@ -29,7 +29,7 @@ export function truthIn(raw: Json): boolean | null | undefined {
   return isUnknown(text) ? null : undefined;
 }
 
-/** A name of one line; null: declared unknown, which is how "nobody" is said. */
+/** A name of one line. Null: declared unknown, which means no vehicle. */
 export function nameIn(raw: Json): string | null | undefined {
   if (raw === null) return null;
   const text = textOf(raw);
@@ -38,16 +38,19 @@ export function nameIn(raw: Json): string | null | undefined {
   return /^\P{Cc}{1,256}$/u.test(text) && text.isWellFormed() ? text.normalize("NFC") : undefined;
 }
 
-/** As the wire spells it, without space around; null: a list or an object has no spelling. */
+/** The text on the wire, trimmed. Null: a list or an object. */
 export const textOf = (raw: Json): string | null =>
   typeof raw === "object" && raw !== null ? null : String(raw).trim();
 
-/** Declared unknown, where any other word would mean something. */
+/** Declared unknown, for values whose other spellings have a meaning. */
 export const isNothing = (text: string): boolean => NOTHING.has(text.toLowerCase());
 
 const isUnknown = (text: string): boolean => UNKNOWN.has(text.toLowerCase());
 
-/** Where a path leads; undefined: nowhere. `place` is what `[#]` stands for. Of what is null as a whole all is. */
+/**
+ * The value at a path. Undefined: no such member. `place`: index for `[#]`. Every path in null leads to
+ * null.
+ */
 export function valueAt(json: Json, path: string, place: number | null): Json | undefined {
   if (json === null) return null;
   let at: Json | undefined = json;
@@ -55,26 +58,26 @@ export function valueAt(json: Json, path: string, place: number | null): Json | 
     if (typeof at !== "object" || at === null) return undefined;
     const key: string | number = member ?? (index === "#" ? (place ?? -1) : Number(index));
     const held: unknown = Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined;
-    // What JSON.parse made holds nothing but JSON.
+    // JSON.parse returns nothing but JSON.
     at = held as Json | undefined;
   }
   return at;
 }
 
-/** Nothing a charger has to say is longer, in bytes or in characters; what is, is not looked at. */
+/** Longest payload, in bytes or characters. A longer one is not parsed. */
 export const LARGEST_PAYLOAD = 64 * 1024;
 
-/** Undefined: it is not JSON. */
+/** Undefined: not JSON. */
 export function parsed(payload: string): Json | undefined {
   try {
-    // What JSON.parse makes is JSON.
+    // JSON.parse returns JSON.
     return JSON.parse(payload) as Json;
   } catch {
     return undefined;
   }
 }
 
-/** As text; undefined: it is none, or too long. */
+/** The payload as text. Undefined: not UTF-8, or too long. */
 export function decoded(payload: Buffer): string | undefined {
   if (payload.length > LARGEST_PAYLOAD) return undefined;
   try {

@@ -4,10 +4,13 @@ import { instantiateProfile, type InstanceSettings } from "./instance.ts";
 import { chargesNever } from "./level.ts";
 import type { Profile } from "./schema.ts";
 
-/** Writes an hour that a make bears which wears with each, where neither it nor the configuration says: 300 a day. */
+/** Default for chargers whose memory wears with each write: 12 an hour are about 300 a day. */
 const WEARING_WRITES_PER_HOUR = 12;
 
-/** A configured charger as its profile has to know it. A current in its params is capped by the configured one. */
+/**
+ * The profile with the parameters of a configured charger. A current in its params is capped by the
+ * configured maximum.
+ */
 export function instanceSettings(charger: Charger, profile: Profile): InstanceSettings {
   if (profile.nativePayloads) return instantiateProfile(profile, {});
   const { params, phases, voltage } = charger;
@@ -24,17 +27,17 @@ export function instanceSettings(charger: Charger, profile: Profile): InstanceSe
     : { ok: false, reason: `${profile.profile}: ${tooLittle}`, parameter: "maxCurrentA" };
 }
 
-/** The least that the configuration says of its maximum; Infinity: nothing. */
+/** The lowest maximum in the configuration. Infinity: none. */
 function ownMaximum({ params, maxCurrent }: Charger): number {
   const own = typeof params["maxCurrentA"] === "number" ? params["maxCurrentA"] : Infinity;
   return Math.min(own, maxCurrent ?? Infinity);
 }
 
-/** A configured charger with what its make brings along: what it can be told, how often, and what it then costs. */
+/** A configured charger with the limits, the pace and the abilities of its profile. */
 export function applyProfileLimits(charger: Charger, profile: Profile): Charger {
   if (profile.nativePayloads) return charger;
   const binding = instanceSettings(charger, profile);
-  // Only a parameter that is right can choose the step.
+  // Only valid parameters can select the step.
   const { limits } = binding.ok ? binding.instance.profile : profile;
   const { rate, refresh, actions, phaseSwitch, deviceTimeout } = profile;
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
@@ -47,7 +50,7 @@ export function applyProfileLimits(charger: Charger, profile: Profile): Charger 
     ...charger,
     takesWatts,
     currentStep: amperes(Math.max(step, FINEST_STEP)),
-    // A relay cannot do less than all.
+    // A relay is fully on or off.
     minCurrent: allOrNothing && most !== null ? most : amperes(Math.max(charger.minCurrent ?? 0, min)),
     maxCurrent: most,
     belowMinimum: allOrNothing ? "pause" : charger.belowMinimum,

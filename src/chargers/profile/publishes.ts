@@ -4,17 +4,17 @@ import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } fro
 import { placeholdersIn, renderJson, renderText, type Values, topicFault } from "./render.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
 
-/** What a charger is to do, in the words of DESIGN 6.5. */
+/** One action at a charger. The kinds are those of `setpointd profile try`. */
 export type Action =
   | { readonly kind: "acquire" | "pause" | "release" }
   | { readonly kind: "setCurrent"; readonly currentA: number }
-  /** `isDecided`: it is no pause, however little it is by what is known here. */
+  /** `isDecided`: never a pause, however low. */
   | { readonly kind: "setPower"; readonly powerW: number; readonly isDecided?: true }
-  /** Null: the charger kept its limit; only some can do without being told. */
+  /** Null: the charger kept its limit. Some makes cannot resume without a current. */
   | { readonly kind: "resume"; readonly lastCurrentA: number | null }
   | { readonly kind: "setPhases"; readonly phases: number; readonly lastCurrentA: number | null };
 
-/** One message to a charger. QoS 1, and never retained: what is retained is obeyed again after a reboot. */
+/** A message to a charger. QoS 1, never retained: a retained command would be obeyed again after a reboot. */
 export interface Publish {
   readonly topic: string;
   readonly payload: string;
@@ -23,23 +23,23 @@ export interface Publish {
 }
 
 export type Publishes =
-  /** In this order. None: there is nothing to say to this make, and `note` tells why that is enough. */
+  /** In this order. Empty: this charger needs no message, and `note` gives the reason. */
   | { readonly ok: true; readonly publishes: readonly Publish[]; readonly note: string | null }
-  /** This make cannot do it. */
+  /** Not possible with this profile. */
   | { readonly ok: false; readonly reason: string };
 
-/** What to publish so that the charger does it. Levels below the minimum become a pause. */
+/** All publishes of an action. A level below the minimum becomes a pause. */
 export function publishesFor(action: Action, instance: ProfileInstance, now: Instant): Publishes {
   switch (action.kind) {
     case "acquire":
-      return said(instance, "acquire", [], now, "nothing has to be said before the first setpoint");
+      return renderAction(instance, "acquire", [], now, "no message is needed before the first setpoint");
     case "setCurrent":
       return atCurrent(instance, "setCurrent", action.currentA, now);
     case "setPower":
       return atPower(instance, action.powerW, action.isDecided === true, now);
     case "pause":
     case "release":
-      return said(instance, action.kind, [], now, null);
+      return renderAction(instance, action.kind, [], now, null);
     case "resume":
       return resumed(instance, action.lastCurrentA, now);
     case "setPhases":
@@ -47,19 +47,22 @@ export function publishesFor(action: Action, instance: ProfileInstance, now: Ins
   }
 }
 
-/** Exactly the messages of one action; `enough` says why none is enough, null: none means that it cannot be done. */
-function said(
+/**
+ * The messages of one action. `whyNone`: the reason why no message is needed; null: no message means that it
+ * cannot be done.
+ */
+function renderAction(
   instance: ProfileInstance,
   name: ActionName,
   level: readonly (readonly [string, string | number])[],
   now: Instant,
-  enough: string | null,
+  whyNone: string | null,
 ): Publishes {
   const { profile } = instance;
   const all = profile.actions[name] ?? [];
   const templates = all.filter(({ needs }) => needs === undefined || instance.values.get(needs) !== null);
   if (templates.length === 0) {
-    if (enough !== null && all.length === 0) return { ok: true, publishes: [], note: enough };
+    if (whyNone !== null && all.length === 0) return { ok: true, publishes: [], note: whyNone };
     const why = new Map(Object.entries(profile.cannot)).get(name);
     return { ok: false, reason: `${profile.profile} cannot ${name}${why === undefined ? "" : `: ${why}`}` };
   }
@@ -73,13 +76,13 @@ function said(
   ]);
   const full = withReports(values, instance);
   const publishes = templates
-    .filter((template) => isMeant(template, full, instance))
+    .filter((template) => isNeeded(template, full, instance))
     .map((template) => rendered(template, full));
-  const fault = publishes.map(({ topic }) => topicFault(topic)).find((words) => words !== null);
+  const fault = publishes.map(({ topic }) => topicFault(topic)).find((reason) => reason !== null);
   return fault === undefined ? { ok: true, publishes, note: null } : { ok: false, reason: fault };
 }
 
-/** What the charger reported, or what stands for it; null: not known. */
+/** Adds the values that the charger reported, or their defaults. Null: not known. */
 function withReports(values: Values, { profile, reported }: ProfileInstance): Values {
   const known = Object.entries(profile.reports).map(([name, { otherwise }]) => {
     const preset = otherwise === undefined ? null : renderText(otherwise, values);
@@ -88,8 +91,8 @@ function withReports(values: Values, { profile, reported }: ProfileInstance): Va
   return new Map([...values, ...known]);
 }
 
-/** Without what nobody knows nothing can be sent, and some things are not sent over the owner's own. */
-const isMeant = (
+/** False: a value is not known, or the message would overwrite a setting of the owner. */
+const isNeeded = (
   { unless = {}, topic, text, json }: PublishTemplate,
   values: Values,
   { profile }: ProfileInstance,
@@ -107,10 +110,10 @@ function atCurrent(
 ): Publishes {
   const amperes = allowedCurrent(asked, instance);
   if (amperes === null) return publishesFor({ kind: "pause" }, instance, now);
-  return said(instance, name, [["current", onTheWire(amperes, instance)]], now, NOTHING_TO_RESUME);
+  return renderAction(instance, name, [["current", onTheWire(amperes, instance)]], now, NOTHING_TO_RESUME);
 }
 
-const NOTHING_TO_RESUME = "nothing has to be said to resume";
+const NOTHING_TO_RESUME = "no message is needed to resume";
 
 function atPower(instance: ProfileInstance, asked: number, isDecided: boolean, now: Instant): Publishes {
   const level = allowedPower(asked, instance, isDecided);
@@ -122,7 +125,7 @@ function atPower(instance: ProfileInstance, asked: number, isDecided: boolean, n
     ["import", Math.max(watts, 0)],
     ["export", Math.max(-watts, 0)],
   ] as const;
-  return said(instance, "setPower", sides, now, null);
+  return renderAction(instance, "setPower", sides, now, null);
 }
 
 function resumed(instance: ProfileInstance, last: number | null, now: Instant): Publishes {
@@ -130,32 +133,32 @@ function resumed(instance: ProfileInstance, last: number | null, now: Instant): 
   if (placeholdersIn(instance.profile.actions.resume).includes("current"))
     return {
       ok: false,
-      reason: `${instance.profile.profile} has to be told a current to resume: lastCurrentA`,
+      reason: `${instance.profile.profile} needs a current to resume: lastCurrentA`,
     };
-  return said(instance, "resume", [], now, NOTHING_TO_RESUME);
+  return renderAction(instance, "resume", [], now, NOTHING_TO_RESUME);
 }
 
 function onPhases(instance: ProfileInstance, phases: number, last: number | null, now: Instant): Publishes {
   const { profile } = instance;
-  const spelled = new Map<string, string | number>(Object.entries(profile.phases ?? {}));
-  const word = spelled.get(String(phases));
-  if (word === undefined && spelled.size > 0)
+  const payloads = new Map<string, string | number>(Object.entries(profile.phases ?? {}));
+  const phasesPayload = payloads.get(String(phases));
+  if (phasesPayload === undefined && payloads.size > 0)
     return {
       ok: false,
-      reason: `${profile.profile} can be switched to ${[...spelled.keys()].join(" or ")} phases`,
+      reason: `${profile.profile} can be switched to ${[...payloads.keys()].join(" or ")} phases`,
     };
   const needs = placeholdersIn(profile.actions.setPhases ?? []).includes("current");
-  const amperes = allowedCurrent(last ?? leastOf(instance), instance);
+  const amperes = allowedCurrent(last ?? leastCurrent(instance), instance);
   if (needs && amperes === null)
     return {
       ok: false,
-      reason: `${profile.profile} is told phases together with amperes: lastCurrentA, at least its minimum`,
+      reason: `${profile.profile} switches phases together with a current: lastCurrentA, at least its minimum`,
     };
-  return said(
+  return renderAction(
     instance,
     "setPhases",
     [
-      ["phases", word ?? ""],
+      ["phases", phasesPayload ?? ""],
       ["current", amperes === null ? "" : onTheWire(amperes, instance)],
     ],
     now,
@@ -163,10 +166,13 @@ function onPhases(instance: ProfileInstance, phases: number, last: number | null
   );
 }
 
-/** Where nobody says how many amperes go with the phases: as few as any vehicle charges with (IEC 61851). */
-const leastOf = ({ profile }: ProfileInstance): number => Math.max(profile.limits.current.min, 6);
+/**
+ * Current for a switch of phases without a given current: the least that any vehicle charges with (IEC
+ * 61851).
+ */
+const leastCurrent = ({ profile }: ProfileInstance): number => Math.max(profile.limits.current.min, 6);
 
-/** One template with its values put in. */
+/** Renders a template. */
 export const rendered = (
   { topic, text, json }: Omit<PublishTemplate, "unless" | "needs">,
   values: Values,
@@ -177,7 +183,7 @@ export const rendered = (
   retain: false,
 });
 
-/** The moment in the three spellings that chargers want. */
+/** The time in three formats. */
 export const moment = (now: Instant): readonly (readonly [string, string | number])[] => [
   ["now.unix", Math.floor(now / 1000)],
   ["now.ms", now],

@@ -3,15 +3,15 @@ import type * as z from "zod";
 
 type Telemetry = z.output<typeof telemetry>;
 
-/** One way to learn one signal. */
+/** One source of one signal. */
 export interface Source {
   readonly signal: SignalName;
   readonly composed: Composed;
-  /** All that it is made of. */
+  /** Every reading that it uses. */
   readonly readings: readonly Reading[];
 }
 
-/** Signals with a value for each phase. */
+/** Signals with one value for each phase. */
 export const isList = (signal: SignalName): signal is "currentsA" | "voltagesV" =>
   signal === "currentsA" || signal === "voltagesV";
 
@@ -28,14 +28,14 @@ const NUMERIC: ReadonlySet<SignalName> = new Set([
   "phases",
 ]);
 
-/** Signals that are a number, or numbers. */
+/** Signals of one or several numbers. */
 export const isNumeric = (signal: SignalName): boolean => NUMERIC.has(signal);
 
-/** All ways to learn all signals, those of a signal in order of preference. */
-export const readingsOf = (told: Telemetry): readonly Source[] =>
-  Object.entries(told).flatMap(([signal, ways]) =>
+/** All sources of all signals. The sources of one signal are in order of preference. */
+export const readingsOf = (telemetry: Telemetry): readonly Source[] =>
+  Object.entries(telemetry).flatMap(([signal, ways]) =>
     [ways ?? []].flat().map((composed) => ({
-      // Its keys are those of the schema.
+      // The schema allows these keys only.
       signal: signal as SignalName,
       composed,
       readings: partsOf(composed),
@@ -47,6 +47,6 @@ function partsOf(composed: Composed): readonly Reading[] {
   return "minus" in composed ? composed.minus : [composed];
 }
 
-/** Every topic that a reading looks at. */
+/** Every topic of a reading. */
 export const topicsOf = ({ topic, index }: Reading): readonly string[] =>
   index === undefined ? [topic] : [topic, index.topic];

@@ -3,21 +3,23 @@ import type { Json } from "../../domain/audit.ts";
 const PLACEHOLDER = /\{([A-Za-z][A-Za-z0-9.]*)\}/g;
 const WHOLE = /^\{([A-Za-z][A-Za-z0-9.]*)\}$/;
 
-/** What the placeholders of a template stand for; null: a parameter that is left out. */
+/** Values of placeholders. Null: an optional parameter that is left out. */
 export type Values = ReadonlyMap<string, string | number | null>;
 
-/** A name without a value is a mistake of the profile, which its schema has refused. */
+/** The schema has rejected profiles with an unknown name. */
 function valueOf(name: string, values: Values): string | number | null {
   const value = values.get(name);
   if (value === undefined) throw new Error(`no value for {${name}}`);
   return value;
 }
 
-/** Puts the values in. Numbers are never large or small enough for an exponent. */
+/** Replaces placeholders. Numbers never need an exponent. */
 export const renderText = (template: string, values: Values): string =>
   template.replaceAll(PLACEHOLDER, (_, name: string) => String(valueOf(name, values)));
 
-/** Puts the values in, in keys too; a text that is nothing but one placeholder becomes the value with its type. */
+/**
+ * Replaces placeholders in values and keys. A text that is one placeholder becomes the value with its type.
+ */
 export function renderJson(template: Json, values: Values): Json {
   if (typeof template === "string") {
     const [, name] = WHOLE.exec(template) ?? [];
@@ -33,7 +35,7 @@ export function renderJson(template: Json, values: Values): Json {
 /** As Array.isArray, which does not narrow readonly lists. */
 export const isList = (json: Json): json is readonly Json[] => Array.isArray(json);
 
-/** The names that a template uses, wherever in it. */
+/** Names of all placeholders in a template. */
 export const placeholdersIn = (template: unknown): readonly string[] => [
   ...new Set([...(JSON.stringify(template) ?? "").matchAll(PLACEHOLDER)].map(([, name]) => name ?? "")),
 ];
@@ -41,17 +43,17 @@ export const placeholdersIn = (template: unknown): readonly string[] => [
 /** A level of an MQTT topic. Configuration refuses other ids already. */
 const LEVEL = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 
-/** MQTT 5, 1.5.4: a UTF-8 string carries its length in two bytes. */
+/** MQTT 5, 1.5.4: the length of a string has two bytes. */
 const LONGEST_TOPIC_BYTES = 65_535;
 
-/** Wildcards and control characters make brokers hang up: one such publish would cost the connection. */
+/** Brokers disconnect clients that publish wildcards or control characters. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const FORBIDDEN = /[+#\u0000-\u001f\u007f-\u009f]/;
 
-/** The id as one topic level, or null: such an id can never be part of a topic. */
+/** The id as one topic level. Null: not possible. */
 export const topicLevel = (id: string): string | null => (LEVEL.test(id) ? id : null);
 
-/** Why this topic must not be handed to the library, which checks nothing itself; null: it may. */
+/** Reason why this topic must not be published. The library does not check it. Null: valid. */
 export function topicFault(topic: string): string | null {
   if (topic === "") return "the topic is empty";
   if (topic.startsWith("$")) return "the topic starts with $";

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { actions, keepalive, recurring, span, derivedName, parameter, telemetry } from "./sections.ts";
 
-/** A value that the charger reports and that is sent back to it, by the name that templates use for it. */
+/** A value that the charger reports and that is sent back to it. Templates use its name. */
 const report = z.strictObject({
   topic: z
     .string()
@@ -32,7 +32,7 @@ const report = z.strictObject({
     ),
 });
 
-/** A topic that shows what was commanded on another one. */
+/** A topic that shows a command of another topic. */
 const shownCommand = z.strictObject({
   told: z.string().min(1).describe("The topic of the command. Required."),
   shown: z.string().min(1).describe("The topic that reports it as it stands. Required."),

@@ -15,13 +15,13 @@ const pattern = z.string({ error: PATTERN }).refine(
   { error: PATTERN },
 );
 
-/** Where a parameter is found in another one. */
+/** A parameter that is part of another one. */
 const found = z.strictObject({
   in: z.string().min(1).describe("The parameter that holds it. Required."),
   match: pattern.describe("A regular expression whose first group is it. Required."),
 });
 
-/** What a profile has to know of one charger. Without a default it is required, unless it is optional. */
+/** A parameter of one charger. Required, unless it has a default or is optional. */
 export const parameter = z.strictObject({
   about: z.string().min(1).describe("What it is and where it is found, for people. Required."),
   default: z
@@ -58,7 +58,7 @@ export const parameter = z.strictObject({
 
 export type Parameter = z.output<typeof parameter>;
 
-/** A name that topics and payloads may use, chosen by the value of a parameter. */
+/** A name for topics and payloads, selected by the value of a parameter. */
 export const derivedName = z.strictObject({
   of: z.string().min(1).describe("The parameter whose value chooses. Required."),
   is: z
@@ -68,7 +68,7 @@ export const derivedName = z.strictObject({
 
 const SPAN = "a duration: a whole number with its unit, e.g. 500ms, 30s or 10m";
 
-/** A duration as the configuration spells it; milliseconds inside. */
+/** A duration as in the configuration. Output: ms. */
 export const span = z.string({ error: SPAN }).transform((text, context) => {
   const ms = parseDuration(text);
   if (ms !== null) return ms;
@@ -78,7 +78,7 @@ export const span = z.string({ error: SPAN }).transform((text, context) => {
 
 const RECURRING = "a duration from 1s to 1d, e.g. 30s or 10m";
 
-/** How often, or how soon: much less is a flood, and a timer for much longer fires at once. */
+/** An interval. A shorter one floods the charger, and a timer for a much longer one fires at once. */
 export const recurring = span.refine((ms) => ms >= 1000 && ms <= 86_400_000, { error: RECURRING });
 
 const PLACEHOLDERS = "{name} puts in a parameter or one of the values of the action";
@@ -94,7 +94,7 @@ const onePayload = ({ text: asText, json: asJson }: { text?: unknown; json?: unk
   (asText === undefined) !== (asJson === undefined);
 const ONE_PAYLOAD = { error: "either text or json, one of them" };
 
-/** One message to a charger. There is no retain: a charger that reboots must not find an old setpoint waiting. */
+/** A message to a charger. There is no retain: a charger that reboots must not receive an old setpoint. */
 const publishTemplate = z
   .strictObject({
     topic,
@@ -115,7 +115,7 @@ const publishTemplate = z
   })
   .refine(onePayload, ONE_PAYLOAD);
 
-/** A message that is repeated as long as the gateway lives. */
+/** A message that is repeated while the gateway runs. */
 export const keepalive = z
   .strictObject({
     every: recurring.describe("How often. Required."),
@@ -139,7 +139,7 @@ export type PublishTemplate = z.output<typeof publishTemplate>;
 
 const publishes = z.array(publishTemplate);
 
-/** What is published for each action, in order. An action that is left out needs nothing, or cannot be done. */
+/** Publishes of each action, in order. An absent action needs no message, or cannot be done. */
 export const actions = z.strictObject({
   acquire: publishes
     .prefault([])
@@ -168,12 +168,12 @@ export type ActionName = keyof z.output<typeof actions>;
 
 const PATH = "a path such as $, $.power_W.total, $[11] or $[#].name";
 
-/** A JSON path of members and indexes only; `[#]` is the place that `index` found. */
+/** A JSON path of members and indexes. `[#]` is the place that `index` found. */
 const path = z.string({ error: PATH }).regex(/^\$(\.[A-Za-z_][\w-]*|\[(\d+|#)\])*$/, { error: PATH });
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** One value out of the payloads of one topic. The id names it in the JSON Schema, which would be huge otherwise. */
+/** One value from the payloads of a topic. The id keeps the JSON Schema small. */
 const reading = z
   .strictObject({
     topic: z.string().min(1).describe("The topic; {name} puts in a parameter. Required."),
@@ -234,13 +234,13 @@ const composed = z.union([
   }),
 ]);
 
-/** One way to learn a signal, or several in order of preference: firmware generations tell it differently. */
+/** One source of a signal, or several in order of preference: firmware generations differ. */
 const signal = z.union([composed, z.array(composed).min(1)]).meta({ id: "signal" });
 
 export type Reading = z.output<typeof reading>;
 export type Composed = z.output<typeof composed>;
 
-/** What a charger tells, by the words of DESIGN 6.5. */
+/** Signals of a charger. */
 export const telemetry = z.strictObject({
   powerW: signal.optional().describe("Power drawn, W."),
   energyWh: signal.optional().describe("Meter reading, Wh."),

@@ -1,6 +1,6 @@
 import type { ChargerState } from "../../domain/telemetry.ts";
 
-/** The words for a charger's state (DESIGN 6.2). */
+/** States of a charger. */
 export const STATES: readonly ChargerState[] = [
   "unplugged",
   "connected",
@@ -11,13 +11,16 @@ export const STATES: readonly ChargerState[] = [
   "unknown",
 ];
 
-/** What a charger tells, in the words of DESIGN 6.5: what it does not tell is absent, what it declares unknown is null. */
+/**
+ * Signals of a charger, as `setpointd profile try` shows them. Absent: not reported. Null: declared
+ * unknown.
+ */
 export interface Signals {
   readonly powerW?: number | null;
   readonly energyWh?: number | null;
   readonly sessionEnergyWh?: number | null;
   readonly currentA?: number | null;
-  /** By phase; null where a phase is not known yet. */
+  /** By phase. Null: this phase is not known yet. */
   readonly currentsA?: readonly (number | null)[] | null;
   readonly voltagesV?: readonly (number | null)[] | null;
   readonly limitA?: number | null;
@@ -37,13 +40,13 @@ export interface Signals {
 /** The answer of a charger to a command. */
 export interface Answer {
   readonly accepted: boolean;
-  /** Its own words; null: it gave none. */
+  /** Text of the charger. Null: none. */
   readonly reason: string | null;
 }
 
-/** What a message is to us. */
+/** A message after decoding. */
 export interface DecodedMessage {
-  /** Its own words, without what a state implies. */
+  /** Signals in the message, without those that its state implies. */
   readonly signals: Signals;
   /** Null: the message is no answer to a command. */
   readonly answer: Answer | null;
@@ -51,8 +54,8 @@ export interface DecodedMessage {
 
 export const NOTHING_DECODED: DecodedMessage = { signals: {}, answer: null };
 
-/** What a message says, and what its state says of the rest; a word of its own goes before. */
-export const whole = (means: Signals): Signals => ({ ...impliedBy(means.state), ...means });
+/** Signals of a message with those that its state implies. A signal of the message wins. */
+export const whole = (signals: Signals): Signals => ({ ...impliedBy(signals.state), ...signals });
 
 function impliedBy(state: ChargerState | null | undefined): Signals {
   switch (state) {
@@ -74,8 +77,8 @@ function impliedBy(state: ChargerState | null | undefined): Signals {
   }
 }
 
-/** It charges, or says that it may. */
-export function showsNoPause(means: Signals): boolean {
-  const { paused, charging } = whole(means);
+/** True: the charger charges, or reports that it may. */
+export function showsNoPause(signals: Signals): boolean {
+  const { paused, charging } = whole(signals);
   return paused === false || charging === true;
 }

@@ -7,7 +7,7 @@ import { STATES } from "./signals.ts";
 
 export interface Inconsistency {
   readonly path: readonly PropertyKey[];
-  /** What would be right. */
+  /** The expected value. */
   readonly message: string;
 }
 
@@ -20,17 +20,22 @@ export const unknownNames = (
     .filter((name) => !known.includes(name))
     .map((name) => ({ path, message: `{${name}} to be one of: ${known.join(", ")}` }));
 
-/** All that a name can stand for; null: anything. */
+/** All values of a name. Null: any. */
 function valuesOf(name: string, { params, names }: Profile): readonly (string | number)[] | null {
   const derived = new Map(Object.entries(names)).get(name);
   if (derived !== undefined) return Object.values(derived.is);
   return new Map(Object.entries(params)).get(name)?.values ?? null;
 }
 
-/** "told": published to; "heard": listened on, where brokers tell things of their own under $; "answered": + may stand. */
-type Use = "told" | "heard" | "answered";
+/**
+ * Published to; subscribed, where brokers have own topics under $; or subscribed with + for single levels.
+ */
+type Use = "published" | "subscribed" | "answered";
 
-/** What no broker would take, with whatever a profile puts into it; what a charger's parameters are is checked with them. */
+/**
+ * Topics that a broker would refuse, for every value of the profile. Parameters of a charger are checked
+ * with the configuration.
+ */
 export function topicFaults(
   path: readonly PropertyKey[],
   topic: string,
@@ -44,23 +49,23 @@ export function topicFaults(
     const plain = text.replaceAll(/\{[A-Za-z][A-Za-z0-9.]*\}/g, "x");
     const levels =
       use === "answered" ? plain.split("/").map((level) => (level === "+" ? "x" : level)) : [plain];
-    return topicFault((use === "told" ? "" : "/") + levels.join("/")) !== null;
+    return topicFault((use === "published" ? "" : "/") + levels.join("/")) !== null;
   });
   return isWrong ? [{ path, message: EXPECTED[use] }] : [];
 }
 
 const EXPECTED: Readonly<Record<Use, string>> = {
-  told: "a topic without +, # and control characters, that does not begin with $",
-  heard: "a topic without +, # and control characters",
+  published: "a topic without +, # and control characters, that does not begin with $",
+  subscribed: "a topic without +, # and control characters",
   answered: "a topic without # and control characters; + stands for a whole level",
 };
 
-/** What is wrong with how a profile says to listen. */
+/** Mistakes in the telemetry of a profile. */
 export function telemetryMistakes(profile: Profile): readonly Inconsistency[] {
   const known = [...Object.keys(profile.params), ...Object.keys(profile.names)];
   return Object.entries(profile.telemetry).flatMap(([name, ways]) => {
     if (ways === undefined) return [];
-    // Its keys are those of the schema.
+    // The schema allows these keys only.
     const signal = name as SignalName;
     return [
       ...unknownNames(["telemetry", signal], ways, known),
@@ -102,32 +107,32 @@ function readingMistakes(
   { path, composed: reading }: Place<Reading>,
 ): readonly Inconsistency[] {
   const { kind, index, map = {}, otherwise } = reading;
-  const all: Inconsistency[] = [...topicFaults([...path, "topic"], reading.topic, profile, "heard")];
+  const all: Inconsistency[] = [...topicFaults([...path, "topic"], reading.topic, profile, "subscribed")];
   if (index !== undefined)
-    all.push(...topicFaults([...path, "index", "topic"], index.topic, profile, "heard"));
+    all.push(...topicFaults([...path, "index", "topic"], index.topic, profile, "subscribed"));
   if ((signal === "vehicleId") !== (kind !== undefined))
     all.push({ path, message: "a kind for vehicleId, and for it only" });
   if (signal !== "vehicleId" && reading.nullIsNobody)
     all.push({ path, message: "nullIsNobody for vehicleId only" });
   if ((reading.path ?? "").includes("#") !== (index !== undefined))
     all.push({ path, message: "[#] in path together with index" });
-  const words = [...Object.entries(map), ...(otherwise === undefined ? [] : [[null, otherwise] as const])];
-  for (const [spelling, word] of words) {
-    if (word === null || isWordFor(signal, word)) continue;
+  const meanings = [...Object.entries(map), ...(otherwise === undefined ? [] : [[null, otherwise] as const])];
+  for (const [spelling, meaning] of meanings) {
+    if (meaning === null || isMeaningFor(signal, meaning)) continue;
     const at = spelling === null ? ["otherwise"] : ["map", spelling];
-    all.push({ path: [...path, ...at], message: wordsFor(signal) });
+    all.push({ path: [...path, ...at], message: expectedFor(signal) });
   }
   if (!isScale(reading.scale, profile)) all.push({ path: [...path, "scale"], message: SCALE });
   return all;
 }
 
-function isWordFor(signal: SignalName, word: Json): boolean {
-  if (signal === "state") return STATES.some((state) => state === word);
-  if (signal === "vehicleId") return typeof word === "string";
-  return typeof word === (isNumeric(signal) ? "number" : "boolean");
+function isMeaningFor(signal: SignalName, meaning: Json): boolean {
+  if (signal === "state") return STATES.some((state) => state === meaning);
+  if (signal === "vehicleId") return typeof meaning === "string";
+  return typeof meaning === (isNumeric(signal) ? "number" : "boolean");
 }
 
-function wordsFor(signal: SignalName): string {
+function expectedFor(signal: SignalName): string {
   if (signal === "state") return `states of: ${STATES.join(", ")}; or null`;
   if (signal === "vehicleId") return "a text, or null";
   return isNumeric(signal) ? "a number, or null" : "true, false or null";
@@ -135,7 +140,7 @@ function wordsFor(signal: SignalName): string {
 
 const SCALE = "a number other than 0, or {name} that stands for one";
 
-/** A parameter that may be anything is none: what it scales would be lost without a word. */
+/** True: the factor is a number for every allowed parameter. Otherwise values would be lost silently. */
 const isScale = (scale: number | string, profile: Profile): boolean => {
   if (typeof scale === "number") return scale !== 0;
   const names = placeholdersIn(scale);

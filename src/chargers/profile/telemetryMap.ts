@@ -7,29 +7,32 @@ import type { Profile } from "./schema.ts";
 import type { SignalName } from "./sections.ts";
 import { type DecodedMessage, type Signals, NOTHING_DECODED } from "./signals.ts";
 
-/** What to listen to for one charger, with its parameters put in. */
+/** Sources of all signals of one charger, with its parameters. */
 export interface TelemetryMap {
-  /** The ways to learn something from a topic. */
+  /** Sources by topic. */
   readonly byTopic: ReadonlyMap<string, readonly Source[]>;
-  /** The ways to learn who is there, in order of preference. */
+  /** Sources of the vehicle's identity, in order of preference. */
   readonly identities: readonly Source[];
-  /** The ways to learn what is measured at one moment, in order of preference. */
+  /** Sources of instantaneous measurements, in order of preference. */
   readonly instantaneous: readonly Source[];
-  /** A message here says that it is there; null: it has a last will. */
+  /** A message on this topic shows that the charger is online. Null: it has a last will. */
   readonly alive: string | null;
-  /** The first live message here after `online` shows that it obeys again; null: `online` does. */
+  /**
+   * The first live message on this topic after `online` shows that the charger obeys. Null: `online` shows
+   * it.
+   */
   readonly ready: string | null;
   readonly results: Profile["results"];
-  /** It speaks as DESIGN 6.2 has it, on whatever topics. */
+  /** Native payloads, on any topics. */
   readonly native: boolean;
-  /** Everything to subscribe to. */
+  /** All subscriptions. */
   readonly filters: readonly string[];
 }
 
-/** A register is none: where it was not told meanwhile, it may have moved on. */
+/** Meter registers are not among them: one without a report may have moved on. */
 const INSTANTANEOUS: ReadonlySet<SignalName> = new Set(["powerW", "currentA", "currentsA", "voltagesV"]);
 
-/** Put together once for each charger: its messages may be many. */
+/** Compiled once per charger, because messages may be frequent. */
 export function compileTelemetry({ profile, values }: ProfileInstance): TelemetryMap {
   const sources = readingsOf(profile.telemetry)
     .filter(({ readings }) => placeholdersIn(readings).every((name) => values.get(name) !== null))
@@ -43,14 +46,14 @@ export function compileTelemetry({ profile, values }: ProfileInstance): Telemetr
   const results = filled(profile.results, values);
   const reports = Object.values(profile.reports).map(({ topic }) => renderText(topic, values));
   const ready = profile.ready === undefined ? null : filled(profile.ready, values).topic;
-  const told = [
+  const topics = [
     ...byTopic.keys(),
     ...reports,
     ...(ready === null ? [] : [ready]),
     ...(alive === null ? [] : [alive]),
     ...results.map(({ topic }) => topic),
   ];
-  const filters = profile.nativePayloads ? NATIVE_FILTERS : [...new Set(told)];
+  const filters = profile.nativePayloads ? NATIVE_FILTERS : [...new Set(topics)];
   const identities = sources.filter(({ signal }) => signal === "vehicleId");
   const instantaneous = sources.filter(({ signal }) => INSTANTANEOUS.has(signal));
   return {
@@ -65,17 +68,17 @@ export function compileTelemetry({ profile, values }: ProfileInstance): Telemetr
   };
 }
 
-/** Parts of a profile are JSON, and keep their shape. */
+/** Parts of a profile are JSON. Rendering keeps their shape. */
 const filled = <Part>(part: Part, values: Values): Part =>
   renderJson(part as unknown as Json, values) as Part;
 
-/** Last levels of the topics that a native charger speaks on (DESIGN 6.2). */
+/** Last levels of the topics that a native charger publishes on. */
 export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
 
-/** The native topics of any charger of any site (DESIGN 6.2); the daemon subscribes by its own prefix and site. */
+/** Native topics of every charger of every site. The daemon subscribes with its own prefix and site. */
 const NATIVE_FILTERS: readonly string[] = NATIVE_LEAVES.map((leaf) => `+/+/chargers/+/${leaf}`);
 
-/** What a native message means; read by the same schemas as the daemon reads it. */
+/** Decodes a native message with the daemon's schemas. */
 export function decodeNative(topic: string, payload: string): DecodedMessage {
   const [, leaf] = /(?:^|\/)chargers\/[^/]+\/(telemetry|ack|online)$/.exec(topic) ?? [];
   if (leaf === "telemetry") return { signals: telemetrySignals(payload), answer: null };
@@ -96,7 +99,7 @@ function telemetrySignals(payload: string): Signals {
       : identity
         ? { vehicleId: identity.value, vehicleIdKind: identity.kind }
         : { vehicleId: vehicle === null || identity === null ? null : undefined };
-  const told: Readonly<Record<keyof Signals, unknown>> | object = {
+  const signals: Readonly<Record<keyof Signals, unknown>> | object = {
     state,
     ...named,
     powerW,
@@ -107,11 +110,11 @@ function telemetrySignals(payload: string): Signals {
     socPct: soc,
     limitA,
   };
-  return present(told);
+  return present(signals);
 }
 
-const present = (told: object): Signals =>
-  Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined));
+const present = (signals: object): Signals =>
+  Object.fromEntries(Object.entries(signals).filter(([, value]) => value !== undefined));
 
 function decodedAck(payload: string): DecodedMessage {
   const read = readPayload(ackPayload, Buffer.from(payload));

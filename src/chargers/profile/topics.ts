@@ -6,16 +6,16 @@ import { placeholdersIn, renderText } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import { NATIVE_LEAVES } from "./telemetryMap.ts";
 
-/** A message that has to be repeated as long as this charger is to obey us, or to tell us something. */
+/** A message that must be repeated so that the charger obeys, or reports. */
 export interface Keepalive {
   readonly every: Millis;
-  /** It only asks for telemetry. */
+  /** True: it only requests telemetry. */
   readonly asksOnly: boolean;
-  /** The one for a moment; the first after a connection may be another. */
+  /** The message for a time. `first`: the first after a connection may differ. */
   readonly publishAt: (now: Instant, first: boolean) => Publish;
 }
 
-/** What to repeat for one charger. Chargers of one gateway may share a topic: the same message is needed only once. */
+/** Keepalives of one charger. Chargers of one gateway may share a topic: a message is sent once. */
 export const keepalivesOf = ({ profile, values }: ProfileInstance): readonly Keepalive[] =>
   profile.keepalive.map(({ every, topic, text, json, first: opening, asksOnly }) => ({
     every,
@@ -29,15 +29,15 @@ export const keepalivesOf = ({ profile, values }: ProfileInstance): readonly Kee
     },
   }));
 
-/** Those of them that keep it obeying. */
+/** Keepalives that keep the charger obeying. */
 export const commandingOf = (instance: ProfileInstance): readonly Keepalive[] =>
   keepalivesOf(instance).filter(({ asksOnly }) => !asksOnly);
 
-/** Topic templates that a charger of this make is commanded on. */
+/** Topic templates of commands. */
 export const publishedTemplates = ({ actions, keepalive }: Profile): readonly string[] =>
   [...Object.values(actions).flatMap((all) => all ?? []), ...keepalive].map(({ topic }) => topic);
 
-/** Topic templates that are listened on. */
+/** Topic templates of subscriptions. */
 export const subscribedTemplates = (profile: Profile): readonly string[] => {
   const { telemetry, alive, ready, reports, results, nativePayloads } = profile;
   return [
@@ -48,7 +48,7 @@ export const subscribedTemplates = (profile: Profile): readonly string[] => {
   ];
 };
 
-/** Topics of one charger, each once; those of a parameter that is left out are left out as well. */
+/** Topics of one charger, each once, without those of an absent optional parameter. */
 export function topicsFor({ profile, values }: ProfileInstance): {
   readonly published: readonly string[];
   readonly subscribed: readonly string[];

@@ -13,7 +13,7 @@ export type Profiles = ReadonlyMap<string, Profile>;
 
 const PARAMS = "params: names with texts, numbers, or true or false";
 
-/** Null says what absence says. */
+/** Null means the same as absent. */
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: PARAMS });
 
 const NOT_JSON =
@@ -45,21 +45,21 @@ type TryLine = z.output<typeof line>;
 
 const ACTIONS = "acquire, setCurrent, setPower, pause, resume, release, setPhases";
 
-const wrong = (reason: string): string => JSON.stringify({ error: reason });
+const failure = (reason: string): string => JSON.stringify({ error: reason });
 
-/** One charger of the trial: a profile with its parameters, and what was heard of it. */
+/** A charger of the trial: its profile with parameters, and its payloads so far. */
 type Tried =
   | {
       readonly ok: true;
       readonly instance: ProfileInstance;
-      readonly ear: TelemetryMap;
+      readonly telemetryMap: TelemetryMap;
       readonly memory: Memory;
     }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Answers recorded or imagined traffic, one JSON line for one JSON line (DESIGN 6.5). Earlier lines of the same
- * charger are remembered, because some values are spread over several messages. Never throws for what is in a line.
+ * Answers one JSON line with one JSON line, for recorded or invented traffic. Earlier lines of the same
+ * charger count, because some values are spread over several messages. Never throws because of a line.
  */
 export function trial(profiles: Profiles, now: () => Instant): (text: string) => string {
   const chargers = new Map<string, Tried>();
@@ -68,19 +68,19 @@ export function trial(profiles: Profiles, now: () => Instant): (text: string) =>
     try {
       json = JSON.parse(text);
     } catch {
-      return wrong(NOT_JSON);
+      return failure(NOT_JSON);
     }
     const read = line.safeParse(json);
-    if (!read.success) return wrong(read.error.issues[0]?.message ?? NOT_JSON);
+    if (!read.success) return failure(read.error.issues[0]?.message ?? NOT_JSON);
     const { profile: name, action, topic, payload, input } = read.data;
     const profile = profiles.get(name);
     if (profile === undefined)
-      return wrong(`unknown profile ${JSON.stringify(name)}; there are ${[...profiles.keys()].join(", ")}`);
+      return failure(`unknown profile ${JSON.stringify(name)}; there are ${[...profiles.keys()].join(", ")}`);
     const tried = triedOf(chargers, profile, read.data);
-    if (!tried.ok) return wrong(tried.reason);
-    if (action != null && topic == null) return act(tried.instance, action, input, now());
-    if (topic != null && action == null) return listen(tried.ear, tried.memory, topic, payload);
-    return wrong("either an action or a topic with its payload");
+    if (!tried.ok) return failure(tried.reason);
+    if (action != null && topic == null) return publishLine(tried.instance, action, input, now());
+    if (topic != null && action == null) return decodeLine(tried.telemetryMap, tried.memory, topic, payload);
+    return failure("either an action or a topic with its payload");
   };
 }
 
@@ -90,7 +90,7 @@ function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Try
   if (known !== undefined) return known;
   const binding = instantiateProfile(profile, params);
   const fresh: Tried = binding.ok
-    ? { ...binding, ear: compileTelemetry(binding.instance), memory: new Map() }
+    ? { ...binding, telemetryMap: compileTelemetry(binding.instance), memory: new Map() }
     : binding;
   chargers.set(key, fresh);
   return fresh;
@@ -98,26 +98,36 @@ function triedOf(chargers: Map<string, Tried>, profile: Profile, { params }: Try
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
 
-function act(instance: ProfileInstance, action: string, input: TryLine["input"], now: Instant): string {
+function publishLine(
+  instance: ProfileInstance,
+  action: string,
+  input: TryLine["input"],
+  now: Instant,
+): string {
   const asked = readAction(action, input);
-  if (typeof asked === "string") return wrong(asked);
+  if (typeof asked === "string") return failure(asked);
   const answer = publishesFor(asked, instance, now);
-  if (!answer.ok) return wrong(answer.reason);
+  if (!answer.ok) return failure(answer.reason);
   const { publishes, note } = answer;
   return JSON.stringify(note === null ? { publishes } : { publishes, note });
 }
 
-function listen(ear: TelemetryMap, memory: Memory, topic: string, payload: TryLine["payload"]): string {
-  if (payload === undefined) return wrong("a topic comes with its payload, as a text");
-  if (!isWritable(payload)) return wrong("a payload whose numbers JSON can hold, or its text in quotes");
-  // Whoever leaves out the quotes around a JSON payload means its text.
+function decodeLine(
+  telemetryMap: TelemetryMap,
+  memory: Memory,
+  topic: string,
+  payload: TryLine["payload"],
+): string {
+  if (payload === undefined) return failure("a topic comes with its payload, as a text");
+  if (!isWritable(payload)) return failure("a payload whose numbers JSON can hold, or its text in quotes");
+  // A JSON payload without quotes around it stands for its text.
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
-  const { signals: means, answer } = decodeMessage(ear, memory, topic, text);
-  const told = { means: whole(means) };
-  return JSON.stringify(answer === null ? told : { ...told, answer });
+  const { signals, answer } = decodeMessage(telemetryMap, memory, topic, text);
+  const output = { means: whole(signals) };
+  return JSON.stringify(answer === null ? output : { ...output, answer });
 }
 
-/** What JSON reads as a number beyond all others it cannot write down again. However deep, so without recursion. */
+/** False: a number too large for JSON.stringify. Without recursion, whatever the depth. */
 function isWritable(payload: unknown): boolean {
   const left = [payload];
   while (left.length > 0) {
@@ -128,7 +138,7 @@ function isWritable(payload: unknown): boolean {
   return true;
 }
 
-/** The action with its input; a text says what is missing. */
+/** The action with its input. A text: what is missing. */
 function readAction(kind: string, input: TryLine["input"]): Action | string {
   const number = (name: string): number | null => {
     const value = Object.hasOwn(input, name) ? input[name] : undefined;

@@ -143,7 +143,7 @@ export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config,
       );
       continue;
     }
-    lines.ok(section, `logged in, MQTT ${trial.tellsRefusals ? "5" : "3.1.1"}`);
+    lines.ok(section, `logged in, MQTT ${trial.reportsRefusals ? "5" : "3.1.1"}`);
     for (const filter of trial.refusedFilters)
       lines.failed(`subscribe ${filter}`, "the broker refuses it", ALLOW);
     if (trial.refusedFilters.length === 0)
@@ -157,13 +157,13 @@ export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config,
 
 const ALLOW = "allow it in the broker's access list: setpointd acl prints the whole list";
 
-function tellPublishes({ publishes, tellsRefusals }: BrokerTrial, lines: LiveLines): void {
-  for (const { topic, refusal, isHeard } of publishes) {
+function tellPublishes({ publishes, reportsRefusals }: BrokerTrial, lines: LiveLines): void {
+  for (const { topic, refusal, hasSubscriber } of publishes) {
     const item = `publish ${topic}`;
     if (refusal !== null) lines.failed(item, refusal, ALLOW);
-    else if (!isHeard)
+    else if (!hasSubscriber)
       lines.failed(item, "nobody subscribes to it", "the charger has to subscribe, and must be allowed to");
-    else if (tellsRefusals) lines.ok(item, "the broker takes it");
+    else if (reportsRefusals) lines.ok(item, "the broker takes it");
     else lines.ok(item, "sent; a broker of MQTT 3.1.1 does not tell whether it may be");
   }
 }

@@ -34,7 +34,7 @@ function connected(url: string, version: 4 | 5) {
     window: 20,
     timing,
     onMessage: () => {},
-    onUnheard: () => {},
+    onNoSubscriber: () => {},
     onComplaint: (reason) => complaints.push(reason),
   });
   onTestFinished(() => connection.close());

@@ -56,7 +56,7 @@ test("an integrator reads every topic that is published and subscribed, as the b
 
 test("a make whose memory wears is not told the same again, and its words say so", () => {
   expect(describeProfile(profileNamed("go-e-v2"))).toContain(
-    "each write wears flash: a setpoint is said when it changes",
+    "each write wears flash: a setpoint is sent when it changes",
   );
 });
 
@@ -78,6 +78,6 @@ test("verdicts go as far as what a make tells", () => {
 
 test("what a native charger can is what the configuration says, and no number of its profile's own", () => {
   expect(describeProfile(profileNamed("native"))).toContain(
-    "current.min (6 A unless told) to current.max of the configuration, 1000 A at most",
+    "current.min (6 A by default) to current.max of the configuration, 1000 A at most",
   );
 });

@@ -192,12 +192,12 @@ test.each<[string, object, string]>([
   [
     "a confirmation that nobody tells",
     { confirmedBy: { signal: "limitA" } },
-    'confirmedBy.signal: "limitA" (text); no confirmedBy, or telemetry that tells it',
+    'confirmedBy.signal: "limitA" (text); no confirmedBy, or telemetry that reports it',
   ],
   [
     "another confirmation than is told",
     { ...reads({ requestedA: { topic: "c" } }), confirmedBy: { signal: "limitA" } },
-    "requestedA, which telemetry tells",
+    "requestedA, which telemetry reports",
   ],
   [
     "a scale that is a word",
