@@ -144,7 +144,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/reporting/pipeline.test.ts": ["src/reporting/auditRows.ts", "src/reporting/stages.ts"],
   "test/store/sqlite/readings.test.ts": ["src/store/sqlite/readingBuffer.ts"],
   "test/e2e/backup.test.ts": ["src/cli/commands/backup.ts"],
-  "test/retention/rules.test.ts": ["src/domain/eventSummary.ts"],
   "test/control/decide/explain.test.ts": ["src/domain/reason.ts"],
   "test/reporting/outbox.test.ts": ["src/domain/report.ts"],
   "test/control/observe/occupancy.test.ts": ["src/domain/vehicle.ts"],

@@ -1,8 +1,7 @@
 import type { StoredState } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, reallySent, type Hold } from "../domain/command.ts";
-import { clampToNow, type EventArchive, type KnownEvent } from "../domain/event.ts";
-import { overSince } from "../domain/eventSummary.ts";
+import { clampToNow, type EventArchive, type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
 import {
   type ChargerId,

@@ -1,7 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import { expand } from "../control/schedule/expand.ts";
-import type { KnownEvent } from "../domain/event.ts";
-import { overSince } from "../domain/eventSummary.ts";
+import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import { runToEnd, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";

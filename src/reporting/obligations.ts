@@ -1,5 +1,11 @@
-import type { Revision, TrackedEvent, ReportDescriptor, Ending, EventSummary } from "../domain/event.ts";
-import { MOST_DESCRIPTORS } from "../domain/eventSummary.ts";
+import {
+  type Revision,
+  type TrackedEvent,
+  type ReportDescriptor,
+  type Ending,
+  type EventSummary,
+  MOST_DESCRIPTORS,
+} from "../domain/event.ts";
 import {
   type ReportWindow,
   type ReportObligation,

@@ -1,5 +1,4 @@
-import type { CoordinationEvent } from "../domain/event.ts";
-import { MOST_DESCRIPTORS } from "../domain/eventSummary.ts";
+import { type CoordinationEvent, MOST_DESCRIPTORS } from "../domain/event.ts";
 import type { ReportInterval, ReportWindow, Issued } from "../domain/report.ts";
 import { after, earlier, type Instant, later, type Millis } from "../domain/units.ts";
 import { firstIndex } from "../platform/dueQueue.ts";

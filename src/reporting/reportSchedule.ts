@@ -1,6 +1,12 @@
 import { isSameState } from "../control/ingest/summary.ts";
-import type { EventSummary, KnownEvent, Revision, TrackedEvent } from "../domain/event.ts";
-import { askPrint, MOST_DESCRIPTORS } from "../domain/eventSummary.ts";
+import {
+  type EventSummary,
+  type KnownEvent,
+  type Revision,
+  type TrackedEvent,
+  askPrint,
+  MOST_DESCRIPTORS,
+} from "../domain/event.ts";
 import { obligationKey, type ReportObligation, type ReportRecord } from "../domain/report.ts";
 import type { EventId, Instant, Window } from "../domain/units.ts";
 import {

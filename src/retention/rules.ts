@@ -1,5 +1,4 @@
-import type { TrackedEvent } from "../domain/event.ts";
-import { overSince } from "../domain/eventSummary.ts";
+import { type TrackedEvent, overSince } from "../domain/event.ts";
 import type { Retention } from "../domain/retention.ts";
 import { between, type EventId, type Instant } from "../domain/units.ts";
 

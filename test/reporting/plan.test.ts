@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { MOST_DESCRIPTORS } from "../../src/domain/eventSummary.ts";
+import { MOST_DESCRIPTORS } from "../../src/domain/event.ts";
 import { after, instant, iso, millis, minutes, seconds } from "../../src/domain/units.ts";
 import { afterWithdrawal, reportName, type ReportPlan } from "../../src/reporting/plan.ts";
 import type { ReportSettings } from "../../src/reporting/settings.ts";

@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { CoordinationEvent, TrackedEvent } from "../../src/domain/event.ts";
-import { summaryOf } from "../../src/domain/eventSummary.ts";
+import { type CoordinationEvent, type TrackedEvent, summaryOf } from "../../src/domain/event.ts";
 import type { ReportObligation } from "../../src/domain/report.ts";
 import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../src/domain/units.ts";
 import { forDescriptor, reportSchedule, type ReportSchedule } from "../../src/reporting/obligations.ts";

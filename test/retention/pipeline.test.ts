@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { summaryOf } from "../../src/domain/eventSummary.ts";
+import { summaryOf } from "../../src/domain/event.ts";
 import { instant, millis } from "../../src/domain/units.ts";
 import { RetentionAlarms } from "../../src/retention/caps.ts";
 import { retention } from "../../src/retention/pipeline.ts";

@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { KnownEvent } from "../../src/domain/event.ts";
-import { summaryOf, overSince } from "../../src/domain/eventSummary.ts";
+import { type KnownEvent, summaryOf, overSince } from "../../src/domain/event.ts";
 import { after, type EventId, type Instant, instant, minutes } from "../../src/domain/units.ts";
 import { eventsUsed, forgettable, leavesEarly } from "../../src/retention/rules.ts";
 import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";

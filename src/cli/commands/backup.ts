@@ -3,11 +3,10 @@ import { dirname, join, resolve, sep } from "node:path";
 
 import type { Instant } from "../../domain/units.ts";
 import { copyFiles, placeCopy, settleCopy } from "../../store/sqlite/backup.ts";
-import { fileFault, type Fault, refused } from "../../store/sqlite/fault.ts";
+import { fileFault, type Fault, refused, isFault } from "../../store/sqlite/fault.ts";
 import { readOwn, replaceFile } from "../../store/sqlite/files.ts";
 import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
 import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
-import { isFault } from "../../store/sqlite/openDatabase.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say } from "../output.ts";

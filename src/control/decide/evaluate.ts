@@ -10,7 +10,7 @@ import {
   type Hold,
   type Decision,
 } from "../../domain/command.ts";
-import { openUntil } from "../../domain/eventSummary.ts";
+import { openUntil } from "../../domain/event.ts";
 import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
 import { dropKeptLimit } from "../observe/keepLimits.ts";

@@ -7,8 +7,7 @@ import {
   type Rejected,
   type IngestResult,
 } from "../../domain/delivery.ts";
-import type { Ask, KnownEvent } from "../../domain/event.ts";
-import { MOST_DESCRIPTORS, overSince } from "../../domain/eventSummary.ts";
+import { type Ask, type KnownEvent, MOST_DESCRIPTORS, overSince } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { formatAsk, formatChange, nameOf, oddities } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";

@@ -5,8 +5,8 @@ import {
   type Ending,
   goneUntil,
   type KnownEvent,
+  LONGEST_TAIL,
 } from "../../domain/event.ts";
-import { LONGEST_TAIL } from "../../domain/eventSummary.ts";
 import { type Instant, instant, later } from "../../domain/units.ts";
 
 /** Any notice of an event except a rejected one. */

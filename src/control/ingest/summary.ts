@@ -1,5 +1,4 @@
-import type { EventSummary, TrackedEvent } from "../../domain/event.ts";
-import { summaryOf, overSince } from "../../domain/eventSummary.ts";
+import { type EventSummary, type TrackedEvent, summaryOf, overSince } from "../../domain/event.ts";
 import { after, type EventId, type Instant, later, minutes } from "../../domain/units.ts";
 import type { ControlState } from "../state.ts";
 import type { EventNotice } from "./intake.ts";

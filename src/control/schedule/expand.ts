@@ -1,7 +1,12 @@
 import { createHmac } from "node:crypto";
 
-import type { CoordinationEvent, Ending, KnownEvent, Revision } from "../../domain/event.ts";
-import { LONGEST_TAIL } from "../../domain/eventSummary.ts";
+import {
+  type CoordinationEvent,
+  type Ending,
+  type KnownEvent,
+  type Revision,
+  LONGEST_TAIL,
+} from "../../domain/event.ts";
 import type { Setpoint } from "../../domain/setpoint.ts";
 import {
   after,

@@ -10,8 +10,7 @@ import { auditRow, chainRow } from "./auditRows.ts";
 import type { Source } from "./bodies.ts";
 import { GENESIS, rowText } from "./chain.ts";
 import type { Disk } from "./disk.ts";
-import { type Fault, faultOf } from "./fault.ts";
-import { isFault } from "./openDatabase.ts";
+import { type Fault, faultOf, isFault } from "./fault.ts";
 import { readEvent, readSummary } from "./storedEvents.ts";
 
 /** The stored events. An unreadable one is logged. */

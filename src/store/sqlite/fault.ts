@@ -125,3 +125,5 @@ export class Unstored {
 
 const isFact = (change: Change): boolean =>
   change.kind === "audit" && (change.entry.kind === "silence" || change.entry.kind === "daemon");
+
+export const isFault = (outcome: object): outcome is Fault => "kind" in outcome && "reason" in outcome;

@@ -15,7 +15,7 @@ import {
   quickCheck,
   settle,
 } from "./connection.ts";
-import { damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
+import { isFault, damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
 import { leaveToOwner } from "./files.ts";
 import { type KeyOrigin, wrongKeyMessage } from "./keys.ts";
 import { loadState } from "./loadState.ts";
@@ -64,8 +64,6 @@ function giveUp(database: DatabaseSync, { kind }: Fault, directory: string): voi
   if (kind === "damaged") keepLog(directory);
   database.close();
 }
-
-export const isFault = (outcome: object): outcome is Fault => "kind" in outcome && "reason" in outcome;
 
 export interface OpenedDatabase {
   readonly connection: Connection;

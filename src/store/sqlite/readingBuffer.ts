@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Reading } from "../../domain/reading.ts";
 import { type ChargerId, type Instant, iso, type Millis, type VehicleId } from "../../domain/units.ts";
 import type { Disk } from "./disk.ts";
-import { isFault } from "./openDatabase.ts";
+import { isFault } from "./fault.ts";
 import type { KeptReadings } from "./pruneReadings.ts";
 import { type ForeignReading, type OnForeign, queryReadings, querySeats } from "./readings.ts";
 

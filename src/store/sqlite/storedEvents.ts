@@ -1,13 +1,13 @@
-import type {
-  CoordinationEvent,
-  ReportDescriptor,
-  Target,
-  KnownEvent,
-  Revision,
-  EventSummary,
-  TrackedEvent,
+import {
+  type CoordinationEvent,
+  type ReportDescriptor,
+  type Target,
+  type KnownEvent,
+  type Revision,
+  type EventSummary,
+  type TrackedEvent,
+  summaryOf,
 } from "../../domain/event.ts";
-import { summaryOf } from "../../domain/eventSummary.ts";
 import { type EventId, eventId, type Instant } from "../../domain/units.ts";
 import { signed, readBody, readSome, type Source } from "./bodies.ts";
 import type { Connection } from "./connection.ts";

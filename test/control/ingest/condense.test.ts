@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 
 import { condense } from "../../../src/control/ingest/summary.ts";
 import type { ControlState } from "../../../src/control/state.ts";
-import type { KnownEvent } from "../../../src/domain/event.ts";
-import { summaryOf } from "../../../src/domain/eventSummary.ts";
+import { type KnownEvent, summaryOf } from "../../../src/domain/event.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
 import { aPicture } from "../../support/aPicture.ts";

@@ -3,8 +3,13 @@ import { expect, test } from "vitest";
 import { howEnded } from "../../../src/control/decide/explain.ts";
 import type { EventNotice } from "../../../src/control/ingest/intake.ts";
 import { isSameState, outcomeFor } from "../../../src/control/ingest/summary.ts";
-import type { EventSummary, KnownEvent } from "../../../src/domain/event.ts";
-import { askPrint, summaryOf, openUntil } from "../../../src/domain/eventSummary.ts";
+import {
+  type EventSummary,
+  type KnownEvent,
+  askPrint,
+  summaryOf,
+  openUntil,
+} from "../../../src/domain/event.ts";
 import type { PostAnswer, ReportObligation } from "../../../src/domain/report.ts";
 import { minutes, vehicleId } from "../../../src/domain/units.ts";
 import { reportSchedule } from "../../../src/reporting/obligations.ts";

@@ -2,10 +2,9 @@ import type { Notice } from "../../../domain/delivery.ts";
 import type { EventId } from "../../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
 import type { WebhookBody, ListBody } from "../dialect.ts";
-import { readEvent, rejected } from "./event.ts";
+import { readEvent, rejected, readEventId } from "./event.ts";
 import { fieldsOf, spelling, type Fields, isProblem } from "./fields.ts";
 import { decodeJson, type Decoded, eachEntry } from "./json.ts";
-import { readEventId } from "./schema.ts";
 import { readMoment } from "./times.ts";
 
 const POLL: WebhookBody = {

@@ -1,10 +1,30 @@
 import { hash } from "node:crypto";
+import { z } from "zod";
 
 import type { Rejected } from "../../../domain/delivery.ts";
-import type { CoordinationEvent } from "../../../domain/event.ts";
-import { instant, type EventId } from "../../../domain/units.ts";
-import { fieldsOf, brief, isProblem, misfit, overfull } from "./fields.ts";
-import { eventNames, readEventId, wireEvent } from "./schema.ts";
+import {
+  type ReportDescriptor,
+  type Ask,
+  PAYLOAD_TYPES,
+  type CoordinationEvent,
+} from "../../../domain/event.ts";
+import { type EventId, eventId, iso, millis, instant } from "../../../domain/units.ts";
+import {
+  type Problem,
+  readId,
+  isProblem,
+  misfit,
+  by,
+  folded,
+  targets,
+  optionally,
+  text,
+  spelling,
+  fieldsOf,
+  brief,
+  overfull,
+} from "./fields.ts";
+import { readTimestamp, readTimespan, readMoment } from "./times.ts";
 
 export type EventNotice = { readonly kind: "event"; readonly event: CoordinationEvent } | Rejected;
 
@@ -66,3 +86,101 @@ function excerpt(raw: unknown): string {
   const text = brief(raw);
   return text.length <= EXCERPT ? text : Buffer.from(text.slice(0, EXCERPT)).toString();
 }
+
+/** JSON has -0. It equals 0, but Object.is and some stores distinguish them. */
+const positiveZero = (value: number): number => value + 0;
+
+/** The id of an event, under the rules of `readId`. */
+export function readEventId(found: unknown): EventId | Problem {
+  const id = readId(found);
+  return isProblem(id) ? id : eventId(id);
+}
+
+const readProgramId = (found: unknown): string | Problem => (found === "" ? "" : readId(found));
+
+const readPriority = (found: unknown): number | Problem =>
+  typeof found === "number" && Number.isSafeInteger(found)
+    ? positiveZero(found)
+    : misfit(found, "a priority", "an integer or null");
+
+const readLevel = (found: unknown): number | Problem =>
+  typeof found === "number" && Number.isFinite(found)
+    ? positiveZero(found)
+    : misfit(found, "a level", "a finite number");
+
+// An unreadable descriptor must not reject the event: the report plan decides what a report needs.
+// Readers instead of z.catch, which builds an error for every absent field.
+const label = by((found) => (typeof found === "string" ? found : ""));
+
+const flag = (absent: boolean) => by((found) => (typeof found === "boolean" ? found : absent));
+
+const count = by((found) => (Number.isSafeInteger(found) ? positiveZero(Number(found)) : null));
+
+const reportDescriptor = folded("a report descriptor", {
+  payloadType: label,
+  readingType: label,
+  targets,
+  aggregate: flag(false),
+  historical: flag(true),
+  frequency: count,
+  numIntervals: count,
+  repeat: count,
+  startInterval: count,
+}) satisfies z.ZodType<ReportDescriptor>;
+
+const NOTHING_KNOWN = reportDescriptor.parse({});
+
+/** An unreadable descriptor becomes one that requests nothing known, so that the event keeps its control. */
+const reportDescriptors = z
+  .unknown()
+  .optional()
+  .transform((found): readonly ReportDescriptor[] => {
+    const entries = Array.isArray(found) ? found : found === undefined ? [] : [found];
+    return entries.map((entry) => reportDescriptor.safeParse(entry).data ?? NOTHING_KNOWN);
+  });
+
+const intervalPeriod = folded("an interval period", {
+  start: by((found) => {
+    const start = readTimestamp(found);
+    return isProblem(start) ? start : { start, wireStart: start === "now" ? String(found) : iso(start) };
+  }),
+  duration: by(readTimespan),
+  randomizeStart: optionally(readTimespan, millis(0)),
+});
+
+const payload = folded("a payload", {
+  payloadType: z.string({ error: ({ input }) => misfit(input, "a payload type", "a JSON string").problem }),
+  targetCurrent: z.unknown().optional(),
+  targetPower: z.unknown().optional(),
+}).transform(({ payloadType, targetCurrent, targetPower }, context): Ask => {
+  const level = (field: string, found: unknown): number => {
+    const value = readLevel(found);
+    if (!isProblem(value)) return value;
+    context.addIssue({ code: "custom", message: value.problem, path: [field] });
+    return z.NEVER;
+  };
+  switch (payloadType) {
+    case PAYLOAD_TYPES.current:
+      return { kind: "current", level: level("targetCurrent", targetCurrent) };
+    case PAYLOAD_TYPES.power:
+      return { kind: "power", level: level("targetPower", targetPower) };
+    default:
+      return { kind: "unknown", payloadType };
+  }
+});
+
+/** An event without its ID, absence turned into values. Only the first problem is reported. */
+const wireEvent = z.object({
+  modificationDateTime: optionally(readMoment, null),
+  createdDateTime: optionally(readMoment, null),
+  name: text,
+  programID: optionally(readProgramId, ""),
+  priority: optionally(readPriority, null),
+  intervalPeriod,
+  payload,
+  targets,
+  reportDescriptors,
+});
+
+/** The fields of an event, and two other names that senders use for ID and name. */
+const eventNames = spelling([...wireEvent.keyof().options, "ID", "eventId", "eventName"]);

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { KnownEvent } from "../../src/domain/event.ts";
-import { openUntil } from "../../src/domain/eventSummary.ts";
+import { type KnownEvent, openUntil } from "../../src/domain/event.ts";
 import { minutes } from "../../src/domain/units.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 
