@@ -9,7 +9,7 @@ import { EvaluationQueue } from "./decide/evaluationQueue.ts";
 import { ingest } from "./ingest/ingest.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
-import { fallSilent, heardAgain } from "./observe/recordSilence.ts";
+import { recordSilences, recordReturn } from "./observe/recordSilence.ts";
 import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
   scopeOf,
@@ -70,7 +70,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, LastSent>();
   // A charger that only a stored command says has a vehicle is expected to speak: one that is dead keeps no claim.
-  for (const charger of depot.occupancy.recalled()) depot.silence.heard(charger, clock.monotonic);
+  for (const charger of depot.occupancy.recalled()) depot.silence.noteMessage(charger, clock.monotonic);
   /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
   let lacking: readonly Change[] = [];
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
@@ -126,7 +126,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     ports.write(changes);
     // What had begun by then is on record: whoever starts next has not missed it.
     if (jump < 0 && lookedAt !== null) ports.write([{ kind: "evaluated", at: lookedAt }]);
-    const fallen = fallSilent(depot, clock.monotonic, clock.wall, ports.isLinked);
+    const fallen = recordSilences(depot, clock.monotonic, clock.wall, ports.isLinked);
     ports.write(fallen.changes);
     for (const words of fallen.warnings) ports.warn(words);
     if (jump !== 0) {
@@ -187,10 +187,10 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
         affectedChargers: touched,
         warning,
       } = handleChargerMessage(depot, message, ports.now());
-      const again = heardAgain(depot, message, ports.monotonic(), ports.now());
-      ports.write([...again.changes, ...changes]);
+      const returned = recordReturn(depot, message, ports.monotonic(), ports.now());
+      ports.write([...returned.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
-      return again.touched.length === 0 ? touched : [...touched, ...again.touched];
+      return returned.affectedChargers.length === 0 ? touched : [...touched, ...returned.affectedChargers];
     },
 
     everyone(): readonly Reevaluation[] {
@@ -202,7 +202,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     brokerReturned(broker: string): readonly Reevaluation[] {
       const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
       for (const { id } of back) {
-        depot.silence.pardon(id, ports.monotonic());
+        depot.silence.restartTimer(id, ports.monotonic());
         depot.mayReturn.add(id);
       }
       return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));

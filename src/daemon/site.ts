@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 
 import type { Config } from "../config/schema.ts";
 import { recallWrites } from "../control/decide/holdBack.ts";
-import { endedByStart } from "../control/observe/recordSilence.ts";
+import { endOutagesOfLastRun } from "../control/observe/recordSilence.ts";
 import { restoreState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";
 import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
@@ -89,7 +89,7 @@ export function openSite(
   store.write(restoreState(state, storedState, now()));
   recallWrites(state, (charger, since) => store.writes(charger, since), now());
   // Before the row of the start, which would end the same outages once more.
-  store.write(endedByStart(state, store.openOutages(), monotonic(), now()));
+  store.write(endOutagesOfLastRun(state, store.openOutages(), monotonic(), now()));
   const { aliveAt } = storedState;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,

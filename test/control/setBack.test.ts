@@ -37,7 +37,7 @@ test("F21: a charger that does not follow is found out after the clock was set b
     await depot.passes(60_000);
     await depot.telemetry("bay-01", { state: "charging", limitA: 16 });
   }
-  expect(depot.audit("outcome").at(-1)).toContain("not followed: told 8 A, reports a limit of 16 A");
+  expect(depot.audit("outcome").at(-1)).toContain("not followed: setpoint 8 A, reports a limit of 16 A");
 });
 
 test("F21: a charger that comes back after the clock was set back is told what holds", async () => {

@@ -139,7 +139,7 @@ function allowed(voltage: number | null, toldAt: string | null): number | null {
     stateAt: null,
     stamped: null,
     clock: NO_CLOCK_KNOWN,
-    unsure: null,
+    undecided: null,
     measuredAt: null,
     telemetry: { at: at("05:09") },
   });
@@ -173,7 +173,7 @@ test("measured phases count while they are fresh, and only where they are more t
       stateAt: null,
       stamped: null,
       clock: NO_CLOCK_KNOWN,
-      unsure: null,
+      undecided: null,
       measuredAt: null,
       telemetry,
     });
@@ -195,7 +195,7 @@ test("measured phases count while they are fresh, and only where they are more t
     stateAt: null,
     stamped: null,
     clock: NO_CLOCK_KNOWN,
-    unsure: null,
+    undecided: null,
     measuredAt: null,
     telemetry: null,
   });
@@ -212,7 +212,7 @@ test("a charger that never spoke is neither online nor offline", () => {
     stateAt: null,
     stamped: null,
     clock: NO_CLOCK_KNOWN,
-    unsure: null,
+    undecided: null,
     measuredAt: null,
     telemetry: null,
   });

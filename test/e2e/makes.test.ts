@@ -98,7 +98,7 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     );
     const says = async (what: RegExp) => (await depot.record()).some((line) => what.test(line));
     await waitFor(
-      () => says(/not followed: told 10 A, reports a limit of 32 A and draws 20 A; sent again/),
+      () => says(/not followed: setpoint 10 A, reports a limit of 32 A and draws 20 A; sent again/),
       SOON,
     );
     await waitFor(() => says(/refused by the charger: not confirmed within 5 s, it repeats 32 A/), SOON);

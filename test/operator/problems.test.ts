@@ -89,8 +89,8 @@ test("an offline charger and a silent charger are different problems", () => {
   const depot = heardDepot();
   depot.presence.set(BAY, { ...ABSENT, online: false });
   const silent = chargerId("bay-02");
-  depot.silence.heard(silent, millis(0));
-  depot.silence.fallen(minutes(20), minutes(5), () => true);
+  depot.silence.noteMessage(silent, millis(0));
+  depot.silence.newlySilent(minutes(20), minutes(5), () => true);
   expect(found(depot)).toEqual([
     "offline bay-01: bay-01 is offline",
     "silent bay-02: bay-02 sent messages before and is silent now",

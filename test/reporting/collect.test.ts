@@ -403,8 +403,8 @@ test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>
 });
 
 function fallen({ silence }: ControlState): void {
-  silence.heard(bay, millis(0));
-  silence.fallen(minutes(10), minutes(5), () => true);
+  silence.noteMessage(bay, millis(0));
+  silence.newlySilent(minutes(10), minutes(5), () => true);
 }
 
 test("a word after so long a silence upholds nothing that was said before it", () => {

@@ -73,5 +73,5 @@ test("F89 F91: a meter silent for twelve hours proves nothing either way: no ver
   expect(verdicts()).toHaveLength(2);
   await depot.telemetry("bay-02", { state: "charging", limitA: 32, currentsA: [32, 32, 32] });
   await depot.passes(1_000);
-  expect(verdicts().at(-1)).toContain("not followed: told 12 A, reports a limit of 32 A");
+  expect(verdicts().at(-1)).toContain("not followed: setpoint 12 A, reports a limit of 32 A");
 });

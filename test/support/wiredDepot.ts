@@ -6,7 +6,7 @@ import type { ControlConfig } from "../../src/config/sections/control.ts";
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import { recallWrites } from "../../src/control/decide/holdBack.ts";
 import type { Hint } from "../../src/control/ingest/pipeline.ts";
-import { endedByStart } from "../../src/control/observe/recordSilence.ts";
+import { endOutagesOfLastRun } from "../../src/control/observe/recordSilence.ts";
 import { control, type ControlSources, afterFirstFetch, partnerSources } from "../../src/control/pipeline.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing } from "../../src/control/ports.ts";
 import { restoreState } from "../../src/control/recovery.ts";
@@ -141,7 +141,7 @@ export function wired(setup: DepotSetup, world: World) {
   });
   store.write(restoreState(depot, remembered, now()));
   recallWrites(depot, (charger, since) => store.writes(charger, since), now());
-  store.write(endedByStart(depot, store.openOutages(), monotonic(), now()));
+  store.write(endOutagesOfLastRun(depot, store.openOutages(), monotonic(), now()));
   note("setpointd started");
 
   const charger$ = new Subject<ChargerMessage>();

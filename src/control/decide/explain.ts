@@ -41,10 +41,14 @@ export function reasonOf(
     overruled: overruled.map(claim),
     overruledCount,
     limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
-    occupant: { ...occupant },
+    occupant: occupantFacts(occupant),
     hold: hold === null ? null : holdFacts(hold),
   };
 }
+
+/** The record keeps its member `said` for the identity of an unknown vehicle. */
+const occupantFacts = (occupant: Verdict["occupant"]): Json =>
+  occupant.kind === "unknown" ? { kind: "unknown", said: occupant.identity } : { ...occupant };
 
 /** Who frees a charger sets aside all that hold there: as many are named as of the overruled. */
 const holdFacts = ({ since, until, events }: Hold): Json => ({
@@ -119,7 +123,8 @@ function whyReleased(
   if (cause === "stop") return "setpointd stops";
   if (cause === "observe") return "setpointd only observes from now on";
   if (event === null) return "the state was lost, so what it was told before is not known";
-  if (occupant.kind === "unknown") return `${before ?? "the vehicle"} has left, ${occupant.said} is not ours`;
+  if (occupant.kind === "unknown")
+    return `${before ?? "the vehicle"} has left, ${occupant.identity} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
   return `event ${event} ${formatEnd(ended, vehicle)}`;
 }

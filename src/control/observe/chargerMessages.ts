@@ -11,16 +11,16 @@ import { keepLimits, noteDraw } from "./keepLimits.ts";
 import {
   type Age,
   ageOfMessage,
-  lagsAlike,
+  hasEqualLag,
   measuredAt,
   type OwnClock,
   type Stamped,
   waitingSince,
   type Presence,
 } from "./presence.ts";
-import { offOrOn } from "./recordSilence.ts";
+import { recordOnlineChange } from "./recordSilence.ts";
 
-/** What a message came to: what is to be written, whom to look at, and what a person should hear (null: nothing). */
+/** Result of a message: rows to store, chargers to evaluate, and a warning for the log (null: none). */
 export interface HandledMessage {
   readonly changes: readonly Change[];
   readonly affectedChargers: readonly Reevaluation[];
@@ -28,10 +28,10 @@ export interface HandledMessage {
 }
 
 const NOTHING: HandledMessage = { changes: [], affectedChargers: [], warning: null };
-/** Telemetry alone renews a charger's published state this often, not with every message. */
+/** Shortest interval between published states that telemetry alone causes. */
 const STATE_EVERY = seconds(30);
 
-/** Takes in one message from a charger: who is on it, whether it is there, what it made of its command. */
+/** Handles one message from a charger: occupant, presence, and the answer to its command. */
 export function handleChargerMessage(
   depot: ControlState,
   message: ChargerMessage,
@@ -42,61 +42,68 @@ export function handleChargerMessage(
   const before = depot.presenceOf(charger);
   switch (message.kind) {
     case "telemetry":
-      return measured(depot, message, before, now);
+      return handleTelemetry(depot, message, before, now);
     case "online": {
-      // "false" may be the last will, said by its broker: the charger itself was not heard.
+      // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
       const heardAt = message.online ? now : before.heardAt;
       depot.presence.set(charger, { ...before, heardAt, online: message.online });
       depot.dirty.add(charger);
-      // A retained "true" tells how things stand. Without a "false" before it, "true" is a sign of life and no return:
-      // a charger that repeats it would else never be judged. The first one after a broker's return counts as a return:
-      // the charger may have reconnected after us, and missed what was sent.
+      // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
+      // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
+      // broker's return. The charger may have reconnected after us and missed a publish.
       const isFirst = !message.snapshot && (before.online === null || depot.mayReturn.has(charger));
       const returned = message.online && (before.online === false || isFirst);
       if (returned) depot.mayReturn.delete(charger);
-      if (returned) givesTime(depot, charger, now);
-      const affected = message.online ? [] : depot.occupancy.depart(charger);
+      if (returned) restartRampTime(depot, charger, now);
+      const departed = message.online ? [] : depot.occupancy.depart(charger);
       const changes = [
-        ...offOrOn(depot, charger, before, message.online, now),
-        ...keepLimits(depot, affected, now),
+        ...recordOnlineChange(depot, charger, before, message.online, now),
+        ...keepLimits(depot, departed, now),
       ];
-      const touched = returned ? [{ charger, reassert: true }] : affected.map(reevaluationOf);
-      return { ...NOTHING, changes, affectedChargers: touched };
+      const affected = returned ? [{ charger, reassert: true }] : departed.map(reevaluationOf);
+      return { ...NOTHING, changes, affectedChargers: affected };
     }
     case "forgot":
-      givesTime(depot, charger, now);
+      restartRampTime(depot, charger, now);
       return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
     case "unconfirmed": {
       const { kind: _, hasReported, ...rest } = message;
       return hasReported
-        ? answered(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
-        : neverConfirmed(depot, message, now);
+        ? handleAcknowledgement(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
+        : recordUnconfirmed(depot, message, now);
     }
     case "ack":
       depot.presence.set(charger, { ...before, heardAt: now });
-      return answered(depot, message, now);
+      return handleAcknowledgement(depot, message, now);
   }
 }
 
 type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
 
-/** What telemetry tells, and of when. */
-interface Dated {
+/** Telemetry with its time. */
+interface DatedTelemetry {
   readonly age: Age;
   readonly clock: OwnClock;
   readonly stamped: Stamped;
-  /** When it was measured. */
+  /** Time of the measurement. */
   readonly measuredAt: Instant;
-  /** As of when it counts: a live message may be a moment late, and counts as measured now. */
+  /** Time for which it counts. A live message may be a moment late and counts as measured now. */
   readonly at: Instant;
-  /** Nothing later is known. */
+  /** No later telemetry is known. */
   readonly isNewest: boolean;
-  /** What holds with it: once a clock is known to be behind, what it said while that was in doubt, too. */
-  readonly words: Telemetry;
+  /**
+   * The telemetry to apply. Once a clock is known to be behind, it includes what arrived while that was in
+   * doubt.
+   */
+  readonly telemetry: Telemetry;
 }
 
-/** Null: it waited at the broker for nobody knows how long. */
-function dated({ telemetry, snapshot }: TelemetryMessage, before: Presence, now: Instant): Dated | null {
+/** Null: a retained message of unknown age. */
+function dateTelemetry(
+  { telemetry, snapshot }: TelemetryMessage,
+  before: Presence,
+  now: Instant,
+): DatedTelemetry | null {
   const stamped = { at: telemetry.at, receivedAt: now };
   const { age, clock } =
     snapshot === true ? { age: "kept" as const, clock: before.clock } : ageOfMessage(before.clock, stamped);
@@ -110,41 +117,41 @@ function dated({ telemetry, snapshot }: TelemetryMessage, before: Presence, now:
     measuredAt: wasAt,
     at: isLive ? now : wasAt,
     isNewest: isLive || before.measuredAt === null || wasAt >= before.measuredAt,
-    words: isLive && clock.behind > 0 ? { ...before.unsure, ...telemetry } : telemetry,
+    telemetry: isLive && clock.behind > 0 ? { ...before.undecided, ...telemetry } : telemetry,
   };
 }
 
-function measured(
+function handleTelemetry(
   depot: ControlState,
   message: TelemetryMessage,
   before: Presence,
   now: Instant,
 ): HandledMessage {
   const { charger, telemetry, lastKnown } = message;
-  const told = dated(message, before, now);
-  if (told === null) return NOTHING;
+  const dated = dateTelemetry(message, before, now);
+  if (dated === null) return NOTHING;
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
-  const presence = presenceAfter(depot, before, message, told, now);
+  const presence = presenceAfter(depot, before, message, dated, now);
   depot.presence.set(charger, isStateDue ? { ...presence, stateAt: now } : presence);
   if (isStateDue) depot.dirty.add(charger);
-  const said = { ...told.words, at: told.measuredAt };
+  const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
-  const { affectedChargers: touched, warning } = depot.occupancy.note(
+  const { affectedChargers: affected, warning } = depot.occupancy.note(
     charger,
-    said,
+    reported,
     now,
     isWhole,
-    told.age !== "live",
+    dated.age !== "live",
   );
-  if (told.age === "live") noteDraw(depot, charger, lastKnown ?? telemetry, now);
-  const others = touched.filter((id) => id !== charger);
+  if (dated.age === "live") noteDraw(depot, charger, lastKnown ?? telemetry, now);
+  const others = affected.filter((id) => id !== charger);
   const kept = keepLimits(depot, others, now);
-  const { changes, resend } = tellsOfCommand(depot, message, told, before)
+  const { changes, resend } = isJudgeable(depot, message, dated, before)
     ? judge(depot, charger, lastKnown ?? telemetry, now)
     : { changes: [], resend: false };
-  // A charger that is written to only on change is not looked at again before its event ends.
-  const affected = isRatedAnew(before, presence) ? new Set([...touched, charger]) : touched;
-  const moved = [...affected].map(reevaluationOf);
+  // A charger without refreshes is not evaluated again before its event ends.
+  const toEvaluate = isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
+  const moved = [...toEvaluate].map(reevaluationOf);
   return {
     changes: [...kept, ...changes],
     affectedChargers: resend ? [...moved, { charger, reassert: true }] : moved,
@@ -157,20 +164,20 @@ const reevaluationOf = (charger: ChargerId): Reevaluation => ({ charger, reasser
 const warningOf = ([first]: readonly Change[]): string | null =>
   first?.kind === "audit" ? first.entry.words : null;
 
-/** Limits count with another voltage, or another number of charging phases, than before this message. */
+/** The voltage or the number of charging phases that limits use has changed. */
 const isRatedAnew = (before: Presence, after: Presence): boolean =>
   before.voltage !== after.voltage ||
   chargingPhases(before.telemetry?.currentsA) !== chargingPhases(after.telemetry?.currentsA);
 
-/** What was retained is no word of the charger's own, and tells nothing of its clock. */
+/** A retained message is no sign of life and shows nothing of the charger's clock. */
 function presenceAfter(
   { chargers }: ControlState,
   before: Presence,
   { charger, telemetry, snapshot }: TelemetryMessage,
-  told: Dated,
+  dated: DatedTelemetry,
   now: Instant,
 ): Presence {
-  const { age, at, isNewest, words } = told;
+  const { age, at, isNewest, telemetry: applied } = dated;
   const declared = chargers.get(charger)?.voltage;
   const measurements = {
     voltagesAt: newer(before.voltagesAt, telemetry.voltagesV, at, isNewest),
@@ -179,51 +186,58 @@ function presenceAfter(
         ? voltageInUse(before.voltage, telemetry.voltagesV, declared)
         : before.voltage,
     currentsAt: newer(before.currentsAt, telemetry.currentsA, at, isNewest),
-    measuredAt: isNewest ? told.measuredAt : before.measuredAt,
-    telemetry: isNewest ? { ...before.telemetry, ...words } : { ...telemetry, ...before.telemetry },
+    measuredAt: isNewest ? dated.measuredAt : before.measuredAt,
+    telemetry: isNewest ? { ...before.telemetry, ...applied } : { ...telemetry, ...before.telemetry },
   };
   if (snapshot === true) return { ...before, ...measurements };
-  const unsure = age === "unsure" ? { ...before.unsure, ...telemetry } : null;
-  return { ...before, ...measurements, heardAt: now, stamped: told.stamped, clock: told.clock, unsure };
+  const undecided = age === "unsure" ? { ...before.undecided, ...telemetry } : null;
+  return {
+    ...before,
+    ...measurements,
+    heardAt: now,
+    stamped: dated.stamped,
+    clock: dated.clock,
+    undecided,
+  };
 }
 
-/** Whether a verdict on the last command may rest on it. */
-const tellsOfCommand = (
+/** True: a judgement of the last command may use it. */
+const isJudgeable = (
   depot: ControlState,
   { charger, snapshot }: TelemetryMessage,
-  told: Dated,
+  dated: DatedTelemetry,
   before: Presence,
-): boolean => snapshot !== true && told.age !== "unsure" && !isOld(depot, charger, before, told);
+): boolean => snapshot !== true && dated.age !== "unsure" && !isOld(depot, charger, before, dated);
 
-/** Measured before the command was made, so that it tells nothing of it. */
-function isOld(depot: ControlState, charger: ChargerId, before: Presence, told: Dated): boolean {
-  const { age, stamped, measuredAt: wasAt } = told;
+/** True: measured before the command, so it shows nothing about it. */
+function isOld(depot: ControlState, charger: ChargerId, before: Presence, dated: DatedTelemetry): boolean {
+  const { age, stamped, measuredAt: wasAt } = dated;
   const record = depot.commands.get(charger);
   if (record === undefined) return false;
   if (age === "kept" && record.judgeAt !== null && wasAt < record.judgeAt) return true;
   if (wasAt >= record.command.decidedAt) return false;
-  // A clock that is behind by seconds shows the same lag each time.
-  return age !== "live" || before.stamped === null || !lagsAlike(before.stamped, stamped);
+  // A clock that is behind by seconds has the same lag each time.
+  return age !== "live" || before.stamped === null || !hasEqualLag(before.stamped, stamped);
 }
 
-/** When what was told of something was so, after a message that tells it or not. */
-const newer = (before: Instant | null, told: unknown, at: Instant, isNewest: boolean): Instant | null =>
-  told === undefined || (before !== null && !isNewest) ? before : at;
+/** The measurement time of a member, after a message that may hold it. */
+const newer = (before: Instant | null, reported: unknown, at: Instant, isNewest: boolean): Instant | null =>
+  reported === undefined || (before !== null && !isNewest) ? before : at;
 
-/** Who comes back may have forgotten what it was told, and has the time to get there once more. */
-function givesTime(depot: ControlState, charger: ChargerId, now: Instant): void {
+/** A charger that returns may have lost its setpoint. It gets the ramp time once more. */
+function restartRampTime(depot: ControlState, charger: ChargerId, now: Instant): void {
   const record = depot.commands.get(charger);
   if (record === undefined || record.judgeAt === null) return;
   const judgeAt = nextJudgement(now, depot.settings.verdict.ramp, 0);
   depot.commands.set(charger, { ...record, judgeAt: later(record.judgeAt, judgeAt) });
 }
 
-/** Measured counts for more than said. */
+/** A measured result counts more than an acknowledgement. */
 const isJudged = ({ progress }: CommandRecord): boolean =>
   progress === "followed" || progress === "notFollowed";
 
-/** Said once for a command. It neither refuses nor follows: the verdict is open until the charger is heard. */
-function neverConfirmed(
+/** Recorded once for a command. The result is open until the charger sends a message. */
+function recordUnconfirmed(
   depot: ControlState,
   { charger, id }: ChargerMessage & { kind: "unconfirmed" },
   now: Instant,
@@ -231,11 +245,15 @@ function neverConfirmed(
   const record = depot.commands.get(charger);
   if (record === undefined || commandId(record.command) !== id || isJudged(record)) return NOTHING;
   const words =
-    "not confirmed: nothing was heard of the charger since the start, so it may not have got this";
+    "not confirmed: no message from the charger since the start, so it may not have received this";
   return { ...NOTHING, changes: [outcomeRow(record.command, now, words, { heard: false })] };
 }
 
-function answered(depot: ControlState, ack: ChargerMessage & { kind: "ack" }, now: Instant): HandledMessage {
+function handleAcknowledgement(
+  depot: ControlState,
+  ack: ChargerMessage & { kind: "ack" },
+  now: Instant,
+): HandledMessage {
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
   const progress = ack.accepted ? "accepted" : "refused";
@@ -244,20 +262,20 @@ function answered(depot: ControlState, ack: ChargerMessage & { kind: "ack" }, no
   const isOutnumbered =
     !ack.accepted && record.command.epoch < depot.epoch && depot.outnumbered.get(ack.charger) !== ack.id;
   if (isOutnumbered) depot.outnumbered.set(ack.charger, ack.id);
-  // Every refresh is answered too: only the first answer, or another one, is news.
-  // One that refuses each refresh and draws little would else be refused and followed in turns.
+  // Each refresh is acknowledged. Only the first or a different answer is recorded. A charger that refuses
+  // each refresh and draws little would alternate between refused and followed otherwise.
   const isSettled = record.progress === "followed" || (ack.accepted && isJudged(record));
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
   if (record.progress === progress || isSettled) return { ...NOTHING, affectedChargers: again };
   const next = { ...record, progress } as const;
   depot.commands.set(ack.charger, next);
   depot.dirty.add(ack.charger);
-  const took = millis(now - record.command.decidedAt);
-  const words = ack.accepted
-    ? `accepted by the charger after ${took} ms`
+  const elapsed = millis(now - record.command.decidedAt);
+  const message = ack.accepted
+    ? `accepted by the charger after ${elapsed} ms`
     : `refused by the charger: ${ack.reason ?? "it gave no reason"}`;
   const changes = [
-    outcomeRow(record.command, now, words, { progress, value: ack.value, reason: ack.reason }),
+    outcomeRow(record.command, now, message, { progress, value: ack.value, reason: ack.reason }),
     { kind: "command", record: next } as const,
   ];
   return {

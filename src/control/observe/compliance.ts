@@ -5,36 +5,37 @@ import type { Millis } from "../../domain/units.ts";
 import { asSwitched, wattsPerAmpere } from "../decide/limits.ts";
 import { type Desired, formatLevel, type Setpoint, switchedIn } from "../../domain/setpoint.ts";
 
-/** How a command is judged by what the charger then reports and draws. */
+/** Settings for the comparison of telemetry with a setpoint. */
 export interface JudgeSettings {
-  /** How long a charger and its vehicle may take to get there. */
+  /** Time that a charger and its vehicle may take to reach the setpoint. */
   readonly ramp: Millis;
-  /** Whichever of the two is more is tolerated. */
+  /** Tolerance: the larger of the two applies. */
   readonly amperes: number;
   readonly percent: number;
 }
 
-/** Measured, not believed: only the first two close a command. `words` say what was seen. */
+/** Result of the comparison. Only the first two close a command. `words` is the observation. */
 export type Compliance =
   | { readonly kind: "followed"; readonly words: string }
   | { readonly kind: "notFollowed"; readonly words: string }
-  /** The charger tells too little. */
+  /** The charger reports too little. */
   | { readonly kind: "unknown" };
 
-/** Of the nominal one (EN 50160). */
+/** Fraction of the nominal voltage (EN 50160). */
 const LOWEST_VOLTAGE = 0.9;
 
 const UNKNOWN: Compliance = { kind: "unknown" };
 type Judged = Pick<JudgeSettings, "amperes" | "percent">;
 
 /**
- * Whether a charger does what it was told, by its own limit and by what it draws. The level is an upper bound:
- * drawing less is no violation, and a lower limit of its own is not fought. `before` is what held before a release.
+ * Compares a setpoint with the charger's reported limit and its draw.
+ * The level is an upper bound: drawing less, or a lower limit of its own, is no violation.
+ * `before`: the level before a release.
  */
 export function complianceWith(
   desired: Desired,
   before: Desired | null,
-  told: Telemetry,
+  telemetry: Telemetry,
   charger: Charger,
   vehicle: Vehicle | null,
   settings: Judged,
@@ -43,44 +44,45 @@ export function complianceWith(
   switch (desired.kind) {
     case "current":
     case "power":
-      return withLevel(desired, told, charger, ratio, settings);
+      return withLevel(desired, telemetry, charger, ratio, settings);
     case "pause":
-      return withPause(told, ratio, settings);
+      return withPause(telemetry, ratio, settings);
     case "release":
-      return withRelease(before, told, charger, ratio, settings);
+      return withRelease(before, telemetry, charger, ratio, settings);
   }
 }
 
 function withLevel(
   setpoint: Desired & Setpoint,
-  told: Telemetry,
+  telemetry: Telemetry,
   charger: Charger,
   ratio: number,
   settings: Judged,
 ): Compliance {
   const level = setpoint.kind === "current" ? setpoint.amperes : setpoint.watts / ratio;
   const most = level + tolerance(level, settings);
-  if (level < 0) return withDischarge(setpoint, told, ratio, most);
-  if (setpoint.kind === "power" && told.powerW !== undefined)
+  if (level < 0) return withDischarge(setpoint, telemetry, ratio, most);
+  if (setpoint.kind === "power" && telemetry.powerW !== undefined)
     return withWatts(
       setpoint,
-      told.powerW,
-      speaksAmperes(charger) ? told.limitA : undefined,
+      telemetry.powerW,
+      reportsAmperes(charger) ? telemetry.limitA : undefined,
       ratio,
       settings,
     );
-  const drawn = switchedIn(setpoint) === null ? drawnBy(told, ratio) : drawnInAll(told, ratio);
-  if (told.limitA === undefined && drawn === null) return UNKNOWN;
-  const seen = seenIn(told, drawn);
-  if ((told.limitA ?? 0) > most || (drawn ?? 0) > most) {
-    return { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` };
+  const drawn = switchedIn(setpoint) === null ? drawnBy(telemetry, ratio) : drawnInAll(telemetry, ratio);
+  if (telemetry.limitA === undefined && drawn === null) return UNKNOWN;
+  const observation = observationOf(telemetry, drawn);
+  if ((telemetry.limitA ?? 0) > most || (drawn ?? 0) > most) {
+    return { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` };
   }
-  return { kind: "followed", words: seen };
+  return { kind: "followed", words: observation };
 }
 
 /**
- * Watts are held against watts: what they come to in amperes depends on a voltage that may be another one. A limit is
- * told in amperes all the same, and one that no voltage of this mains explains is somebody else's.
+ * Compares watts with watts. Their value in amperes depends on a voltage that may differ.
+ * Limits are reported in amperes. A limit that no voltage of this grid explains was set by another
+ * controller.
  */
 function withWatts(
   setpoint: Setpoint & { kind: "power" },
@@ -91,66 +93,71 @@ function withWatts(
 ): Compliance {
   const most = setpoint.watts + ratio * tolerance(setpoint.watts / ratio, settings);
   const limit = limitA === undefined ? "" : `reports a limit of ${toTenths(limitA)} A and `;
-  const seen = `${limit}draws ${Math.round(drawn)} W`;
+  const observation = `${limit}draws ${Math.round(drawn)} W`;
   const isForeign = limitA !== undefined && limitA * ratio * LOWEST_VOLTAGE > most;
   return drawn > most || isForeign
-    ? { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` }
-    : { kind: "followed", words: seen };
+    ? { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` }
+    : { kind: "followed", words: observation };
 }
 
-/** One that is configured in watts alone (DC) tells no amperes of the mains. */
-const speaksAmperes = ({ maxCurrent, maxPower }: Charger): boolean =>
+/** False: configured in watts alone (DC), so it reports no amperes of the grid. */
+const reportsAmperes = ({ maxCurrent, maxPower }: Charger): boolean =>
   maxCurrent !== null || maxPower === null;
 
 function withDischarge(
   setpoint: Desired & Setpoint,
-  told: Telemetry,
+  telemetry: Telemetry,
   ratio: number,
   most: number,
 ): Compliance {
-  const drawn = flowing(told, ratio);
+  const drawn = flowing(telemetry, ratio);
   if (drawn === null) return UNKNOWN;
-  const seen = drawn < 0 ? `feeds back ${toTenths(-drawn)} A` : `draws ${toTenths(drawn)} A`;
+  const observation = drawn < 0 ? `feeds back ${toTenths(-drawn)} A` : `draws ${toTenths(drawn)} A`;
   return drawn > most
-    ? { kind: "notFollowed", words: `told ${formatLevel(setpoint)}, ${seen}` }
-    : { kind: "followed", words: seen };
+    ? { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` }
+    : { kind: "followed", words: observation };
 }
 
-function withPause(told: Telemetry, ratio: number, settings: Judged): Compliance {
-  const drawn = drawnBy(told, ratio);
-  const seen = seenIn(told, drawn);
-  // What flows back is no pause either.
-  const flow = drawn === null ? 0 : Math.max(Math.abs(drawn), ...(told.currentsA ?? []).map(Math.abs));
-  if (flow > settings.amperes) return { kind: "notFollowed", words: `told to pause, ${seen}` };
-  if (drawn === null && told.state === "charging")
-    return { kind: "notFollowed", words: "told to pause, it charges" };
-  const says = drawn !== null || told.limitA === 0 || (told.state !== undefined && told.state !== "unknown");
-  return says ? { kind: "followed", words: seen } : UNKNOWN;
+function withPause(telemetry: Telemetry, ratio: number, settings: Judged): Compliance {
+  const drawn = drawnBy(telemetry, ratio);
+  const observation = observationOf(telemetry, drawn);
+  // Feeding back is no pause either.
+  const flow = drawn === null ? 0 : Math.max(Math.abs(drawn), ...(telemetry.currentsA ?? []).map(Math.abs));
+  if (flow > settings.amperes) return { kind: "notFollowed", words: `setpoint pause, ${observation}` };
+  if (drawn === null && telemetry.state === "charging")
+    return { kind: "notFollowed", words: "setpoint pause, it charges" };
+  const isReported =
+    drawn !== null ||
+    telemetry.limitA === 0 ||
+    (telemetry.state !== undefined && telemetry.state !== "unknown");
+  return isReported ? { kind: "followed", words: observation } : UNKNOWN;
 }
 
-/** Free again: it reports or draws more than it was held to, or as much as it can. */
+/** Followed: the charger reports or draws more than its former limit, or as much as it can. */
 function withRelease(
   before: Desired | null,
-  told: Telemetry,
+  telemetry: Telemetry,
   charger: Charger,
   ratio: number,
   settings: Judged,
 ): Compliance {
-  const held = heldTo(before, ratio);
-  if (held === null) return UNKNOWN;
-  const drawn = held < 0 ? flowing(told, ratio) : drawnBy(told, ratio);
-  const seen = seenIn(told, drawn);
-  const free = held + (held === 0 ? settings.amperes : tolerance(held, settings));
+  const formerLimit = formerLimitOf(before, ratio);
+  if (formerLimit === null) return UNKNOWN;
+  const drawn = formerLimit < 0 ? flowing(telemetry, ratio) : drawnBy(telemetry, ratio);
+  const observation = observationOf(telemetry, drawn);
+  const free = formerLimit + (formerLimit === 0 ? settings.amperes : tolerance(formerLimit, settings));
   const own = charger.maxCurrent ?? (charger.maxPower === null ? Infinity : charger.maxPower / ratio);
-  if (drawn !== null && drawn > free) return { kind: "followed", words: seen };
-  if (told.limitA === undefined) return UNKNOWN;
-  // What is clearly less than it was held to is its own, and not fought (DESIGN 5.6).
-  const isItsOwn = told.limitA < held - tolerance(held, settings);
-  const open = isItsOwn || told.limitA > free || told.limitA >= own - tolerance(own, settings);
-  return open ? { kind: "followed", words: seen } : { kind: "notFollowed", words: `released, ${seen}` };
+  if (drawn !== null && drawn > free) return { kind: "followed", words: observation };
+  if (telemetry.limitA === undefined) return UNKNOWN;
+  // A clearly lower limit is the charger's own and not fought.
+  const isItsOwn = telemetry.limitA < formerLimit - tolerance(formerLimit, settings);
+  const open = isItsOwn || telemetry.limitA > free || telemetry.limitA >= own - tolerance(own, settings);
+  return open
+    ? { kind: "followed", words: observation }
+    : { kind: "notFollowed", words: `released, ${observation}` };
 }
 
-function heldTo(before: Desired | null, ratio: number): number | null {
+function formerLimitOf(before: Desired | null, ratio: number): number | null {
   switch (before?.kind) {
     case "current":
       return before.amperes;
@@ -167,17 +174,17 @@ function heldTo(before: Desired | null, ratio: number): number | null {
 const tolerance = (level: number, { amperes, percent }: Judged): number =>
   Number.isFinite(level) ? Math.max(amperes, (Math.abs(level) * percent) / 100) : 0;
 
-/** Amperes per phase: the largest phase, or what the power comes to. */
-function drawnBy(told: Telemetry, ratio: number): number | null {
-  const { currentsA = [] } = told;
-  return currentsA.length > 0 ? Math.max(...currentsA) : flowing(told, ratio);
+/** Amperes per phase: the largest phase, or the equivalent of the power. */
+function drawnBy(telemetry: Telemetry, ratio: number): number | null {
+  const { currentsA = [] } = telemetry;
+  return currentsA.length > 0 ? Math.max(...currentsA) : flowing(telemetry, ratio);
 }
 
-/** Only power tells which way it flows: currents and limits are often given without a sign. Negative: it feeds back. */
+/** Only power shows the direction: currents and limits often have no sign. Negative: feeding back. */
 const flowing = ({ powerW }: Pick<Telemetry, "powerW">, ratio: number): number | null =>
   powerW === undefined ? null : powerW / ratio;
 
-/** Where phases were switched: on others than it was told, its power shows it and its largest phase does not. */
+/** After a phase switch: a draw on other phases shows in the power, not in the largest phase. */
 function drawnInAll({ currentsA = [], powerW }: Telemetry, ratio: number): number | null {
   const drawn = [...currentsA, ...(powerW === undefined ? [] : [powerW / ratio])];
   return drawn.length === 0 ? null : Math.max(...drawn);
@@ -185,10 +192,10 @@ function drawnInAll({ currentsA = [], powerW }: Telemetry, ratio: number): numbe
 
 const toTenths = (amperes: number): number => Math.round(amperes * 10) / 10;
 
-function seenIn({ limitA, state }: Telemetry, drawn: number | null): string {
+function observationOf({ limitA, state }: Telemetry, drawn: number | null): string {
   const parts = [
     ...(limitA === undefined ? [] : [`reports a limit of ${toTenths(limitA)} A`]),
     ...(drawn === null ? [] : [`draws ${toTenths(drawn)} A`]),
   ];
-  return parts.length > 0 ? parts.join(" and ") : `says it is ${state ?? "there"}`;
+  return parts.length > 0 ? parts.join(" and ") : `reports ${state ?? "no state"}`;
 }

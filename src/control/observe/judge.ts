@@ -13,52 +13,59 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 import { outcomeRow } from "../send/outcome.ts";
 
-export interface Judged {
+export interface JudgeResult {
   readonly changes: readonly Change[];
-  /** What holds is to be said again. */
+  /** The setpoint is to be sent again. */
   readonly resend: boolean;
 }
 
-const NOTHING: Judged = { changes: [], resend: false };
+const NOTHING: JudgeResult = { changes: [], resend: false };
 
-/** Holds what a charger reports against what it was told, once it had the time to get there. */
-export function judge(depot: ControlState, id: ChargerId, told: Telemetry, now: Instant): Judged {
+/** Compares a charger's telemetry with its setpoint, after the ramp time. */
+export function judge(depot: ControlState, id: ChargerId, telemetry: Telemetry, now: Instant): JudgeResult {
   const [charger, record] = [depot.chargers.get(id), depot.commands.get(id)];
   if (charger === undefined || record === undefined || depot.barTo("judge", id) !== null) return NOTHING;
   const { command, progress, replaces, judgeAt: due } = record;
-  // Who does it after all need not wait for the next judgement, who still does not has until then.
+  // A charger that follows at last is judged at once. One that still does not has until the next judgement.
   const isEarly = due !== null && now < due;
   if (due === null || (isEarly && progress !== "notFollowed")) return NOTHING;
   const vehicle = command.vehicle === null ? null : (depot.vehicles.get(command.vehicle) ?? null);
   const { verdict } = depot.settings;
-  const seen = complianceWith(command.desired, replaces, told, charger, vehicle, verdict);
-  switch (seen.kind) {
+  const compliance = complianceWith(command.desired, replaces, telemetry, charger, vehicle, verdict);
+  switch (compliance.kind) {
     case "unknown":
       return NOTHING;
     case "followed":
-      // Less than it was told is no violation, but it did not take it either.
+      // Drawing less is no violation, but the charger did not accept the setpoint either.
       if (progress === "followed" || (progress === "refused" && isRetried(record, charger.refresh)))
         return NOTHING;
-      return followed(depot, record, seen.words, now);
+      return followed(depot, record, compliance.words, now);
     case "notFollowed":
-      return isEarly ? notYet(depot, record) : notFollowed(depot, charger, record, seen.words, now);
+      return isEarly
+        ? resetFollowed(depot, record)
+        : notFollowed(depot, charger, record, compliance.words, now);
   }
 }
 
-/** After an alarm only a charger that goes on following closes it: each moment in which we win would else be two rows. */
-function followed(depot: ControlState, record: CommandRecord, words: string, now: Instant): Judged {
+/**
+ * After an alarm, only a charger that follows steadily closes it. Otherwise each short success would add two
+ * rows.
+ */
+function followed(depot: ControlState, record: CommandRecord, words: string, now: Instant): JudgeResult {
   const since = record.followedAt ?? now;
   const next = { ...record, followedAt: since };
   if (record.resends <= MOST_RESENDS)
-    return closed(depot, { ...next, progress: "followed" }, `followed: ${words}`, now);
+    return recordVerdict(depot, { ...next, progress: "followed" }, `followed: ${words}`, now);
   if (isSteady(next, depot.settings.verdict.ramp, now))
-    return closed(depot, { ...next, progress: "followed", resends: 0 }, `followed: ${words}`, now);
+    return recordVerdict(depot, { ...next, progress: "followed", resends: 0 }, `followed: ${words}`, now);
   depot.commands.set(record.command.charger, next);
   return NOTHING;
 }
 
-/** It is not time to judge it again, but it does not follow: what it followed until now does not count. */
-function notYet(depot: ControlState, record: CommandRecord): Judged {
+/**
+ * The next judgement is not due, but the charger does not follow: the time that it followed no longer counts.
+ */
+function resetFollowed(depot: ControlState, record: CommandRecord): JudgeResult {
   if (record.followedAt != null) depot.commands.set(record.command.charger, { ...record, followedAt: null });
   return NOTHING;
 }
@@ -69,11 +76,11 @@ function notFollowed(
   record: CommandRecord,
   words: string,
   now: Instant,
-): Judged {
+): JudgeResult {
   const { ramp } = depot.settings.verdict;
   const isForgotten = record.progress === "followed" && isSteady(record, ramp, now);
   const resends = isForgotten ? 0 : record.resends;
-  if (resends > MOST_RESENDS) return notYet(depot, record);
+  if (resends > MOST_RESENDS) return resetFollowed(depot, record);
   const next: CommandRecord = {
     ...record,
     progress: "notFollowed",
@@ -83,25 +90,30 @@ function notFollowed(
   };
   if (resends === MOST_RESENDS) {
     const still = `still not followed after ${MOST_RESENDS} more tries: ${words}; something else controls it, or it is broken`;
-    return closed(depot, next, still, now, { alarm: true });
+    return recordVerdict(depot, next, still, now, { alarm: true });
   }
   const writableAt = writesPerHour === null ? now : depot.writes.roomAt(id, writesPerHour, now);
   if (writableAt > now) {
-    const later = `the next try is at ${depot.wallClock(writableAt)}, it bears ${writesPerHour} writes an hour`;
-    return closed(depot, { ...next, resends, judgeAt: writableAt }, `not followed: ${words}; ${later}`, now);
+    const nextTry = `the next try is at ${depot.wallClock(writableAt)}, it allows ${writesPerHour} writes an hour`;
+    return recordVerdict(
+      depot,
+      { ...next, resends, judgeAt: writableAt },
+      `not followed: ${words}; ${nextTry}`,
+      now,
+    );
   }
   if (writesPerHour !== null) depot.writes.add(id, now);
   const again = `not followed: ${words}; sent again (${resends + 1} of ${MOST_RESENDS})`;
-  return { ...closed(depot, next, again, now, { resent: true }), resend: true };
+  return { ...recordVerdict(depot, next, again, now, { resent: true }), resend: true };
 }
 
-function closed(
+function recordVerdict(
   depot: ControlState,
   record: CommandRecord,
   words: string,
   now: Instant,
   more: { readonly alarm?: true; readonly resent?: true } = {},
-): Judged {
+): JudgeResult {
   depot.commands.set(record.command.charger, record);
   depot.dirty.add(record.command.charger);
   const facts = { progress: record.progress, resends: record.resends, ...more };

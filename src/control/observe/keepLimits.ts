@@ -6,8 +6,8 @@ import type { ChargerId, Instant } from "../../domain/units.ts";
 import { outcomeRow } from "../send/outcome.ts";
 
 /**
- * Chargers that lost their vehicle to what another charger says, or to their own absence: each keeps its limit until it
- * says itself that nobody is plugged in, or draws nothing for a minute (DESIGN 5.5). On record, as an alarm.
+ * Chargers that lost their vehicle to another charger's claim, or to their own absence, keep their limit.
+ * Each keeps it until it reports unplugged or draws nothing for a minute. The row is an alarm.
  */
 export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: Instant): readonly Change[] {
   const changes: Change[] = [];
@@ -22,27 +22,27 @@ export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: 
     depot.dirty.add(id);
     const where = depot.occupancy.where(vehicle);
     const elsewhere =
-      where === null ? `${vehicle} is not claimed any more` : `${vehicle} is said to be at ${where}`;
-    const words = `keeps ${formatLevel(desired)}: ${elsewhere}, but ${id} has not said that nobody is plugged in`;
+      where === null ? `${vehicle} is not claimed any more` : `${vehicle} is reported at ${where}`;
+    const words = `keeps ${formatLevel(desired)}: ${elsewhere}, but ${id} has not reported that it is unplugged`;
     changes.push(outcomeRow(command, now, words, { warning: "contradicted", alarm: true, where }));
   }
   return changes;
 }
 
-/** What a charger that keeps a limit draws. While it is paused, drawing nothing proves nothing. */
+/** Records the draw of a charger that keeps a limit. During a pause, drawing nothing proves nothing. */
 export function noteDraw(
   depot: ControlState,
   id: ChargerId,
-  told: Parameters<typeof isDrawing>[0],
+  telemetry: Parameters<typeof isDrawing>[0],
   now: Instant,
 ): void {
   const isPaused = depot.commands.get(id)?.command.desired.kind === "pause";
-  depot.occupancy.kept.draws(id, isPaused ? true : isDrawing(told), now);
+  depot.occupancy.kept.draws(id, isPaused ? true : isDrawing(telemetry), now);
   const idleAt = depot.occupancy.kept.idleAt(id);
   if (idleAt !== null) depot.wake(id, idleAt);
 }
 
-/** A limit is kept no longer once its charger has drawn nothing for a minute, or is limited no more. */
+/** Drops a kept limit once its charger drew nothing for a minute, or is not limited any more. */
 export function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
   const { kept } = depot.occupancy;
   if (kept.of(id) === null) return;

@@ -2,22 +2,22 @@ import { after, type ChargerId, type Instant, minutes, type VehicleId } from "..
 import { chargingPhases } from "../decide/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
-/** A charger that draws nothing for so long has lost its vehicle (DESIGN 5.5). */
+/** A charger that draws nothing for this long has lost its vehicle. */
 const IDLE_FOR = minutes(1);
-/** W; standby electronics draw less. */
+/** Watts. Standby electronics draw less. */
 const CHARGING_WATTS = 200;
 
 interface Kept {
   readonly vehicle: VehicleId;
-  /** Since when the charger is seen to draw nothing; null: it draws, or does not report. */
+  /** Start of drawing nothing. Null: the charger draws, or does not report. */
   idleSince: Instant | null;
 }
 
 const NONE: ReadonlySet<ChargerId> = new Set();
 
 /**
- * Chargers that keep the limit of a vehicle which is said to be elsewhere. Another charger cannot free a bay by a claim:
- * the bay itself has to say that nobody is plugged in, or to draw nothing for a minute.
+ * Chargers that keep the limit of a vehicle that another charger claims.
+ * A claim elsewhere cannot free a bay. The bay itself must report unplugged, or draw nothing for a minute.
  */
 export class KeptLimits {
   readonly #kept = new Map<ChargerId, Kept>();
@@ -47,25 +47,25 @@ export class KeptLimits {
     return this.#kept.delete(charger);
   }
 
-  /** What the charger draws now; null: not known, so that nothing changes. */
+  /** Records whether the charger draws. Null: not known, nothing changes. */
   draws(charger: ChargerId, isDrawing: boolean | null, now: Instant): void {
     const kept = this.#kept.get(charger);
     if (kept === undefined || isDrawing === null) return;
     kept.idleSince = isDrawing ? null : earliest(kept.idleSince, now);
   }
 
-  /** When the charger will have drawn nothing for long enough; null: it draws, or keeps no limit. */
+  /** Time at which the charger has drawn nothing for long enough. Null: it draws, or keeps no limit. */
   idleAt(charger: ChargerId): Instant | null {
     const since = this.#kept.get(charger)?.idleSince ?? null;
     return since === null ? null : after(since, IDLE_FOR);
   }
 }
 
-/** A moment in the future is of a clock that was set back since. */
+/** A time in the future comes from a clock that was set back. */
 const earliest = (since: Instant | null, now: Instant): Instant =>
   since === null || since > now ? now : since;
 
-/** Whether a vehicle draws, by this message; null: it does not tell. */
+/** True: a vehicle draws, by this message. Null: not reported. */
 export function isDrawing({ currentsA, powerW }: Omit<Telemetry, "at">): boolean | null {
   if (currentsA === undefined && powerW === undefined) return null;
   return chargingPhases(currentsA) !== null || Math.abs(powerW ?? 0) >= CHARGING_WATTS;

@@ -12,35 +12,35 @@ import {
 import { identityKey, type Vehicle } from "../../domain/vehicle.ts";
 import { KeptLimits } from "./keptLimits.ts";
 
-/** `kept`: another charger claims it, but this one has not said that it is gone, so that its limit stays. */
+/** `kept`: another charger claims the vehicle, but this one has not reported unplugged. Its limit stays. */
 type Source = "telemetry" | "fixed" | "kept";
 
-/** Who is on a charger, and who says so (DESIGN 5.5). */
+/** The vehicle on a charger, and the source of that. */
 export type Occupant =
   | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: Source }
   /** A vehicle that the configuration does not know: no dispatch applies. */
-  | { readonly kind: "unknown"; readonly said: string }
+  | { readonly kind: "unknown"; readonly identity: string }
   | { readonly kind: "nobody" };
 
 interface Known {
   readonly kind: "known";
   readonly charger: ChargerId;
   readonly vehicle: VehicleId;
-  /** Newest report that stood by it, by the charger's own clock. */
+  /** Newest report of this claim, by the charger's own clock. */
   at: Instant;
-  /** Known from a stored command only: the charger did not say so in this run. */
+  /** Known from a stored command only. The charger has not reported it in this run. */
   recalled: boolean;
-  /** Its charger is offline or silent, so that it does not count against the vehicle's own charger. */
+  /** The charger is offline or silent. Its claim does not count against the vehicle's own charger. */
   isAway: boolean;
 }
 
 /** A vehicle that the configuration does not know. */
 interface UnknownOccupant {
-  readonly kind: "stranger";
-  readonly said: string;
+  readonly kind: "unknown";
+  readonly identity: string;
 }
 
-/** What one message says of who is there; undefined: nothing. */
+/** The occupant by one message. Undefined: not reported. */
 type IdentityReport = Pick<Known, "kind" | "vehicle"> | UnknownOccupant | "nobody" | undefined;
 
 interface Noted {
@@ -51,29 +51,33 @@ interface Noted {
 
 /** Some chargers publish the vehicle identity last. Without one in this time we assume that there is none. */
 const IDENTITY_GRACE = minutes(1);
-/** Another charger takes over a claim that was not renewed for so long. Two that both go on keep what was. */
+/**
+ * Another charger takes over a claim that was not renewed for this long. Two that both renew keep the first.
+ */
 const QUIET = minutes(1);
 
 const NOBODY: Occupant = { kind: "nobody" };
 const NOTHING_NEW: Noted = { affectedChargers: [], warning: null };
 
 /**
- * Which vehicle is where: identities from telemetry over fixed bindings, the newer claim over the older where two
- * chargers claim the same vehicle. A message that says nothing of identity leaves the last word standing.
+ * Which vehicle is on which charger.
+ * Identities from telemetry count more than fixed bindings.
+ * The newer claim wins where two chargers claim the same vehicle.
+ * A message without an identity leaves the last report in place.
  */
 export class Occupancy {
   readonly kept = new KeptLimits();
   readonly #fixed = new Map<ChargerId, VehicleId[]>();
   readonly #vehicles = new Map<VehicleId, Vehicle>();
   readonly #byIdentity = new Map<string, VehicleId>();
-  /** What each charger last said of the vehicle on it. */
+  /** Last report of each charger about its occupant. */
   readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
-  /** The claim on a vehicle that counts. */
+  /** The winning claim on each vehicle. */
   readonly #assign = new Map<VehicleId, Known>();
-  /** When each charger's last word of who is there was so. */
-  readonly #saidAt = new Map<ChargerId, Instant>();
-  /** When each charger first spoke in this run. */
-  readonly #heardSince = new Map<ChargerId, Instant>();
+  /** Time of each charger's last report about its occupant, by its own clock. */
+  readonly #reportedAt = new Map<ChargerId, Instant>();
+  /** First message of each charger in this run. */
+  readonly #firstMessageAt = new Map<ChargerId, Instant>();
 
   constructor(vehicles: Iterable<Vehicle>) {
     for (const vehicle of vehicles) {
@@ -88,71 +92,67 @@ export class Occupancy {
 
   /** Applies a message dated by our clock. `isWhole`: it is complete. `isLate`: it counts only if nothing is newer. */
   note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole = true, isLate = false): Noted {
-    const keptOne = this.#assigned(charger).kind === "nobody" && this.kept.of(charger) !== null;
+    const hadKept = this.#assigned(charger).kind === "nobody" && this.kept.of(charger) !== null;
     const noted = this.#note(charger, telemetry, now, isWhole, isLate);
     const isGone = !isLate && telemetry.state === "unplugged";
     if (!isGone && this.#assigned(charger).kind === "nobody") return noted;
     this.kept.drop(charger);
-    return keptOne
-      ? { ...noted, affectedChargers: [...new Set([...noted.affectedChargers, charger])] }
-      : noted;
+    if (!hadKept) return noted;
+    return { ...noted, affectedChargers: [...new Set([...noted.affectedChargers, charger])] };
   }
 
   #note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole: boolean, isLate: boolean): Noted {
-    const heardSince = earlier(this.#heardSince.get(charger) ?? now, now);
-    this.#heardSince.set(charger, heardSince);
+    const firstMessageAt = earlier(this.#firstMessageAt.get(charger) ?? now, now);
+    this.#firstMessageAt.set(charger, firstMessageAt);
     const before = this.#identityClaims.get(charger);
-    const said = earlier(telemetry.at, now);
-    let word = this.#identityReportOf(telemetry);
-    if (word !== undefined) {
-      const lastSaid = this.#saidAt.get(charger) ?? said;
-      if (isLate && said < lastSaid) return NOTHING_NEW;
-      this.#saidAt.set(charger, said);
+    const reportedAt = earlier(telemetry.at, now);
+    let report = this.#identityReportOf(telemetry);
+    if (report !== undefined) {
+      const lastReportedAt = this.#reportedAt.get(charger) ?? reportedAt;
+      if (isLate && reportedAt < lastReportedAt) return NOTHING_NEW;
+      this.#reportedAt.set(charger, reportedAt);
     }
-    if (word === undefined && before?.kind === "known" && before.recalled && this.#isBoundOtherwise(before)) {
-      if (!isWhole && now < after(heardSince, IDENTITY_GRACE)) return NOTHING_NEW;
-      word = "nobody";
+    if (report === undefined && this.#isReplacedByBinding(before)) {
+      if (!isWhole && now < after(firstMessageAt, IDENTITY_GRACE)) return NOTHING_NEW;
+      report = "nobody";
       this.kept.drop(charger);
     }
-    if (word === undefined || isSame(before, word))
-      return before?.kind === "known" && !isLate ? this.#renew(before, said, now) : NOTHING_NEW;
-    const touched = new Set([charger]);
-    if (before?.kind === "known") for (const other of this.#leave(before)) touched.add(other);
-    if (word === "nobody") this.#identityClaims.delete(charger);
-    else if (word.kind === "stranger") this.#identityClaims.set(charger, word);
+    if (report === undefined || isSame(before, report))
+      return before?.kind === "known" && !isLate ? this.#renew(before, reportedAt, now) : NOTHING_NEW;
+    const affected = new Set([charger]);
+    if (before?.kind === "known") for (const other of this.#leave(before)) affected.add(other);
+    if (report === "nobody") this.#identityClaims.delete(charger);
+    else if (report.kind === "unknown") this.#identityClaims.set(charger, report);
     else {
-      const claim: Known = { ...word, charger, at: said, recalled: false, isAway: false };
+      const claim: Known = { ...report, charger, at: reportedAt, recalled: false, isAway: false };
       this.#identityClaims.set(charger, claim);
-      const seat = this.#assign.get(claim.vehicle);
-      if (seat !== undefined && said < seat.at)
-        return { affectedChargers: [...touched], warning: conflict(seat, claim) };
-      const taken = this.#take(claim, seat);
-      return {
-        affectedChargers: [...new Set([...touched, ...taken.affectedChargers])],
-        warning: taken.warning,
-      };
+      const assignment = this.#assign.get(claim.vehicle);
+      if (assignment !== undefined && reportedAt < assignment.at)
+        return { affectedChargers: [...affected], warning: conflict(assignment, claim) };
+      const { affectedChargers, warning } = this.#take(claim, assignment);
+      return { affectedChargers: [...new Set([...affected, ...affectedChargers])], warning };
     }
-    return { affectedChargers: [...touched], warning: null };
+    return { affectedChargers: [...affected], warning: null };
   }
 
   /**
-   * Who was on a charger before a restart: believed until the charger speaks, as its setpoint still stands. What
-   * telemetry said then and what was fixed then look alike in a command, so it gives way to what is fixed now, if
-   * anything is, as soon as the charger speaks and tells no identity.
+   * Restores the occupant of a charger from its stored command, until the charger reports one.
+   * A command does not show whether telemetry or a fixed binding named the vehicle.
+   * So a fixed binding of today replaces it as soon as the charger sends a message without an identity.
    */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
-    if (known === undefined || this.#identityClaims.has(charger) || this.#heardSince.has(charger)) return;
-    // It is limited for this vehicle, wherever a newer command says that the vehicle is.
+    if (known === undefined || this.#identityClaims.has(charger) || this.#firstMessageAt.has(charger)) return;
+    // The charger is limited for this vehicle, even if a newer command places the vehicle elsewhere.
     this.kept.keep(charger, vehicle);
     if (known.charger === charger) return;
     const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
     this.#identityClaims.set(charger, claim);
-    const seat = this.#assign.get(vehicle);
-    if (seat === undefined || seat.at <= since) this.#assign.set(vehicle, claim);
+    const assignment = this.#assign.get(vehicle);
+    if (assignment === undefined || assignment.at <= since) this.#assign.set(vehicle, claim);
   }
 
-  /** A charger went offline or silent: its claim does not count against the vehicle's own charger any more. */
+  /** A charger went offline or silent: its claim no longer counts against the vehicle's own charger. */
   depart(charger: ChargerId): readonly ChargerId[] {
     const claim = this.#identityClaims.get(charger);
     if (claim?.kind !== "known" || (this.#vehicles.get(claim.vehicle)?.charger ?? charger) === charger)
@@ -174,7 +174,7 @@ export class Occupancy {
     return kept === null ? assigned : { kind: "vehicle", vehicle: kept, source: "kept" };
   }
 
-  /** All chargers that a vehicle concerns: the one it is on, and those that keep its limit. */
+  /** All chargers of a vehicle: the one it is on, and those that keep its limit. */
   chargersOf(vehicle: VehicleId): readonly ChargerId[] {
     const where = this.where(vehicle);
     return [...new Set([...(where === null ? [] : [where]), ...this.kept.chargersOf(vehicle)])];
@@ -182,7 +182,7 @@ export class Occupancy {
 
   #assigned(charger: ChargerId): Occupant {
     const claim = this.#identityClaims.get(charger);
-    if (claim?.kind === "stranger") return { kind: "unknown", said: claim.said };
+    if (claim?.kind === "unknown") return { kind: "unknown", identity: claim.identity };
     if (claim?.kind === "known") {
       if (this.#assign.get(claim.vehicle) !== claim) return NOBODY;
       return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
@@ -193,34 +193,34 @@ export class Occupancy {
 
   /** The vehicle on a charger by this message alone. Null: none, or an unknown one. Undefined: not reported. */
   reportedVehicle(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
-    const word = this.#identityReportOf(telemetry);
-    if (word === undefined) return undefined;
-    if (word === "nobody") return this.#fixedVehicleOf(charger);
-    return word.kind === "known" ? word.vehicle : null;
+    const report = this.#identityReportOf(telemetry);
+    if (report === undefined) return undefined;
+    if (report === "nobody") return this.#fixedVehicleOf(charger);
+    return report.kind === "known" ? report.vehicle : null;
   }
 
-  /** The charger that a vehicle is on; null: nowhere. */
+  /** The charger that a vehicle is on. Null: none. */
   where(vehicle: VehicleId): ChargerId | null {
-    const seat = this.#assign.get(vehicle);
-    if (seat !== undefined) return seat.charger;
+    const assignment = this.#assign.get(vehicle);
+    if (assignment !== undefined) return assignment.charger;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
     if (home === null) return null;
     const occupant = this.#assigned(home);
     return occupant.kind === "vehicle" && occupant.vehicle === vehicle ? home : null;
   }
 
-  /** Whose place it is, unless that vehicle is said to be elsewhere. */
+  /** The fixed vehicle, unless another charger claims it. */
   #fixedVehicleOf(charger: ChargerId): VehicleId | null {
     const [bound, second] = this.#fixed.get(charger) ?? [];
-    // Two vehicles fixed to one charger: only their identities can tell which of them it is.
+    // Two vehicles are fixed to this charger, so only an identity distinguishes them.
     return bound === undefined || second !== undefined || this.#assign.has(bound) ? null : bound;
   }
 
-  /** After the clock was set back: what was said later than now counts as said now, or nothing newer would come for long. */
+  /** After the clock was set back: a report dated later than now counts as reported now. */
   onClockMovedBack(now: Instant): void {
     for (const claim of this.#identityClaims.values())
       if (claim.kind === "known") claim.at = earlier(claim.at, now);
-    for (const [charger, at] of this.#saidAt) this.#saidAt.set(charger, earlier(at, now));
+    for (const [charger, at] of this.#reportedAt) this.#reportedAt.set(charger, earlier(at, now));
   }
 
   #identityReportOf(telemetry: Telemetry): IdentityReport {
@@ -231,58 +231,59 @@ export class Occupancy {
         ? vehicleId(vehicle.normalize("NFC"))
         : identity && this.#byIdentity.get(identityKey(identity.kind, identity.value));
     if (named) return { kind: "known", vehicle: named };
-    const said = vehicle ?? (identity ? `${identity.kind} ${identity.value}` : undefined);
-    if (said !== undefined) return { kind: "stranger", said };
+    const unknownId = vehicle ?? (identity ? `${identity.kind} ${identity.value}` : undefined);
+    if (unknownId !== undefined) return { kind: "unknown", identity: unknownId };
     return vehicle === null || identity === null ? "nobody" : undefined;
   }
 
   /**
-   * A charger stands by its claim. It gets the vehicle (back) from a charger that does not: its own reports, this one
-   * and the one before, have to be newer by a minute than the other's last, or two that claim it forever would take turns.
+   * A charger renews its claim. It gets the vehicle back from a charger that does not renew.
+   * This report and the previous one must be newer by a minute than the other's last, or two chargers
+   * alternate.
    */
-  #renew(claim: Known, said: Instant, now: Instant): Noted {
+  #renew(claim: Known, reportedAt: Instant, now: Instant): Noted {
     const lastAt = claim.at;
-    claim.at = earlier(later(lastAt, said), now);
+    claim.at = earlier(later(lastAt, reportedAt), now);
     claim.recalled = false;
     const wasAway = claim.isAway;
     claim.isAway = false;
-    const seat = this.#assign.get(claim.vehicle);
-    if (seat === undefined && wasAway) return this.#take(claim, seat);
-    if (seat === undefined || seat === claim || lastAt <= after(seat.at, QUIET)) return NOTHING_NEW;
-    return this.#take(claim, seat);
+    const assignment = this.#assign.get(claim.vehicle);
+    if (assignment === undefined && wasAway) return this.#take(claim, assignment);
+    if (assignment === undefined || assignment === claim || lastAt <= after(assignment.at, QUIET))
+      return NOTHING_NEW;
+    return this.#take(claim, assignment);
   }
 
-  #take(claim: Known, seat: Known | undefined): Noted {
+  #take(claim: Known, assignment: Known | undefined): Noted {
     const { charger, vehicle } = claim;
     this.#assign.set(vehicle, claim);
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
-    const touched = [charger, seat?.charger ?? charger, home ?? charger];
-    return {
-      affectedChargers: [...new Set(touched)],
-      warning: seat === undefined ? null : conflict(claim, seat),
-    };
+    const affected = [charger, assignment?.charger ?? charger, home ?? charger];
+    const warning = assignment === undefined ? null : conflict(claim, assignment);
+    return { affectedChargers: [...new Set(affected)], warning };
   }
 
-  /** By the configuration as it is now, its vehicle is elsewhere, or another one is there. */
-  #isBoundOtherwise({ charger, vehicle }: Known): boolean {
-    return this.#fixed.has(charger) || this.#vehicles.get(vehicle)?.charger != null;
+  /** A restored claim: by the current configuration the vehicle or the charger is bound otherwise. */
+  #isReplacedByBinding(claim: Known | UnknownOccupant | undefined): boolean {
+    if (claim?.kind !== "known" || !claim.recalled) return false;
+    return this.#fixed.has(claim.charger) || this.#vehicles.get(claim.vehicle)?.charger != null;
   }
 
-  /** A charger gives a vehicle up: the newest of the other claims on it stands again. */
+  /** A charger gives up a vehicle: the newest of the other claims counts again. */
   #leave(left: Known): ChargerId[] {
     const { vehicle } = left;
     const home = this.#vehicles.get(vehicle)?.charger ?? null;
-    const touched = home === null ? [] : [home];
-    if (this.#assign.get(vehicle) !== left) return touched;
+    const affected = home === null ? [] : [home];
+    if (this.#assign.get(vehicle) !== left) return affected;
     this.#assign.delete(vehicle);
     let newest: Known | undefined;
     for (const claim of this.#identityClaims.values()) {
       if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.isAway) continue;
       if (newest === undefined || claim.at > newest.at) newest = claim;
     }
-    if (newest === undefined) return touched;
+    if (newest === undefined) return affected;
     this.#assign.set(vehicle, newest);
-    return [...touched, newest.charger];
+    return [...affected, newest.charger];
   }
 }
 
@@ -291,9 +292,9 @@ const conflict = (winner: Known, loser: Known): string =>
 
 function isSame(
   claim: Known | UnknownOccupant | undefined,
-  word: Exclude<IdentityReport, undefined>,
+  report: Exclude<IdentityReport, undefined>,
 ): boolean {
-  if (claim === undefined || word === "nobody") return claim === undefined && word === "nobody";
-  if (claim.kind === "known") return word.kind === "known" && claim.vehicle === word.vehicle;
-  return word.kind === "stranger" && claim.said === word.said;
+  if (claim === undefined || report === "nobody") return claim === undefined && report === "nobody";
+  if (claim.kind === "known") return report.kind === "known" && claim.vehicle === report.vehicle;
+  return report.kind === "unknown" && claim.identity === report.identity;
 }

@@ -11,96 +11,103 @@ import {
 } from "../../domain/units.ts";
 import { chargingPhases } from "../decide/limits.ts";
 
-/** When a charger says that something was so, and when that came. */
+/** A measurement's time by the charger's clock, and the time of its receipt. */
 export interface Stamped {
   readonly at: Instant;
   readonly receivedAt: Instant;
 }
 
-/** What is known of a charger's clock by what it said so far. */
+/** State of a charger's clock, from its messages so far. */
 export interface OwnClock {
-  /** How far it is behind; 0: not so far that it could be told from a measurement that took its time on the way. */
+  /** Lag of the clock. 0: not distinguishable from the delay of a message. */
   readonly behind: Millis;
-  /** A word that was late all the same: it was kept, or the clock was set back. Null: none since one was on time. */
+  /**
+   * A message that was late all the same: buffered, or the clock was set back. Null: none since the last one
+   * on time.
+   */
   readonly late: Stamped | null;
 }
 
-/** Of a charger that has said nothing yet. */
+/** Clock state before the first message. */
 export const NO_CLOCK_KNOWN: OwnClock = { behind: millis(0), late: null };
 
-/** `live`: it is how things are. `kept`: how they were. `unsure`: the next words tell which of the two. */
+/** `live`: the current state. `kept`: a past state from a buffer. `unsure`: the next messages decide. */
 export type Age = "live" | "kept" | "unsure";
 
-/** A word that is late by less may have taken its time on the way. */
+/** A shorter lag may be the delay of the message. */
 const NOTABLE = minutes(1);
-/** A charger may keep what it measures while it is cut off, but not for longer. */
+/** Cap on the age of measurements that a charger buffers while it is cut off. */
 const LONGEST_KEPT = minutes(7 * 24 * 60);
-/** Words of one clock are late alike to so much, whatever the network does; some clocks have whole seconds only. */
-const ALIKE = seconds(1.5);
-/** Two words that are late alike show it only when they came so far apart: kept ones come all at once. */
+/** Tolerance of equal lags of one clock. Some clocks have whole seconds only. */
+const EQUAL_LAG = seconds(1.5);
+/** Two messages with equal lags prove a slow clock only this far apart. Buffered ones arrive all at once. */
 const APART = seconds(2);
-/** A right clock, whatever the network does. */
+/** Tolerance of a right clock, for delays of the network. */
 const STEADY = millis(500);
 
 /**
- * What a live message is worth. What was kept while the charger was cut off catches up, word by word; a clock that is
- * behind is late alike each time, and one that stands still says the same for long. `clock` is as `measuredAt` wants it for this word.
+ * Decides whether a live message shows the current state.
+ * Messages that were buffered while the charger was cut off have shrinking lags.
+ * A clock that is behind has equal lags, and one that stands still repeats its time.
+ * `clock` is the state that `measuredAt` needs for this message.
  */
 export function ageOfMessage(
   clock: OwnClock,
-  word: Stamped,
+  message: Stamped,
 ): { readonly age: Age; readonly clock: OwnClock } {
-  const lag = millis(word.receivedAt - word.at);
+  const lag = millis(message.receivedAt - message.at);
   if (lag <= NOTABLE) return { age: "live", clock: NO_CLOCK_KNOWN };
   const isBehind = { age: "live", clock: { behind: lag, late: null } } as const;
   if (lag > LONGEST_KEPT) return isBehind;
   const { behind, late } = clock;
   if (lag - behind <= NOTABLE)
     return { age: "live", clock: { behind: millis(Math.min(behind, lag)), late: null } };
-  if (late === null) return { age: "unsure", clock: { behind, late: word } };
-  if (late.at === word.at && word.receivedAt - late.receivedAt > NOTABLE) return isBehind;
-  if (!lagsAlike(late, word, ALIKE))
-    return { age: "kept", clock: { behind, late: late.at === word.at ? late : word } };
-  return word.receivedAt - late.receivedAt < APART ? { age: "unsure", clock } : isBehind;
+  if (late === null) return { age: "unsure", clock: { behind, late: message } };
+  if (late.at === message.at && message.receivedAt - late.receivedAt > NOTABLE) return isBehind;
+  if (!hasEqualLag(late, message, EQUAL_LAG))
+    return { age: "kept", clock: { behind, late: late.at === message.at ? late : message } };
+  return message.receivedAt - late.receivedAt < APART ? { age: "unsure", clock } : isBehind;
 }
 
-/** By our clock; nothing is measured after it was received. */
+/** Time of the measurement by our clock, at the latest its receipt. */
 export const measuredAt = ({ behind }: Pick<OwnClock, "behind">, { at, receivedAt }: Stamped): Instant =>
   earlier(instant(at + behind), receivedAt);
 
-/** Of what waited at the broker only its own time tells the age: null where that cannot be. */
+/** The age of a retained message is known from its own time only. Null: that time is impossible. */
 export const waitingSince = ({ at, receivedAt }: Stamped): Instant | null =>
   at > receivedAt + NOTABLE || at < receivedAt - LONGEST_KEPT ? null : earlier(at, receivedAt);
 
-/** Whether the same clock, right or wrong, spoke twice without anything being kept in between. */
-export const lagsAlike = (before: Stamped, next: Stamped, slack: Millis = STEADY): boolean =>
+/** True: both messages have equal lags, so one clock sent them without a buffer in between. */
+export const hasEqualLag = (before: Stamped, next: Stamped, slack: Millis = STEADY): boolean =>
   Math.abs(next.receivedAt - before.receivedAt - (next.at - before.at)) <= slack;
 
-/** What a charger last said. */
+/** Last known facts from a charger's messages. */
 export interface Presence {
-  /** Null: it never said. */
+  /** Null: never reported. */
   readonly online: boolean | null;
   readonly heardAt: Instant | null;
-  /** When the voltages were that it told last; null: it never told any. */
+  /** Measurement time of the last voltages. Null: never reported. */
   readonly voltagesAt: Instant | null;
-  /** Volts that limits use since the last measurement (hysteresis: limits.ts); null: the declared ones. */
+  /**
+   * Volts that limits use since the last measurement, with hysteresis (limits.ts). Null: the declared ones.
+   */
   readonly voltage: number | null;
-  /** When the currents were that it told last; null: it never told any. */
+  /** Measurement time of the last currents. Null: never reported. */
   readonly currentsAt: Instant | null;
-  /** When its telemetry last had its published state renewed; null: never. */
+  /** Last renewal of the published state by telemetry. Null: none. */
   readonly stateAt: Instant | null;
-  /** Of its last live telemetry; null: it told none. */
+  /** Times of the last live telemetry. Null: none. */
   readonly stamped: Stamped | null;
   readonly clock: OwnClock;
-  /** What was said since its clock is in doubt; null: it is not. */
-  readonly unsure: Telemetry | null;
-  /** When the newest telemetry was measured; null: it told none. */
+  /** Telemetry since the clock is in doubt. Null: it is not in doubt. */
+  readonly undecided: Telemetry | null;
+  /** Measurement time of the newest telemetry. Null: none. */
   readonly measuredAt: Instant | null;
-  /** All members it ever told, the newest of each. */
+  /** All members reported so far, the newest value of each. */
   readonly telemetry: Telemetry | null;
 }
 
-/** Of a charger that never said anything. */
+/** Before the first message of a charger. */
 export const ABSENT: Presence = {
   online: null,
   heardAt: null,
@@ -110,30 +117,32 @@ export const ABSENT: Presence = {
   stateAt: null,
   stamped: null,
   clock: NO_CLOCK_KNOWN,
-  unsure: null,
+  undecided: null,
   measuredAt: null,
   telemetry: null,
 };
 
 /** Measured currents older than this are not used. */
 const FRESH_CURRENTS = minutes(1);
-/** The same for volts. Shorter than a slow meter's interval, it would alternate between measured and declared volts. */
+/**
+ * Measured volts older than this are not used. A shorter value would alternate with a slow meter's interval.
+ */
 const FRESH_VOLTS = minutes(3);
 
-/** Phases that carry a current, freshly measured; null: not known. */
+/** Phases that carry a freshly measured current. Null: not known. */
 export const freshPhases = ({ telemetry, currentsAt }: Presence, now: Instant): number | null =>
   currentsAt === null || now - currentsAt > FRESH_CURRENTS ? null : chargingPhases(telemetry?.currentsA);
 
-/** Fresh measured volts, phase to neutral; null: none. */
+/** Freshly measured volts, phase to neutral. Null: none. */
 export const freshVoltage = ({ voltage, voltagesAt }: Presence, now: Instant): number | null =>
   voltagesAt === null || now - voltagesAt > FRESH_VOLTS ? null : voltage;
 
-/** Asked more often than this, everyone is not looked through again. */
+/** Shortest interval between two scans of all chargers. */
 const CHECK_EVERY = seconds(10);
 
 /**
- * Which chargers spoke before and then fell silent, by the age of their last message (DESIGN 5.7). Measured on a clock
- * that never jumps: one that is set by years makes nobody silent. `tick` is its reading.
+ * Chargers that sent messages before and then fell silent, by the age of their last message.
+ * `tick` is a monotonic clock: a clock step makes no charger silent.
  */
 export class Silence {
   readonly #heard = new Map<ChargerId, Millis>();
@@ -144,26 +153,30 @@ export class Silence {
     return this.#silent.has(charger);
   }
 
-  /** A message came; answers how long it had been silent, null: not long enough to be noticed. */
-  heard(charger: ChargerId, tick: Millis): Millis | null {
+  /** Records a message. Returns the length of the silence that it ends. Null: there was none. */
+  noteMessage(charger: ChargerId, tick: Millis): Millis | null {
     const since = this.#heard.get(charger) ?? tick;
     this.#heard.set(charger, tick);
     return this.#silent.delete(charger) ? millis(tick - since) : null;
   }
 
-  /** Nothing could be heard of it until now: what it missed is not held against it. */
-  pardon(charger: ChargerId, tick: Millis): void {
+  /** Restarts the charger's timer: no message could arrive until now. */
+  restartTimer(charger: ChargerId, tick: Millis): void {
     this.#silent.delete(charger);
     if (this.#heard.has(charger)) this.#heard.set(charger, tick);
   }
 
-  /** Who has been silent for `longest` since the last time this was asked. */
-  fallen(tick: Millis, longest: Millis, couldBeHeard: (charger: ChargerId) => boolean): readonly ChargerId[] {
+  /** Chargers that became silent for `longest` since the last scan. */
+  newlySilent(
+    tick: Millis,
+    longest: Millis,
+    couldBeHeard: (charger: ChargerId) => boolean,
+  ): readonly ChargerId[] {
     if (tick < this.#checkedAt + CHECK_EVERY) return [];
     this.#checkedAt = tick;
     const fallen: ChargerId[] = [];
     for (const [charger, heardAt] of this.#heard) {
-      if (!couldBeHeard(charger)) this.pardon(charger, tick);
+      if (!couldBeHeard(charger)) this.restartTimer(charger, tick);
       else if (tick - heardAt >= longest && !this.#silent.has(charger)) fallen.push(charger);
     }
     for (const charger of fallen) this.#silent.add(charger);

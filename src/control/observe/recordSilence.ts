@@ -9,73 +9,81 @@ import { type ChargerId, type Instant, instant, iso, type Millis } from "../../d
 import { keepLimits } from "./keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 
-export interface Fallen {
+export interface SilenceResult {
   readonly changes: readonly Change[];
-  /** Of chargers that nothing was asked of: no matter for the record. */
+  /** For the log only: silent chargers without a limit of ours. */
   readonly warnings: readonly string[];
-  /** Chargers whose occupant may have changed: a silent charger keeps no claim on another's vehicle. */
+  /** Chargers whose occupant may have changed. A silent charger keeps no claim on another's vehicle. */
   readonly affectedChargers: readonly ChargerId[];
 }
 
-/** Chargers that were heard before and are not any more, each told once; what they were told last is on record. */
-export function fallSilent(
+/** Chargers that stopped sending messages, each once. Those with a limit of ours get a row in the record. */
+export function recordSilences(
   depot: ControlState,
   tick: Millis,
   now: Instant,
   isLinked: (charger: ChargerId) => boolean,
-): Fallen {
+): SilenceResult {
   const { silentAfter } = depot.settings;
   const changes: Change[] = [];
   const warnings: string[] = [];
-  const touched: ChargerId[] = [];
-  // Who has said that it is offline is not expected to speak.
-  const couldBeHeard = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
-  for (const id of depot.silence.fallen(tick, silentAfter, couldBeHeard)) {
+  const affectedChargers: ChargerId[] = [];
+  // No message is expected from a charger that reported offline.
+  const isExpected = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
+  for (const id of depot.silence.newlySilent(tick, silentAfter, isExpected)) {
     depot.dirty.add(id);
-    const words = `${id} is unreachable: nothing was heard of it for ${silentAfter / 1000} s`;
-    const told = standing(depot, id);
-    if (told === null) warnings.push(words);
+    const words = `${id} is unreachable: no message for ${silentAfter / 1000} s`;
+    const setpoint = lastLimit(depot, id);
+    if (setpoint === null) warnings.push(words);
     else {
       const since = iso(instant(now - silentAfter));
-      changes.push(row(id, now, `${words}; it was told ${told}`, { warning: "silent", told, since }));
+      changes.push(
+        row(id, now, `${words}; its last setpoint is ${setpoint}`, {
+          warning: "silent",
+          told: setpoint,
+          since,
+        }),
+      );
     }
     const affected = depot.occupancy.depart(id);
     changes.push(...keepLimits(depot, affected, now));
-    touched.push(...affected);
+    affectedChargers.push(...affected);
   }
-  return { changes, warnings, affectedChargers: touched };
+  return { changes, warnings, affectedChargers };
 }
 
-/** Any live message ends a silence, and what holds is said again: whatever was sent meanwhile may not have arrived. */
-export function heardAgain(
+/** Ends a silence at any live message. The setpoint is sent again, since publishes meanwhile may be lost. */
+export function recordReturn(
   depot: ControlState,
   message: ChargerMessage,
   tick: Millis,
   now: Instant,
-): { readonly changes: readonly Change[]; readonly touched: readonly Reevaluation[] } {
+): { readonly changes: readonly Change[]; readonly affectedChargers: readonly Reevaluation[] } {
   const { charger: id } = message;
-  const isLive = isOwnWord(message);
-  const silentFor = isLive && depot.chargers.has(id) ? depot.silence.heard(id, tick) : null;
-  if (silentFor === null) return { changes: [], touched: [] };
+  const isLive = isLiveMessage(message);
+  const silentFor = isLive && depot.chargers.has(id) ? depot.silence.noteMessage(id, tick) : null;
+  if (silentFor === null) return { changes: [], affectedChargers: [] };
   depot.dirty.add(id);
-  const words = `${id} is heard again after ${Math.round(silentFor / 1000)} s`;
+  const words = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
   const changes =
-    standing(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
-  return { changes, touched: [{ charger: id, reassert: true }] };
+    lastLimit(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
+  return { changes, affectedChargers: [{ charger: id, reassert: true }] };
 }
 
-/** A retained message is old, and "offline" may be the last will: its broker publishes that, not the charger. */
-const isOwnWord = (message: ChargerMessage): boolean =>
+/**
+ * A retained message is old, and "offline" may be the last will: the broker publishes that, not the charger.
+ */
+const isLiveMessage = (message: ChargerMessage): boolean =>
   message.kind === "online"
     ? message.online && !message.snapshot
     : message.kind !== "telemetry" || message.snapshot !== true;
 
 /**
- * The outages that the last run left open are over on record with the start of this one: whoever was away may have come
- * back while nothing ran. Who is still away gets a row of its own as soon as that is found; without this every later
- * proof would tell of an outage that goes on for ever. `open`: the rows that they began with.
+ * Ends the outages that the last run left open. The charger may have come back while nothing ran.
+ * One that is still away gets a new row as soon as that is detected.
+ * Without this, every later proof would show an outage without end. `open`: the rows of their begin.
  */
-export function endedByStart(
+export function endOutagesOfLastRun(
   depot: ControlState,
   open: readonly AuditEntry[],
   tick: Millis,
@@ -83,38 +91,47 @@ export function endedByStart(
 ): readonly Change[] {
   return open.map(({ at, charger, facts, ...entry }) => {
     const outage = textOf(facts, "outage");
-    // It spoke once, so that it is expected to speak from now on.
-    if (charger !== null) depot.silence.heard(charger, tick);
+    // The charger sent messages before, so messages are expected from now on.
+    if (charger !== null) depot.silence.noteMessage(charger, tick);
     return {
       kind: "audit",
       entry: {
         ...entry,
         at: now,
         charger,
-        words: `${charger ?? `the ${outage}`} was away when the last run ended; whether it still is has to be found out`,
+        words: `${charger ?? `the ${outage}`} was away when the last run ended; not known yet whether it still is`,
         facts: { outage, since: textOf(facts, "since") ?? iso(at), over: true },
       },
     };
   });
 }
 
-/** One that says, or whose broker says, that it is off under a command of ours; and that it is there again (F91). */
-export function offOrOn(
+/**
+ * Records that a charger under a limit of ours went offline, and its return.
+ * The charger, or the last will at its broker, reports it.
+ */
+export function recordOnlineChange(
   depot: ControlState,
   id: ChargerId,
   before: Presence,
   online: boolean,
   now: Instant,
 ): readonly Change[] {
-  const told = standing(depot, id);
-  if (told === null || (online ? before.online !== false : before.online === false)) return [];
+  const setpoint = lastLimit(depot, id);
+  if (setpoint === null || (online ? before.online !== false : before.online === false)) return [];
   return online
     ? [row(id, now, `${id} is online again`, { over: true })]
-    : [row(id, now, `${id} is offline; it was told ${told}`, { warning: "offline", told, since: iso(now) })];
+    : [
+        row(id, now, `${id} is offline; its last setpoint is ${setpoint}`, {
+          warning: "offline",
+          told: setpoint,
+          since: iso(now),
+        }),
+      ];
 }
 
-/** What a charger stands under, in words; null: nothing of ours. */
-function standing(depot: ControlState, id: ChargerId): string | null {
+/** Level of the last limit that was sent. Null: none of ours. */
+function lastLimit(depot: ControlState, id: ChargerId): string | null {
   const record = depot.commands.get(id);
   const sent = record === undefined ? null : reallySent(record);
   return sent !== null && isLimiting(sent) ? formatLevel(sent.command.desired) : null;

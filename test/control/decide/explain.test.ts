@@ -159,13 +159,13 @@ test.each([
   [
     "a stranger has come",
     {},
-    { occupant: { kind: "unknown", said: "rfid 7" }, vehicle: null } as const,
+    { occupant: { kind: "unknown", identity: "rfid 7" }, vehicle: null } as const,
     "bay-01 released: veh-214 has left, rfid 7 is not ours",
   ],
   [
     "a stranger has come after nobody we know of",
     { vehicle: null },
-    { occupant: { kind: "unknown", said: "rfid 7" }, vehicle: null } as const,
+    { occupant: { kind: "unknown", identity: "rfid 7" }, vehicle: null } as const,
     "bay-01 released: the vehicle has left, rfid 7 is not ours",
   ],
   ["setpointd stops", { cause: "stop" }, {}, "bay-01 (Bus 214) released: setpointd stops"],
@@ -178,6 +178,15 @@ test.each([
   ],
 ] as const)("a release says why: %s", (_, decision, more, words) => {
   expect(reason([], { desired: { kind: "release" }, ...decision }, more).words).toBe(words);
+});
+
+test("the record keeps the member `said` of an unknown vehicle", () => {
+  const occupant = { kind: "unknown", identity: "rfid 7" } as const;
+  const released = { desired: { kind: "release" } } as const;
+  expect(reason([], released, { occupant, vehicle: null }).occupant).toEqual({
+    kind: "unknown",
+    said: "rfid 7",
+  });
 });
 
 test.each([

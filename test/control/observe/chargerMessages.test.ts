@@ -12,7 +12,7 @@ import { expect, test } from "vitest";
 import { aDepot } from "../../support/aDepot.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
-test("a charger that comes back online is told what holds, once (F88)", async () => {
+test("a charger that comes back online is sent its setpoint once (F88)", async () => {
   const depot = await aDepot().withVehicles(2).withEvent({ start: "08:00", amperes: 10 }).running();
   await depot.until("08:10:30");
   depot.forget();
@@ -21,7 +21,7 @@ test("a charger that comes back online is told what holds, once (F88)", async ()
   expect(depot.messages()).toEqual(["08:10:30.001 bay-01 10 A"]);
 });
 
-test("a charger that is offline gets nothing, and what holds by then when it returns (F88)", async () => {
+test("a charger that is offline is sent nothing, and the current setpoint on its return (F88)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
@@ -69,7 +69,7 @@ test("the retained online message after a reconnection adds no second message (F
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("a charger that reconnects after us to a broker that was away is told once more, and then only signs of life count", async () => {
+test("a charger that reconnects after us to a broker that was away is sent its setpoint once more, then only signs of life count", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -88,7 +88,7 @@ test("a charger that reconnects after us to a broker that was away is told once 
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("a vehicle that moves in the middle of an event takes its setpoint along, and the old charger is released once it says so", async () => {
+test("a vehicle that moves in the middle of an event keeps its setpoint, and the old charger is released once it reports unplugged", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withCharger("bay-02")
@@ -117,7 +117,7 @@ test("a vehicle that is not ours is not limited: the charger is released when it
   expect(depot.audit("decision").at(-1)).toBe("bay-01 released: v1 has left, rfid 04FF is not ours");
 });
 
-test("a vehicle that two chargers claim is where the newer report says, with a warning", async () => {
+test("a vehicle that two chargers claim is at the one with the newer report, with a warning", async () => {
   const depot = await aDepot()
     .withVehicle("v1", null)
     .withCharger("bay-01")
@@ -181,7 +181,7 @@ test("a refusal is tried again with growing pauses where no refresh would do it,
   expect(depot.audit("outcome").filter((words) => words.includes("followed"))).toEqual([]);
 });
 
-test("a release that nobody confirms is tried again as a refusal is, where each write wears", async () => {
+test("an unconfirmed release is tried again like a refusal, where writes are limited", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -199,7 +199,7 @@ test("a release that nobody confirms is tried again as a refusal is, where each 
   ]);
 });
 
-test("a release is retried three times where the charger was never heard, and each write wears", async () => {
+test("a release is retried three times where the charger never sent a message and writes are limited", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withSilentChargers()
@@ -237,7 +237,7 @@ test("a charger that answers before the broker does is judged all the same", asy
   ]);
 });
 
-test("a charger that is not configured is not listened to", async () => {
+test("messages of a charger that is not configured are ignored", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -248,7 +248,7 @@ test("a charger that is not configured is not listened to", async () => {
   expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
 });
 
-test("a charger that forgot what it was told is told again, once, with the same number", async () => {
+test("a charger that lost its setpoint is sent it again, once, with the same number", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -260,7 +260,7 @@ test("a charger that forgot what it was told is told again, once, with the same 
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("F89: what a make tells in parts is judged as a whole", async () => {
+test("F89: telemetry in several messages is judged as a whole", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -275,13 +275,13 @@ test("F89: what a make tells in parts is judged as a whole", async () => {
     lastKnown: { at, powerW: 100, limitA: 32 },
   });
   expect(depot.audit("outcome").join("\n")).toContain(
-    "not followed: told 10 A, reports a limit of 32 A and draws 0.1 A",
+    "not followed: setpoint 10 A, reports a limit of 32 A and draws 0.1 A",
   );
 });
 
 const DAY = 86_400_000;
 
-test("what a charger says once, with a clock that was set back meanwhile, is not lost", async () => {
+test("a single report from a charger whose clock was set back is not lost", async () => {
   const depot = await aDepot()
     .withCharger("bay-01")
     .withVehicle("v1", null)
@@ -334,7 +334,7 @@ test.each([
   },
 );
 
-test("a buffer that is emptied after the first live word moves no vehicle", async () => {
+test("a buffer that is emptied after the first live message moves no vehicle", async () => {
   const depot = await aDepot()
     .withVehicle("v1", null)
     .withVehicle("v2", null)
@@ -350,7 +350,7 @@ test("a buffer that is emptied after the first live word moves no vehicle", asyn
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("a word that waited at the broker for longer than anything is kept says nothing of who is where", async () => {
+test("a retained message older than the cap of buffers moves no vehicle", async () => {
   const depot = await aDepot()
     .withVehicle("v1", null)
     .withCharger("bay-01")
@@ -385,7 +385,7 @@ test("a charger whose clock is days behind gets the vehicle of one that went dar
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
 });
 
-test("one that says it is there each second is told once, and then as often as anyone", async () => {
+test("a charger that reports online each second is sent its setpoint once, then only refreshes", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 10, amperes: 10 })
@@ -469,7 +469,7 @@ test.each([
   expect(depot.occupancy.where(vehicleId("veh-2"))).toBe(bay1);
 });
 
-test("a charger that was never heard does not refuse: the row says that it may not have got its command", async () => {
+test("a charger that never sent a message does not refuse: the row says that it may not have received its command", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -485,7 +485,7 @@ test("a charger that was never heard does not refuse: the row says that it may n
     reason: "not confirmed within 5 s",
   } as const;
   await depot.hears({ ...said, hasReported: false });
-  expect(depot.audit("outcome").at(-1)).toContain("nothing was heard of the charger since the start");
+  expect(depot.audit("outcome").at(-1)).toContain("no message from the charger since the start");
   await depot.hears({ ...said, hasReported: true });
   expect(depot.audit("outcome").at(-1)).toContain("refused by the charger: not confirmed within 5 s");
 });

@@ -22,10 +22,10 @@ test("a charger that reports our limit and draws it follows", () => {
   });
 });
 
-test("one that accepted and draws twice as much does not (F89)", () => {
+test("a charger that accepted a limit and draws twice as much does not follow (F89)", () => {
   expect(judged(sixteen, { limitA: 16, currentsA: [31.9, 31.9, 31.9] })).toEqual({
     kind: "notFollowed",
-    words: "told 16 A, reports a limit of 16 A and draws 31.9 A",
+    words: "setpoint 16 A, reports a limit of 16 A and draws 31.9 A",
   });
 });
 
@@ -62,7 +62,7 @@ const onDc = (told: Omit<Telemetry, "at">) =>
     settings,
   ).kind;
 
-test("watts are held against watts, whatever the amperes come to", () => {
+test("watts are compared with watts, whatever the equivalent in amperes", () => {
   expect(onDc({ powerW: 50_000, currentsA: [125], voltagesV: [400], limitA: 125 })).toBe("followed");
   expect(onDc({ powerW: 60_000, currentsA: [75], voltagesV: [800] })).toBe("notFollowed");
   expect(judged(elevenKilowatts, { powerW: 11_040, currentsA: [17.6, 17.6, 17.6], limitA: 17.6 })).toEqual({
@@ -71,22 +71,22 @@ test("watts are held against watts, whatever the amperes come to", () => {
   });
   expect(judged(elevenKilowatts, { powerW: 0, limitA: 32 })).toEqual({
     kind: "notFollowed",
-    words: "told 11040 W, reports a limit of 32 A and draws 0 W",
+    words: "setpoint 11040 W, reports a limit of 32 A and draws 0 W",
   });
 });
 
-test("one that draws on more phases than it was switched to does not follow, by its power or its phases", () => {
+test("a charger that draws on more phases than it was switched to does not follow, by its power or its phases", () => {
   const one: Desired = { ...sixteen, phases: { count: 1, since: instant(0), chargingSince: null } };
   expect(judged(one, { currentsA: [16, 0, 0], powerW: 3_680 }).kind).toBe("followed");
   expect(judged(one, { currentsA: [16, 16, 16], powerW: 11_040 })).toEqual({
     kind: "notFollowed",
-    words: "told 16 A on 1 phase, draws 48 A",
+    words: "setpoint 16 A on 1 phase, draws 48 A",
   });
   expect(judged(one, { currentsA: [17] }).kind).toBe("notFollowed");
   expect(judged(one, { limitA: 16 })).toEqual({ kind: "followed", words: "reports a limit of 16 A" });
 });
 
-test("a charger that tells nothing of limits or current cannot be judged", () => {
+test("a charger that reports no limit and no current cannot be judged", () => {
   expect(judged(sixteen, { state: "charging" })).toEqual({ kind: "unknown" });
   expect(judged(sixteen, { currentsA: [] })).toEqual({ kind: "unknown" });
   expect(judged(pause, {})).toEqual({ kind: "unknown" });
@@ -99,7 +99,7 @@ test("discharging is judged by power alone, which has a sign", () => {
   expect(judged(back, { powerW: -5_000, limitA: 0, currentsA: [7.2, 7.2, 7.2] }).kind).toBe("followed");
   expect(judged(back, { powerW: 0 })).toEqual({
     kind: "notFollowed",
-    words: "told -5000 W, draws 0 A",
+    words: "setpoint -5000 W, draws 0 A",
   });
   expect(judged(back, { limitA: 0, currentsA: [7.2, 7.2, 7.2] })).toEqual({ kind: "unknown" });
   expect(judged(release, { powerW: 3_000, currentsA: [4.3] }, back).kind).toBe("followed");
@@ -109,26 +109,26 @@ test("discharging is judged by power alone, which has a sign", () => {
 
 test("a pause is followed when nothing flows", () => {
   expect(judged(pause, { currentsA: [0.1, 0, 0] })).toEqual({ kind: "followed", words: "draws 0.1 A" });
-  expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", words: "says it is paused" });
+  expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", words: "reports paused" });
   expect(judged(pause, { limitA: 0 }).kind).toBe("followed");
   expect(judged(pause, { powerW: 4100 })).toEqual({
     kind: "notFollowed",
-    words: "told to pause, draws 5.9 A",
+    words: "setpoint pause, draws 5.9 A",
   });
   expect(judged(pause, { state: "charging" }).kind).toBe("notFollowed");
 });
 
-test("a pause is not followed by what feeds back", () => {
+test("a charger that feeds back does not follow a pause", () => {
   expect(judged(pause, { powerW: -11_040, currentsA: [-16, 0, 0] }).kind).toBe("notFollowed");
   expect(judged(pause, { powerW: -11_040 }).kind).toBe("notFollowed");
 });
 
-test("a limit of its own below what it was held to is not fought after the end", () => {
+test("a charger's own limit below our former one is not fought after the end", () => {
   expect(judged(release, { limitA: 12 }, sixteen).kind).toBe("followed");
   expect(judged(release, { limitA: 15.5 }, sixteen).kind).toBe("notFollowed");
 });
 
-test("a release is followed when the charger allows or draws more than it was held to", () => {
+test("a release is followed when the charger allows or draws more than its former limit", () => {
   expect(judged(release, { limitA: 32 }, sixteen).kind).toBe("followed");
   expect(judged(release, { currentsA: [20] }, sixteen).kind).toBe("followed");
   expect(judged(release, { powerW: 5000 }, pause).kind).toBe("followed");
@@ -143,11 +143,11 @@ test("a charger that stays limited after the end did not follow the release", ()
   expect(judged(release, { limitA: 0 }, pause).kind).toBe("notFollowed");
 });
 
-test("a charger held to all it can do is free when it says so", () => {
+test("a charger that was limited to its maximum is free when it reports that", () => {
   expect(judged(release, { limitA: 32 }, { kind: "current", amperes: amperes(32) }).kind).toBe("followed");
 });
 
-test("a charger that declares nothing of itself is free when it allows more than it was held to", () => {
+test("a charger without declared limits is free when it allows more than its former limit", () => {
   const plain = aCharger({ minCurrent: null, maxCurrent: null });
   const free = { at: instant(0), limitA: 20 };
   expect(complianceWith(release, sixteen, free, plain, null, settings).kind).toBe("followed");

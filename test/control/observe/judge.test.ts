@@ -17,7 +17,7 @@ const charging = async () => {
 const outcomes = (depot: Awaited<ReturnType<typeof charging>>): readonly string[] =>
   depot.audit("outcome").map((words) => words.replace(/^bay-01 \S+ /, ""));
 
-test("a charger has the ramp time to get there, and is then seen to follow", async () => {
+test("a charger has the ramp time to reach the setpoint, and is then judged as following", async () => {
   const depot = await charging();
   await depot.telemetry("bay-01", { limitA: 16, currentsA: [31, 31, 31] });
   await depot.until("08:00:31");
@@ -46,14 +46,14 @@ test("an ignored setpoint is sent again three times with growing pauses, then it
   await depot.passes(1000);
   const seen = outcomes(depot).filter((words) => words.includes("followed"));
   expect(seen).toEqual([
-    "not followed: told 16 A, reports a limit of 32 A and draws 32 A; sent again (1 of 3)",
-    "not followed: told 16 A, reports a limit of 32 A and draws 32 A; sent again (2 of 3)",
-    "not followed: told 16 A, reports a limit of 32 A and draws 32 A; sent again (3 of 3)",
-    "still not followed after 3 more tries: told 16 A, reports a limit of 32 A and draws 32 A; something else controls it, or it is broken",
+    "not followed: setpoint 16 A, reports a limit of 32 A and draws 32 A; sent again (1 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A and draws 32 A; sent again (2 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A and draws 32 A; sent again (3 of 3)",
+    "still not followed after 3 more tries: setpoint 16 A, reports a limit of 32 A and draws 32 A; something else controls it, or it is broken",
   ]);
 });
 
-test("a charger that drifts after it followed is told again, and its return is on record", async () => {
+test("a charger that drifts after it followed is sent the setpoint again, and its return is on record", async () => {
   const depot = await charging();
   await depot.until("08:01");
   await depot.telemetry("bay-01", { limitA: 16 });
@@ -64,7 +64,7 @@ test("a charger that drifts after it followed is told again, and its return is o
   await depot.passes(1000);
   expect(outcomes(depot).filter((words) => words.includes("followed"))).toEqual([
     "followed: reports a limit of 16 A",
-    "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A; sent again (1 of 3)",
     "followed: reports a limit of 16 A",
   ]);
 });
@@ -82,9 +82,9 @@ test("a charger that followed for a while after its third try is sent the setpoi
   await depot.until("08:45");
   await depot.telemetry("bay-01", { limitA: 32 });
   expect(judgements(depot).slice(-3)).toEqual([
-    "not followed: told 16 A, reports a limit of 32 A; sent again (3 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A; sent again (3 of 3)",
     "followed: reports a limit of 16 A",
-    "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A; sent again (1 of 3)",
   ]);
 });
 
@@ -98,7 +98,7 @@ async function contested(depot: Awaited<ReturnType<typeof charging>>, until: str
   }
 }
 
-test("something that takes control again and again, and lets us win for a moment, is an alarm (F92)", async () => {
+test("another controller that overrides us again and again, with short pauses, is an alarm (F92)", async () => {
   const depot = await charging();
   depot.forget();
   await contested(depot, "08:50:00");
@@ -133,7 +133,7 @@ test("re-sends against foreign control count as writes, and wait for room", asyn
   await contested(depot, "08:20:00");
   expect(depot.messages()).toHaveLength(3);
   expect(judgements(depot).filter((words) => words.includes("next try"))).toEqual([
-    "not followed: told 16 A, reports a limit of 32 A; the next try is at 09:00:00, it bears 3 writes an hour",
+    "not followed: setpoint 16 A, reports a limit of 32 A; the next try is at 09:00:00, it allows 3 writes an hour",
   ]);
   await depot.until("09:00:01");
   await depot.telemetry("bay-01", { limitA: 32 });
@@ -141,7 +141,7 @@ test("re-sends against foreign control count as writes, and wait for room", asyn
   expect(depot.messages()).toHaveLength(4);
 });
 
-test("a charger that does it after all is seen to as soon as it shows, and judged anew only when that is due", async () => {
+test("a charger that follows at last is recorded at once, and judged again only when that is due", async () => {
   const depot = await charging();
   await depot.until("08:02");
   await depot.telemetry("bay-01", { limitA: 32 });
@@ -151,7 +151,7 @@ test("a charger that does it after all is seen to as soon as it shows, and judge
   await depot.until("08:02:20");
   await depot.telemetry("bay-01", { limitA: 32 });
   expect(judgements(depot)).toEqual([
-    "not followed: told 16 A, reports a limit of 32 A; sent again (1 of 3)",
+    "not followed: setpoint 16 A, reports a limit of 32 A; sent again (1 of 3)",
     "followed: reports a limit of 16 A",
   ]);
 });
@@ -169,7 +169,7 @@ test("a release is judged too", async () => {
   ]);
 });
 
-test("a charger that tells nothing that could be judged is not judged", async () => {
+test("a charger without limit or current in its telemetry is not judged", async () => {
   const depot = await charging();
   await depot.until("08:05");
   await depot.telemetry("bay-01", { state: "charging", soc: 40 });
@@ -188,7 +188,7 @@ const measured = (depot: Awaited<ReturnType<typeof charging>>, ago: number, limi
 const judgements = (depot: Awaited<ReturnType<typeof charging>>) =>
   outcomes(depot).filter((words) => words.includes("followed"));
 
-test("what was measured before the command is no measure of it: a buffer that is emptied, or what waited", async () => {
+test("telemetry measured before the command does not judge it: an emptied buffer, or a retained message", async () => {
   const depot = await charging();
   await depot.until("08:05");
   for (const ago of [9_500_000, 3_500_000, 1_800_000, 600_000, 400_000]) await measured(depot, ago, 32);
@@ -197,7 +197,7 @@ test("what was measured before the command is no measure of it: a buffer that is
   expect(judgements(depot)).toEqual(["followed: reports a limit of 16 A"]);
 });
 
-test("what was measured while a charger was still on its way, and came late, judges nothing", async () => {
+test("late telemetry measured during the ramp time judges nothing", async () => {
   const depot = await charging();
   await depot.until("08:12");
   const since = virtualNow() - Date.parse("2026-11-21T08:00:00Z");
@@ -205,7 +205,7 @@ test("what was measured while a charger was still on its way, and came late, jud
   expect(judgements(depot)).toEqual([]);
 });
 
-test("what waited at the broker judges nothing, and is no sign of life", async () => {
+test("a retained message judges nothing, and is no sign of life", async () => {
   const depot = await charging();
   await depot.until("08:05");
   const telemetry = { at: instant(virtualNow() - 5 * 86_400_000), limitA: 32 };
@@ -216,7 +216,7 @@ test("what waited at the broker judges nothing, and is no sign of life", async (
   expect(depot.warnings.concat(depot.audit("silence")).join()).not.toContain("heard again");
 });
 
-test("a clock that is months behind is none: its charger is judged by when its words come", async () => {
+test("a charger whose clock is months behind is judged by the receipt of its messages", async () => {
   const depot = await charging();
   await depot.until("08:05");
   await measured(depot, 90 * 86_400_000, 16);
@@ -239,7 +239,7 @@ test.each([
   },
 );
 
-test("who comes back has the time to get there once more, and is told once", async () => {
+test("a charger that returns has the ramp time once more, and is sent its setpoint once", async () => {
   const depot = await charging();
   await depot.until("08:01");
   await depot.telemetry("bay-01", { limitA: 16 });
@@ -256,7 +256,7 @@ test("who comes back has the time to get there once more, and is told once", asy
   expect(judgements(depot)).toHaveLength(2);
 });
 
-test("one that refuses each refresh is on record as refused, and as what it then does, once", async () => {
+test("a charger that refuses each refresh is recorded once as refused, and once as what it then does", async () => {
   const depot = await charging();
   depot.floor.answers = "refuses";
   for (let minute = 1; minute < 10; minute += 1) {

@@ -28,13 +28,13 @@ const contradictions = (depot: TestDepot): readonly string[] =>
     .audit("outcome")
     .flatMap((words) => (words.includes(" keeps ") ? [words.replace(/ \S+ keeps/, " keeps")] : []));
 
-test("a charger that claims another's vehicle frees no bay that still draws; it is on record and warned", async () => {
+test("a charger that claims another's vehicle frees no bay that still draws; that is recorded and logged", async () => {
   const depot = await atHome();
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1", powerW: 4000 });
   await saysFor(depot, 600, { state: "charging", currentsA: [32, 32, 32] });
   expect(depot.commands()).toEqual(["bay-01 6 A", "bay-02 6 A"]);
   expect(contradictions(depot)).toEqual([
-    "bay-01 keeps 6 A: v1 is said to be at bay-02, but bay-01 has not said that nobody is plugged in",
+    "bay-01 keeps 6 A: v1 is reported at bay-02, but bay-01 has not reported that it is unplugged",
   ]);
   expect(depot.warnings.filter((words) => words.includes("keeps 6 A"))).toHaveLength(1);
   await depot.until("09:00:01");
@@ -51,7 +51,7 @@ test("the bay that a vehicle left is released after a minute in which it draws n
   expect(depot.commands()).toEqual(["bay-01 6 A", "bay-02 6 A", "bay-01 release"]);
 });
 
-test("a bay that is paused proves nothing by drawing nothing", async () => {
+test("a paused bay that draws nothing keeps its limit", async () => {
   const depot = await atHome(0);
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
   await saysFor(depot, 300, { state: "connected", powerW: 0 });
@@ -94,7 +94,7 @@ test.each([
   },
 );
 
-test("a charger that comes back and still has the vehicle gets it back, and was limited all the time", async () => {
+test("a charger that returns and still has the vehicle gets it back, and was limited all the time", async () => {
   const depot = await atHome();
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
   await depot.telemetry("bay-01", { state: "unplugged" });
@@ -107,7 +107,7 @@ test("a charger that comes back and still has the vehicle gets it back, and was 
   expect(depot.standing()).toEqual(["bay-02 6 A until 09:00:00.000"]);
 });
 
-test("a dead charger whose claim a restart recalls loses it once it counts as silent", async () => {
+test("a dead charger whose claim is restored loses it once it counts as silent", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withCharger("bay-02")

@@ -20,7 +20,7 @@ test("two chargers may keep the limit of one vehicle, each until it is dropped",
   expect([...kept.chargersOf(bus)]).toEqual([]);
 });
 
-test("a charger is idle a minute after it was first seen to draw nothing, unless it draws meanwhile", () => {
+test("a charger is idle a minute after its first report of no draw, unless it draws meanwhile", () => {
   const kept = new KeptLimits();
   kept.draws(bay1, false, at("05:00"));
   expect(kept.idleAt(bay1)).toBeNull();
@@ -37,7 +37,7 @@ test("a charger is idle a minute after it was first seen to draw nothing, unless
   expect(kept.idleAt(bay1)).toBe(at("04:01"));
 });
 
-test("standby is no draw, feeding back is one, and no measurement tells nothing", () => {
+test("standby is no draw, feeding back is one, and no measurement changes nothing", () => {
   expect([isDrawing({ currentsA: [0.2, 0, 0] }), isDrawing({ powerW: 30 })]).toEqual([false, false]);
   expect([isDrawing({ currentsA: [0, 6, 0] }), isDrawing({ powerW: -5000 })]).toEqual([true, true]);
   expect(isDrawing({ state: "charging" })).toBeNull();

@@ -52,7 +52,7 @@ test.each(["02aabb000009", "02-AA-BB-00-00-09", " 02:aa:bb:00:00:09 "])(
   },
 );
 
-test("what one message alone says of who was there changes nothing", () => {
+test("a query of one message's occupant changes nothing", () => {
   const site = plugs();
   const told = (charger: typeof bay1, more: Omit<Telemetry, "at">) =>
     site.reportedVehicle(charger, says(more));
@@ -69,17 +69,17 @@ test("a known identity helps where the id beside it is not known", () => {
   expect(site.where(free)).toBe(bay3);
 });
 
-test("an identity that nobody knows is an unknown vehicle, to which nothing applies", () => {
+test("an identity that is not configured is an unknown vehicle, without any dispatch", () => {
   const site = plugs();
   note(site, bay1, { identity: mac("66:66") });
-  expect(site.at(bay1)).toEqual({ kind: "unknown", said: "mac 66:66" });
+  expect(site.at(bay1)).toEqual({ kind: "unknown", identity: "mac 66:66" });
   expect(site.where(bus)).toBeNull();
   note(site, bay1, { vehicle: "stranger" });
-  expect(site.at(bay1)).toEqual({ kind: "unknown", said: "stranger" });
+  expect(site.at(bay1)).toEqual({ kind: "unknown", identity: "stranger" });
   expect(note(site, bay1, { vehicle: "stranger" }).affectedChargers).toEqual([]);
 });
 
-test("no identity means the fixed vehicle, whether it is absent or said to be null", () => {
+test("no identity means the fixed vehicle, whether it is absent or reported as null", () => {
   const site = plugs();
   expect(note(site, bay1, { powerW: 5 }).affectedChargers).toEqual([]);
   note(site, bay1, { identity: mac("66:66") });
@@ -90,14 +90,14 @@ test("no identity means the fixed vehicle, whether it is absent or said to be nu
   expect(site.where(free)).toBeNull();
 });
 
-test("a message that says nothing of identity leaves the last word standing", () => {
+test("a message without an identity leaves the last report in place", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" });
   expect(note(site, bay3, { state: "charging", powerW: 11_000 }).affectedChargers).toEqual([]);
   expect(site.where(free)).toBe(bay3);
 });
 
-test("unplugged means nobody, but a fixed vehicle stays, so that the next plug-in starts limited", () => {
+test("unplugged means no vehicle, but a fixed vehicle stays, so that the next plug-in starts limited", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" });
   note(site, bay3, { state: "unplugged", vehicle: "veh-9" });
@@ -107,7 +107,7 @@ test("unplugged means nobody, but a fixed vehicle stays, so that the next plug-i
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
 });
 
-test("a vehicle that moves takes its place along: the charger it has left is empty", () => {
+test("a vehicle that moves leaves its former charger empty", () => {
   const site = plugs();
   expect(new Set(note(site, bay3, { vehicle: "veh-214" }).affectedChargers)).toEqual(new Set([bay1, bay3]));
   expect([site.at(bay1).kind, site.where(bus)]).toEqual(["nobody", bay3]);
@@ -125,7 +125,7 @@ test("the same vehicle at two chargers: the newer report wins, warned", () => {
   expect(note(site, bay1, { vehicle: "veh-9" }, "05:02").warning).toBeNull();
 });
 
-test("when the newer claim is given up, the newest of the others stands again", () => {
+test("when the newer claim is given up, the newest of the others counts again", () => {
   const site = plugs();
   note(site, bay1, { vehicle: "veh-9" }, "05:00");
   note(site, bay2, { vehicle: "veh-9" }, "05:01");
@@ -152,7 +152,7 @@ test("another vehicle on the same charger takes over, and the one before is nowh
   expect([site.where(free), site.where(vehicleId("veh-1"))]).toEqual([null, bay3]);
 });
 
-test("two vehicles fixed to one charger: only their identities can tell which it is", () => {
+test("two vehicles fixed to one charger: only an identity decides which of them is there", () => {
   const site = new Occupancy([
     aVehicle({ id: "veh-1", identities: [mac("01")] }),
     aVehicle({ id: "veh-2", identities: [mac("02")] }),
@@ -162,7 +162,7 @@ test("two vehicles fixed to one charger: only their identities can tell which it
   expect([site.where(vehicleId("veh-1")), site.where(vehicleId("veh-2"))]).toEqual([null, bay1]);
 });
 
-test("whatever chargers say, a vehicle is in one place, and that place agrees", () => {
+test("after any reports, a vehicle is at one charger at most, and both directions agree", () => {
   const message = fc.record({
     charger: fc.constantFrom(bay1, bay2, bay3),
     lag: fc.constantFrom(0, 90_000),
@@ -206,7 +206,7 @@ test("whatever chargers say, a vehicle is in one place, and that place agrees", 
   );
 });
 
-test("who was on a charger before a restart is believed until the charger says otherwise", () => {
+test("the occupant from before a restart counts until the charger reports another", () => {
   const site = plugs();
   site.recall(bay3, free, at("05:00"));
   expect(site.where(free)).toBe(bay3);
@@ -214,7 +214,7 @@ test("who was on a charger before a restart is believed until the charger says o
   expect(site.where(free)).toBeNull();
 });
 
-test("a restart recalls nothing that the fixed binding says, that was heard already, or that is not ours any more", () => {
+test("a restart restores no occupant that is fixed there, was reported already, or is no longer configured", () => {
   const site = plugs();
   site.recall(bay1, bus, at("05:00"));
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "fixed" });
@@ -225,7 +225,7 @@ test("a restart recalls nothing that the fixed binding says, that was heard alre
   expect(site.at(bay2)).toEqual({ kind: "vehicle", vehicle: "veh-1", source: "fixed" });
 });
 
-test("a stand-in gives way to the fixed binding as soon as its charger speaks and tells no identity", () => {
+test("a restored occupant gives way to the fixed binding at the charger's first message without an identity", () => {
   const site = plugs();
   // The bindings were swapped while it was down.
   site.recall(bay1, vehicleId("veh-1"), at("05:00"));
@@ -241,7 +241,7 @@ test("a stand-in gives way to the fixed binding as soon as its charger speaks an
   expect(site.where(bus)).toBe(bay1);
 });
 
-test("a stand-in that its charger confirms is as good as what it says itself", () => {
+test("a restored occupant that its charger confirms counts as reported", () => {
   const site = plugs();
   site.recall(bay3, free, at("05:00"));
   expect(note(site, bay3, { vehicle: "veh-9" }, "05:01").affectedChargers).toEqual([]);
@@ -249,7 +249,7 @@ test("a stand-in that its charger confirms is as good as what it says itself", (
   expect(site.where(free)).toBe(bay3);
 });
 
-test("a make that tells one thing at a time has a minute to come to its identity", () => {
+test("a charger that publishes single values has a minute to report its identity", () => {
   const site = plugs();
   const part = (time: string) => site.note(bay3, says({ powerW: 4000 }), at(time), false);
   site.recall(bay3, bus, at("05:00"));
@@ -261,14 +261,14 @@ test("a make that tells one thing at a time has a minute to come to its identity
   expect(site.where(bus)).toBe(bay1);
 });
 
-test("where no binding says otherwise, a vehicle that was named once stays over a restart", () => {
+test("without another binding, a vehicle that was reported once stays over a restart", () => {
   const site = plugs();
   site.recall(bay3, free, at("05:00"));
   expect(note(site, bay3, { powerW: 4000 }, "05:01").affectedChargers).toEqual([]);
   expect(site.where(free)).toBe(bay3);
 });
 
-test("of two chargers that one vehicle is recalled at, the newer command counts", () => {
+test("of two chargers with the same restored vehicle, the newer command counts", () => {
   const site = plugs();
   site.recall(bay2, free, at("05:01"));
   site.recall(bay3, free, at("05:00"));
@@ -299,7 +299,7 @@ test("a clock that is ahead counts as the receipt", () => {
   expect(site.where(free)).toBe(bay3);
 });
 
-test("what a charger kept counts only where it said nothing newer", () => {
+test("buffered telemetry counts only where nothing newer was reported", () => {
   const site = plugs();
   const kept = (more: Omit<Telemetry, "at">, moment: string) =>
     site.note(bay3, says(more, at(moment)), at("05:00"), true, true);
@@ -324,7 +324,7 @@ test("a charger that goes on claiming a vehicle wins it back from one that does 
   expect([site.at(bay3).kind, site.where(free)]).toEqual(["nobody", bay1]);
 });
 
-test.each([1, 7, 300])("two chargers that both claim a vehicle every %i s do not take turns", (every) => {
+test.each([1, 7, 300])("two chargers that both claim a vehicle every %i s do not alternate", (every) => {
   const site = plugs();
   const say = (charger: typeof bay1, second: number) => {
     const moment = instant(at("05:00") + second * 1000);
@@ -338,7 +338,7 @@ test.each([1, 7, 300])("two chargers that both claim a vehicle every %i s do not
   expect(site.where(free)).toBe(bay3);
 });
 
-test("a clock that was set back takes the vehicle from nobody", () => {
+test("a clock that was set back moves no vehicle", () => {
   const site = plugs();
   late(site, bay3, "06:00", "06:00");
   expect(late(site, bay3, "05:00", "05:00")).toEqual({ affectedChargers: [], warning: null });
@@ -346,12 +346,12 @@ test("a clock that was set back takes the vehicle from nobody", () => {
   expect(site.where(free)).toBe(bay1);
 });
 
-test("a MAC address is the same vehicle whether a make calls it mac or evccid", () => {
+test("a MAC address is the same vehicle whether a charger calls it mac or evccid", () => {
   expect(identityKey("evccid", "02AABB000001")).toBe(identityKey("mac", "02:AA:BB:00:00:01"));
   expect(identityKey("rfid", "02AABB000001")).not.toBe(identityKey("mac", "02AABB000001"));
 });
 
-test("what was said before the clock was set back is no newer than what is said after it", () => {
+test("a report from before a clock set back is no newer than one after it", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" }, "06:00");
   note(site, bay1, { vehicle: "unheard of" }, "06:00");
@@ -362,7 +362,7 @@ test("what was said before the clock was set back is no newer than what is said 
   expect(kept.affectedChargers).toContain(bay3);
 });
 
-test("a charger that departs keeps no claim against the vehicle's own, and takes it again when it speaks", () => {
+test("a charger that departs keeps no claim against the vehicle's own charger, and renews it with its next message", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-214" });
   expect([site.where(bus), site.at(bay1).kind]).toEqual([bay3, "nobody"]);
@@ -381,7 +381,7 @@ test("a charger that departs keeps the claim on a vehicle without a charger of i
   expect([site.where(free), site.where(bus)]).toEqual([bay3, bay1]);
 });
 
-test("of the other claims on a vehicle one of a charger that departed does not stand again", () => {
+test("a claim of a charger that departed does not count again", () => {
   const site = plugs();
   note(site, bay2, { vehicle: "veh-214" }, "05:00");
   note(site, bay3, { vehicle: "veh-214" }, "05:01");
@@ -390,7 +390,7 @@ test("of the other claims on a vehicle one of a charger that departed does not s
   expect(site.where(bus)).toBe(bay1);
 });
 
-test("a limit is kept while nobody else is there, until its charger says unplugged or names another", () => {
+test("a limit is kept while no other vehicle is there, until its charger reports unplugged or another vehicle", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-214" });
   site.kept.keep(bay1, bus);
@@ -405,14 +405,14 @@ test("a limit is kept while nobody else is there, until its charger says unplugg
   expect([site.at(bay1).kind, site.kept.of(bay1)]).toEqual(["unknown", null]);
 });
 
-test("of a vehicle that is nowhere only the chargers that keep its limit are concerned", () => {
+test("a vehicle that is at no charger belongs only to the chargers that keep its limit", () => {
   const site = plugs();
   expect(site.chargersOf(free)).toEqual([]);
   site.kept.keep(bay3, free);
   expect(site.chargersOf(free)).toEqual([bay3]);
 });
 
-test("the chargers whose occupant only a stored command tells are known until they speak", () => {
+test("chargers whose occupant comes from a stored command are listed until their first message", () => {
   const site = plugs();
   site.recall(bay3, bus, at("05:00"));
   note(site, bay2, { vehicle: "stranger" }, "05:01");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import {
   ageOfMessage,
-  lagsAlike,
+  hasEqualLag,
   measuredAt,
   type OwnClock,
   type Stamped,
@@ -31,12 +31,12 @@ function heard(...messages: readonly (readonly [number, number])[]): readonly st
   });
 }
 
-describe("what a message of a charger is worth", () => {
-  test("who is a minute late at most has taken its time on the way, who is ahead speaks of now", () => {
+describe("the age of a charger's message", () => {
+  test("a message that is a minute late at most is live, and so is one from the future", () => {
     expect(heard([0, 0], [10, 60], [20, -300])).toEqual(["live 0", "live -50", "live 20"]);
   });
 
-  test("a clock that is behind is late alike each time, and is put right by that", () => {
+  test("a clock that is behind has equal lags, and is corrected by them", () => {
     expect(heard([0, 300], [10, 301], [20, 301], [320, 299], [400, 310])).toEqual([
       "unsure -300",
       "live 10",
@@ -46,7 +46,7 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("whole seconds that come close together tell nothing yet", () => {
+  test("messages with whole seconds that arrive close together decide nothing yet", () => {
     expect(heard([0, 180.9], [0.2, 180.1], [10.1, 180.1])).toEqual([
       "unsure -180.9",
       "unsure -179.9",
@@ -54,7 +54,7 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("what was kept while a charger was cut off catches up, and is of when it says", () => {
+  test("messages that were buffered while a charger was cut off keep their own time", () => {
     const kept = ["unsure 10", "kept 20.01", "kept 30"];
     expect(heard([0, 0], [600, 590], [600.01, 580], [602, 572], [610, 0])).toEqual([
       "live 0",
@@ -63,7 +63,7 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("kept words between live ones take nothing from a clock that is right", () => {
+  test("buffered messages between live ones do not change a right clock", () => {
     const ages = heard(
       [0, 0],
       [600, 0],
@@ -86,7 +86,7 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("a clock that is behind keeps words too, and one that is set right is believed at once", () => {
+  test("a charger with a slow clock may buffer too, and a corrected clock counts at once", () => {
     expect(heard([0, 300], [10, 300], [700, 980], [700, 970], [710, 300], [720, 0])).toEqual([
       "unsure -300",
       "live 10",
@@ -97,7 +97,7 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("a clock that stands still is found out, a message that comes twice is not taken for one", () => {
+  test("a clock that stands still is detected, a duplicate message is not mistaken for one", () => {
     expect(heard([0, 0], [600, 600], [610, 610], [661, 661], [671, 671])).toEqual([
       "live 0",
       "unsure 0",
@@ -107,18 +107,18 @@ describe("what a message of a charger is worth", () => {
     ]);
   });
 
-  test("who names a time of a week ago has no idea of it", () => {
+  test("a lag of more than a week is a wrong clock", () => {
     expect(heard([0, WEEK + 1], [10, WEEK + 1])).toEqual(["live 0", "live 10"]);
     expect(heard([0, WEEK])).toEqual([`unsure ${-WEEK}`]);
   });
 });
 
-test("what waited at the broker is as old as it says, and worth nothing where that cannot be", () => {
+test("a retained message is as old as its time, and ignored where that is impossible", () => {
   const ages = [stamped(0, 3600), stamped(0, -60), stamped(0, -61), stamped(0, WEEK), stamped(0, WEEK + 1)];
   expect(ages.map(waitingSince)).toEqual([NOON - 3_600_000, NOON, null, NOON - WEEK * 1000, null]);
 });
 
-test("two lags of half a second's difference are the same clock's", () => {
-  expect(lagsAlike(stamped(0, 7), stamped(10, 7.5))).toBe(true);
-  expect(lagsAlike(stamped(0, 7), stamped(10, 6.4))).toBe(false);
+test("two lags within half a second come from the same clock", () => {
+  expect(hasEqualLag(stamped(0, 7), stamped(10, 7.5))).toBe(true);
+  expect(hasEqualLag(stamped(0, 7), stamped(10, 6.4))).toBe(false);
 });

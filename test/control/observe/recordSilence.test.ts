@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 
 import type { AuditEntry, Json } from "../../../src/domain/audit.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
-import { endedByStart } from "../../../src/control/observe/recordSilence.ts";
+import { endOutagesOfLastRun } from "../../../src/control/observe/recordSilence.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { aPicture } from "../../support/aPicture.ts";
 import { at } from "../../support/anEvent.ts";
@@ -14,13 +14,13 @@ const depots = () =>
     .withSilentChargers()
     .withEvent({ start: "08:00", minutes: 120, amperes: 10 });
 
-test("a charger that fell silent while it was limited is on record once, and its first word brings one message: what holds (F88)", async () => {
+test("a charger that fell silent under a limit is on record once, and gets its setpoint once at its first message (F88)", async () => {
   const depot = await depots().running();
   await depot.until("08:00:30");
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.until("08:30");
   expect(depot.audit("silence")).toEqual([
-    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
+    "bay-01 is unreachable: no message for 300 s; its last setpoint is 10 A",
   ]);
   expect(depot.unreachable()).toEqual(["bay-01"]);
   await depot.until("08:30:20");
@@ -29,7 +29,7 @@ test("a charger that fell silent while it was limited is on record once, and its
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.passes(1000);
   expect(depot.messages()).toEqual(["08:30:20.001 bay-01 10 A"]);
-  expect(depot.audit("silence").at(-1)).toBe("bay-01 is heard again after 1790 s");
+  expect(depot.audit("silence").at(-1)).toBe("bay-01 sends messages again after 1790 s");
   expect(depot.unreachable()).toEqual([]);
 });
 
@@ -47,13 +47,13 @@ test("a silence that begins and ends while the disk is full is on record afterwa
   depot.disk.full = false;
   await depot.until("08:31:20");
   expect(depot.audit("silence")).toEqual([
-    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
-    "bay-01 is heard again after 1770 s",
-    "bay-01 is offline; it was told 10 A",
+    "bay-01 is unreachable: no message for 300 s; its last setpoint is 10 A",
+    "bay-01 sends messages again after 1770 s",
+    "bay-01 is offline; its last setpoint is 10 A",
   ]);
 });
 
-test("a last will is no word of the charger: the silence does not end with it", async () => {
+test("a last will is no message of the charger: the silence does not end with it", async () => {
   const depot = await depots().running();
   await depot.until("08:00:30");
   await depot.telemetry("bay-01", { state: "charging" });
@@ -61,14 +61,14 @@ test("a last will is no word of the charger: the silence does not end with it", 
   await depot.online("bay-01", false);
   await depot.until("08:40");
   expect(depot.audit("silence")).toEqual([
-    "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A",
-    "bay-01 is offline; it was told 10 A",
+    "bay-01 is unreachable: no message for 300 s; its last setpoint is 10 A",
+    "bay-01 is offline; its last setpoint is 10 A",
   ]);
   await depot.online("bay-01", true);
   expect(depot.audit("silence").at(-1)).toBe("bay-01 is online again");
 });
 
-test("it is sent to all the same while it is silent, and what is over by then is not said to it", async () => {
+test("a silent charger is sent its commands all the same, except those that are over", async () => {
   const depot = await depots().running();
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.until("08:30");
@@ -80,11 +80,11 @@ test("it is sent to all the same while it is silent, and what is over by then is
   expect(depot.messages()).toEqual(["11:00:00.001 bay-01 release"]);
 });
 
-test("one that nothing is asked of is only warned about, and one that never spoke is not", async () => {
+test("a silent charger without a limit is only logged, and one that never sent a message is not", async () => {
   const depot = await aDepot().withVehicles(2).running();
   await depot.telemetry("bay-01", { state: "connected" });
   await depot.until("02:00");
-  expect(depot.warnings).toEqual(["bay-01 is unreachable: nothing was heard of it for 300 s"]);
+  expect(depot.warnings).toEqual(["bay-01 is unreachable: no message for 300 s"]);
   expect(depot.audit("silence")).toEqual([]);
   await depot.telemetry("bay-01", { state: "connected" });
   await depot.passes(1000);
@@ -106,7 +106,7 @@ test("while the broker is away no charger falls silent, and its return is one me
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("one that said that it is offline is not silent, and a clock that jumps silences nobody (F20)", async () => {
+test("a charger that reported offline is not silent, and a clock step makes no charger silent (F20)", async () => {
   const depot = await aDepot().withVehicles(2).running();
   await depot.online("bay-01", true);
   await depot.online("bay-01", false);
@@ -118,17 +118,17 @@ test("one that said that it is offline is not silent, and a clock that jumps sil
   expect(depot.unreachable()).toEqual(["bay-02"]);
 });
 
-test("a silence that a restart falls into ends on record, and begins anew if the charger is still not heard", async () => {
+test("a silence that a restart falls into ends on record, and begins again if the charger stays silent", async () => {
   const depot = await depots().running();
   await depot.until("08:00:30");
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.until("08:30");
   await depot.restart();
   await depot.until("08:50");
-  const unreachable = "bay-01 is unreachable: nothing was heard of it for 300 s; it was told 10 A";
+  const unreachable = "bay-01 is unreachable: no message for 300 s; its last setpoint is 10 A";
   expect(depot.audit("silence")).toEqual([
     unreachable,
-    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    "bay-01 was away when the last run ended; not known yet whether it still is",
     unreachable,
   ]);
   await depot.restart();
@@ -138,9 +138,9 @@ test("a silence that a restart falls into ends on record, and begins anew if the
   await depot.restart();
   // The first word after the start was no news: what was silent before it had ended with it.
   expect(depot.audit("silence").slice(3)).toEqual([
-    "bay-01 was away when the last run ended; whether it still is has to be found out",
+    "bay-01 was away when the last run ended; not known yet whether it still is",
     unreachable,
-    expect.stringMatching(/^bay-01 is heard again after \d+ s$/),
+    expect.stringMatching(/^bay-01 sends messages again after \d+ s$/),
   ]);
 });
 
@@ -155,17 +155,17 @@ const began = (charger: string | null, facts: Json): AuditEntry => ({
   facts,
 });
 
-test("what the start ends, it ends with since when it was", async () => {
+test("an outage that ends with the start has its begin in the record", async () => {
   const now = at("06:00");
   const open = [
     began(null, { outage: "partner", since: "2026-11-21T05:00:00.000Z" }),
     began("bay-01", { outage: "charger", warning: "silent" }),
   ];
-  expect(endedByStart(aPicture(), open, millis(0), now)).toMatchObject([
+  expect(endOutagesOfLastRun(aPicture(), open, millis(0), now)).toMatchObject([
     {
       entry: {
         at: now,
-        words: "the partner was away when the last run ended; whether it still is has to be found out",
+        words: "the partner was away when the last run ended; not known yet whether it still is",
         facts: { outage: "partner", since: "2026-11-21T05:00:00.000Z", over: true },
       },
     },
@@ -178,7 +178,7 @@ test("what the start ends, it ends with since when it was", async () => {
   ]);
 });
 
-test("how long is configured, and otherwise never shorter than three refreshes", async () => {
+test("the time until a charger counts as silent is configured, by default at least three refreshes", async () => {
   const patient = await aDepot().withControl({ silentAfter: "1h" }).withVehicles(1).running();
   await patient.telemetry("bay-01", { state: "connected" });
   await patient.until("00:59");
@@ -187,13 +187,13 @@ test("how long is configured, and otherwise never shorter than three refreshes",
   expect(patient.unreachable()).toEqual(["bay-01"]);
 });
 
-test("while only observing nothing was told, and the record does not say that it was", async () => {
+test("in observe mode no setpoint was sent, and the record names none", async () => {
   const depot = await depots().withControl({ mode: "observe" }).running();
   await depot.until("08:00:30");
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.until("08:30");
   await depot.online("bay-01", false);
   expect(depot.audit("decision")).toHaveLength(1);
-  expect(depot.warnings).toEqual(["bay-01 is unreachable: nothing was heard of it for 300 s"]);
+  expect(depot.warnings).toEqual(["bay-01 is unreachable: no message for 300 s"]);
   expect(depot.audit("silence")).toEqual([]);
 });

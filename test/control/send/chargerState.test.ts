@@ -16,7 +16,7 @@ const SILENT = {
   stateAt: null,
   stamped: null,
   clock: NO_CLOCK_KNOWN,
-  unsure: null,
+  undecided: null,
   measuredAt: null,
   telemetry: null,
 };
@@ -99,7 +99,7 @@ test("the asked, the allowed and the measured level are three different numbers"
         stateAt: null,
         stamped: null,
         clock: NO_CLOCK_KNOWN,
-        unsure: null,
+        undecided: null,
         measuredAt: null,
         telemetry,
       },
