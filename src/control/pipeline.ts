@@ -153,7 +153,7 @@ export const startsAllowed = (
   );
 
 /** When new starts may happen after an ordinary start: once the partner was asked, whatever it answered. */
-export const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
+const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
   merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1));
 
 /** The same where our clock is behind our own record: once the partner's clock agrees with it. */

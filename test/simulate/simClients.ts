@@ -23,7 +23,7 @@ interface Options {
   readonly alive: <T>(answer: Promise<T>) => Promise<T>;
 }
 
-/** The daemon's own HTTP clients, as app.ts makes them, for one run of it. */
+/** HTTP clients of the daemon, as src/daemon/real.ts builds them, for one run of it. */
 export function simClients({
   report,
   alive,
@@ -54,6 +54,7 @@ export function simClients({
     list: () => alive(client.list()),
     event: (id) => alive(client.event(id)),
     settled: (delivery) => client.settled(delivery),
+    endBackoff: () => tokens.endBackoff(),
     post: (body) => alive(reports.post(body)),
     [Symbol.dispose](): void {
       for (const one of [tokens, client, reports]) void one[Symbol.asyncDispose]();

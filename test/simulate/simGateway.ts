@@ -132,7 +132,7 @@ export class SimGateway {
     this.#run = { wiring, clients, life, spoil: planted.post ?? ((body) => body), callers: new Set() };
     floor.attach({
       hear: (message) => wiring.charger$.next(message),
-      brokerUp: () => wiring.broker$.next(true),
+      brokerUp: wiring.brokerUp,
     });
   }
 

@@ -121,6 +121,7 @@ export class VirtualDepot implements Disposable {
           looked: () => undefined,
           warn: () => undefined,
           recorded: () => undefined,
+          clockAgrees: () => true,
         },
       );
     this.#stack.defer(() => {
@@ -174,8 +175,8 @@ export class VirtualDepot implements Disposable {
   }
 
   #attach(): void {
-    const { charger$, broker$ } = this.#wiring;
-    this.#floor.attach({ hear: (message) => charger$.next(message), brokerUp: () => broker$.next(true) });
+    const { charger$, brokerUp } = this.#wiring;
+    this.#floor.attach({ hear: (message) => charger$.next(message), brokerUp });
   }
 
   /** Half of the fleet at 6 to 31 A for half of the time from one event to the next, starts spread over a sixth of it. */

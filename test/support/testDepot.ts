@@ -30,7 +30,7 @@ interface Restart {
 }
 
 /**
- * The real core, flow and store, wired as app.ts wires them, in virtual time. Only the other parties are scripted:
+ * The real core, flow and store, wired by src/daemon, in virtual time. Only the other parties are scripted:
  * `partner`, and `floor` for the broker with its chargers.
  */
 export class TestDepot {
@@ -241,7 +241,7 @@ export class TestDepot {
 
   brokerReturns(): void {
     this.floor.comeUp();
-    this.#up.broker$.next(true);
+    this.#up.brokerUp();
   }
 
   /** What chargers were told, each command once: "bay-01 10 A". */
