@@ -10,40 +10,40 @@ import { type Instant, type Millis, seconds } from "../domain/units.ts";
 import { isGood, resultFacts, formatResult, summary } from "./report.ts";
 import { type Bench, describePriorState, priorState, type SilencePromise, tryCharger } from "./trial.ts";
 
-/** What commissioning needs, whether the daemon does it or the verb by itself. */
+/** Everything that commissioning needs, in the daemon or in the verb without one. */
 export interface Commissioning {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly silence: boolean;
-  readonly lent: AcquiredCharger;
+  readonly acquired: AcquiredCharger;
   readonly depot: ControlState;
   readonly settings: JudgeSettings;
-  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  /** The level that the charger shows, set by anyone. Null: it shows none. */
   readonly shows: () => Desired | null;
   readonly write: (changes: readonly Change[]) => void;
   readonly durable: () => Promise<Committed>;
   readonly progress: (words: string) => void;
 }
 
-/** What to print, and how it ended. */
+/** Output and result. */
 export interface Commissioned {
   readonly good: boolean;
-  /** The result; null: nothing was tried. */
+  /** Result for people. Null: nothing was tried. */
   readonly words: string | null;
-  /** What went wrong around it; null: nothing. */
+  /** A failure outside of the trial. Null: none. */
   readonly complaint: string | null;
 }
 
-/** How long a charger may take to say its first word; it may have to find the broker first. */
+/** Time for the first message of a charger: it may have to connect to the broker first. */
 const FIRST_WORDS = seconds(10);
-/** Lease of a native charger while its silence is tried: nobody wants to wait for the real one. */
+/** Lease of a native charger during the trial of its silence. The real one is too long to wait for. */
 const SHORT_LEASE = seconds(30);
-/** Silence for makes that have no time-out; longer than any that has one. */
+/** Silence for chargers without a time-out. Longer than every known time-out. */
 const LONG_SILENCE = seconds(90);
-/** How long a make that promises nothing may take to answer. */
+/** Time for the answer, where the profile has no confirmation. */
 const ANSWER_WITHIN = seconds(10);
 
-/** Why a charger should not be tried now; null: nothing speaks against it. */
+/** Reason why a charger should not be tried now. Null: none. */
 export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant): string | null {
   const { winner, until } = depot.verdictOn(charger, now);
   if (winner !== null)
@@ -53,13 +53,27 @@ export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant)
     : null;
 }
 
-/** Takes a charger from control for a while. Where control runs, `commissioned` is called in the same turn: it stores the pledge. */
+/**
+ * Locks a charger for commissioning. With a running control, `commissioned` must be called in the same
+ * turn: it stores the lock.
+ */
 export const acquireCharger = (depot: ControlState, charger: Charger, now: Instant): AcquiredCharger =>
   acquire(depot, charger, now);
 
-/** Tries a charger that control has lent, leaves it as it was, and writes down what it did. */
+/** Tries a locked charger, restores its prior state and records the result. */
 export async function commissioned(
-  { charger, profile, silence, lent, depot, settings, shows, write, durable, progress }: Commissioning,
+  {
+    charger,
+    profile,
+    silence,
+    acquired: lent,
+    depot,
+    settings,
+    shows,
+    write,
+    durable,
+    progress,
+  }: Commissioning,
   bench: Bench,
 ): Promise<Commissioned> {
   const note = async (words: string, facts: Json, changes: readonly Change[]): Promise<string | null> => {
@@ -71,11 +85,11 @@ export async function commissioned(
     write(returned(depot, charger.id, true, bench.now()));
     return { good: false, words: null, complaint: `nothing was tried: ${why}` };
   };
-  // At once: what control decides while the first word is waited for has to be stored after it.
+  // Before the wait: later decisions of control must be stored after it.
   write(lent.pendingRelease);
   const pledged = await durable();
   if (!pledged.ok) return nothingTried(pledged.reason);
-  await bench.until(() => bench.told() !== null, FIRST_WORDS);
+  await bench.until(() => bench.telemetry() !== null, FIRST_WORDS);
   if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");
   const before = priorState(lent.standing, shows(), charger);
   const unwritten = await note(
@@ -108,13 +122,13 @@ export async function commissioned(
   };
 }
 
-/** What the make does by itself in silence. */
+/** The behaviour in silence that the profile promises. */
 function promiseOf({ nativePayloads, deviceTimeout }: Profile): SilencePromise {
   if (nativePayloads) return { after: SHORT_LEASE, effect: "own limits" };
   if (deviceTimeout === undefined) return { after: LONG_SILENCE, effect: "holds" };
   return { after: deviceTimeout.after, effect: deviceTimeout.effect === "pause" ? "pauses" : "own limits" };
 }
 
-/** A profile that waits for a confirmation says no by itself when none comes. */
+/** A profile with a confirmation reports its absence itself. */
 const answerTime = ({ confirmedBy }: Profile): Millis =>
   confirmedBy === undefined ? ANSWER_WITHIN : seconds(confirmedBy.within / 1000 + 1);

@@ -4,43 +4,46 @@ import type { Setpoint } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { amperes, watts } from "../domain/units.ts";
 
-/** No fewer than what IEC 61851 lets anything charge with, where the configuration says nothing. */
+/** Minimum of IEC 61851, where the configuration has none. */
 const USUAL_MINIMUM_A = 6;
 
-/** What a charger is tried with: its maximum, the middle and its minimum, whole A or W, each once; falling, so that it can only do as it is told. */
+/**
+ * Levels of a trial: maximum, middle and minimum, in whole A or W, each once. They fall, so an old level
+ * cannot pass for a new one.
+ */
 export function trialLevels({ minCurrent, maxCurrent, minPower, maxPower }: Charger): readonly Setpoint[] {
   if (maxCurrent !== null)
-    return between(minCurrent || USUAL_MINIMUM_A, maxCurrent).map((level) => ({
+    return levelsBetween(minCurrent || USUAL_MINIMUM_A, maxCurrent).map((level) => ({
       kind: "current",
       amperes: amperes(level),
     }));
   if (maxPower === null) return [];
-  return between(minPower ?? 0, maxPower).map((level) => ({ kind: "power", watts: watts(level) }));
+  return levelsBetween(minPower ?? 0, maxPower).map((level) => ({ kind: "power", watts: watts(level) }));
 }
 
-function between(min: number, max: number): readonly number[] {
+function levelsBetween(min: number, max: number): readonly number[] {
   const least = Math.min(Math.ceil(min), max);
   const middle = Math.floor((least + max) / 2);
   // A level of 0 would be a pause.
   return [...new Set([max, middle, least])].filter((level) => level > 0);
 }
 
-/** What a level did, as far as the charger tells. */
+/** Effect of a level, as far as the charger reports it. */
 export type Effect =
   | { readonly kind: "followed" }
   | { readonly kind: "notFollowed" }
-  /** Why it cannot be measured. */
+  /** Reason why it cannot be measured. */
   | { readonly kind: "unmeasured"; readonly why: string };
 
-/** Below this nothing charges: standby electronics draw less. */
+/** Below this no vehicle charges: standby electronics draw less. */
 const CHARGING_A = 0.5;
 
-/** W for one A on all of its phases. */
+/** W for one A on all phases. */
 const wattsPerAmpere = ({ phases, voltage }: Charger): number => phases * voltage;
 
-/** A per phase: the largest phase, or what the power comes to; null: it does not tell. */
-export function drawnBy(told: Telemetry | null, charger: Charger): number | null {
-  const { currentsA = [], powerW } = told ?? {};
+/** A per phase: the largest phase, or the current for the power. Null: not reported. */
+export function drawnBy(telemetry: Telemetry | null, charger: Charger): number | null {
+  const { currentsA = [], powerW } = telemetry ?? {};
   if (currentsA.length > 0) return Math.max(...currentsA);
   return powerW === undefined ? null : powerW / wattsPerAmpere(charger);
 }
@@ -49,30 +52,30 @@ export function drawnBy(told: Telemetry | null, charger: Charger): number | null
 const amperesOf = (level: Setpoint, charger: Charger): number =>
   level.kind === "current" ? level.amperes : level.watts / wattsPerAmpere(charger);
 
-/** Judged as the daemon judges a command, but a charger that draws nothing proves nothing. */
+/** Judged like a command of the daemon. A charger that draws nothing proves nothing. */
 export function effectOf(
   level: Setpoint,
-  told: Telemetry | null,
+  telemetry: Telemetry | null,
   charger: Charger,
   settings: JudgeSettings,
 ): Effect {
-  const drawn = drawnBy(told, charger);
-  if (told === null) return { kind: "unmeasured", why: "it told nothing" };
-  const { kind } = complianceWith(level, null, told, charger, null, settings);
+  const drawn = drawnBy(telemetry, charger);
+  if (telemetry === null) return { kind: "unmeasured", why: "no telemetry" };
+  const { kind } = complianceWith(level, null, telemetry, charger, null, settings);
   if (kind === "notFollowed") return { kind };
-  if (drawn === null) return { kind: "unmeasured", why: "it does not tell what it draws" };
-  if (told.state === "unplugged") return { kind: "unmeasured", why: "nothing is plugged in" };
+  if (drawn === null) return { kind: "unmeasured", why: "it reports neither power nor current" };
+  if (telemetry.state === "unplugged") return { kind: "unmeasured", why: "nothing is plugged in" };
   return drawn < CHARGING_A ? { kind: "unmeasured", why: "it draws nothing" } : { kind: "followed" };
 }
 
-/** Whether it draws what it may: the vehicle has followed up or down, and there is nothing more to wait for. */
+/** True: the current has reached the level, from above or below. */
 export function hasArrived(
   level: Setpoint,
-  told: Telemetry | null,
+  telemetry: Telemetry | null,
   charger: Charger,
   settings: JudgeSettings,
 ): boolean {
-  const [drawn, most] = [drawnBy(told, charger), amperesOf(level, charger)];
+  const [drawn, most] = [drawnBy(telemetry, charger), amperesOf(level, charger)];
   return (
     drawn !== null && Math.abs(drawn - most) <= Math.max(settings.amperes, (most * settings.percent) / 100)
   );
@@ -80,20 +83,20 @@ export function hasArrived(
 
 export type SilenceEffect = "holds" | "pauses" | "own limits" | "unmeasured";
 
-/** What a charger does with a level that nobody repeats. */
+/** The behaviour of a charger whose level is not repeated. */
 export function afterSilence(
   level: Setpoint,
-  told: Telemetry | null,
+  telemetry: Telemetry | null,
   charger: Charger,
   settings: JudgeSettings,
 ): SilenceEffect {
-  const drawn = drawnBy(told, charger);
-  if (told === null || (drawn === null && told.limitA === undefined)) return "unmeasured";
+  const drawn = drawnBy(telemetry, charger);
+  if (telemetry === null || (drawn === null && telemetry.limitA === undefined)) return "unmeasured";
   const most = amperesOf(level, charger);
-  const seen = Math.max(drawn ?? 0, told.limitA ?? 0);
+  const seen = Math.max(drawn ?? 0, telemetry.limitA ?? 0);
   if (seen > most + Math.max(settings.amperes, (most * settings.percent) / 100)) return "own limits";
-  if (told.limitA === 0 || told.state === "paused") return "pauses";
-  // Who drew nothing before cannot be seen to stop.
-  if (drawn !== null && drawn < CHARGING_A) return told.state === "unplugged" ? "unmeasured" : "pauses";
+  if (telemetry.limitA === 0 || telemetry.state === "paused") return "pauses";
+  // A stop is visible only if current was drawn before.
+  if (drawn !== null && drawn < CHARGING_A) return telemetry.state === "unplugged" ? "unmeasured" : "pauses";
   return "holds";
 }

@@ -6,7 +6,7 @@ import type { Result, Silence, Step } from "./trial.ts";
 
 const HEADINGS = ["asked", "confirmed", "measured", "followed"];
 
-/** The table and the sentences under it, for people. */
+/** The table and the sentences below it, for people. */
 export function formatResult(result: Result): string {
   const rows = [HEADINGS, ...result.steps.map(rowOf)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -19,7 +19,7 @@ export function formatResult(result: Result): string {
   return [...lines, ...sentences(result)].join("\n");
 }
 
-/** Whether all that could be seen was as it should be, something was seen, and it was left as it should be. */
+/** True: every visible result was right, at least one was visible, and the prior state was restored. */
 export const isGood = ({ steps, silence, cut, leftFailure }: Result): boolean =>
   !cut &&
   leftFailure === null &&
@@ -30,27 +30,20 @@ export const isGood = ({ steps, silence, cut, leftFailure }: Result): boolean =>
   steps.some(({ confirmedAfter, effect }) => confirmedAfter !== null || effect.kind === "followed") &&
   (silence === null || silence.seen === "unmeasured" || silence.seen === silence.promised.effect);
 
-/** One line for the record. */
+/** Summary in one line, for the record. */
 export function summary(result: Result): string {
   const steps = result.steps.map((step) => `${formatLevel(step.level)} ${formatEffect(step.effect)}`);
   const tried = steps.length === 0 ? "nothing was tried" : steps.join(", ");
   return [tried, ...sentences(result)].join("; ");
 }
 
-/** The result as a value, for the record. */
-export const resultFacts = ({
-  steps,
-  silence,
-  cut,
-  preemptedBy: takenFor,
-  left,
-  leftFailure,
-}: Result): Json => ({
-  steps: steps.map(({ level, failure, confirmedAfter, heard, refusal, drawn, effect }) => ({
+/** The result as JSON, for the record. */
+export const resultFacts = ({ steps, silence, cut, preemptedBy, left, leftFailure }: Result): Json => ({
+  steps: steps.map(({ level, failure, confirmedAfter, hasReported, refusal, drawn, effect }) => ({
     asked: formatLevel(level),
     failure,
     confirmedAfterMs: confirmedAfter,
-    heard,
+    heard: hasReported,
     refusal,
     drawnA: drawn,
     effect: effect.kind,
@@ -65,21 +58,29 @@ export const resultFacts = ({
           seenAfterMs: silence.seenAfter,
         },
   cut,
-  takenFor,
-  left: takenFor === null ? formatLevel(left) : null,
+  takenFor: preemptedBy,
+  left: preemptedBy === null ? formatLevel(left) : null,
   leftFailure,
 });
 
-function rowOf({ level, failure, confirmedAfter, heard, refusal, drawn, effect }: Step): readonly string[] {
+function rowOf({
+  level,
+  failure,
+  confirmedAfter,
+  hasReported,
+  refusal,
+  drawn,
+  effect,
+}: Step): readonly string[] {
   const confirmed =
     failure !== null
       ? `not sent: ${failure}`
       : refusal !== null
         ? `refused: ${refusal}`
         : confirmedAfter === null
-          ? heard
-            ? "said nothing"
-            : "never heard"
+          ? hasReported
+            ? "no answer"
+            : "no message"
           : `after ${inSeconds(confirmedAfter)}`;
   return [
     formatLevel(level),
@@ -100,20 +101,13 @@ function formatEffect(effect: Effect): string {
   }
 }
 
-function sentences({
-  steps,
-  silence,
-  cut,
-  preemptedBy: takenFor,
-  left,
-  leftFailure,
-}: Result): readonly string[] {
+function sentences({ steps, silence, cut, preemptedBy, left, leftFailure }: Result): readonly string[] {
   const reached = steps.filter(({ failure }) => failure === null);
   const tried = [
-    ...(reached.length > 0 && reached.every(({ heard }) => !heard) ? [NEVER_HEARD] : []),
+    ...(reached.length > 0 && reached.every(({ hasReported }) => !hasReported) ? [NO_MESSAGE] : []),
     ...(silence === null ? [] : [formatSilence(silence)]),
   ];
-  if (takenFor !== null) return [...tried, `cut short: ${takenFor}, so it was left to control`];
+  if (preemptedBy !== null) return [...tried, `cut short: ${preemptedBy}, so control has it again`];
   return [
     ...tried,
     ...(cut ? ["cut short"] : []),
@@ -123,8 +117,8 @@ function sentences({
   ];
 }
 
-const NEVER_HEARD =
-  "nothing was ever heard of it, which is no refusal: compare its topics with setpointd profile show, and the broker's access list";
+const NO_MESSAGE =
+  "it never sent a message, which is not a refusal: compare its topics with setpointd profile show, and the broker's access list";
 
 function formatSilence({ promised, level, seen, seenAfter }: Silence): string {
   const after = `after ${inSeconds(promised.after)} of silence`;

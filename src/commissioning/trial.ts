@@ -14,14 +14,14 @@ import {
   trialLevels,
 } from "./judgement.ts";
 
-/** How a charger stood before it was tried, which is how it is left. */
+/** The state of a charger before the trial. It is restored afterwards. */
 export interface PriorState {
   readonly desired: Desired;
-  /** Who knows: our own record, the charger, or nobody, and then it is released. */
+  /** Source: our own record, the charger, or none. Without one the charger is released. */
   readonly source: "record" | "charger" | "nobody";
 }
 
-/** `standing`: the limit of ours that it is under; `shown`: the level that it shows, whoever told it. Null: none. */
+/** `standing`: our active limit. `shown`: the level that the charger shows, set by anyone. Null: none. */
 export function priorState(standing: Desired | null, shown: Desired | null, charger: Charger): PriorState {
   if (standing !== null) return { desired: standing, source: "record" };
   if (shown === null) return { desired: { kind: "release" }, source: "nobody" };
@@ -34,73 +34,73 @@ export function priorState(standing: Desired | null, shown: Desired | null, char
 export function describePriorState({ desired, source }: PriorState): string {
   switch (source) {
     case "record":
-      return `told ${formatLevel(desired)} before`;
+      return `set to ${formatLevel(desired)} by us before`;
     case "charger":
       return desired.kind === "release" ? "free before" : `at ${formatLevel(desired)} before, not by us`;
     case "nobody":
-      return "what held before is not known, so it is released";
+      return "the level before is not known, so it is released";
   }
 }
 
-/** How a charger took the last order. */
+/** The answer of a charger to the last order. */
 export interface OrderOutcome {
   readonly accepted: boolean;
-  /** Its own words; null: it gave none. */
+  /** Text of the charger. Null: none. */
   readonly reason: string | null;
   readonly at: Instant;
 }
 
-/** One charger with nobody else talking to it. In the tests time is virtual behind it. */
+/** Exclusive access to one charger. Tests run it in virtual time. */
 export interface Bench {
   readonly now: () => Instant;
-  /** For `lease` at most, where the charger knows leases. Ok: the broker has all of it. */
+  /** Valid for `lease` at most, if the charger supports leases. Ok: the broker has all of it. */
   readonly order: (desired: Desired, lease: Millis) => Promise<Sent>;
-  /** Null: it has not answered the last order. */
-  readonly taken: () => OrderOutcome | null;
-  /** Whether it has sent anything at all. */
-  readonly heard: () => boolean;
-  /** All that it has told, the newest of each; null: nothing yet. */
-  readonly told: () => Telemetry | null;
-  /** Nothing is said any more that would keep it obeying; what it says is still heard. */
+  /** Null: no answer to the last order. */
+  readonly outcome: () => OrderOutcome | null;
+  /** True: the charger has sent any message. */
+  readonly hasReported: () => boolean;
+  /** The latest value of each signal. Null: none yet. */
+  readonly telemetry: () => Telemetry | null;
+  /** Stops every message that keeps the charger obeying. Its messages are still received. */
   readonly fallSilent: () => void;
-  /** Until the condition holds; false: patience has run out, or `stop` was asked. */
+  /** Waits for a condition. False: `patience` ran out, or the trial was stopped. */
   readonly until: (condition: () => boolean, patience: Millis) => Promise<boolean>;
-  /** Lets so much time pass, Ctrl-C or not. */
-  readonly rest: (span: Millis) => Promise<void>;
-  /** Somebody pressed Ctrl-C, or it is taken away: what is under way is cut short. */
+  /** Waits, even after Ctrl-C. */
+  readonly wait: (span: Millis) => Promise<void>;
+  /** True: Ctrl-C, or control took the charger back. The current step is cut short. */
   readonly isStopped: () => boolean;
-  /** Why control has taken the charger for itself: it is told nothing more. Null: it has not. */
+  /** Reason why control took the charger back; no more orders are sent. Null: it did not. */
   readonly preemptedBy: () => string | null;
 }
 
-/** What became of one level. */
+/** Result of one level. */
 export interface Step {
   readonly level: Setpoint;
-  /** Null: the broker took it; else why it did not. */
+  /** Null: the broker accepted it. Otherwise the reason. */
   readonly failure: string | null;
-  /** From the order to the charger's own yes; null: it said none. */
+  /** Time from the order to the charger's acceptance. Null: not accepted. */
   readonly confirmedAfter: Millis | null;
-  /** Whether anything at all was heard of the charger by then. */
-  readonly heard: boolean;
-  /** The charger's no. */
+  /** True: the charger had sent any message by then. */
+  readonly hasReported: boolean;
+  /** Reason of the charger's refusal. Null: none. */
   readonly refusal: string | null;
-  /** A per phase; null: it does not tell. */
+  /** A per phase. Null: not reported. */
   readonly drawn: number | null;
   readonly effect: Effect;
 }
 
-/** What a charger does by itself when it hears no more of us. */
+/** Behaviour of a charger without messages from us. */
 export interface SilencePromise {
   readonly after: Millis;
   readonly effect: Exclude<SilenceEffect, "unmeasured">;
 }
 
-/** What it did. */
+/** Observed behaviour. */
 export interface Silence {
   readonly promised: SilencePromise;
   readonly level: Setpoint;
   readonly seen: SilenceEffect;
-  /** When that was first seen; null: to the end nothing changed. */
+  /** Time of the first change. Null: no change. */
   readonly seenAfter: Millis | null;
 }
 
@@ -110,11 +110,11 @@ export interface Result {
   readonly silence: Silence | null;
   /** Ctrl-C cut it short. */
   readonly cut: boolean;
-  /** Why control took it for itself meanwhile; null: it did not. */
+  /** Reason why control took the charger back. Null: it did not. */
   readonly preemptedBy: string | null;
-  /** What it was left with, unless it was taken. */
+  /** The restored level, unless control took the charger back. */
   readonly left: Desired;
-  /** Null: the broker took that; else why not. */
+  /** Null: the broker accepted it. Otherwise the reason. */
   readonly leftFailure: string | null;
 }
 
@@ -123,21 +123,21 @@ export interface Trial {
   readonly settings: JudgeSettings;
   /** Null: silence is not tried. */
   readonly silence: SilencePromise | null;
-  /** How long the charger may take to answer. */
+  /** Time for the charger's answer. */
   readonly answerWithin: Millis;
-  /** What it is left with. */
+  /** The level to restore. */
   readonly leave: Desired;
   readonly progress: (words: string) => void;
 }
 
 /** Longer than any step: a lease must not end within one. */
 const LEASE = minutes(10);
-/** A time-out is watched for so much longer, since chargers look at their watch every few seconds. */
+/** Extra time to watch a time-out: chargers check theirs every few seconds. */
 const GRACE = seconds(15);
 const RESTORING_TRIES = 5;
 const RETRY = seconds(2);
 
-/** Tries one charger, and leaves it as it was asked to whatever happens on the way. */
+/** Tries one charger, and always restores its prior state. */
 export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
   const steps: Step[] = [];
   let silence: Silence | null = null;
@@ -154,40 +154,43 @@ export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
   } finally {
     left = await restore(trial, bench);
   }
-  const [cut, takenFor] = [bench.isStopped(), bench.preemptedBy()];
-  return { steps, silence, cut, preemptedBy: takenFor, left: trial.leave, leftFailure: left };
+  const [cut, preemptedBy] = [bench.isStopped(), bench.preemptedBy()];
+  return { steps, silence, cut, preemptedBy, left: trial.leave, leftFailure: left };
 }
 
 async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<Step> {
   const { charger, settings, answerWithin, progress } = trial;
-  progress(`telling it ${formatLevel(level)}`);
-  const toldAt = bench.now();
+  progress(`sending ${formatLevel(level)}`);
+  const orderedAt = bench.now();
   const sent = await bench.order(level, LEASE);
   if (!sent.ok) {
-    const effect = { kind: "unmeasured", why: "the broker did not take it" } as const;
+    const effect = { kind: "unmeasured", why: "the broker did not accept it" } as const;
     return {
       level,
       failure: sent.reason,
       confirmedAfter: null,
-      heard: bench.heard(),
+      hasReported: bench.hasReported(),
       refusal: null,
       drawn: null,
       effect,
     };
   }
-  await bench.until(() => bench.taken() !== null, answerWithin);
-  progress(`waiting up to ${settings.ramp / 1000} s for what it draws`);
-  const isEmpty = (): boolean => bench.told()?.state === "unplugged";
-  await bench.until(() => isEmpty() || hasArrived(level, bench.told(), charger, settings), settings.ramp);
-  const [taken, told] = [bench.taken(), bench.told()];
+  await bench.until(() => bench.outcome() !== null, answerWithin);
+  progress(`waiting up to ${settings.ramp / 1000} s for the measurement`);
+  const isEmpty = (): boolean => bench.telemetry()?.state === "unplugged";
+  await bench.until(
+    () => isEmpty() || hasArrived(level, bench.telemetry(), charger, settings),
+    settings.ramp,
+  );
+  const [answer, telemetry] = [bench.outcome(), bench.telemetry()];
   return {
     level,
     failure: null,
-    confirmedAfter: taken?.accepted === true ? between(toldAt, taken.at) : null,
-    heard: bench.heard(),
-    refusal: taken?.accepted === false ? (taken.reason ?? "refused") : null,
-    drawn: drawnBy(told, charger),
-    effect: effectOf(level, told, charger, settings),
+    confirmedAfter: answer?.accepted === true ? between(orderedAt, answer.at) : null,
+    hasReported: bench.hasReported(),
+    refusal: answer?.accepted === false ? (answer.reason ?? "refused") : null,
+    drawn: drawnBy(telemetry, charger),
+    effect: effectOf(level, telemetry, charger, settings),
   };
 }
 
@@ -201,26 +204,29 @@ async function fallSilent(
   if (!sent.ok) return null;
   bench.fallSilent();
   const began = bench.now();
-  const look = (): SilenceEffect => afterSilence(level, bench.told(), charger, settings);
-  const before = look();
+  const effect = (): SilenceEffect => afterSilence(level, bench.telemetry(), charger, settings);
+  const before = effect();
   progress(
-    `silent now, for ${(promised.after + GRACE) / 1000} s at most, after telling it ${formatLevel(level)}`,
+    `sending nothing for ${(promised.after + GRACE) / 1000} s at most, after sending ${formatLevel(level)}`,
   );
-  const changed = await bench.until(() => look() !== before, millis(promised.after + GRACE));
+  const changed = await bench.until(() => effect() !== before, millis(promised.after + GRACE));
   if (bench.isStopped()) return null;
-  // It goes down or up in steps: what it has come to counts, not what it passed through.
-  if (changed) await bench.rest(seconds(2));
-  // Who paused before the silence began shows nothing by pausing.
-  const seen = before === "holds" ? look() : "unmeasured";
+  // Levels change in steps. The final one counts.
+  if (changed) await bench.wait(seconds(2));
+  // A charger that paused before the silence proves nothing by a pause.
+  const seen = before === "holds" ? effect() : "unmeasured";
   return { promised, level, seen, seenAfter: changed ? between(began, bench.now()) : null };
 }
 
-/** The broker may be away for a moment: the charger must not stay as the trial left it, unless control has it again. */
+/**
+ * Retries, because the broker may be down for a moment. The charger must not keep the trial's level, unless
+ * control has it back.
+ */
 async function restore({ leave, progress }: Trial, bench: Bench): Promise<string | null> {
-  if (bench.preemptedBy() === null) progress(`leaving it with: ${formatLevel(leave)}`);
+  if (bench.preemptedBy() === null) progress(`restoring: ${formatLevel(leave)}`);
   let failure = "";
   for (let tries = 0; tries < RESTORING_TRIES; tries += 1) {
-    if (tries > 0) await bench.rest(RETRY);
+    if (tries > 0) await bench.wait(RETRY);
     if (bench.preemptedBy() !== null) return null;
     const sent = await bench.order(leave, LEASE);
     if (sent.ok) return null;

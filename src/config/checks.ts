@@ -5,17 +5,17 @@ import { type Address, isLoopback } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { BrokerSection } from "./sections/mqtt.ts";
 
-/** What is known of charger makes, as far as a configuration is held against it. */
+/** Checks of a configuration that need the profiles of chargers. */
 export interface ProfileChecks {
-  /** What cannot be done with these makes. */
+  /** Settings that these profiles cannot fulfil. */
   readonly mistakes: (file: ConfigFile) => readonly Finding[];
-  /** What works, but was perhaps not meant. */
+  /** Settings that work, but are probably a mistake. */
   readonly warnings: (file: ConfigFile) => readonly Finding[];
-  /** A charger with what its make brings along. */
+  /** A charger with the limits of its profile. */
   readonly applyProfileLimits: (charger: Charger) => Charger;
 }
 
-/** Chargers whose profile is none of these. */
+/** Chargers with an unknown profile. */
 export const unknownProfiles = (
   { chargers }: ConfigFile,
   known: readonly string[],
@@ -37,7 +37,7 @@ export const unknownProfiles = (
     ];
   });
 
-/** Without profiles: chargers that speak the native topics only. */
+/** Without profiles: native chargers only. */
 export const NATIVE_ONLY: ProfileChecks = {
   mistakes: (file) => unknownProfiles(file, ["native"]),
   warnings: () => [],
@@ -94,7 +94,7 @@ function* listeners(file: ConfigFile): Generator<Listener> {
       yield { path: [...path, "embedded", "listen"], listen: section.embedded.listen };
 }
 
-/** All brokers, the site's own first, each with where it stands. */
+/** All brokers, the site's own first, with the path of each section. */
 export const brokerSections = (file: ConfigFile): readonly (readonly [Path, BrokerSection])[] => [
   [["mqtt"], file.mqtt],
   ...Object.entries(file.brokers).map(([name, section]) => [["brokers", name], section] as const),
@@ -132,7 +132,7 @@ function chargerBrokers(file: ConfigFile): readonly Finding[] {
   });
 }
 
-/** Whoever reads a token on its way can send deliveries. */
+/** A token sent in the clear can be read and reused. */
 function openBearer({ webhook }: ConfigFile): readonly Finding[] {
   if (typeof webhook?.auth !== "object" || webhook.auth.bearer === undefined) return [];
   if (webhook.tls !== undefined || webhook.trustProxy !== false || isLoopback(webhook.listen.host)) return [];
@@ -145,7 +145,7 @@ function openBearer({ webhook }: ConfigFile): readonly Finding[] {
   ];
 }
 
-/** What no single key can tell: all mistakes that span several. */
+/** Mistakes that span several keys. */
 export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...(typeof file.webhook?.auth === "object"
     ? oneOf(
@@ -167,7 +167,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Every use of a name after its first. */
+/** Every further use of a name. */
 function repeated(all: readonly Named[], expected: string): readonly Finding[] {
   const first = new Map<string, Path>();
   return all.flatMap(({ path, name }): readonly Finding[] => {
@@ -242,7 +242,7 @@ function bindingChecks(file: ConfigFile): readonly Finding[] {
   return [...unknown, ...ambiguous];
 }
 
-/** Mistakes that span several chargers or vehicles (DESIGN 5.5). */
+/** Mistakes that span several chargers or vehicles. */
 const fleetChecks = (file: ConfigFile): readonly Finding[] => [
   ...repeated(
     file.chargers.map(({ id }, index) => ({ path: ["chargers", index, "id"], name: id })),
@@ -257,7 +257,7 @@ const fleetChecks = (file: ConfigFile): readonly Finding[] => [
       const own = new Set<string>();
       return identities.flatMap(({ kind, value }, at): readonly Named[] => {
         const name = identityKey(kind, value);
-        // One vehicle may be known by its MAC and by its EVCC id, which are the same.
+        // The MAC address and the EVCC id of a vehicle may be equal.
         if (own.has(name) && kind === "evccid") return [];
         own.add(name);
         return [{ path: ["vehicles", index, "identities", at], name }];

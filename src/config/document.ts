@@ -12,10 +12,10 @@ import {
 import { shipped } from "../platform/packageRoot.ts";
 import type { Mistake, Path } from "./explain.ts";
 
-/** A YAML text that could be read, and where its values stand. */
+/** A parsed YAML text, with the lines of its values. */
 export interface Source {
   readonly value: unknown;
-  /** Of the deepest part of `path` that the file has; null: none of it. From 1. */
+  /** Line of the deepest part of `path` in the file, from 1. Null: no part. */
   readonly lineOf: (path: Path) => number | null;
 }
 
@@ -28,7 +28,7 @@ const whole = (found: string, expected: string): Read => ({
   mistakes: [{ path: "", line: null, column: null, found, expected }],
 });
 
-/** The offset where the deepest known part of `path` begins. */
+/** Offset of the deepest known part of `path`. */
 function offsetOf(document: Document.Parsed, path: Path): number | null {
   let node: unknown = document.contents;
   let offset: number | null = null;
@@ -50,16 +50,16 @@ function offsetOf(document: Document.Parsed, path: Path): number | null {
 const rangeStart = (node: unknown): number | null =>
   isMap(node) || isSeq(node) || isScalar(node) || isAlias(node) ? (node.range?.[0] ?? null) : null;
 
-/** What a file should hold, for the sentences about it. */
+/** The expected content, for messages. */
 interface Kind {
   readonly what: string;
-  /** One to copy. */
+  /** An example to copy. */
   readonly example: string;
 }
 
 const CONFIGURATION: Kind = { what: "a configuration", example: shipped("config/example.yaml") };
 
-/** Nobody means a number by 000001, but YAML does; the 1 that it makes of it is another charger. */
+/** YAML reads 000001 as the number 1, which is another charger. It is kept as text. */
 const LEADING_ZERO = /^[-+]?0\d+(e[-+]?\d+)?$/i;
 
 function keepLeadingZeros(document: Document.Parsed): void {
@@ -72,10 +72,10 @@ function keepLeadingZeros(document: Document.Parsed): void {
   });
 }
 
-/** Messages end with a piece of the file, or with advice to programmers. */
+/** Cuts the quoted source, or the advice to programmers, off a message. */
 const withoutSource = (message: string): string => message.replace(/(: ["'`]|;).*$/s, "");
 
-/** One line that is indented wrongly throws off what comes after it: of these only the first is told. */
+/** A wrong indentation causes further errors. Only the first of these is shown. */
 const OF_INDENTATION: ReadonlySet<string> = new Set([
   "BAD_INDENT",
   "BLOCK_AS_IMPLICIT_KEY",
@@ -83,10 +83,10 @@ const OF_INDENTATION: ReadonlySet<string> = new Set([
   "TAB_AS_INDENT",
 ]);
 
-/** Errors that the parser also finds where a wrong indentation turned a key into something else. */
+/** Errors that can follow from a wrong indentation. */
 const FROM_INDENTATION: ReadonlySet<string> = new Set(["NON_STRING_KEY", "MISSING_CHAR"]);
 
-/** The first few that do not follow from one another. */
+/** The first three errors that do not follow from one another. */
 function apart(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const first = errors.find(({ code }) => OF_INDENTATION.has(code));
   const follows = ({ code }: YAMLParseError): boolean =>
@@ -97,8 +97,8 @@ function apart(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
 /**
- * The line to mend, from 1. The parser joins a line that is indented too far with the value above it, and reports the
- * line where that value begins.
+ * The line to correct, from 1. The parser joins a line that is indented too far with the value above it,
+ * and reports the line of that value.
  */
 function lineToMend(text: string, code: string, reported: number): number {
   if (code !== "BLOCK_AS_IMPLICIT_KEY" && code !== "MULTILINE_IMPLICIT_KEY") return reported;
@@ -112,7 +112,7 @@ function lineToMend(text: string, code: string, reported: number): number {
 
 function parse(text: string, { example }: Kind): Read {
   const lines = new LineCounter();
-  // The library's pretty messages quote the source, which may hold what should not be shown.
+  // Pretty messages quote the source, which may hold a secret.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
@@ -142,14 +142,14 @@ function parse(text: string, { example }: Kind): Read {
   return { ok: true, source: { value: document.toJS(), lineOf } };
 }
 
-/** Reads YAML 1.2; whatever is in it, the answer is a value and never a throw. */
+/** Reads YAML 1.2. Never throws, whatever the text. */
 export function readYaml(text: string, kind: Kind = CONFIGURATION): Read {
   try {
     const read = parse(text, kind);
     if (!read.ok || read.source.value !== null) return read;
     return whole("an empty file", `${kind.what}; ${kind.example} is one to copy`);
   } catch {
-    // Aliases without end, or brackets nested by the thousand: the library throws.
+    // The library throws on endless aliases and on brackets nested thousands deep.
     return whole("YAML that is nested or aliased too deeply", `${kind.what}; ${kind.example} is an example`);
   }
 }

@@ -3,28 +3,28 @@ import * as z from "zod";
 /** Keys and indexes from the top of the file, e.g. `["chargers", 2, "current", "max"]`. */
 export type Path = readonly PropertyKey[];
 
-/** Something that is not as it should be, before its line is known. */
+/** A mistake or a warning, without its line. */
 export interface Finding {
   readonly path: Path;
-  /** What stands there, never a secret. */
+  /** The present value, never a secret. */
   readonly found: string;
-  /** What would be right. */
+  /** The right value. */
   readonly expected: string;
 }
 
-/** A finding as people get it. Also the shape of a warning. */
+/** A finding with its line. Also the form of a warning. */
 export interface Mistake {
-  /** `chargers[2].current.max`; "": the file as a whole. */
+  /** `chargers[2].current.max`. "": the whole file. */
   readonly path: string;
-  /** From 1; null: no line of the file. */
+  /** From 1. Null: not a line of the file. */
   readonly line: number | null;
-  /** From 1; null where the line is enough. */
+  /** From 1. Null: the line is enough. */
   readonly column: number | null;
   readonly found: string;
   readonly expected: string;
 }
 
-/** `chargers[2].current.max`; keys that are no plain words are quoted. */
+/** `chargers[2].current.max`. Keys with other characters are quoted. */
 export const pathText = (path: Path): string =>
   path
     .map((key, depth) => {
@@ -36,17 +36,17 @@ export const pathText = (path: Path): string =>
     .join("");
 
 const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", "key"]);
-/** Sections with a secret in them: a text in their place may well be that secret. */
+/** Sections that contain a secret. A text in their place may be the secret itself. */
 const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
 
 const isSecret = (path: Path): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
 
-/** A password may hold any letter, an @ and a slash too. */
+/** A password may contain any character, also @ and /. */
 const withoutUser = (text: string): string =>
   /[:/].*@/s.test(text) ? text.replace(/^([a-z][a-z\d+.-]*:\/\/)?.*@/is, "$1***@") : text;
 
-/** A value of the file in a few words; texts where a secret belongs, or that look like one, are not shown. */
+/** A value of the file for people. Texts that are or may be secrets are not shown. */
 export function foundInWords(value: unknown, path: Path): string {
   if (value === undefined || value === null) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
@@ -60,7 +60,7 @@ export function foundInWords(value: unknown, path: Path): string {
   return "a section";
 }
 
-/** For people, one block each: where, what was found, what would be right. */
+/** One block for each mistake: place, present value, right value. */
 export const explain = (mistakes: readonly Mistake[], file: string): string =>
   mistakes
     .map(({ path, line, column, found, expected }) => {
@@ -69,7 +69,7 @@ export const explain = (mistakes: readonly Mistake[], file: string): string =>
     })
     .join("\n");
 
-/** Edits (insert, remove, replace, swap of neighbours) that turn `a` into `b`. */
+/** Number of edits (insert, remove, replace, swap of neighbours) from `a` to `b`. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   const at = (i: number, j: number): number => rows[i]?.[j] ?? 0;
@@ -92,7 +92,7 @@ function distance(a: string, b: string): number {
 
 const fold = (text: string): string => text.slice(0, 64).toLowerCase().replaceAll(/[-_ ]/g, "");
 
-/** The known word that was probably meant, whatever its case, "-" or "_"; null: none is near. */
+/** The known word nearest to `word`, whatever its case, "-" or "_". Null: none is near. */
 export function nearest(word: string, known: readonly string[]): string | null {
   const near = known
     .map((candidate) => ({ candidate, edits: distance(fold(word), fold(candidate)) }))
@@ -109,7 +109,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   array: "a list: lines that start with a dash",
 };
 
-/** What would be right, where the schema itself has no sentence for it. For unknown keys: the known ones. */
+/** The right value, where the schema has no sentence of its own. For unknown keys: the known ones. */
 export const sentence: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === "invalid_type") return TYPE_WORDS[issue.expected];
   if (issue.code === "invalid_value") return `one of: ${issue.values.join(", ")}`;
@@ -137,7 +137,7 @@ function countable(origin: string, count: number | bigint): string {
   return "";
 }
 
-/** Of a union, the branch whose shape was meant; the union's own sentence where that is not clear. */
+/** The branch of a union that was meant. The union's own sentence, if this is not clear. */
 function innermost(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== "invalid_union") return [issue];
   const meant = issue.errors.filter((branch) =>
@@ -157,7 +157,7 @@ function valueAt(value: unknown, path: Path): unknown {
   return at;
 }
 
-/** All that the schema did not accept in `value`. */
+/** Everything that the schema rejected in `value`. */
 export const findings = (error: z.core.$ZodError, value: unknown): readonly Finding[] =>
   error.issues.flatMap(innermost).flatMap((issue): readonly Finding[] => {
     if (issue.code !== "unrecognized_keys")

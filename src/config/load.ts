@@ -12,10 +12,10 @@ export type Loaded =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] };
 
-/** 100,000 vehicles fit; what is larger is not a configuration. */
+/** Enough for 100,000 vehicles. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** Beyond these, one cause is repeating itself. */
+/** Further mistakes have the same cause. */
 const MOST_MISTAKES = 100;
 
 const located =
@@ -36,10 +36,10 @@ const refused = (source: Source, all: readonly Finding[]): Loaded => ({
     .slice(0, MOST_MISTAKES),
 });
 
-/** `unused`: the verb asks nobody, so secrets and certificates need not be there yet. */
+/** `unused`: the verb connects to no one, so secrets and certificates may be missing. */
 export type SecretsNeed = "needed" | "unused";
 
-/** A configuration from its text. Secrets are read once, to find out now what would fail later. */
+/** A configuration from its text. Secrets are read once, to find mistakes now. */
 export function configFrom(
   text: string,
   place: Place,
@@ -57,7 +57,7 @@ export function configFrom(
     parsed.data,
     place,
     (finding) => {
-      // All else that is found here is a secret or a certificate.
+      // All other findings are about secrets or certificates.
       if (secrets === "needed" || finding.path[0] === "state") mistakes.push(finding);
     },
     (finding) => doubts.push(finding),
@@ -75,7 +75,7 @@ const unread = (found: string, expected: string): Loaded => ({
   mistakes: [{ path: "", line: null, column: null, found, expected }],
 });
 
-/** Reads, checks and resolves a configuration file (DESIGN 6.1). Never throws for what is in the file. */
+/** Reads, checks and resolves a configuration file. Never throws because of its content. */
 export function loadConfig(
   file: string,
   env: Environment,

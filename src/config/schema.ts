@@ -20,7 +20,10 @@ import { stateDirectory, statePath, statusSocketPath } from "./sections/state.ts
 import { vtnConfig, vtnSection, type VtnConfig } from "./sections/vtn.ts";
 import { webhookConfig, webhookSection, type WebhookConfig } from "./sections/webhook.ts";
 
-/** The whole file (DESIGN 6.1). Everything else that knows a key is generated from it or held against it by a test. */
+/**
+ * The configuration file. Everything else that knows a key is generated from this schema, or compared with
+ * it by a test.
+ */
 export const configFile = z.strictObject(
   {
     site: siteSection.describe("The site this gateway serves."),
@@ -97,24 +100,27 @@ export const configFile = z.strictObject(
   },
 );
 
-/** The file after the schema, before cross checks. */
+/** The file after the schema, before the cross checks. */
 export type ConfigFile = z.infer<typeof configFile>;
 
-/** What the program runs on. Total: an absent part is null or empty. Holds no secret, only functions that read one. */
+/**
+ * The resolved configuration. Absent parts are null or empty. It holds no secret, only functions that read
+ * one.
+ */
 export interface Config {
   readonly site: { readonly id: string; readonly timezone: string };
   /** Absolute. */
   readonly state: string;
   /** The keys that are not in the state folder. */
   readonly keys: KeyCredentials;
-  /** Absolute path of the Unix socket that answers `setpointd status`. */
+  /** Absolute path of the Unix socket for `setpointd status`. */
   readonly statusSocket: string;
   readonly vtn: VtnConfig;
   /** Null: no listener, polling only. */
   readonly webhook: WebhookConfig | null;
   readonly operator: { readonly listen: Address; readonly hosts: readonly string[] };
   readonly mqtt: BrokerConfig;
-  /** By the name that `Charger.broker` has; the site's own is `mqtt`. */
+  /** By the name in `Charger.broker`. The site's own broker is `mqtt`. */
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
   readonly clock: { readonly maxSkew: Millis };
   readonly control: ControlConfig;
@@ -124,7 +130,10 @@ export interface Config {
   readonly vehicles: readonly Vehicle[];
 }
 
-/** Reports what cannot be used as the machine is now: secrets, certificates, the state. The result is only good when it reported nothing. */
+/**
+ * Reports everything that cannot be used on this machine: secrets, certificates, the state. The result is
+ * valid only without a report.
+ */
 export function configOf(
   file: ConfigFile,
   place: Place,

@@ -4,7 +4,7 @@ import { isLoopback, isExposed } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import { tooManyRequests } from "./sections/prices.ts";
 
-/** What works, but was perhaps not meant. */
+/** Settings that work, but are probably a mistake. */
 export function warnings(file: ConfigFile): readonly Finding[] {
   const all: Finding[] = [];
   for (const key of ["baseUrl", "tokenUrl"] as const)

@@ -54,9 +54,9 @@ export function talk(ports: TalkPorts): Talk {
     fallSilent,
     isStopped,
     preemptedBy: takenFor,
-    taken: () => taken,
-    told: () => told,
-    heard: () => heard,
+    outcome: () => taken,
+    telemetry: () => told,
+    hasReported: () => heard,
     async order(desired, lease) {
       const what = { charger, desired, until: null, vehicle: null, event: null } as const;
       const command: Command = { ...what, ...ports.nextId(), cause: "operator", decidedAt: now() };
@@ -74,7 +74,7 @@ export function talk(ports: TalkPorts): Talk {
       }
       return true;
     },
-    rest: async (span) => sleep(span),
+    wait: async (span) => sleep(span),
     hear(message) {
       if (message.charger !== charger) return;
       // A last will is said by the broker.

@@ -116,7 +116,7 @@ export class DaemonCommissions implements AsyncDisposable {
     });
     const shows = (): Desired | null => fleet.shows(id);
     const ended = commissioned(
-      { charger, profile, silence, lent, depot, settings, shows, write, durable, progress },
+      { charger, profile, silence, acquired: lent, depot, settings, shows, write, durable, progress },
       bench,
     );
     this.#running.set(id, { bench, loan, ended });

@@ -36,7 +36,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       charger,
       profile: profileNamed("native"),
       silence: false,
-      lent,
+      acquired: lent,
       depot,
       settings: settingsWith().verdict,
       shows: () => null,

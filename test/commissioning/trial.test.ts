@@ -10,7 +10,7 @@ const before = (standing: Desired | null, shown: Desired | null) => priorState(s
 
 test("a limit of ours is what it is left with, whatever it shows", () => {
   expect(before(A(10), A(16))).toEqual({ desired: A(10), source: "record" });
-  expect(describePriorState(before(A(10), null))).toBe("told 10 A before");
+  expect(describePriorState(before(A(10), null))).toBe("set to 10 A by us before");
 });
 
 test("a limit of somebody else is put back too, and so is that there was none", () => {

@@ -52,10 +52,8 @@ describe("a charger on the bench", () => {
     bench.isMute = true;
     const result = await tryCharger(aTrial(), bench);
     expect(isGood(result)).toBe(false);
-    expect(formatResult(result)).toContain(
-      "32 A   never heard  -         cannot be measured: it told nothing",
-    );
-    expect(formatResult(result)).toContain("nothing was ever heard of it, which is no refusal");
+    expect(formatResult(result)).toContain("32 A   no message  -         cannot be measured: no telemetry");
+    expect(formatResult(result)).toContain("it never sent a message, which is not a refusal");
     expect(formatResult(result)).not.toContain("refused");
   });
 
@@ -66,8 +64,8 @@ describe("a charger on the bench", () => {
     );
     expect(isGood(result)).toBe(false);
     expect(formatResult(result).split("\n").slice(-3)).toEqual([
-      "19 A   said nothing  32.0 A    NO",
-      "6 A    said nothing  32.0 A    NO",
+      "19 A   no answer    32.0 A    NO",
+      "6 A    no answer    32.0 A    NO",
       "left with: release",
     ]);
   });
@@ -158,7 +156,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
   test("Ctrl-C in the silence releases too", async () => {
     const bench = virtualBench({ profile: "warp" });
     const progress = (words: string): void => {
-      if (words.includes("silent")) bench.stop();
+      if (words.includes("sending nothing")) bench.stop();
     };
     const result = await tryCharger(aTrial({ progress, silence: HOLDS }), bench);
     expect([bench.ordered.at(-1), result.silence]).toEqual(["release", null]);
@@ -171,7 +169,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     };
     const result = await tryCharger(aTrial({ progress }), bench);
     expect([bench.ordered, isGood(result)]).toEqual([["32", "19"], false]);
-    expect(formatResult(result)).toContain("cut short: EV-7 wants it, so it was left to control");
+    expect(formatResult(result)).toContain("cut short: EV-7 wants it, so control has it again");
     expect(resultFacts(result)).toMatchObject({ takenFor: "EV-7 wants it", left: null });
   });
 
@@ -192,7 +190,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
 
   test("a bug in the middle still releases", async () => {
     const bench = virtualBench({ profile: "warp" });
-    await expect(tryCharger(aTrial(), { ...bench, told: failing })).rejects.toThrow("bug");
+    await expect(tryCharger(aTrial(), { ...bench, telemetry: failing })).rejects.toThrow("bug");
     expect(bench.ordered).toEqual(["32", "release"]);
   });
 });

@@ -52,9 +52,9 @@ export function virtualBench(pairing: Pairing): VirtualBench {
       orderedAt = pair.now;
       return sent;
     },
-    taken,
-    told: (): Telemetry | null => (bench.isMute ? null : pair.telemetry),
-    heard: () => !bench.isMute,
+    outcome: taken,
+    telemetry: (): Telemetry | null => (bench.isMute ? null : pair.telemetry),
+    hasReported: () => !bench.isMute,
     fallSilent: () => void (pair.talking = false),
     until: async (condition, patience: Millis) => {
       const deadline = pair.now + patience;
@@ -64,7 +64,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
       }
       return true;
     },
-    rest: async (span) => pair.pass(span),
+    wait: async (span) => pair.pass(span),
     isStopped: () => stopped || wanted !== null,
     preemptedBy: () => wanted,
   };

@@ -69,7 +69,7 @@ function commissioning(site: Site, ...args: readonly string[]) {
   child.stderr?.on("data", (chunk: Buffer) => (said.err += chunk.toString()));
   const ended = new Promise<number | null>((end) => child.once("close", end));
   const tells = (level: string) =>
-    waitFor(() => said.err.includes(`telling it ${level}`), { timeoutMs: 30 * SECOND });
+    waitFor(() => said.err.includes(`sending ${level}`), { timeoutMs: 30 * SECOND });
   return { child, said, ended, tells };
 }
 
@@ -91,7 +91,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
       expect(stdout).toMatch(
         /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
       );
-      expect(stderr).toContain("bay-01: telling it 19 A");
+      expect(stderr).toContain("bay-01: sending 19 A");
       await waitFor(() => limit() === 32, PATIENCE);
       expect(await record(site)).toContain(
         "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
@@ -196,7 +196,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
       expect(stdout).toMatch(
         /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
       );
-      expect(stderr).toContain("bay-01: telling it 19 A");
+      expect(stderr).toContain("bay-01: sending 19 A");
       await waitFor(() => limit() === 32, PATIENCE);
       expect(await record(site)).toContain(
         "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
@@ -216,7 +216,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
     await waitFor(() => limit() === 10, PATIENCE);
     expect([await ended, said.out]).toEqual([
       1,
-      expect.stringContaining("cut short: EV-1 wants it, so it was left to control"),
+      expect.stringContaining("cut short: EV-1 wants it, so control has it again"),
     ]);
     expect(limit()).toBe(10);
     expect(await record(site)).toContain("cut short: EV-1 wants it");

@@ -149,7 +149,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   const result = await commissioned(
     {
       ...setting,
-      lent,
+      acquired: lent,
       settings: config.control.verdict,
       shows: () => bench.shows(),
       write: (changes) => store.write(changes),
@@ -158,7 +158,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     talk,
   );
   // A broker of our own goes with us: the charger hears the last of it first.
-  if (named.reach.kind === "embedded") await talk.rest(LAST_WORDS);
+  if (named.reach.kind === "embedded") await talk.wait(LAST_WORDS);
   return result;
 }
 

@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 
 import { reads } from "./quantities.ts";
 
-/** Where a listener listens: the host without brackets; port 0 takes any free one. */
+/** Address of a listener: host without brackets; port 0 means any free port. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -17,11 +17,11 @@ export function parseAddress(text: string): Address | null {
   return { host, port };
 }
 
-/** Reachable from this machine only. */
+/** True: reachable from this machine only. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 
-/** The host of a URL that reaches this listener from the same machine: one that listens everywhere is on loopback too. */
+/** Host for a URL from the same machine. A listener on all addresses also listens on loopback. */
 export function urlHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";
@@ -50,7 +50,7 @@ function parse(text: string, protocols: readonly string[]): URL | null {
   return url.username === "" && url.password === "" ? url : null;
 }
 
-/** An https (or, warned about elsewhere, http) address without query, user or trailing slash. */
+/** An https address without query, user or trailing slash. http is allowed with a warning. */
 export const webUrl = reads((text) => {
   const url = parse(text, ["https:", "http:"]);
   return url === null || url.search !== "" ? null : text.replace(/\/+$/, "");
@@ -63,7 +63,7 @@ export const brokerUrl = reads(
 
 const IN_THE_CLEAR = ["http:", "mqtt:", "ws:"];
 
-/** Sent in the clear over a network: only https, mqtts and wss protect a secret on its way. */
+/** True: secrets would be sent in the clear over a network. */
 export const isExposed = (url: string): boolean => {
   const parsed = URL.parse(url);
   return parsed !== null && IN_THE_CLEAR.includes(parsed.protocol) && !isLoopback(parsed.hostname);

@@ -7,15 +7,15 @@ import { exposedSecret, whyUnreadable, type Place } from "./secret.ts";
 /** Length of both keys, in bytes. */
 const KEY_BYTES = 32;
 
-/** A key that systemd hands over. */
+/** A key that is a systemd credential. */
 interface CredentialKey {
   /** Absolute. */
   readonly path: string;
-  /** As it was when the configuration was loaded. Never log what it returns. */
+  /** The key at load time. Never log it. */
   readonly read: () => Buffer;
 }
 
-/** The keys that are systemd credentials. Null: that key is the file of this name in the state folder. */
+/** Keys that are systemd credentials. Null: the key is the file of this name in the state folder. */
 export interface KeyCredentials {
   /** Credential `site.key`. */
   readonly site: CredentialKey | null;
@@ -24,8 +24,8 @@ export interface KeyCredentials {
 }
 
 /**
- * Reads `site.key` and `proof.key` from $CREDENTIALS_DIRECTORY where they are there. They are read now: a verb that
- * root runs gives up its rights before it opens the state.
+ * Reads `site.key` and `proof.key` from $CREDENTIALS_DIRECTORY, if present. They are read now, because a
+ * verb that root runs drops its rights before it opens the state.
  */
 export function keyCredentials(
   state: string,
@@ -60,7 +60,7 @@ export function keyCredentials(
   return { site: credential("site.key"), proof: credential("proof.key") };
 }
 
-/** A text says why the key cannot be used. Null: there is none. */
+/** A text: the reason why the key cannot be used. Null: no key. */
 function keyAt(path: string): Buffer | string | null {
   try {
     const status = statSync(path);

@@ -5,16 +5,19 @@ import { type Instant, instant } from "../../domain/units.ts";
 import type { Finding, Path } from "../explain.ts";
 import { exposedSecret, type Place, type Read, readSource, type SecretSource } from "./secret.ts";
 
-/** When a certificate ends, and whose it is. */
+/** End of a certificate, and its subject. */
 export interface Ending {
-  /** Its subject on one line, e.g. `CN=gateway, O=Depot`. */
+  /** Subject on one line, e.g. `CN=gateway, O=Depot`. */
   readonly subject: string;
   readonly notAfter: Instant;
 }
 
 const CERTIFICATES = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
 
-/** Of the certificates in a PEM text (a chain, several authorities) the one that ends first; null: none, or one that cannot be read. */
+/**
+ * The certificate in a PEM text (a chain, several authorities) that expires first. Null: none, or one is
+ * unreadable.
+ */
 export function firstToEnd(pem: string): Ending | null {
   try {
     const [first, ...others] = (pem.match(CERTIFICATES) ?? []).map((part) => new X509Certificate(part));
@@ -26,7 +29,10 @@ export function firstToEnd(pem: string): Ending | null {
   }
 }
 
-/** Why a text cannot be the private key of a certificate, as the end of a sentence; null: it can. Shows nothing of either. */
+/**
+ * Reason why a text cannot be the private key of a certificate, as the end of a sentence. Null: it can.
+ * Shows neither text.
+ */
 export function keyFault(cert: string, key: string): string | null {
   try {
     if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
@@ -38,16 +44,19 @@ export function keyFault(cert: string, key: string): string | null {
     createSecureContext({ cert, key });
     return null;
   } catch (error) {
-    // Too short a key, say, for what TLS accepts today.
+    // For example a key that is too short for TLS today.
     return `TLS does not accept with the certificate: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
-/** PEM texts that are used together, read again at each use: a renewal needs no restart. */
+/** PEM texts that belong together, read again at each use: a renewal needs no restart. */
 export interface PemSource<T> {
-  /** As they are now; while they cannot be used, the last that could. */
+  /** The present texts. While they cannot be used, the last valid ones. */
   readonly current: () => T;
-  /** Why what is there now cannot be used, e.g. `/etc/tls/gateway.crt, which does not exist`; null: it can. */
+  /**
+   * Reason why the present texts cannot be used, e.g. `/etc/tls/gateway.crt, which does not exist`. Null:
+   * they can.
+   */
   readonly fault: () => string | null;
 }
 
@@ -57,10 +66,10 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** Opens the PEM files of one configuration, and reports once what cannot be used now. */
+/** Opens the PEM files of a configuration. A file that cannot be used now is reported once. */
 export interface OpenPem {
   readonly certificates: (source: SecretSource, path: Path) => PemSource<string>;
-  /** `path`: of the section that has `cert` and `key`. */
+  /** `path`: the section with `cert` and `key`. */
   readonly keyPair: (
     sources: { readonly cert: SecretSource; readonly key: SecretSource },
     path: Path,
@@ -101,7 +110,7 @@ function sourceOf<T>(
   return {
     current: () => {
       const now = look();
-      // A file that is being replaced may be cut short, or not fit its key, for a moment: the last good text stays.
+      // During a replacement a file may be cut short or not match its key. The last valid text is kept.
       if (now.ok) last = now.value;
       return last;
     },
@@ -146,7 +155,7 @@ function checkPair(
     : { ok: false, faults };
 }
 
-/** `cert` null: a key cannot be held against it. */
+/** Null `cert`: the key cannot be compared with it. */
 function foundInKey(where: string, key: Read, cert: string | null): string | null {
   if (!key.ok) return key.found;
   const fault = cert === null ? null : keyFault(cert, key.text);

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { parseDuration, watts } from "../../domain/units.ts";
 
 /**
- * A text that `read` understands (null: it does not). `expected` is the sentence that a person gets instead of
- * a stack trace: it says what would be right, never what is wrong.
+ * A text that `read` accepts (null: rejected). `expected` is the sentence for people: it states the right
+ * value, never what is wrong.
  */
 export const reads = <T>(read: (text: string) => T | null, expected: string | ((text: string) => string)) => {
   const sentence = typeof expected === "string" ? expected : expected("");
@@ -16,20 +16,20 @@ export const reads = <T>(read: (text: string) => T | null, expected: string | ((
   });
 };
 
-/** One level of an MQTT topic: neither wildcard nor separator, and no leading "$" or "." (DESIGN 6.2). */
+/** A level of an MQTT topic: no wildcard, no separator, no leading "$" or ".". */
 const LEVEL = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}";
 
-/** An id that becomes a topic level, and part of the MQTT client id. */
+/** An id that is used as a topic level and in the MQTT client id. */
 export const topicName = z
   .string({ error: 'a text of 1 to 64 letters, digits, "-", "_" or "." (not first); a number needs quotes' })
   .regex(new RegExp(`^${LEVEL}$`));
 
-/** Topic levels joined by "/", neither first nor last. */
+/** Topic levels joined by "/", without a leading or trailing one. */
 export const topicPrefix = z
   .string({ error: 'topic levels of letters, digits, "-", "_" and ".", e.g. setpointd or depot/charging' })
   .regex(new RegExp(`^${LEVEL}(/${LEVEL}){0,7}$`));
 
-/** A duration within bounds, both inclusive and spelled as in the file. */
+/** A duration within bounds, both inclusive and written as in the file. */
 export function duration(least: string, most: string) {
   const from = parseDuration(least) ?? 0;
   const to = parseDuration(most) ?? Infinity;
@@ -39,20 +39,20 @@ export function duration(least: string, most: string) {
   }, `a duration from ${least} to ${most}: a whole number with its unit, e.g. 500ms, 30s, 10m, 2h or 7d`);
 }
 
-/** A number with its unit in the sentence; bounds are inclusive. */
+/** A number, with its unit in the message. Bounds are inclusive. */
 export const quantity = (least: number, most: number, unit: string, example: number) =>
   z
     .number({ error: `a number of ${unit} from ${least} to ${most}, e.g. ${example}` })
     .min(least)
     .max(most);
 
-/** A whole number; bounds are inclusive. */
+/** A whole number. Bounds are inclusive. */
 export const count = (least: number, most: number) =>
   z
     .int({ error: `a whole number from ${least} to ${most}` })
     .min(least)
     .max(most);
 
-/** kW in the file, whole watts inside. 10 MW is more than any outlet: such a number was meant in watts. */
+/** kW in the file, whole watts in the program. More than 10 MW was meant as watts. */
 export const kilowatts = (least: number) =>
   quantity(least, 10_000, "kW", 22).transform((kW) => watts(Math.round(kW * 1000)));

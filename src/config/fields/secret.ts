@@ -4,15 +4,15 @@ import * as z from "zod";
 
 import type { Finding, Path } from "../explain.ts";
 
-/** Permission bits of the others, and the right of the group to write: a secret may be the group's to read. */
+/** Permissions that a secret must not have: any for others, write for the group. */
 const OTHERS = 0o027;
-/** Of a file that setpointd makes for its owner alone. */
+/** Permissions that a file of setpointd must not have: any but the owner's. */
 const NOT_THE_OWNER = 0o077;
 
-/** `/etc/x, which others can read (mode 0644)`; null: they cannot, or there is nothing. */
+/** `/etc/x, which others can read (mode 0644)`. Null: they cannot, or the file does not exist. */
 export const exposedSecret = (path: string): string | null => exposed(path, OTHERS & ~0o001);
 export const exposedFile = (path: string): string | null => exposed(path, NOT_THE_OWNER);
-/** A folder that the group may look into is for `setpointd status`. */
+/** The group may enter the folder: `setpointd status` needs it. */
 export const exposedFolder = (path: string): string | null => exposed(path, OTHERS);
 
 function exposed(path: string, bits: number): string | null {
@@ -26,29 +26,29 @@ function exposed(path: string, bits: number): string | null {
   }
 }
 
-/** Where a secret is kept. The text itself never stands in the configuration. */
+/** Source of a secret. The secret itself is never in the configuration. */
 export type SecretSource =
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "env"; readonly name: string };
 
-/** The text as it is now: read again at each use, so that a rotation needs no restart. Never log what it returns. */
+/** The present text, read again at each use: a rotation needs no restart. Never log it. */
 export type Secret = () => string;
-/** All that are valid now, the newest first. */
+/** All valid secrets, newest first. */
 export type Secrets = () => readonly string[];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What relative paths are relative to. */
+/** Base of relative paths. */
 export interface Place {
   readonly env: Environment;
-  /** Of the configuration file, absolute. */
+  /** Directory of the configuration file, absolute. */
   readonly directory: string;
 }
 
-/** Why a text cannot be used, as the end of a sentence that does not show it; null: it can. */
+/** Reason why a text cannot be used, as the end of a sentence that does not show it. Null: it can. */
 type SecretFault = (text: string) => string | null;
 
-/** Turns a source into a function, and reports it once if it cannot be read or used now. */
+/** Opens a source. A secret that cannot be read or used now is reported once. */
 export type OpenSecret = (source: SecretSource, path: Path, fault: SecretFault) => Secret;
 
 const EXPECTED =
@@ -65,13 +65,13 @@ const kept = [
 
 const secret = z.union(kept, { error: EXPECTED });
 
-/** One secret or, while it is being rotated, a list with the newest first. */
+/** A secret. During a rotation: a list, newest first. */
 export const secrets = z.union(
   [secret.transform((source): readonly SecretSource[] => [source]), z.array(secret).min(1).max(8)],
   { error: `${EXPECTED}; or a list of these, the newest first` },
 );
 
-/** A PEM file: its path, or a source as for a secret. */
+/** A PEM file: a path, or a source like a secret. */
 export const pem = z.union(
   [
     z
@@ -86,11 +86,14 @@ export const pem = z.union(
 
 const MOST_BYTES = 64 * 1024;
 
-/** Absolute; a relative path is in $CREDENTIALS_DIRECTORY where systemd sets one, else beside the configuration. */
+/**
+ * Absolute path. Relative paths start in $CREDENTIALS_DIRECTORY if systemd sets it, otherwise beside the
+ * configuration.
+ */
 const secretPath = (path: string, place: Place): string =>
   resolve(place.env["CREDENTIALS_DIRECTORY"] || place.directory, path);
 
-/** `found` is what stands there instead, e.g. `/etc/x, which does not exist`; it never shows a text that was read. */
+/** `found`: the present state, e.g. `/etc/x, which does not exist`. It never shows a text. */
 export type Read =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly found: string };
@@ -98,7 +101,7 @@ export type Read =
 function readFile(path: string): Read {
   try {
     const { size, mode } = statSync(path);
-    // A pipe or device could block the whole program or never end.
+    // A pipe or device could block the program.
     if ((mode & 0o170_000) !== 0o100_000) return { ok: false, found: `${path}, which is not a file` };
     if (size > MOST_BYTES) return { ok: false, found: `${path}, which is larger than 64 KiB` };
     return { ok: true, text: readFileSync(path, "utf8") };
@@ -107,7 +110,7 @@ function readFile(path: string): Read {
   }
 }
 
-/** The reason of a failed read, as the end of a sentence. */
+/** Reason of a failed read, as the end of a sentence. */
 export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
@@ -116,7 +119,7 @@ export function whyUnreadable(error: unknown): string {
   return `cannot be read (${code === "" ? String(error) : code})`;
 }
 
-/** What a source holds now, and where that is: a path or `$NAME`. */
+/** The present text of a source, and its place: a path or `$NAME`. */
 export function readSource(
   source: SecretSource,
   place: Place,
@@ -138,10 +141,10 @@ function remedy(source: SecretSource, place: Place): string {
   return `a file with nothing else in it at ${path}, readable by the user that runs setpointd (e.g. mode 0600)`;
 }
 
-/** Shorter ones can be guessed. */
+/** Shorter secrets can be guessed. */
 const SHORT_BYTES = 16;
 
-/** What works, but protects little: a short text, a file that others can read. */
+/** Weak protection: a short text, or a file that others can read. */
 function doubtsAbout(source: SecretSource, where: string, text: string, path: Path): readonly Finding[] {
   const exposed = source.kind === "file" ? exposedSecret(where) : null;
   const all: Finding[] = [];
@@ -155,7 +158,7 @@ function doubtsAbout(source: SecretSource, where: string, text: string, path: Pa
   return all;
 }
 
-/** Opens secrets for one configuration; what cannot be read is reported as a mistake with its remedy. */
+/** Opens the secrets of a configuration. An unreadable one is reported as a mistake with its remedy. */
 export const secretOpener =
   (place: Place, report: (finding: Finding) => void, doubt: (finding: Finding) => void): OpenSecret =>
   (source, path, fault) => {
@@ -174,7 +177,7 @@ export const secretOpener =
     };
   };
 
-/** All sources of a list. */
+/** Opens all sources of a list. */
 export function openAll(
   sources: readonly SecretSource[],
   path: Path,
@@ -187,7 +190,7 @@ export function openAll(
   return () => all.map((one) => one());
 }
 
-/** What we send ourselves can only be one: the first of the list. The others are checked, to be readable later. */
+/** Opens a list and uses its first secret, the one to send. The others are checked as well. */
 export function openFirst(sources: readonly SecretSource[], path: Path, open: OpenSecret): Secret {
   const all = openAll(sources, path, open);
   return () => all()[0] ?? "";

@@ -5,7 +5,7 @@ import type { AtEnd } from "../../domain/charger.ts";
 import { amperes, millis, minutes } from "../../domain/units.ts";
 import { duration, kilowatts, quantity } from "../fields/quantities.ts";
 
-/** What a charger does when the last event on it has ended, as written in the file. */
+/** Behaviour of a charger after its last event, as in the file. */
 export const atEnd = z.union(
   [
     z.enum(["release", "pause"]).transform((kind): AtEnd => ({ kind })),
@@ -19,13 +19,13 @@ export const atEnd = z.union(
   { error: "release, pause, { current: A } or { power: kW }, e.g. { current: 10 }" },
 );
 
-/** A charger that says nothing for less is not worth a word. */
+/** A shorter silence is not worth an alarm. */
 const LEAST_SILENCE = minutes(5);
 
 export const minInterval = duration("0s", "1h");
 export const deadband = quantity(0, 100, "amperes", 1);
 
-/** How fast the levels of the site may rise together, as written in the file. */
+/** Fastest common rise of the site's levels, as in the file. */
 const releaseRamp = z.union(
   [
     z
@@ -156,7 +156,7 @@ export const controlSection = z.strictObject({
     ),
 });
 
-/** The knobs of DESIGN 5 that hold for the whole site; those of single chargers are in `Config.chargers`. */
+/** Settings of the whole site. Those of single chargers are in `Config.chargers`. */
 export interface ControlConfig extends ControlSettings {
   readonly onStop: "keep" | "release" | "pause";
 }

@@ -53,7 +53,7 @@ export const brokerSection = z.strictObject({
     .describe("First levels of all native topics, which go on with the site's id. Default setpointd."),
 });
 
-/** How to reach one broker. */
+/** Connection to one broker. */
 export interface BrokerConfig {
   readonly reach:
     | { readonly kind: "url"; readonly url: string }
@@ -73,7 +73,7 @@ export interface BrokerConfig {
 
 export type BrokerSection = z.infer<typeof brokerSection>;
 
-/** `path`: where the section stands, e.g. `["mqtt"]` or `["brokers", "yard"]`. */
+/** `path`: of the section, e.g. `["mqtt"]` or `["brokers", "yard"]`. */
 export function brokerConfig(
   section: BrokerSection,
   path: Path,
@@ -82,7 +82,7 @@ export function brokerConfig(
 ): BrokerConfig {
   const { url, embedded, username, password, tls, prefix } = section;
   return {
-    // Exactly one of the two is there: crossChecks sees to it.
+    // crossChecks ensures that exactly one of the two is present.
     reach:
       embedded === undefined
         ? { kind: "url", url: url ?? "" }
@@ -101,7 +101,7 @@ function tlsOf(
 ): BrokerConfig["tls"] {
   return {
     ca: ca === undefined ? null : open.certificates(ca, [...path, "ca"]),
-    // Both or neither: crossChecks sees to it.
+    // crossChecks ensures that both or neither are present.
     own: cert === undefined || key === undefined ? null : open.keyPair({ cert, key }, path),
   };
 }

@@ -11,7 +11,7 @@ const cron = reads(
   'a cron expression in quotes: minute, hour, day of month, month, day of week, e.g. "2 * * * *"',
 );
 
-/** Where a series is, after `vtn.baseUrl`. */
+/** Path of a price series, after `vtn.baseUrl`. */
 const path = reads(
   (text) => (/^\/[\x21\x22\x24-\x7e]{0,510}$/.test(text) && text.includes("{region}") ? text : null),
   "a path that starts with / and has {region} in it, e.g. /smart/v1/prices/forecast/{region}?segmentSize=6",
@@ -39,19 +39,19 @@ export const pricesSection = z.strictObject({
     ),
 });
 
-/** Which prices are fetched, and when. */
+/** Regions and schedule of prices. */
 export interface PricesConfig {
   readonly regions: readonly string[];
-  /** Valid for node-cron; in the site's zone. */
+  /** Valid for node-cron, in the site's time zone. */
   readonly cron: string;
-  /** With {region} in it; null: no forecast. */
+  /** Contains {region}. Null: no forecast. */
   readonly forecastPath: string | null;
 }
 
-/** What the budget of the price client allows (vtn/prices.ts). */
+/** Budget of the price client (vtn/prices.ts). */
 const MOST_REQUESTS = 60;
 
-/** Requests in an hour in which the schedule applies, where they are more than will be made; null: they are not. */
+/** Requests in the busiest hour, if they exceed the budget. Null: they do not. */
 export function tooManyRequests({ regions, cron, forecastPath }: PricesConfig): number | null {
   const { second, minute } = parse(cron);
   const asked = regions.length * (forecastPath === null ? 1 : 2) * second.length * minute.length;

@@ -9,7 +9,7 @@ const path = reads(
   "a path that starts with /, e.g. /{family}/v1/reports",
 );
 
-/** What reports are made of, how they are spelled, and for how long they are tried. */
+/** Content, format and retries of reports. */
 export const reportSection = z.strictObject({
   enabled: z
     .boolean()
@@ -114,7 +114,7 @@ export const reportSection = z.strictObject({
     ),
 });
 
-/** How reports are made and sent. */
+/** Settings of reports. */
 export interface ReportConfig extends ReportSettings {
   readonly enabled: boolean;
   readonly format: "openadr30" | "openadr31" | "vehicleChargeAction";
@@ -127,7 +127,7 @@ export interface ReportConfig extends ReportSettings {
   readonly keepReadings: Millis;
 }
 
-/** Family and name are those of the partner's section where they are not told here. */
+/** The family and the client name default to those of the section `vtn`. */
 export const reportConfig = (
   { family, path, clientName, ...section }: z.infer<typeof reportSection>,
   vtn: { readonly family: string; readonly clientId: string },

@@ -3,14 +3,14 @@ import * as z from "zod";
 import type { Retention } from "../../domain/retention.ts";
 import { duration, count, reads } from "../fields/quantities.ts";
 
-/** Whole bytes; decimal units, as disks are sold. */
+/** Whole bytes. Decimal units, as for disks. */
 const bytes = reads((text) => {
   const [, digits, unit] = /^(\d{1,6})(MB|GB|TB)$/.exec(text) ?? [];
   const size = Number(digits) * (unit === "MB" ? 1e6 : unit === "GB" ? 1e9 : 1e12);
   return size >= 100e6 && size <= 1e12 ? size : null;
 }, "a size from 100MB to 1TB: a whole number with its unit, e.g. 500MB, 8GB or 1TB");
 
-/** The least is longer than a sender retries a delivery, or a report waits to be sent (failures.md 3.4, F43). */
+/** The minimum is longer than any retry of a delivery, and than any report waits to be sent. */
 export const retentionSection = z.strictObject({
   events: duration("8d", "3650d")
     .prefault("90d")
@@ -54,7 +54,7 @@ const MOST_BYTES = 1e12;
 const LEAST_BYTES = 4e9;
 const BYTES_OF_CHARGER = 10e6;
 
-/** The default grows with the site: readings and record do. */
+/** The default grows with the site, as readings and the record do. */
 export const retentionOf = (section: z.infer<typeof retentionSection>, chargers: number): Retention => ({
   ...section,
   bytes: section.bytes ?? Math.min(LEAST_BYTES + BYTES_OF_CHARGER * chargers, MOST_BYTES),

@@ -25,7 +25,7 @@ export const siteSection = z.strictObject({
     .describe("Time zone of the site's days and of what people read. Default UTC."),
 });
 
-/** What the partner calls a vehicle: any text, in one Unicode form, that can stand on one line (DESIGN 5.1). */
+/** The partner's id of a vehicle: any text on one line, in one Unicode form. */
 const vehicleName = reads((text) => {
   const id = text.normalize("NFC");
   return id.isWellFormed() && /^\P{Cc}{1,256}$/u.test(id) ? id : null;
@@ -185,10 +185,13 @@ export const vehicleEntry = z.strictObject({
     ),
 });
 
-/** Of the pauses around a switch of phases the make knows. */
+/** The pauses around a switch of phases come from the profile. */
 const NONE = millis(0);
 
-/** Amperes, watts and null as the core has them; what the charger leaves out is control's. As if it were native. */
+/**
+ * A charger as control needs it. Settings that it lacks come from `control`. Its profile's limits are added
+ * later.
+ */
 export const chargerOf = (
   entry: z.infer<typeof chargerEntry>,
   control: z.infer<typeof controlSection>,

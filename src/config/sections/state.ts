@@ -4,7 +4,10 @@ import { join, resolve } from "node:path";
 import type { Finding } from "../explain.ts";
 import { exposedFile, exposedFolder, type Place } from "../fields/secret.ts";
 
-/** Absolute; a relative one is in $STATE_DIRECTORY (the first, where systemd lists several), else beside the configuration. */
+/**
+ * Absolute path. Relative paths start in $STATE_DIRECTORY (its first entry), otherwise beside the
+ * configuration.
+ */
 export function statePath(path: string, place: Place): string {
   const base = place.env["STATE_DIRECTORY"]?.split(":")[0] || place.directory;
   return resolve(base, path);
@@ -16,13 +19,13 @@ const FILES = ["site.key", "setpointd.db"];
 const EXPECTED = "a directory of its own for this daemon, which is made if it is missing, e.g. ./state";
 
 /**
- * Where the daemon answers `setpointd status`: in $RUNTIME_DIRECTORY, which the daemon's group may enter, else in the
- * state folder.
+ * Socket for `setpointd status`: in $RUNTIME_DIRECTORY, which the daemon's group may enter, otherwise in
+ * the state folder.
  */
 export const statusSocketPath = (state: string, { env }: Place): string =>
   resolve(env["RUNTIME_DIRECTORY"]?.split(":")[0] || state, "status.sock");
 
-/** As `statePath`; doubted where others can read what is in it, reported where no directory is and none can be made, because a file has that name. */
+/** As `statePath`. Warns if others can read its files. Reports a file in the place of the directory. */
 export function stateDirectory(
   path: string,
   place: Place,
@@ -39,7 +42,7 @@ export function stateDirectory(
   return state;
 }
 
-/** Whether who runs the daemon may write there is not for `check` to say: it may be run by someone else. */
+/** `check` may run as another user, so it cannot test whether the daemon may write here. */
 function obstacle(state: string): string | null {
   try {
     return statSync(state).isDirectory() ? null : `${state}, which is not a directory`;

@@ -50,7 +50,7 @@ export const vtnSection = z.strictObject({
     .describe("Spot prices and their forecast, for people and other programs."),
 });
 
-/** How to reach the partner. */
+/** Connection to the partner. */
 export interface VtnConfig {
   /** Without trailing slash. */
   readonly baseUrl: string;
@@ -58,7 +58,7 @@ export interface VtnConfig {
   readonly tokenUrl: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Null: the field is left out. */
+  /** Null: the field is not sent. */
   readonly scope: string | null;
   readonly pollEvery: Millis;
   readonly staleAfter: Millis;

@@ -7,18 +7,22 @@ import type { KeyPair, OpenPem, PemSource } from "../fields/pem.ts";
 import { duration } from "../fields/quantities.ts";
 import { openAll, pem, secrets, type OpenSecret, type Secrets } from "../fields/secret.ts";
 
-/** Of a Standard Webhooks key, in bytes. */
+/** Minimum length of a Standard Webhooks key, in bytes. */
 const SHORTEST = 24;
 
-/** The key of a Standard Webhooks secret: `whsec_` and base64, or base64 alone. Null: not canonical base64, or too short a key. */
+/**
+ * Key of a Standard Webhooks secret: base64, with or without `whsec_`. Null: not canonical base64, or too
+ * short.
+ */
 export function webhookKey(secret: string): Buffer | null {
   const text = secret.replace(/^whsec_/, "");
   const key = Buffer.from(text, "base64");
-  // Node skips what is not base64: `whsec_!!` would be the empty key, with which everybody can sign.
+  // Node ignores characters that are not base64: `whsec_!!` would be an empty key, and anyone could sign
+  // with it.
   return key.toString("base64") === text && key.length >= SHORTEST ? key : null;
 }
 
-/** What stands where such a secret belongs, as the end of a sentence; null: one that can be used. */
+/** Reason why such a secret cannot be used, as the end of a sentence. Null: it can. */
 export const webhookKeyFault = (secret: string): string | null =>
   webhookKey(secret) === null ? `which is not base64 of at least ${SHORTEST} bytes` : null;
 
@@ -134,7 +138,7 @@ export const webhookSection = z.strictObject({
     ),
 });
 
-/** How a delivery is authenticated. */
+/** Authentication of deliveries. */
 export type WebhookAuth =
   | {
       readonly kind: "hmac";
@@ -155,7 +159,7 @@ export interface WebhookConfig {
   readonly trustProxy: boolean | readonly string[];
   /** Null: plain HTTP. */
   readonly tls: PemSource<KeyPair> | null;
-  /** Null: no client certificate is asked for. */
+  /** Null: no client certificate is required. */
   readonly clientCa: PemSource<string> | null;
   readonly auth: WebhookAuth;
 }
