@@ -10,7 +10,6 @@ const APPLYING = [
   "src/control/decide/evaluationQueue.ts",
   "src/control/decide/holdBack.ts",
   "src/control/ingest/ingest.ts",
-  "src/control/ingest/listParts.ts",
   "src/control/ingest/pipeline.ts",
   "src/control/ingest/pollRequest.ts",
   "src/control/ingest/quarantine.ts",

@@ -34,8 +34,7 @@ import {
 } from "../domain/units.ts";
 import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
 import { idsIn, missingAfterList } from "./ingest/ingest.ts";
-import { isLong, partsOf } from "./ingest/listParts.ts";
-import { type Hint, polling } from "./ingest/pipeline.ts";
+import { isLong, partsOf, type Hint, polling } from "./ingest/pipeline.ts";
 import type {
   Arrival,
   Fetched,

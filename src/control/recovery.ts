@@ -12,7 +12,6 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
-import { carryMarks } from "./schedule/carryOver.ts";
 import { expand } from "./schedule/expand.ts";
 import type { ControlState } from "./state.ts";
 
@@ -38,13 +37,10 @@ export function restoreState(depot: ControlState, remembered: StoredState, now: 
 
 /** Restores what can be planned. Answers what is to be written of the rest. */
 function plannable(depot: ControlState, remembered: StoredState, now: Instant): readonly Change[] {
-  const { agenda } = depot;
   try {
     depot.restore(remembered, now);
     return [];
   } catch (error) {
-    // Half of a plan is nothing to carry over from.
-    depot.agenda = agenda;
     const broken = new Map(
       remembered.events.flatMap((known) => {
         const fault = known.kind === "over" ? null : faultOf(known, depot);
@@ -112,10 +108,10 @@ export function recoverAfterFailedCommit(
     const isSame = live !== undefined && commandId(live.command) === commandId(found.command);
     // Failures are counted in memory: one that is over must not come back, one that is not must not be forgotten.
     const record = isSame ? { ...found, failures: live.failures } : found;
-    depot.commands.set(charger, record);
+    depot.commands.record(record);
     const was = sent.get(charger);
     if (was === undefined || commandId(was.record.command) !== commandId(record.command)) continue;
-    depot.commands.set(charger, asSent(record, was.record));
+    depot.commands.record(asSent(record, was.record));
     if (record.progress === "planned") lacking.push(...was.said);
   }
   const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
@@ -144,22 +140,13 @@ export function onClockMovedBack(depot: ControlState, now: Instant): void {
   const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
   depot.occupancy.onClockMovedBack(now);
   depot.ramp?.onClockMovedBack(now);
-  for (const [charger, presence] of depot.presence) {
-    depot.presence.set(charger, {
-      ...presence,
-      heardAt: cut(presence.heardAt),
-      voltagesAt: cut(presence.voltagesAt),
-      currentsAt: cut(presence.currentsAt),
-      stateAt: cut(presence.stateAt),
-      measuredAt: cut(presence.measuredAt),
-    });
-  }
-  for (const [charger, record] of depot.commands) {
+  depot.presence.onClockMovedBack(now);
+  for (const record of depot.commands.values()) {
     if (record.judgeAt === null) continue;
     // It has the time to get there that it would have had.
     const latest = nextJudgement(now, depot.settings.verdict.ramp, record.resends);
     const followedAt = cut(record.followedAt ?? null);
-    depot.commands.set(charger, { ...record, judgeAt: earlier(record.judgeAt, latest), followedAt });
+    depot.commands.record({ ...record, judgeAt: earlier(record.judgeAt, latest), followedAt });
   }
 }
 
@@ -188,39 +175,19 @@ export function rollBack(
   now: Instant,
 ): ReadonlySet<VehicleId> {
   depot.rejections.clear();
-  for (const vehicle of depot.unreported) {
-    for (const dispatch of depot.agenda.of(vehicle)) depot.nowhere.delete(dispatch);
-    depot.agenda.unmark("unplugged", vehicle);
-  }
-  const affected = rollBackEvents(depot, scope, stored, now);
+  depot.schedule.retractUnreported();
+  const events = new Map(stored.events.map((known) => [known.id, known]));
+  const affected = new Set<VehicleId>();
+  for (const id of scope.events)
+    for (const vehicle of depot.schedule.rollBack(id, events.get(id), now)) affected.add(vehicle);
   for (const charger of scope.chargers) {
-    depot.commands.delete(charger);
-    depot.why.delete(charger);
-    depot.holds.delete(charger);
-    depot.awaitingCommit.delete(charger);
+    depot.commands.forget(charger);
+    depot.endHold(charger);
+    depot.sendQueue.endCommitWait(charger);
   }
   depot.putCommands(stored);
-  for (const hold of stored.holds) depot.holds.set(hold.charger, hold);
+  for (const hold of stored.holds) depot.hold(hold);
   depot.assertAgain(scope.chargers);
   depot.ramp?.recall(depot.commands.values(), depot.chargers);
-  return affected;
-}
-
-function rollBackEvents(
-  depot: ControlState,
-  scope: Scope,
-  stored: StoredScope,
-  now: Instant,
-): ReadonlySet<VehicleId> {
-  const lookedAt = depot.evaluatedAt ?? now;
-  const affected = new Set<VehicleId>();
-  const events = new Map(stored.events.map((known) => [known.id, known]));
-  for (const id of scope.events) {
-    const before = depot.agenda.ofEvent(id);
-    const known = events.get(id);
-    const changed = known === undefined ? depot.forget(id, lookedAt) : depot.putEvent(known, lookedAt);
-    for (const vehicle of changed) affected.add(vehicle);
-    carryMarks(before, depot.agenda.ofEvent(id), lookedAt, depot);
-  }
   return affected;
 }

@@ -88,10 +88,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     lacking = [...lacking, ...recoverAfterFailedCommit(depot, scope, stored, sent, ports.now())];
   };
 
-  const maySend = (charger: ChargerId): boolean =>
-    !depot.inFlight.has(charger) &&
-    !depot.awaitingCommit.has(charger) &&
-    depot.barTo("publish", charger) === null;
+  const maySend = (charger: ChargerId): boolean => depot.barTo("publish", charger) === null;
 
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);
@@ -117,8 +114,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const before = clock;
     clock = { wall: ports.now(), monotonic: ports.monotonic() };
     const jump = jumpBetween(before, clock);
-    const { evaluatedAt: lookedAt } = depot;
-    const changed = jump < 0 ? depot.replan(clock.wall) : [];
+    const { evaluatedAt: lookedAt } = depot.schedule;
+    const changed = jump < 0 ? depot.schedule.replan(clock.wall) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
     const { affectedChargers: touched, changes, late } = advanced(depot, clock.wall);
@@ -203,9 +200,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
       for (const { id } of back) {
         depot.silence.restartTimer(id, ports.monotonic());
-        depot.mayReturn.add(id);
+        depot.presence.expectReturn(id);
       }
-      return back.map(({ id }) => ({ charger: id, reassert: !depot.inFlight.has(id) }));
+      return back.map(({ id }) => ({ charger: id, reassert: !depot.sendQueue.isInFlight(id) }));
     },
 
     allowStarts(): readonly Reevaluation[] {
@@ -242,8 +239,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const now = ports.now();
       let line = send;
       if (outcome.ok) {
-        depot.awaitingCommit.clear();
-        depot.unreported.clear();
+        depot.sendQueue.committed();
+        depot.schedule.committed();
       } else {
         rollBack(outcome);
         retryLater(depot, chargersOf(looked), now);
@@ -254,9 +251,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const added = new Map<string, number>();
       for (const charger of line) {
         // What left after this look is what it wanted sent: two looks may share a commit.
-        if ((depot.inFlight.get(charger) ?? 0) >= number) continue;
+        if (depot.sendQueue.leftAfter(charger) >= number) continue;
         const broker = depot.chargers.get(charger)?.broker ?? "";
-        depot.toSend.add(broker, charger);
+        depot.sendQueue.add(broker, charger);
         added.set(broker, (added.get(broker) ?? 0) + 1);
       }
       return [...added].map(([broker, count]) => ({ broker, count }));
@@ -267,11 +264,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
      * one in flight per charger: one that is being sent to keeps its place and waits.
      */
     async sendWaiting(broker: string): Promise<void> {
-      const next = (): ChargerId | undefined => depot.toSend.take(broker, maySend);
+      const next = (): ChargerId | undefined => depot.sendQueue.take(broker, maySend);
       for (let charger = next(); charger !== undefined; charger = next()) {
-        depot.inFlight.set(charger, looks);
+        depot.sendQueue.startPublish(charger, looks);
         await send(charger);
-        depot.inFlight.delete(charger);
+        depot.sendQueue.endPublish(charger);
       }
     },
   };

@@ -56,7 +56,7 @@ export async function standDown(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
       if (depot.barTo("stop", command.charger) !== null) return;
       // What is still on its way to it must not overtake what is said now; every publish has its deadline.
-      const isQuiet = (): boolean => !depot.inFlight.has(command.charger);
+      const isQuiet = (): boolean => !depot.sendQueue.isInFlight(command.charger);
       await until(isQuiet, CHECK_EVERY);
       if (isLate) return;
       const from = ports.now();

@@ -143,7 +143,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const { depot, fleet, handBack } = this.#ports;
     const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
-    while (depot.inFlight.has(command.charger)) await sleep(LOOK_MS);
+    while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
     if (loan.preemptedBy !== null) return { ok: false, retry: false, reason: loan.preemptedBy };
     loan.isTelling = true;
     let sent: Sent;

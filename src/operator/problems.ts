@@ -189,7 +189,7 @@ function ofTheSite(sources: ProblemSources): readonly Problem[] {
 function ofChargers(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
   return [...depot.chargers.keys()].flatMap((id) => {
     const reach = reachProblem(depot, id, sources, now);
-    const publish = depot.publishFailures.get(id);
+    const publish = depot.commands.publishFailureOf(id);
     const found: Problem[] = reach === null ? [] : [reach];
     if (publish !== undefined && sources.isLinked(id))
       found.push({

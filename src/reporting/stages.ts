@@ -97,7 +97,7 @@ export function reportStages(
 
   /** Schedules the changed events. */
   const scheduleChanges = (): void => {
-    const changed = depot.known.takeChanged();
+    const changed = depot.feed.forReports.takeAll();
     if (changed.length === 0) return;
     ports.write(remember(scheduleChangedEvents(schedule, depot.known, changed, context), ports.now()));
     edges = null;
@@ -130,7 +130,7 @@ export function reportStages(
     } catch {
       needsRestore = true;
     }
-    depot.known.allChanged();
+    depot.feed.forReports.addAll(depot.known.keys());
   };
 
   /** False: the commit failed, and the schedule was restored. */

@@ -103,7 +103,7 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   const { ok } = await ports.durable();
   for (const event of ok ? events : []) {
     // What came in the meantime stays.
-    if (depot.known.get(event.id) === event) depot.forget(event.id, now);
+    if (depot.known.get(event.id) === event) depot.schedule.forget(event.id, now);
   }
   return ok;
 }

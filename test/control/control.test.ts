@@ -257,7 +257,7 @@ test("a newer decision does not go out before its commit, though its charger wai
   });
   const charger = chargerId("bay-01");
   const asks = (level: number) => {
-    depot.putEvent(
+    depot.schedule.put(
       live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
       at("05:30"),
     );

@@ -4,7 +4,7 @@ import { rollBack, scopeOf } from "../../src/control/recovery.ts";
 import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { aVehicle } from "../support/aCharger.ts";
-import { anEvent, at, live } from "../support/anEvent.ts";
+import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 
 const bay = chargerId("bay-01");
@@ -14,8 +14,8 @@ const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]
 
 test("an event that was never stored is forgotten, a charger without a stored command has none", () => {
   const depot = aPicture();
-  depot.putEvent(live(anEvent(noSpread)), at("05:10"));
-  depot.commands.set(bay, commandRecord(bay, 1));
+  depot.schedule.put(live(anEvent(noSpread)), at("05:10"));
+  depot.commands.record(commandRecord(bay, 1));
   rollBack(depot, nothing, rememberedOf({}), at("05:10"));
   expect([depot.known.size, depot.agenda.size, depot.commands.size]).toEqual([0, 0, 0]);
 });
@@ -23,28 +23,30 @@ test("an event that was never stored is forgotten, a charger without a stored co
 test("a revision that was stored takes the place of one that was not, and what was evaluated stays so", () => {
   const depot = aPicture();
   const stored = live(anEvent({ ...noSpread, revision: at("04:00") }));
-  depot.putEvent(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
+  depot.schedule.put(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
   const [planned] = depot.agenda.of(bus);
-  if (planned !== undefined) depot.seen.add(planned);
-  if (planned !== undefined) depot.nowhere.add(planned);
-  depot.unreported.add(vehicleId("veh-1"));
+  if (planned !== undefined) depot.schedule.markEvaluated(planned);
+  if (planned !== undefined) depot.schedule.markUnplugged(planned);
+  depot.schedule.committed();
+  depot.schedule.markUnplugged(aDispatch({ vehicle: vehicleId("veh-9") }));
   rollBack(depot, nothing, rememberedOf({ events: [stored] }), at("04:10"));
   expect(depot.known.get(stored.id)).toBe(stored);
-  const marks = depot.agenda.of(bus).map((one) => [depot.seen.has(one), depot.nowhere.has(one)]);
+  const marks = depot.agenda
+    .of(bus)
+    .map((one) => [depot.schedule.isEvaluated(one), depot.schedule.isUnplugged(one)]);
   expect(marks).toEqual([[true, true]]);
 });
 
 test("a stored window that the dropped revision did not have was evaluated if it had begun, and is said again if nobody stored it", () => {
   const depot = aPicture();
-  depot.evaluatedAt = at("05:30");
-  depot.unreported.add(bus);
-  depot.putEvent(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
-  for (const one of depot.agenda.of(bus)) depot.nowhere.add(one);
+  depot.schedule.evaluatedTo(at("05:30"));
+  depot.schedule.put(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
+  for (const one of depot.agenda.of(bus)) depot.schedule.markUnplugged(one);
   const affected = rollBack(depot, nothing, rememberedOf({ events: [live(anEvent(noSpread))] }), at("05:30"));
   expect([...affected]).toEqual([bus]);
-  expect(depot.agenda.of(bus).map((one) => [depot.seen.has(one), depot.nowhere.has(one)])).toEqual([
-    [true, false],
-  ]);
+  expect(
+    depot.agenda.of(bus).map((one) => [depot.schedule.isEvaluated(one), depot.schedule.isUnplugged(one)]),
+  ).toEqual([[true, false]]);
 });
 
 test("a hold that was stored holds again", () => {

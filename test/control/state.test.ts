@@ -12,6 +12,7 @@ import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
 const bus = aVehicle().id;
+const WHY = { words: "bay-01 to 16 A", cause: "event" } as Reason;
 const noSpread = { randomizeStart: millis(0) };
 
 const remembered = (changes: Parameters<typeof rememberedOf>[0] = {}): StoredState =>
@@ -57,21 +58,20 @@ test("restoring again starts over from what is stored", () => {
 
 test("why a charger was told what it was told is known again, and not once its command is gone", () => {
   const depot = aPicture();
-  const why = { words: "bay-01 to 16 A", cause: "event" } as Reason;
   const commands = [record("accepted")];
-  depot.restore(remembered({ commands, reasons: new Map([["1-1", why]]) }), at("05:10"));
-  expect(depot.whyOf(aCharger())).toEqual(why);
-  depot.restore(remembered({ commands, reasons: new Map([["1-2", why]]) }), at("05:11"));
+  depot.restore(remembered({ commands, reasons: new Map([["1-1", WHY]]) }), at("05:10"));
+  expect(depot.whyOf(aCharger())).toEqual(WHY);
+  depot.restore(remembered({ commands, reasons: new Map([["1-2", WHY]]) }), at("05:11"));
   expect(depot.whyOf(aCharger())).toBeNull();
 });
 
 test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
   const depot = aPicture();
   depot.restore(remembered({ evaluatedAt: at("04:30") }), at("07:00"));
-  expect([depot.evaluatedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
+  expect([depot.schedule.evaluatedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
   const fresh = aPicture();
   fresh.restore(remembered(), at("07:00"));
-  expect([fresh.evaluatedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
+  expect([fresh.schedule.evaluatedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
 });
 
 const commandsKept = (mode: "drive" | "observe") => {
@@ -85,18 +85,23 @@ test("what was only observed was never sent: a charger that is driven now counts
 });
 
 test("F04: after the state was lost no charger's last command is known", () => {
-  expect(aPicture().assertAll.size).toBe(0);
-  expect([...aPicture({ assertAll: true }).assertAll]).toEqual(["bay-01", "bay-02"]);
+  expect(aPicture().unasserted.size).toBe(0);
+  expect([...aPicture({ assertAll: true }).unasserted]).toEqual(["bay-01", "bay-02"]);
 });
 
 test("F04: after a failed commit who was told nothing since the state was lost is still to be asserted", () => {
   const depot = aPicture({ assertAll: true });
-  depot.assertAll.clear();
+  for (const id of depot.chargers.keys())
+    depot.recordDecision(
+      { ...record("planned"), command: { ...record("planned").command, charger: id } },
+      WHY,
+    );
+  expect(depot.unasserted.size).toBe(0);
   depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
-  expect([...depot.assertAll]).toEqual(["bay-02"]);
+  expect([...depot.unasserted]).toEqual(["bay-02"]);
   const sure = aPicture();
   sure.restore(remembered(), at("05:10"));
-  expect(sure.assertAll.size).toBe(0);
+  expect(sure.unasserted.size).toBe(0);
 });
 
 test("commands are numbered from one in each epoch", () => {
@@ -109,15 +114,15 @@ test("commands are numbered from one in each epoch", () => {
 
 test("a charger with nobody on it is to be released, and one with the vehicle does what its event asks", () => {
   const depot = aPicture();
-  expect([...depot.putEvent(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
+  expect([...depot.schedule.put(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
   const [first, second] = ["bay-01", "bay-02"].map((id) => depot.verdictOn(aCharger({ id }), at("05:10")));
   expect([first?.desired.kind, second?.desired.kind]).toEqual(["current", "release"]);
 });
 
 test("an operator's hold counts in the verdict", () => {
   const depot = aPicture();
-  depot.putEvent(live(anEvent(noSpread)), at("05:10"));
-  depot.holds.set(bay, {
+  depot.schedule.put(live(anEvent(noSpread)), at("05:10"));
+  depot.hold({
     charger: bay,
     events: [eventId("EV-7731")],
     since: at("05:10"),
@@ -129,8 +134,8 @@ test("an operator's hold counts in the verdict", () => {
 /** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */
 function allowed(voltage: number | null, toldAt: string | null): number | null {
   const depot = aPicture();
-  depot.putEvent(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
-  depot.presence.set(bay, {
+  depot.schedule.put(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+  depot.presence.update(bay, {
     online: true,
     heardAt: at("05:10"),
     voltagesAt: toldAt === null ? null : at(toldAt),
@@ -162,9 +167,9 @@ const ours = (phases: number | null): ControlState => aPicture({ vehicles: [aVeh
 
 test("measured phases count while they are fresh, and only where they are more than the vehicle declares", () => {
   const allowedOn = (depot: ControlState, currentsA: readonly number[], toldAt = "05:09"): unknown => {
-    depot.putEvent(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
+    depot.schedule.put(live(anEvent({ ...noSpread, ask: { kind: "current", level: 32 } })), at("05:10"));
     const telemetry = { at: at(toldAt), currentsA };
-    depot.presence.set(bay, {
+    depot.presence.update(bay, {
       online: true,
       heardAt: at("05:10"),
       voltagesAt: null,
@@ -186,7 +191,7 @@ test("measured phases count while they are fresh, and only where they are more t
   expect(allowedOn(ours(1), [16, 16, 16], "05:08:59")).toEqual({ kind: "current", amperes: 30 });
   expect(allowedOn(ours(1), [0, 0, 0])).toEqual({ kind: "current", amperes: 30 });
   const silent = ours(3);
-  silent.presence.set(bay, {
+  silent.presence.update(bay, {
     online: true,
     heardAt: null,
     voltagesAt: null,
@@ -231,7 +236,7 @@ test("of two wishes to be looked at, the earlier one counts, and the later comes
 
 test("the next look is due at the next boundary or wish, whichever is first", () => {
   const depot = aPicture();
-  depot.putEvent(live(anEvent(noSpread)), at("04:00"));
+  depot.schedule.put(live(anEvent(noSpread)), at("04:00"));
   expect(depot.next()).toBe(at("05:00"));
   depot.wake(bay, at("05:30"));
   expect(depot.next()).toBe(at("05:00"));
@@ -242,40 +247,47 @@ test("the next look is due at the next boundary or wish, whichever is first", ()
 test("dispatches that were found to be nowhere are said once", () => {
   const depot = aPicture();
   const dispatch = aDispatch();
-  depot.nowhere.add(dispatch);
-  expect([depot.nowhere.has(dispatch), depot.nowhere.has(aDispatch())]).toEqual([true, false]);
+  depot.schedule.markUnplugged(dispatch);
+  expect([depot.schedule.isUnplugged(dispatch), depot.schedule.isUnplugged(aDispatch())]).toEqual([
+    true,
+    false,
+  ]);
 });
 
 test("F21: what a clock that was ahead had left behind lies ahead again after a restart", () => {
   const depot = aPicture();
   depot.restore(remembered({ evaluatedAt: at("06:30") }), at("04:30"));
-  expect([depot.evaluatedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
+  expect([depot.schedule.evaluatedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
 });
 
 test("F21: what had ended by a clock that was ahead is planned anew once it is set back", () => {
   const depot = aPicture();
   depot.restore(remembered(), at("04:30"));
   depot.agenda.advance(at("07:00"));
-  depot.replan(at("04:31"));
-  expect([depot.evaluatedAt, depot.next(), depot.agenda.size]).toEqual([at("04:31"), at("05:00"), 1]);
+  depot.schedule.replan(at("04:31"));
+  expect([depot.schedule.evaluatedAt, depot.next(), depot.agenda.size]).toEqual([
+    at("04:31"),
+    at("05:00"),
+    1,
+  ]);
 });
 
 test("F21: what was weighed is not missed when the clock was set back over it, by whoever looks then or starts next", () => {
   const depot = aPicture();
   depot.restore(remembered(), at("04:30"));
   const [weighed] = depot.agenda.of(bus);
-  if (weighed !== undefined) depot.seen.add(weighed);
-  depot.replan(at("04:20"));
-  expect(depot.agenda.of(bus).map((dispatch) => depot.seen.has(dispatch))).toEqual([true]);
+  if (weighed !== undefined) depot.schedule.markEvaluated(weighed);
+  depot.schedule.replan(at("04:20"));
+  expect(depot.agenda.of(bus).map((dispatch) => depot.schedule.isEvaluated(dispatch))).toEqual([true]);
   const next = aPicture();
   next.restore(remembered({ evaluatedAt: at("07:00") }), at("04:20"));
-  expect(next.agenda.of(bus).map((dispatch) => next.seen.has(dispatch))).toEqual([true]);
+  expect(next.agenda.of(bus).map((dispatch) => next.schedule.isEvaluated(dispatch))).toEqual([true]);
 });
 
 test("F21: before the first look nothing was weighed", () => {
   const depot = aPicture();
-  depot.replan(at("04:30"));
-  expect(depot.evaluatedAt).toBe(at("04:30"));
+  depot.schedule.replan(at("04:30"));
+  expect(depot.schedule.evaluatedAt).toBe(at("04:30"));
 });
 
 test("a wake that an earlier one took the place of wakes nobody", () => {
@@ -295,7 +307,7 @@ test("a wake that an earlier one took the place of wakes nobody", () => {
 test("a forgotten event leaves nothing behind", () => {
   const depot = aPicture();
   const event = live(anEvent());
-  depot.putEvent(event, at("04:00"));
-  depot.forget(event.id, at("04:00"));
+  depot.schedule.put(event, at("04:00"));
+  depot.schedule.forget(event.id, at("04:00"));
   expect([depot.known.size, depot.agenda.size]).toEqual([0, 0]);
 });

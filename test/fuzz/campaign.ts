@@ -137,5 +137,5 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
   return { answers, accepted, rejected, slowestMs, findings };
 }
 
-const asNotice = (known: ControlState["known"] extends Map<unknown, infer Known> ? Known : never) =>
+const asNotice = (known: ControlState["known"] extends ReadonlyMap<unknown, infer Known> ? Known : never) =>
   known.kind === "live" ? [{ kind: "event", event: known.revision.event } as const] : [];

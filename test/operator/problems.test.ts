@@ -31,7 +31,8 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
 /** Two chargers that were both heard. */
 function heardDepot(): ControlState {
   const depot = aPicture();
-  for (const id of depot.chargers.keys()) depot.presence.set(id, { ...ABSENT, online: true, heardAt: NOON });
+  for (const id of depot.chargers.keys())
+    depot.presence.update(id, { ...ABSENT, online: true, heardAt: NOON });
   return depot;
 }
 
@@ -41,7 +42,7 @@ const found = (depot: ControlState, changes: Partial<ProblemSources> = {}) =>
   );
 
 const withCommand = (depot: ControlState, changes: Partial<CommandRecord>): ControlState => {
-  depot.commands.set(BAY, { ...commandRecord("bay-01", 1), ...changes });
+  depot.commands.record({ ...commandRecord("bay-01", 1), ...changes });
   return depot;
 };
 
@@ -87,7 +88,7 @@ test("a broker that keeps dropping our connection is a problem even while it is 
 
 test("an offline charger and a silent charger are different problems", () => {
   const depot = heardDepot();
-  depot.presence.set(BAY, { ...ABSENT, online: false });
+  depot.presence.update(BAY, { ...ABSENT, online: false });
   const silent = chargerId("bay-02");
   depot.silence.noteMessage(silent, millis(0));
   depot.silence.newlySilent(minutes(20), minutes(5), () => true);
@@ -100,10 +101,7 @@ test("an offline charger and a silent charger are different problems", () => {
 
 test("a refused publish is shown with the broker's reason until a publish succeeds", () => {
   const depot = heardDepot();
-  depot.publishFailures.set(BAY, {
-    since: NOON,
-    reason: "Not authorized (topic setpointd/depot/chargers/bay-01/set)",
-  });
+  depot.commands.publishFailed(BAY, "Not authorized (topic setpointd/depot/chargers/bay-01/set)", NOON);
   expect(found(depot)).toEqual([
     "publish bay-01: the command of bay-01 was not published: Not authorized (topic setpointd/depot/chargers/bay-01/set)",
   ]);
@@ -133,8 +131,7 @@ test("a charger is shown that stays limited for a vehicle reported at another ch
 
 test("a limited charger that left the configuration is shown", () => {
   const depot = heardDepot();
-  const gone = chargerId("bay-99");
-  depot.commands.set(gone, commandRecord("bay-99", 1));
+  depot.commands.record(commandRecord("bay-99", 1));
   expect(found(depot)).toEqual([
     "stranded bay-99: bay-99 left the configuration while it was limited to 16 A",
   ]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
-import { chargerId, minutes } from "../../src/domain/units.ts";
+import { minutes } from "../../src/domain/units.ts";
 import { statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
@@ -33,18 +33,18 @@ const vitals = {
 test("only chargers that received a lower limit count as limited", () => {
   const depot = aPicture();
   const limited = { ...commandRecord("bay-02", 2), sentAt: NOON };
-  depot.commands.set(chargerId("bay-01"), { ...commandRecord("bay-01", 1), progress: "observed" });
-  depot.commands.set(chargerId("bay-02"), limited);
+  depot.commands.record({ ...commandRecord("bay-01", 1), progress: "observed" });
+  depot.commands.record(limited);
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
-  depot.commands.set(chargerId("bay-02"), { ...limited, progress: "observed", standing: limited });
+  depot.commands.record({ ...limited, progress: "observed", standing: limited });
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
 });
 
 test("a limit that was never published does not count as limited", () => {
   const depot = aPicture();
   const unsent = { ...commandRecord("bay-01", 1), sentAt: null, replaces: null };
-  depot.commands.set(chargerId("bay-01"), unsent);
+  depot.commands.record(unsent);
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 0, notSent: 1 } });
-  depot.commands.set(chargerId("bay-01"), { ...unsent, replaces: { kind: "pause" } });
+  depot.commands.record({ ...unsent, replaces: { kind: "pause" } });
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1, notSent: 0 } });
 });

@@ -51,7 +51,7 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
   };
   /** By its word, or its last will. */
   const isOnline = (online: boolean, count: number): void => {
-    depot.presence.set(bay, { ...depot.presenceOf(bay), online });
+    depot.presence.update(bay, { ...depot.presenceOf(bay), online });
     collect.handleMessage({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
   };
   const upheld = (count: number): readonly string[] => inWords(collect.carryForward(passed(count)));
@@ -134,11 +134,11 @@ test("on both sides of an edge each thing is kept, also where a make tells one a
 
 test("with what it says goes what it was told, if that went out", () => {
   const { depot, hears } = aCollector();
-  depot.commands.set(bay, record());
+  depot.commands.record(record());
   expect(hears(0, { powerW: 1 })).toEqual(["0 power 1", '0 setpoint {"kind":"current","amperes":16}']);
   const [planned, observed] = [aCollector(), aCollector()];
-  planned.depot.commands.set(bay, record({ sentAt: null }));
-  observed.depot.commands.set(bay, record({ progress: "observed" }));
+  planned.depot.commands.record(record({ sentAt: null }));
+  observed.depot.commands.record(record({ progress: "observed" }));
   expect([planned.hears(0, { powerW: 1 }), observed.hears(0, { powerW: 1 })]).toEqual([
     ["0 power 1"],
     ["0 power 1"],
@@ -259,7 +259,7 @@ const told = (seconds: number): string => `${seconds} setpoint {"kind":"current"
 test("what a charger stands under is kept again and again until it ends, also of one that never speaks and is never refreshed", () => {
   const { collect, depot, upheld } = aCollector([], { refresh: null });
   const { command } = record();
-  depot.commands.set(bay, record({ command: { ...command, until: second(1000) } }));
+  depot.commands.record(record({ command: { ...command, until: second(1000) } }));
   collect.handleCommand(command, noon);
   expect([90, 100, 130, 200, 999, 1000].map(upheld)).toEqual([
     [],
@@ -273,9 +273,9 @@ test("what a charger stands under is kept again and again until it ends, also of
 
 test("where it is refreshed it stands until its lease ends", () => {
   const { depot, upheld } = aCollector();
-  depot.commands.set(bay, record({ sentAt: second(100) }));
+  depot.commands.record(record({ sentAt: second(100) }));
   expect([250, 279].map(upheld)).toEqual([[told(250)], []]);
-  depot.commands.set(bay, record({ sentAt: second(100) }));
+  depot.commands.record(record({ sentAt: second(100) }));
   expect(upheld(380)).toEqual([]);
 });
 
@@ -284,14 +284,14 @@ test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeo
   ["was told nothing yet", { sentAt: null }, () => {}],
   ["was only watched", { progress: "observed" }, () => {}],
   ["is not ours any more", { command: { ...record().command, charger: chargerId("bay-99") } }, () => {}],
-  ["is being commissioned", {}, ({ depot }) => depot.locks.set(bay, A_LOAN)],
+  ["is being commissioned", {}, ({ depot }) => depot.lock(bay, A_LOAN)],
   ["is offline", {}, ({ isOnline }) => isOnline(false, 0)],
   ["is silent for so long that it is unreachable", {}, ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", {}, ({ isLinked }) => (isLinked.value = false)],
 ])("nothing is said to stand of a charger that %s", (_why, changes, befalls) => {
   const collecting = aCollector();
   const standing = record(changes);
-  collecting.depot.commands.set(standing.command.charger, standing);
+  collecting.depot.commands.record(standing);
   befalls(collecting);
   expect(collecting.upheld(100)).toEqual([]);
 });
@@ -364,7 +364,7 @@ test.each([3600, -3600])(
   "that the clock is set, by %d s, puts nothing in doubt that a charger said, nor what it was told",
   (by) => {
     const { clock, collect, depot, hears, isOnline, upheld } = aCollector([], { refresh: null });
-    depot.commands.set(bay, record());
+    depot.commands.record(record());
     isOnline(true, 0);
     hears(0, { powerW: 6000 });
     collect.handleCommand(record().command, noon);
@@ -386,7 +386,10 @@ test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>
     "has lost what it knew",
     ({ collect }) => collect.handleMessage({ kind: "forgot", charger: bay }, second(50)),
   ],
-  ["never said that it is online", ({ depot }) => depot.presence.clear()],
+  [
+    "never said that it is online",
+    ({ depot }) => depot.presence.update(bay, { online: null, heardAt: null }),
+  ],
   ["is silent for so long that it is unreachable", ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", ({ isLinked }) => (isLinked.value = false)],
   ["was behind a broker that was away", ({ collect }) => collect.brokerReturned("")],
@@ -425,7 +428,7 @@ test("of rubbish nothing is kept, and it upholds nothing", () => {
 test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {
   const { depot, hears } = aCollector();
   const event = anEvent({ start: second(13), duration: seconds(4), randomizeStart: millis(0) });
-  depot.putEvent(live(event), noon);
+  depot.schedule.put(live(event), noon);
   const kept = Array.from({ length: 21 }, (_, n) => hears(n, { energyWh: 1000 + n })).flat();
   expect(kept.map((words) => words.split(" ")[0])).toEqual(
     ["0", "10", "12", "13", "16", "17", "20"].slice(0, 6),

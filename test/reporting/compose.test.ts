@@ -100,7 +100,7 @@ test("a report on ten thousand vehicles gives the loop back all the time, also f
 test("a forecast is what the chargers will be told, where the vehicles are now", async () => {
   const depot = aDepot();
   const asked = aReport({ payloadType: "SETPOINT", historical: false }, targetsOf("veh-7", "veh-unknown"));
-  depot.putEvent(live(asked.revision.event), at("11:00"));
+  depot.schedule.put(live(asked.revision.event), at("11:00"));
   const { report } = await compose(depot, asked, settings, { ...ports, readings: () => [] });
   expect(report.resources.map(({ name, intervals }) => [name, intervals[0]?.payloads[0]?.values[0]])).toEqual(
     [

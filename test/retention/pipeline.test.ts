@@ -137,7 +137,7 @@ test("an event that leaves for its size is warned of, and goes from memory and d
   onTestFinished(() => void vi.useRealTimers());
   const depot = aPicture();
   const large = summaryOf(live(anEvent()), 20_000_000);
-  depot.known.set(large.id, large);
+  depot.schedule.condense(large);
   depot.absences.listed(new Set(), [], now());
   const alarms = new RetentionAlarms();
   const written: string[] = [];
@@ -169,7 +169,7 @@ test("an event that comes anew while its old revision is pruned stays", async ()
   onTestFinished(() => void vi.useRealTimers());
   const depot = aPicture();
   const old = live(anEvent());
-  depot.putEvent(old, now());
+  depot.schedule.put(old, now());
   depot.absences.listed(new Set(), [], now());
   const anew = live(anEvent({ start: instant(now() + days(2)), revision: now() }));
   const keep = { events: days(8), withdrawn: days(8), reports: days(8), audit: days(8) };
@@ -187,7 +187,7 @@ test("an event that comes anew while its old revision is pruned stays", async ()
       reportedOn: () => new Set(),
       write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
       durable: async () => {
-        if (depot.known.get(old.id) === old) depot.putEvent(anew, now());
+        if (depot.known.get(old.id) === old) depot.schedule.put(anew, now());
         return { ok: true };
       },
     },

@@ -1,11 +1,10 @@
-import type { RankSettings } from "../../src/control/decide/rank.ts";
 import {
   type Circumstances as Real,
   type Verdict,
   verdict as verdictIn,
 } from "../../src/control/decide/verdict.ts";
 import type { Dispatch } from "../../src/control/schedule/expand.ts";
-import { InForce } from "../../src/control/schedule/inForce.ts";
+import { type RankSettings, InForce } from "../../src/control/schedule/inForce.ts";
 
 /** As in the program, with a plain list of what holds. */
 export type Circumstances = Omit<Real, "holding"> & { readonly holding: readonly Dispatch[] };

@@ -33,7 +33,7 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
 export function acquire(depot: ControlState, charger: Charger, now: Instant): AcquiredCharger {
   const last = depot.commands.get(charger.id);
   const loan = commissioningLock(depot.verdictOn(charger, now), last ?? null);
-  depot.locks.set(charger.id, loan);
+  depot.lock(charger.id, loan);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
     const words = `${charger.id} is lent to commissioning: ${formatLevel(desired)} again if that is cut off`;
@@ -116,7 +116,7 @@ export function lockStatus(
     if (!loan.isOver && depot.barTo("plan", id) === null)
       loan.preemptedBy ??= preemptedBy(loan, depot.verdictOn(charger, now));
     if (loan.isTelling || (!loan.isOver && loan.preemptedBy === null)) return { away: true, changes: [] };
-    depot.locks.delete(id);
+    depot.unlock(id);
   }
   const last = depot.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
@@ -130,8 +130,8 @@ function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): r
   const command = { ...last.command, ...depot.nextId() };
   const { charger, desired } = command;
   const { standing: _, outAt: __, ...record } = last;
-  const replaces = desiredAfter(last, depot.inFlight.has(command.charger));
-  depot.awaitingCommit.add(charger);
+  const replaces = desiredAfter(last, depot.sendQueue.isInFlight(command.charger));
+  depot.sendQueue.awaitCommit(charger);
   const what = desired.kind === "release" ? "to be released" : `${formatLevel(desired)} again`;
   const anew = {
     ...record,
@@ -155,9 +155,8 @@ function asBefore(
 ): readonly Change[] {
   if (before !== null)
     return kept(depot, { ...before, command: { ...before.command, epoch, seq }, isLent: false }, now, words);
-  depot.commands.delete(charger);
-  depot.why.delete(charger);
-  depot.dirty.add(charger);
+  depot.commands.forget(charger);
+  depot.feed.chargerChanged(charger);
   return [
     auditRow("operator", now, words, { charger, vehicle, event }),
     { kind: "commandForgotten", charger },
@@ -166,7 +165,7 @@ function asBefore(
 
 function kept(depot: ControlState, record: CommandRecord, at: Instant, words: string): readonly Change[] {
   const { charger, vehicle, event, ...numbers } = record.command;
-  depot.commands.set(charger, record);
+  depot.commands.record(record);
   return [
     auditRow("operator", at, words, { charger, vehicle, event, command: commandId(numbers) }),
     { kind: "command", record },

@@ -39,7 +39,7 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
   for (const { charger: id, reassert } of touches) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
-    depot.dirty.add(id);
+    depot.feed.chargerChanged(id);
     dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
     markEvaluated(depot, id, now);
@@ -53,10 +53,10 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
     if (stranded !== null) {
       const { standing, release } = stranded;
       if (release !== null) {
-        depot.commands.set(id, standing);
+        depot.commands.record(standing);
         changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
       }
-      if (depot.barTo("queueRelease", id) === null && !depot.inFlight.has(id)) send.push(id);
+      if (depot.barTo("queueRelease", id) === null && !depot.sendQueue.isInFlight(id)) send.push(id);
       continue;
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);
@@ -69,7 +69,7 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
       case "again":
         if (step.lookAt !== null) depot.wake(id, step.lookAt);
         // What is on its way is what holds, unless it left before the charger came back.
-        if (depot.barTo("queue", id) === null && (reassert || !depot.inFlight.has(id))) send.push(id);
+        if (depot.barTo("queue", id) === null && (reassert || !depot.sendQueue.isInFlight(id))) send.push(id);
         break;
       case "wait":
       case "nothing":
@@ -96,8 +96,8 @@ export function stepOf(
     now,
     last,
     reassert,
-    unsure: depot.assertAll.has(id),
-    isOutnumbered: last !== undefined && depot.outnumbered.get(id) === commandId(last.command),
+    unsure: depot.unasserted.has(id),
+    isOutnumbered: last !== undefined && depot.commands.isNumberRefused(last.command),
     lastHolds: !startsAllowed && stillHolds(depot, verdict, last, now),
     startsAllowed,
     ...paceOf(depot, charger, now),
@@ -116,7 +116,7 @@ export function decide(
   const last = depot.commands.get(id);
   const number = depot.nextId();
   // What an earlier run did not see arrive may have arrived all the same.
-  const mayHaveLeft = depot.inFlight.has(id) || last?.command.epoch !== number.epoch;
+  const mayHaveLeft = depot.sendQueue.isInFlight(id) || last?.command.epoch !== number.epoch;
   const replaces = last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
@@ -132,11 +132,8 @@ export function decide(
     resends: 0,
   };
   const record = observing ? observed(planned, last) : planned;
-  depot.commands.set(id, record);
-  depot.awaitingCommit.add(id);
-  depot.assertAll.delete(id);
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
-  depot.why.set(id, reason);
+  depot.recordDecision(record, reason);
   const message = observing ? `observing, not sent: ${reason.words}` : reason.words;
   return [
     auditRow("decision", now, message, {
@@ -185,7 +182,7 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
       const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
       const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
       const hold = { charger: id, events, since: now, until };
-      depot.holds.set(id, hold);
+      depot.hold(hold);
       depot.wake(id, until);
       changes.push(
         { kind: "hold", hold },
@@ -235,7 +232,7 @@ function expireHold(depot: ControlState, charger: ChargerId, now: Instant): read
     .map((event) => openUntil(depot.known.get(event), now, hold.since))
     .filter((at) => at !== null);
   if (open.length === 0) {
-    depot.holds.delete(charger);
+    depot.endHold(charger);
     return [{ kind: "holdEnded", charger }];
   }
   depot.wake(charger, open.reduce(later));
@@ -248,10 +245,10 @@ function expireHold(depot: ControlState, charger: ChargerId, now: Instant): read
   );
   if (until > now) {
     const longer = { ...hold, until: instant(until) };
-    depot.holds.set(charger, longer);
+    depot.hold(longer);
     depot.wake(charger, longer.until);
     return [{ kind: "hold", hold: longer }];
   }
-  depot.holds.delete(charger);
+  depot.endHold(charger);
   return [{ kind: "holdEnded", charger }];
 }

@@ -1,4 +1,4 @@
-import { type Held, type Pace, siteRise } from "./pace.ts";
+import { type Pace, siteRise } from "./pace.ts";
 import type { Step } from "./reconcile.ts";
 import type { Verdict } from "./verdict.ts";
 import type { ControlState } from "../state.ts";
@@ -31,8 +31,8 @@ export function recallWrites(
 export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
   const { id } = verdict.charger;
   const held = step.kind === "nothing" ? null : step.held;
-  if (held === null) depot.held.delete(id);
-  else hold(depot, id, held);
+  if (held === null) depot.letPass(id);
+  else depot.holdBack(id, held);
   const { ramp } = depot;
   if (ramp === null) return;
   const before = depot.commands.get(id)?.command.desired;
@@ -48,7 +48,7 @@ export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now:
 
 /** Nothing of this charger has to wait: who is behind it in line goes on. */
 export function stepAside(depot: ControlState, id: ChargerId, now: Instant): void {
-  depot.held.delete(id);
+  depot.letPass(id);
   leaveRampOrder(depot, id, now);
 }
 
@@ -56,11 +56,6 @@ function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void 
   const { ramp } = depot;
   const next = ramp?.leave(id) ?? null;
   if (ramp !== null && next !== null) depot.wake(next, later(ramp.nextSlot(next, now), now));
-}
-
-function hold(depot: ControlState, id: ChargerId, held: Held): void {
-  depot.held.set(id, held);
-  depot.wake(id, held.until);
 }
 
 /** Who is held back goes first, the longest waiting at the head: after a restart nobody else knows the line. */

@@ -7,7 +7,7 @@ import {
   type Rejected,
   type IngestResult,
 } from "../../domain/delivery.ts";
-import { type Ask, type KnownEvent, MOST_DESCRIPTORS, overSince } from "../../domain/event.ts";
+import { type Ask, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { formatAsk, formatChange, nameOf, oddities } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";
@@ -135,8 +135,8 @@ function ingestedOrQuarantined(
   try {
     return ingestNotice(depot, notice, before, delivery);
   } catch (error) {
-    if (before === undefined) depot.forget(id, delivery.at);
-    else depot.putEvent(before, delivery.at);
+    if (before === undefined) depot.schedule.forget(id, delivery.at);
+    else depot.schedule.put(before, delivery.at);
     const reason = `a bug: this program cannot process it (${String(error)})`;
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
@@ -160,10 +160,9 @@ function ingestNotice(
   if (known !== undefined && known !== before) {
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {
-      depot.known.set(id, known);
-      depot.over.push(overSince(known), id);
+      depot.schedule.repeated(known);
     } else {
-      affectedVehicles = depot.putEvent(known, delivery.at);
+      affectedVehicles = depot.schedule.put(known, delivery.at);
       changes.push(eventAudit(depot, known, before, outcome, delivery));
     }
   }

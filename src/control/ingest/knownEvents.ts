@@ -4,18 +4,15 @@ import type { Rejected } from "../../domain/delivery.ts";
 import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 
-/**
- * The known state of each event, and the ids that changed since `takeChanged`.
- * An event that is over is a summary here. The whole event is in the archive.
- */
+/** The known state of each event. An event that is over is a summary here. The whole event is in the archive. */
 export class KnownEvents extends Map<EventId, TrackedEvent> {
-  readonly #changed = new Set<EventId>();
-
   readonly #archive: EventArchive;
+  readonly #onChange: (id: EventId) => void;
 
-  constructor(archive: EventArchive) {
+  constructor(archive: EventArchive, onChange: (id: EventId) => void) {
     super();
     this.#archive = archive;
+    this.#onChange = onChange;
   }
 
   /** The whole event. Undefined: unknown id. Null: the stored event cannot be read. */
@@ -36,35 +33,24 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
   }
 
   override set(id: EventId, known: TrackedEvent): this {
-    this.#changed.add(id);
+    this.#onChange(id);
     return super.set(id, known);
   }
 
   override delete(id: EventId): boolean {
-    this.#changed.add(id);
+    this.#onChange(id);
     return super.delete(id);
   }
 
   override clear(): void {
-    this.allChanged();
+    for (const id of this.keys()) this.#onChange(id);
     super.clear();
-  }
-
-  /** Marks every event as changed: the reader of `takeChanged` starts over. */
-  allChanged(): void {
-    for (const id of this.keys()) this.#changed.add(id);
-  }
-
-  /** The events that were added, changed or forgotten since the last call. For one reader. */
-  takeChanged(): readonly EventId[] {
-    if (this.#changed.size === 0) return NONE;
-    const changed = [...this.#changed];
-    this.#changed.clear();
-    return changed;
   }
 }
 
-const NONE: readonly EventId[] = [];
+/** The same for readers. Writes go through the schedule. */
+export type ReadonlyKnownEvents = ReadonlyMap<EventId, TrackedEvent> &
+  Pick<KnownEvents, "whole" | "openAt" | "stored">;
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;

@@ -24,7 +24,7 @@ const RETRY = minutes(1);
  * Not while a charger follows the event or is held because of it, nor before its latest state is stored.
  */
 export function condense(depot: ControlState, now: Instant): void {
-  const due = depot.over.due(now);
+  const due = depot.schedule.dueForSummary(now);
   if (due.size === 0) return;
   const inUse = eventsInUse(depot);
   for (const id of due) {
@@ -32,8 +32,8 @@ export function condense(depot: ControlState, now: Instant): void {
     if (known === undefined || known.kind === "over") continue;
     const until = overSince(known);
     const summary = until > now || inUse.has(id) ? null : depot.known.stored(id);
-    if (summary !== null && isSameState(known, summary)) depot.known.set(id, summary);
-    else depot.over.push(later(until, after(now, RETRY)), id);
+    if (summary !== null && isSameState(known, summary)) depot.schedule.condense(summary);
+    else depot.schedule.condenseLater(id, later(until, after(now, RETRY)));
   }
 }
 

@@ -46,14 +46,14 @@ export function handleChargerMessage(
     case "online": {
       // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
       const heardAt = message.online ? now : before.heardAt;
-      depot.presence.set(charger, { ...before, heardAt, online: message.online });
-      depot.dirty.add(charger);
+      depot.presence.update(charger, { heardAt, online: message.online });
+      depot.feed.chargerChanged(charger);
       // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
       // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
       // broker's return. The charger may have reconnected after us and missed a publish.
-      const isFirst = !message.snapshot && (before.online === null || depot.mayReturn.has(charger));
+      const isFirst = !message.snapshot && (before.online === null || depot.presence.mayReturn(charger));
       const returned = message.online && (before.online === false || isFirst);
-      if (returned) depot.mayReturn.delete(charger);
+      if (returned) depot.presence.returned(charger);
       if (returned) restartRampTime(depot, charger, now);
       const departed = message.online ? [] : depot.occupancy.depart(charger);
       const changes = [
@@ -73,7 +73,7 @@ export function handleChargerMessage(
         : recordUnconfirmed(depot, message, now);
     }
     case "ack":
-      depot.presence.set(charger, { ...before, heardAt: now });
+      depot.presence.update(charger, { heardAt: now });
       return handleAcknowledgement(depot, message, now);
   }
 }
@@ -132,8 +132,8 @@ function handleTelemetry(
   if (dated === null) return NOTHING;
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
   const presence = presenceAfter(depot, before, message, dated, now);
-  depot.presence.set(charger, isStateDue ? { ...presence, stateAt: now } : presence);
-  if (isStateDue) depot.dirty.add(charger);
+  depot.presence.update(charger, isStateDue ? { ...presence, stateAt: now } : presence);
+  if (isStateDue) depot.feed.chargerChanged(charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
   const { affectedChargers: affected, warning } = depot.occupancy.note(
@@ -229,7 +229,7 @@ function restartRampTime(depot: ControlState, charger: ChargerId, now: Instant):
   const record = depot.commands.get(charger);
   if (record === undefined || record.judgeAt === null) return;
   const judgeAt = nextJudgement(now, depot.settings.verdict.ramp, 0);
-  depot.commands.set(charger, { ...record, judgeAt: later(record.judgeAt, judgeAt) });
+  depot.commands.record({ ...record, judgeAt: later(record.judgeAt, judgeAt) });
 }
 
 /** A measured result counts more than an acknowledgement. */
@@ -260,16 +260,16 @@ function handleAcknowledgement(
   // A charger that accepted a higher number since refuses this one each time. A release that could not be stored has
   // such a number when the process ends before it is.
   const isOutnumbered =
-    !ack.accepted && record.command.epoch < depot.epoch && depot.outnumbered.get(ack.charger) !== ack.id;
-  if (isOutnumbered) depot.outnumbered.set(ack.charger, ack.id);
+    !ack.accepted && record.command.epoch < depot.epoch && !depot.commands.isNumberRefused(record.command);
+  if (isOutnumbered) depot.commands.numberRefused(record.command);
   // Each refresh is acknowledged. Only the first or a different answer is recorded. A charger that refuses
   // each refresh and draws little would alternate between refused and followed otherwise.
   const isSettled = record.progress === "followed" || (ack.accepted && isJudged(record));
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
   if (record.progress === progress || isSettled) return { ...NOTHING, affectedChargers: again };
   const next = { ...record, progress } as const;
-  depot.commands.set(ack.charger, next);
-  depot.dirty.add(ack.charger);
+  depot.commands.record(next);
+  depot.feed.chargerChanged(ack.charger);
   const elapsed = millis(now - record.command.decidedAt);
   const message = ack.accepted
     ? `accepted by the charger after ${elapsed} ms`

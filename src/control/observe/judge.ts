@@ -58,7 +58,7 @@ function followed(depot: ControlState, record: CommandRecord, words: string, now
     return recordVerdict(depot, { ...next, progress: "followed" }, `followed: ${words}`, now);
   if (isSteady(next, depot.settings.verdict.ramp, now))
     return recordVerdict(depot, { ...next, progress: "followed", resends: 0 }, `followed: ${words}`, now);
-  depot.commands.set(record.command.charger, next);
+  depot.commands.record(next);
   return NOTHING;
 }
 
@@ -66,7 +66,7 @@ function followed(depot: ControlState, record: CommandRecord, words: string, now
  * The next judgement is not due, but the charger does not follow: the time that it followed no longer counts.
  */
 function resetFollowed(depot: ControlState, record: CommandRecord): JudgeResult {
-  if (record.followedAt != null) depot.commands.set(record.command.charger, { ...record, followedAt: null });
+  if (record.followedAt != null) depot.commands.record({ ...record, followedAt: null });
   return NOTHING;
 }
 
@@ -114,8 +114,8 @@ function recordVerdict(
   now: Instant,
   more: { readonly alarm?: true; readonly resent?: true } = {},
 ): JudgeResult {
-  depot.commands.set(record.command.charger, record);
-  depot.dirty.add(record.command.charger);
+  depot.commands.record(record);
+  depot.feed.chargerChanged(record.command.charger);
   const facts = { progress: record.progress, resends: record.resends, ...more };
   return {
     changes: [outcomeRow(record.command, now, words, facts), { kind: "command", record }],

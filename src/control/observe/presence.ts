@@ -122,6 +122,46 @@ export const ABSENT: Presence = {
   telemetry: null,
 };
 
+/** What every charger last reported. */
+export class Presences {
+  readonly #presence = new Map<ChargerId, Presence>();
+  readonly #mayReturn = new Set<ChargerId>();
+
+  of(charger: ChargerId): Presence {
+    return this.#presence.get(charger) ?? ABSENT;
+  }
+
+  update(charger: ChargerId, changes: Partial<Presence>): void {
+    this.#presence.set(charger, { ...this.of(charger), ...changes });
+  }
+
+  /** The broker of this charger was away and came back: its next live "online" is a return. */
+  expectReturn(charger: ChargerId): void {
+    this.#mayReturn.add(charger);
+  }
+
+  mayReturn(charger: ChargerId): boolean {
+    return this.#mayReturn.has(charger);
+  }
+
+  returned(charger: ChargerId): void {
+    this.#mayReturn.delete(charger);
+  }
+
+  /** Times after now become now: nothing newer would be known for as long as the clock was ahead. */
+  onClockMovedBack(now: Instant): void {
+    const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
+    for (const [charger, { heardAt, voltagesAt, currentsAt, stateAt, measuredAt: wasAt }] of this.#presence)
+      this.update(charger, {
+        heardAt: cut(heardAt),
+        voltagesAt: cut(voltagesAt),
+        currentsAt: cut(currentsAt),
+        stateAt: cut(stateAt),
+        measuredAt: cut(wasAt),
+      });
+  }
+}
+
 /** Measured currents older than this are not used. */
 const FRESH_CURRENTS = minutes(1);
 /**

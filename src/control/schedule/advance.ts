@@ -21,7 +21,7 @@ export interface Advanced {
 
 /** Changes by time alone: the chargers to evaluate, and the windows that passed without an evaluation. */
 export function advance(depot: ControlState, now: Instant): Advanced {
-  const before = depot.evaluatedAt ?? now;
+  const before = depot.schedule.evaluatedAt ?? now;
   const { affectedVehicles: vehicles, started, ended } = depot.agenda.advance(now);
   const affectedChargers = new Set(depot.woken(now));
   for (const vehicle of vehicles) {
@@ -30,15 +30,18 @@ export function advance(depot: ControlState, now: Instant): Advanced {
   const late = started
     .filter(({ from, until }) => before < from && now < until)
     .map(({ from }) => between(from, now));
-  depot.evaluatedAt = now;
+  depot.schedule.evaluatedTo(now);
   // The daemon was down during the window, the clock jumped over it, or new starts were not allowed.
   const unseen = ended.filter(
-    (dispatch) => dispatch.cutAt === null && !depot.seen.has(dispatch) && !depot.nowhere.has(dispatch),
+    (dispatch) =>
+      dispatch.cutAt === null &&
+      !depot.schedule.isEvaluated(dispatch) &&
+      !depot.schedule.isUnplugged(dispatch),
   );
   const evaluation: readonly Change[] = vehicles.size > 0 ? [{ kind: "evaluated", at: now }] : [];
   const rows = [
     ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
-    ...reportUnplugged(depot, new Set([...vehicles, ...depot.unreported]), now),
+    ...reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now),
   ];
   return { affectedChargers: affectedChargers, late, changes: [...evaluation, ...rows] };
 }
@@ -55,7 +58,7 @@ export function markEvaluated(depot: ControlState, charger: ChargerId, now: Inst
   const startsAllowed = depot.barTo("start", charger) === null;
   depot.agenda.mark("evaluated", occupant.vehicle, now, (dispatch) => {
     if (!startsAllowed && dispatch.event.id !== running) return false;
-    depot.seen.add(dispatch);
+    depot.schedule.markEvaluated(dispatch);
     return true;
   });
 }
@@ -73,9 +76,7 @@ export function reportUnplugged(
   for (const vehicle of vehicles) {
     if (depot.occupancy.where(vehicle) !== null) continue;
     depot.agenda.mark("unplugged", vehicle, now, (dispatch) => {
-      if (depot.nowhere.has(dispatch)) return true;
-      depot.nowhere.add(dispatch);
-      depot.unreported.add(vehicle);
+      if (!depot.schedule.markUnplugged(dispatch)) return true;
       const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),

@@ -8,9 +8,8 @@ import {
   type VehicleId,
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
-import type { RankSettings } from "../decide/rank.ts";
 import type { Dispatch } from "./expand.ts";
-import { type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
+import { type RankSettings, type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
 import { type Mark, VehiclePlan } from "./vehiclePlan.ts";
 
 /** The dispatches of one event, ended ones included until the last of them has ended. */

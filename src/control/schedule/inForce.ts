@@ -1,5 +1,5 @@
-import { insert, remove } from "../../platform/dueQueue.ts";
-import { orderOf, type RankSettings } from "../decide/rank.ts";
+import { type Order, insert, remove } from "../../platform/dueQueue.ts";
+import type { ControlSettings } from "../decide/settings.ts";
 import type { Dispatch } from "./expand.ts";
 
 /** Dispatches in force for one vehicle. The cost of reading the best few does not grow with the rest. */
@@ -54,3 +54,32 @@ export class InForce implements Holding {
 }
 
 export const NOTHING_IN_FORCE: Holding = { count: 0, ranked: () => [] };
+
+export type RankSettings = Pick<ControlSettings, "priority" | "priorityZero" | "ties">;
+
+/** The better one first. */
+export const orderOf =
+  (settings: RankSettings, wattsPerAmpere: number): Order<Dispatch> =>
+  (a, b) =>
+    rank(a, settings) - rank(b, settings) || tie(a, b, settings, wattsPerAmpere);
+
+/** Lower is better; absent loses to any, and 0 either wins over any or counts as absent. */
+function rank({ event: { priority } }: Dispatch, { priority: order, priorityZero }: RankSettings): number {
+  if (priority === null) return Number.MAX_VALUE;
+  if (priority === 0) return priorityZero === "highest" ? -Number.MAX_VALUE : Number.MAX_VALUE;
+  return order === "lower" ? priority : -priority;
+}
+
+function tie(a: Dispatch, b: Dispatch, { ties }: RankSettings, wattsPerAmpere: number): number {
+  const restrictive =
+    ties === "mostRestrictive" ? inWatts(a, wattsPerAmpere) - inWatts(b, wattsPerAmpere) : 0;
+  return (
+    restrictive ||
+    b.event.revision - a.event.revision ||
+    b.event.created - a.event.created ||
+    (a.event.id === b.event.id ? 0 : a.event.id < b.event.id ? 1 : -1)
+  );
+}
+
+const inWatts = ({ setpoint }: Dispatch, wattsPerAmpere: number): number =>
+  setpoint.kind === "power" ? setpoint.watts : setpoint.amperes * wattsPerAmpere;

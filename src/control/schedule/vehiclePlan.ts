@@ -1,8 +1,7 @@
 import { holdsAt, type Instant } from "../../domain/units.ts";
 import { indexIn, insert, type Order, remove } from "../../platform/dueQueue.ts";
-import type { RankSettings } from "../decide/rank.ts";
 import type { Dispatch } from "./expand.ts";
-import { type Holding, InForce } from "./inForce.ts";
+import { type RankSettings, type Holding, InForce } from "./inForce.ts";
 
 const latestStartFirst: Order<Dispatch> = (a, b) => b.from - a.from;
 const latestEndFirst: Order<Dispatch> = (a, b) => b.until - a.until;

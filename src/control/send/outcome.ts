@@ -39,7 +39,7 @@ export function recordOutcome(
       outcomeRow(command, now, supersededMessage(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) }),
     ];
   }
-  depot.dirty.add(command.charger);
+  depot.feed.chargerChanged(command.charger);
   return sent.ok
     ? recordAcknowledged(depot, record, sentAt, now)
     : recordFailed(depot, record, sent.reason, now, fraction);
@@ -51,7 +51,7 @@ function recordAcknowledged(
   sentAt: string,
   now: Instant,
 ): readonly Change[] {
-  depot.publishFailures.delete(record.command.charger);
+  depot.commands.publishSucceeded(record.command.charger);
   const first = record.progress === "planned" || record.sentAt === null;
   const isNews = record.progress === "planned";
   const { charger } = record.command;
@@ -69,7 +69,7 @@ function recordAcknowledged(
     failures: 0,
     judgeAt: first || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,
   };
-  depot.commands.set(charger, next);
+  depot.commands.record(next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
   const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
   if (evaluateAt !== null) depot.wake(charger, evaluateAt);
@@ -94,10 +94,9 @@ function recordFailed(
   fraction: number,
 ): readonly Change[] {
   const { command } = record;
-  const since = depot.publishFailures.get(command.charger)?.since ?? now;
-  depot.publishFailures.set(command.charger, { since, reason });
+  depot.commands.publishFailed(command.charger, reason, now);
   const next = { ...record, failures: record.failures + 1 };
-  depot.commands.set(command.charger, next);
+  depot.commands.record(next);
   depot.wake(
     command.charger,
     after(now, backoff(next.failures, 0.5 + fraction / 2, FIRST_RETRY, LONGEST_RETRY)),

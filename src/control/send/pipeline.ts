@@ -19,13 +19,13 @@ export function states(depot: ControlState, ports: ControlPorts): Observable<unk
 }
 
 function statesOf(broker: string, depot: ControlState, ports: ControlPorts): Observable<unknown> {
-  const isQuiet = (): boolean => depot.toSend.isEmpty(broker);
+  const isQuiet = (): boolean => depot.sendQueue.isEmpty(broker);
   const isHere = (id: ChargerId): boolean => depot.chargers.get(id)?.broker === broker;
   return interval(EVERY).pipe(
     filter(isQuiet),
     exhaustMap(() => {
       // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
-      const line = [...depot.dirty].filter(isHere).values();
+      const line = [...depot.feed.forPublishedState].filter(isHere).values();
       return range(0, WINDOW).pipe(mergeMap(() => publishStates(depot, ports, line, isQuiet)));
     }),
   );
@@ -38,9 +38,10 @@ async function publishStates(
   line: Iterable<ChargerId>,
   mayGoOn: () => boolean,
 ): Promise<void> {
+  const changed = depot.feed.forPublishedState;
   for (const id of line) {
     if (!mayGoOn()) return;
-    depot.dirty.delete(id);
+    changed.remove(id);
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     const verdict = depot.verdictOn(charger, ports.now());
@@ -48,7 +49,7 @@ async function publishStates(
     const state = chargerState(verdict, record, depot.presenceOf(id), why, depot.silence.has(id));
     const { ok } = await ports.publishState(id, JSON.stringify(state));
     if (ok) continue;
-    depot.dirty.add(id);
+    changed.add(id);
     return;
   }
 }

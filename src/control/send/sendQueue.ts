@@ -6,9 +6,15 @@ interface BrokerQueue {
   search: Iterator<ChargerId>;
 }
 
-/** Chargers that wait for a publish, by broker: a slow broker delays no other. */
+/**
+ * Chargers that wait for a publish, by broker: a slow broker delays no other. A charger has at most one publish in
+ * flight. A decision goes out after its commit.
+ */
 export class SendQueue {
   readonly #queues = new Map<string, BrokerQueue>();
+  /** The number of the evaluation after which the publish left. */
+  readonly #inFlight = new Map<ChargerId, number>();
+  readonly #awaitingCommit = new Set<ChargerId>();
 
   add(broker: string, charger: ChargerId): void {
     this.#queue(broker).waiting.add(charger);
@@ -24,9 +30,43 @@ export class SendQueue {
    */
   take(broker: string, maySend: (charger: ChargerId) => boolean): ChargerId | undefined {
     const queue = this.#queue(broker);
-    const found = next(queue, maySend) ?? next(restarted(queue), maySend);
+    const isReady = (charger: ChargerId): boolean =>
+      !this.#inFlight.has(charger) && !this.#awaitingCommit.has(charger) && maySend(charger);
+    const found = next(queue, isReady) ?? next(restarted(queue), isReady);
     if (found !== undefined) queue.waiting.delete(found);
     return found;
+  }
+
+  isInFlight(charger: ChargerId): boolean {
+    return this.#inFlight.has(charger);
+  }
+
+  /** The number of the evaluation after which the publish in flight left; 0: none is in flight. */
+  leftAfter(charger: ChargerId): number {
+    return this.#inFlight.get(charger) ?? 0;
+  }
+
+  startPublish(charger: ChargerId, evaluation: number): void {
+    this.#inFlight.set(charger, evaluation);
+  }
+
+  endPublish(charger: ChargerId): void {
+    this.#inFlight.delete(charger);
+  }
+
+  /** The newest decision of this charger is not committed yet. */
+  awaitCommit(charger: ChargerId): void {
+    this.#awaitingCommit.add(charger);
+  }
+
+  /** The decision was rolled back, or may go out before its commit. */
+  endCommitWait(charger: ChargerId): void {
+    this.#awaitingCommit.delete(charger);
+  }
+
+  /** All decisions are committed, or dropped. */
+  committed(): void {
+    this.#awaitingCommit.clear();
   }
 
   #queue(broker: string): BrokerQueue {

@@ -75,14 +75,14 @@ export class UnrecordedReleases {
 
   #storeLater(depot: ControlState, charger: ChargerId, changes: readonly Change[]): void {
     if (changes.length === 0) return;
-    depot.awaitingCommit.delete(charger);
+    depot.sendQueue.endCommitWait(charger);
     const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
     const pending: UnstoredChanges = {
       changes,
       record: decided?.record ?? before?.record ?? null,
       hold: changes.find((change) => change.kind === "hold")?.hold ?? before?.hold ?? null,
-      why: decided === undefined ? (before?.why ?? null) : (depot.why.get(charger) ?? null),
+      why: decided === undefined ? (before?.why ?? null) : depot.commands.reasonOf(charger),
     };
     this.#pending.set(charger, pending);
     void this.#writeUntilStored(changes).then(() => {

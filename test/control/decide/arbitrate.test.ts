@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { arbitrate as arbitrated } from "../../../src/control/decide/arbitrate.ts";
-import type { RankSettings } from "../../../src/control/decide/rank.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import type { RankSettings } from "../../../src/control/schedule/inForce.ts";
 import { MOST_OVERRULED } from "../../../src/domain/reason.ts";
 import { amperes, eventId, instant, watts } from "../../../src/domain/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";

@@ -28,7 +28,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
     vehicles: names.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
   });
   depot.allowStarts();
-  depot.putEvent(fleet, now);
+  depot.schedule.put(fleet, now);
   /** Decisions of each commit. */
   const commits: number[] = [];
   const sent: ChargerId[] = [];

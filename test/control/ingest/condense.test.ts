@@ -19,7 +19,7 @@ function aDepotOf(stored: KnownEvent | null): ControlState {
       summary: () => (stored === null ? null : summaryOf(stored, 700)),
     },
   });
-  depot.putEvent(known, at("05:10"));
+  depot.schedule.put(known, at("05:10"));
   return depot;
 }
 
@@ -39,51 +39,53 @@ test("an event stays whole until it is stored as it is in memory", () => {
   const older = aDepotOf(live(anEvent({ randomizeStart: millis(0), revision: at("03:00") })));
   for (const depot of [unstored, older]) {
     condense(depot, at("06:00"));
+    expect([kind(depot), ...depot.schedule.dueForSummary(at("06:00:59"))]).toEqual(["live"]);
     condense(depot, at("06:01"));
-    expect([kind(depot), depot.over.next()]).toEqual(["live", at("06:02")]);
+    expect([kind(depot), ...depot.schedule.dueForSummary(at("06:01:59"))]).toEqual(["live"]);
+    expect([...depot.schedule.dueForSummary(at("06:02"))]).toEqual([known.id]);
   }
 });
 
 test("an event stays whole while a charger follows it, or is held because of it", () => {
   const depot = aDepotOf(known);
-  depot.commands.set(bay, commandRecord("bay-01", 1));
+  depot.commands.record(commandRecord("bay-01", 1));
   condense(depot, at("06:00"));
   expect(kind(depot)).toBe("live");
   const { command, ...rest } = commandRecord("bay-01", 2);
-  depot.commands.set(bay, { ...rest, command: { ...command, desired: { kind: "release" } } });
-  depot.holds.set(bay, { charger: bay, events: [known.id], since: at("05:20"), until: at("06:00") });
+  depot.commands.record({ ...rest, command: { ...command, desired: { kind: "release" } } });
+  depot.hold({ charger: bay, events: [known.id], since: at("05:20"), until: at("06:00") });
   condense(depot, at("06:01"));
   expect(kind(depot)).toBe("live");
-  depot.holds.clear();
+  depot.endHold(bay);
   condense(depot, at("06:02"));
   expect(kind(depot)).toBe("over");
 });
 
 test("an event that was forgotten, or is a summary already, costs nothing", () => {
   const depot = aDepotOf(known);
-  depot.over.push(at("06:00"), known.id);
+  depot.schedule.condenseLater(known.id, at("06:00"));
   condense(depot, at("06:00"));
-  depot.over.push(at("06:00"), known.id);
+  depot.schedule.condenseLater(known.id, at("06:00"));
   condense(depot, at("06:00"));
-  depot.forget(known.id, at("06:00"));
-  depot.over.push(at("06:00"), known.id);
+  depot.schedule.forget(known.id, at("06:00"));
+  depot.schedule.condenseLater(known.id, at("06:00"));
   condense(depot, at("06:00"));
-  expect([depot.known.size, depot.over.size]).toEqual([0, 0]);
+  expect([depot.known.size, depot.schedule.dueForSummary(at("23:59")).size]).toEqual([0, 0]);
 });
 
 test("F21: an event that was over only by a clock that was ahead is planned again from the disk", () => {
   const depot = aDepotOf(known);
   condense(depot, at("06:00"));
-  expect(depot.replan(at("04:30"))).toEqual([]);
+  expect(depot.schedule.replan(at("04:30"))).toEqual([]);
   expect([kind(depot), depot.agenda.size]).toEqual(["live", 1]);
   condense(depot, at("06:00"));
-  expect(depot.replan(at("06:00"))).toEqual([]);
+  expect(depot.schedule.replan(at("06:00"))).toEqual([]);
   expect(kind(depot)).toBe("over");
 });
 
 test("a stored event that cannot be read stays a summary when the clock is set back", () => {
   const depot = aPicture({ archive: { event: () => null, summary: () => summaryOf(known, 700) } });
-  depot.known.set(known.id, summaryOf(known, 700));
-  depot.replan(at("04:30"));
+  depot.schedule.condense(summaryOf(known, 700));
+  depot.schedule.replan(at("04:30"));
   expect([kind(depot), depot.known.whole(known.id)]).toEqual(["over", null]);
 });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+
 import { Agenda } from "../../../src/control/schedule/agenda.ts";
-import { carryOver, Revised } from "../../../src/control/schedule/carryOver.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
+import { carryOver, Revised } from "../../../src/control/schedule/schedule.ts";
 import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";

@@ -19,8 +19,8 @@ test("a release names the freed chargers, and why others have to wait", () => {
     words:
       "freed bay-01 (Bus 214) from 16 A until 2026-11-21T12:00:00.000Z, event EV-7731; bay-02 (Bus 214) from 16 A until 2026-11-21T12:00:00.000Z, event EV-7731; a new event limits them again",
   });
-  depot.held.set(first, { by: "minimum interval", until: at("05:10:20") });
-  depot.presence.set(second, { ...depot.presenceOf(second), online: false });
+  depot.holdBack(first, { by: "minimum interval", until: at("05:10:20") });
+  depot.presence.update(second, { ...depot.presenceOf(second), online: false });
   const words = releaseResult(depot, standing, linked, stored).words;
   expect(words).toContain(
     "event EV-7731 (not sent yet, but by 2026-11-21T05:10:20.000Z: it was told something just now (minimum interval)); bay-02",
@@ -53,10 +53,10 @@ test("in observe mode no charger is freed, and the limited ones are named", () =
 test("a limited charger that left the configuration makes a release of all chargers fail, and is named", () => {
   const depot = aPicture();
   const done = { ok: true, words: "freed bay-01" };
-  depot.commands.set(first, commandRecord(first, 1));
+  depot.commands.record(commandRecord(first, 1));
   expect(withUnconfigured(depot, done)).toBe(done);
   const gone = chargerId("bay-99");
-  depot.commands.set(gone, commandRecord(gone, 3));
+  depot.commands.record(commandRecord(gone, 3));
   expect(withUnconfigured(depot, done)).toEqual({
     ok: false,
     words:

@@ -1,0 +1,287 @@
+import {
+  type KnownEvent,
+  overSince,
+  clampToNow,
+  type EventArchive,
+  type EventSummary,
+  type TrackedEvent,
+} from "../../domain/event.ts";
+import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
+import { DueQueue } from "../../platform/dueQueue.ts";
+import type { ChangeFeed } from "../changeFeed.ts";
+import { KnownEvents, type ReadonlyKnownEvents } from "../ingest/knownEvents.ts";
+import { Agenda } from "./agenda.ts";
+import { type Expansion, type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
+
+/** Every known event, the dispatches that come of it, and which of them the record already covers. */
+export class Schedule {
+  readonly context: ExpandContext;
+  readonly #known: KnownEvents;
+  /** Dispatches that an evaluation ranked, won or lost: they are not missed. */
+  readonly #evaluated = new WeakSet<Dispatch>();
+  /** Dispatches whose vehicle was reported to be at no charger. Each is reported once. */
+  readonly #unplugged = new WeakSet<Dispatch>();
+  /** Vehicles of those dispatches whose report is not committed yet. */
+  readonly #unreported = new Set<VehicleId>();
+  /** When each event that is whole in memory is over. */
+  readonly #over = new DueQueue<EventId>();
+  readonly #revised = new Revised(this.#evaluated);
+  readonly #expansions = new Expansions();
+  #agenda: Agenda;
+  #evaluatedAt: Instant | null = null;
+
+  constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed) {
+    this.context = context;
+    this.#known = new KnownEvents(archive, (id) => feed.eventChanged(id));
+    this.#agenda = new Agenda(context.settings);
+  }
+
+  get known(): ReadonlyKnownEvents {
+    return this.#known;
+  }
+
+  get agenda(): Agenda {
+    return this.#agenda;
+  }
+
+  /** Last evaluation of what time alone changes. Null: none yet. */
+  get evaluatedAt(): Instant | null {
+    return this.#evaluatedAt;
+  }
+
+  evaluatedTo(now: Instant): void {
+    this.#evaluatedAt = now;
+  }
+
+  /** Starts over from the stored events. After an error the agenda is as it was. */
+  restore(events: Iterable<TrackedEvent>, storedEvaluatedAt: Instant | null, now: Instant): void {
+    const before = this.#agenda;
+    this.#known.clear();
+    for (const vehicle of this.#unreported)
+      for (const dispatch of before.of(vehicle)) this.#unplugged.delete(dispatch);
+    this.#agenda = new Agenda(this.context.settings);
+    // The clock may have been set back since: windows that lie ahead again were not evaluated.
+    const evaluatedAt = earlier(this.#evaluatedAt ?? storedEvaluatedAt ?? now, now);
+    this.#evaluatedAt = evaluatedAt;
+    try {
+      for (const known of events) {
+        if (known.kind === "over") this.#known.set(known.id, known);
+        else this.put(clampToNow(known, now), evaluatedAt);
+      }
+    } catch (error) {
+      // Half of a plan is nothing to carry over from.
+      this.#agenda = before;
+      throw error;
+    }
+    this.#carryOver(before, later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt));
+  }
+
+  /** Returns the vehicles for which something holds, or held, now. */
+  put(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
+    this.#known.set(known.id, known);
+    const dispatches = this.#expansions.expand(known, this.context);
+    this.#revised.mark(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
+    this.#over.push(overSince(known), known.id);
+    return this.#agenda.replace(known.id, dispatches, now);
+  }
+
+  /** The same event, received again: its dispatches stay. */
+  repeated(known: KnownEvent): void {
+    this.#known.set(known.id, known);
+    this.#over.push(overSince(known), known.id);
+  }
+
+  /** The event is over and not asked for any more. Returns the vehicles for which something held. */
+  forget(id: EventId, now: Instant): ReadonlySet<VehicleId> {
+    this.#known.delete(id);
+    this.#revised.forget(id);
+    return this.#agenda.replace(id, [], now);
+  }
+
+  /** Events that may be over by now. */
+  dueForSummary(now: Instant): ReadonlySet<EventId> {
+    return this.#over.due(now);
+  }
+
+  condense(summary: EventSummary): void {
+    this.#known.set(summary.id, summary);
+  }
+
+  condenseLater(id: EventId, at: Instant): void {
+    this.#over.push(at, id);
+  }
+
+  /** Plans everything anew after the clock was set back: an ended window may be open again. Returns what changed. */
+  replan(now: Instant): readonly KnownEvent[] {
+    const [before, evaluatedAt] = [this.#agenda, this.#evaluatedAt];
+    this.#agenda = new Agenda(this.context.settings);
+    this.#evaluatedAt = now;
+    const changed: KnownEvent[] = [];
+    for (const tracked of this.#known.values()) {
+      const known = this.#known.openAt(tracked, now);
+      if (known === null) continue;
+      const planned = clampToNow(known, now);
+      this.put(planned, now);
+      if (planned !== known) changed.push(planned);
+    }
+    this.#carryOver(before, evaluatedAt ?? now);
+    return changed;
+  }
+
+  markEvaluated(dispatch: Dispatch): void {
+    this.#evaluated.add(dispatch);
+  }
+
+  isEvaluated(dispatch: Dispatch): boolean {
+    return this.#evaluated.has(dispatch);
+  }
+
+  /** The vehicle is at no charger. False: that was reported before. */
+  markUnplugged(dispatch: Dispatch): boolean {
+    if (this.#unplugged.has(dispatch)) return false;
+    this.#unplugged.add(dispatch);
+    this.#unreported.add(dispatch.vehicle);
+    return true;
+  }
+
+  isUnplugged(dispatch: Dispatch): boolean {
+    return this.#unplugged.has(dispatch);
+  }
+
+  /** Vehicles at no charger whose report is not committed yet. */
+  get unreported(): ReadonlySet<VehicleId> {
+    return this.#unreported;
+  }
+
+  /** All reports are committed. */
+  committed(): void {
+    this.#unreported.clear();
+  }
+
+  /** After a failed commit: what was reported with it is reported again. */
+  retractUnreported(): void {
+    for (const vehicle of this.#unreported) {
+      for (const dispatch of this.#agenda.of(vehicle)) this.#unplugged.delete(dispatch);
+      this.#agenda.unmark("unplugged", vehicle);
+    }
+  }
+
+  /** After a failed commit: the stored state of an event. Returns the vehicles for which something holds, or held, now. */
+  rollBack(id: EventId, stored: KnownEvent | undefined, now: Instant): ReadonlySet<VehicleId> {
+    const evaluatedAt = this.#evaluatedAt ?? now;
+    const before = this.#agenda.ofEvent(id);
+    const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
+    carryMarks(before, this.#agenda.ofEvent(id), evaluatedAt, this.#marks);
+    return affected;
+  }
+
+  get #marks() {
+    return { seen: this.#evaluated, nowhere: this.#unplugged };
+  }
+
+  #carryOver(before: Agenda, evaluatedAt: Instant): void {
+    carryOver(
+      { before, after: this.#agenda, vehicles: this.context.vehicles.keys(), evaluatedAt },
+      this.#marks,
+    );
+  }
+}
+
+/** Cap on cached expansions. Each takes a few megabytes for 20,000 vehicles. */
+const MOST = 4;
+
+/** Cache of the latest expansions. An event that is edited often is expanded from its previous expansion. */
+export class Expansions {
+  readonly #newest = new Map<EventId, Expansion>();
+
+  expand(known: KnownEvent, context: ExpandContext): readonly Dispatch[] {
+    const { id } = known;
+    const expansion = expandAfter(this.#newest.get(id) ?? null, known, context);
+    this.#newest.delete(id);
+    this.#newest.set(id, expansion);
+    for (const oldest of this.#newest.keys().take(Math.max(0, this.#newest.size - MOST)))
+      this.#newest.delete(oldest);
+    return expansion.dispatches;
+  }
+}
+
+/** Dispatches that are in the record already, so that they get no second row. */
+interface Marks {
+  readonly seen: WeakSet<Dispatch>;
+  readonly nowhere: WeakSet<Dispatch>;
+}
+
+interface Plans {
+  readonly before: Agenda;
+  readonly after: Agenda;
+  readonly vehicles: Iterable<VehicleId>;
+  /** Dispatches that began by then were evaluated, or recorded as missed. */
+  readonly evaluatedAt: Instant;
+}
+
+/**
+ * Copies marks after everything was planned again: after a restart, a failed commit, or a clock set back.
+ * A window that was planned before keeps its marks.
+ * A new window that began before the last evaluation counts as evaluated, so it is not recorded as missed
+ * twice.
+ */
+export function carryOver({ before, after, vehicles, evaluatedAt }: Plans, marks: Marks): void {
+  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), evaluatedAt, marks);
+}
+
+/** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
+function carryMarks(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  evaluatedAt: Instant,
+  { seen, nowhere }: Marks,
+): void {
+  const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
+  for (const dispatch of after) {
+    const counterpart = counterparts.get(windowKey(dispatch));
+    if (counterpart === undefined ? dispatch.from <= evaluatedAt : seen.has(counterpart)) seen.add(dispatch);
+    if (counterpart !== undefined && nowhere.has(counterpart)) nowhere.add(dispatch);
+  }
+}
+
+/** Key of a window of an event for a vehicle. */
+const windowKey = ({ event, vehicle, from, until }: Dispatch): string =>
+  `${from} ${until} ${vehicle} ${event.id}`;
+
+/** After an edit, a window that was acted on under an earlier revision is not missed under the next. */
+export class Revised {
+  /**
+   * Dispatches that were acted on and lie ahead again, since the clock was set back. The event may be
+   * withdrawn and return in that time.
+   */
+  readonly #ahead = new Map<EventId, readonly Dispatch[]>();
+  readonly #seen: WeakSet<Dispatch>;
+
+  constructor(seen: WeakSet<Dispatch>) {
+    this.#seen = seen;
+  }
+
+  mark(event: EventId, before: readonly Dispatch[], after: readonly Dispatch[], now: Instant): void {
+    const acted = [
+      ...before.filter((dispatch) => this.#seen.has(dispatch)),
+      ...(this.#ahead.get(event) ?? []),
+    ];
+    if (acted.length === 0) return this.forget(event);
+    const beginnings = new Map<VehicleId, Dispatch[]>();
+    for (const dispatch of acted) {
+      const others = beginnings.get(dispatch.vehicle)?.filter(({ from }) => from !== dispatch.from) ?? [];
+      beginnings.set(dispatch.vehicle, [...others, dispatch]);
+    }
+    for (const dispatch of after) {
+      const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
+      if (began === true) this.#seen.add(dispatch);
+    }
+    const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
+    if (ahead.length > 0) this.#ahead.set(event, ahead);
+    else this.#ahead.delete(event);
+  }
+
+  forget(event: EventId): void {
+    this.#ahead.delete(event);
+  }
+}
