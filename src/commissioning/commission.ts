@@ -1,5 +1,5 @@
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type AcquiredCharger, acquire, returned } from "../control/decide/commissioningAccess.ts";
+import { type AcquiredCharger, acquire, endCommissioning } from "../control/decide/commissioningAccess.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
@@ -82,7 +82,7 @@ export async function commissioned(
     return written.ok ? null : written.reason;
   };
   const nothingTried = (why: string): Commissioned => {
-    write(returned(depot, charger.id, true, bench.now()));
+    write(endCommissioning(depot, charger.id, true, bench.now()));
     return { good: false, words: null, complaint: `nothing was tried: ${why}` };
   };
   // Before the wait: later decisions of control must be stored after it.
@@ -91,7 +91,7 @@ export async function commissioned(
   if (!pledged.ok) return nothingTried(pledged.reason);
   await bench.until(() => bench.telemetry() !== null, FIRST_WORDS);
   if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");
-  const before = priorState(lent.standing, shows(), charger);
+  const before = priorState(lent.limit, shows(), charger);
   const unwritten = await note(
     `commissioning of ${charger.id} (${profile.profile}) begins`,
     { before: formatLevel(before.desired), knownBy: before.source },
@@ -113,7 +113,7 @@ export async function commissioned(
   const lost = await note(
     `commissioned ${charger.id}: ${summary(result)}`,
     resultFacts(result),
-    returned(depot, charger.id, isLeft, bench.now()),
+    endCommissioning(depot, charger.id, isLeft, bench.now()),
   );
   return {
     good: isGood(result) && lost === null,

@@ -235,7 +235,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     /** Puts chargers in line, once what was decided for them is on disk; answers how many wait at which broker. */
     async committed({ number, looked, freed, send, since, committed }: Pending): Promise<readonly Waiting[]> {
       const outcome = await committed;
-      queue.took(millis(ports.monotonic() - since));
+      queue.noteCommitTime(millis(ports.monotonic() - since));
       const now = ports.now();
       let line = send;
       if (outcome.ok) {

@@ -9,7 +9,7 @@ import type { WallClock } from "../platform/localTime.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type Reach, reachOf } from "./decide/describe.ts";
-import { whileHeld } from "./decide/explain.ts";
+import { reasonWhileHeld } from "./decide/explain.ts";
 import { type Bar, barTo, type GatedStep, type StartsBlocked } from "./decide/gate.ts";
 import type { Held } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";
@@ -234,7 +234,7 @@ export class ControlState {
   /** Why a charger was told what it was told last, and what holds back what is to come; null: not known. */
   whyOf(charger: Charger): Reason | null {
     const [why, held] = [this.commands.reasonOf(charger.id), this.#held.get(charger.id)];
-    return why === null || held === undefined ? why : whileHeld(why, held, charger, this.wallClock);
+    return why === null || held === undefined ? why : reasonWhileHeld(why, held, charger, this.wallClock);
   }
 
   presenceOf(charger: ChargerId): Presence {

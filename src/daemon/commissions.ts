@@ -55,7 +55,7 @@ export class DaemonCommissions implements AsyncDisposable {
   /** It is left as it was, and handed back. */
   stop(charger: string): void {
     const running = this.#running.get(chargerId(charger));
-    if (running !== undefined) running.loan.isRecalled = true;
+    if (running !== undefined) running.loan.cancelRequested = true;
   }
 
   /** `gone`: nobody waits for this trial any more. */
@@ -83,7 +83,7 @@ export class DaemonCommissions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { loan } of this.#running.values()) loan.isRecalled = true;
+    for (const { loan } of this.#running.values()) loan.cancelRequested = true;
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
@@ -97,7 +97,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const { depot, settings, fleet, now, write, durable, handBack } = this.#ports;
     const { id } = charger;
     const lent = acquireCharger(depot, charger, now());
-    const { lock: loan, standing } = lent;
+    const { lock: loan, limit: standing } = lent;
     const hushed: (() => void)[] = [];
     const rest = fleet.resumeKeepalives(id);
     const bench = talk({
@@ -111,7 +111,7 @@ export class DaemonCommissions implements AsyncDisposable {
         const speakAgain = fleet.pauseKeepalives(id);
         if (typeof speakAgain !== "string") hushed.push(speakAgain);
       },
-      isStopped: () => loan.isRecalled || gone.aborted || loan.preemptedBy !== null,
+      isStopped: () => loan.cancelRequested || gone.aborted || loan.preemptedBy !== null,
       preemptedBy: () => loan.preemptedBy,
     });
     const shows = (): Desired | null => fleet.shows(id);
@@ -145,12 +145,12 @@ export class DaemonCommissions implements AsyncDisposable {
     // Each publish of control has its deadline.
     while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
     if (loan.preemptedBy !== null) return { ok: false, retry: false, reason: loan.preemptedBy };
-    loan.isTelling = true;
+    loan.isSending = true;
     let sent: Sent;
     try {
       sent = await fleet.send(command, lease, before);
     } finally {
-      loan.isTelling = false;
+      loan.isSending = false;
     }
     if (sent.ok && wears) depot.writes.add(command.charger, command.decidedAt);
     if (loan.preemptedBy !== null) handBack(command.charger);

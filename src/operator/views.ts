@@ -1,4 +1,4 @@
-import { oddities } from "../control/decide/describe.ts";
+import { eventWarnings } from "../control/decide/describe.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
 import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
 import { chargerState } from "../control/send/chargerState.ts";
@@ -115,7 +115,7 @@ function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
     vehicles: [...aim.vehicles],
     foreignVehicles: aim.foreignVehicles,
     unknownVehicles: unknownVehicles(aim, depot.vehicles),
-    odd: oddities(known.revision, aim, depot.expansion, depot.reach, known.receivedAt),
+    odd: eventWarnings(known.revision, aim, depot.expansion, depot.reach, known.receivedAt),
     reportDescriptors: event.reports.length,
     source: known.source,
     receivedAt: iso(known.receivedAt),

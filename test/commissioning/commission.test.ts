@@ -28,7 +28,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       return { ok: true };
     },
     fallSilent: () => {},
-    isStopped: () => loan.isRecalled || loan.preemptedBy !== null,
+    isStopped: () => loan.cancelRequested || loan.preemptedBy !== null,
     preemptedBy: () => loan.preemptedBy,
   });
   const ended = commissioned(
@@ -65,7 +65,7 @@ test("the pledge is stored before control can decide anything else, and what was
 
 test("one that is stopped before it began is back as it was", async () => {
   const { lent, words, told, ended } = aTrialOf("bay-01");
-  lent.lock.isRecalled = true;
+  lent.lock.cancelRequested = true;
   expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
   expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
 });

@@ -75,10 +75,10 @@ const QUIET = {
 
 const A_LOAN = {
   before: null,
-  wish: "null",
-  isRecalled: false,
+  dispatchAtStart: "null",
+  cancelRequested: false,
   preemptedBy: null,
-  isTelling: false,
+  isSending: false,
   isOver: false,
 };
 

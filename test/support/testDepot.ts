@@ -7,7 +7,7 @@ import type { CommissioningLock } from "../../src/control/decide/commissioningLo
 import type { Committed } from "../../src/domain/changes.ts";
 import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
-import { acquire, returned } from "../../src/control/decide/commissioningAccess.ts";
+import { acquire, endCommissioning } from "../../src/control/decide/commissioningAccess.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -225,7 +225,7 @@ export class TestDepot {
   /** Commissioning is over, and has left the charger as it was, or not. */
   async takesBack(charger: string, isLeft = true): Promise<void> {
     const { depot, store } = this.#up;
-    store.write(returned(depot, chargerId(charger), isLeft, virtualNow()));
+    store.write(endCommissioning(depot, chargerId(charger), isLeft, virtualNow()));
     await this.looksAtAgain(charger);
   }
 

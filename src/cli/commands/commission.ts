@@ -137,7 +137,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     ...setting,
     site: config.site.id,
     broker,
-    before: lent.standing,
+    before: lent.limit,
     stop,
     nextId: () => depot.nextId(),
   });

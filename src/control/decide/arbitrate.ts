@@ -5,18 +5,19 @@ import type { Holding } from "../schedule/inForce.ts";
 
 export interface Ranking {
   readonly winner: Dispatch | null;
-  /** The best of the dispatches that hold now but lost, best first: never more than five. */
+  /** The best overruled dispatches in force, best first: at most five. */
   readonly overruled: readonly Dispatch[];
-  /** How many lost, those that are not named included. */
+  /** Number of overruled dispatches, unnamed ones included. */
   readonly overruledCount: number;
   /** Some dispatch was set aside by the hold. */
   readonly isHeldBack: boolean;
 }
 
 /**
- * Which of the dispatches that hold now wins the one actuator: by priority, then by the tie rule (DESIGN 5.4).
- * Current and power compete; `wattsPerAmpere` makes them comparable where the most restrictive wins. `held`: events
- * that an operator set aside; null: none. Without them the cost does not depend on how many lose.
+ * Picks the winner among the dispatches in force: by priority, then by the tie rule.
+ * Current and power compete. `wattsPerAmpere` converts them where the most restrictive wins.
+ * `held`: events that an operator set aside. Null: none, and the cost does not depend on the number
+ * overruled.
  */
 export function arbitrate(
   holding: Holding,

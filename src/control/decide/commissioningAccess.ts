@@ -14,36 +14,36 @@ import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 
-/** What commissioning gets with a charger. */
+/** Result of locking a charger for commissioning. */
 export interface AcquiredCharger {
   readonly lock: CommissioningLock;
-  /** The limit of ours that it is under; null: none. */
-  readonly standing: Desired | null;
-  /** To be stored before anything is said to it. */
+  /** Our limit on the charger. Null: none. */
+  readonly limit: Desired | null;
+  /** Changes to store before commissioning sends anything. */
   readonly pendingRelease: readonly Change[];
 }
 
-/** What was only observed is not said to it again, whatever it stands under. */
+/** True: a limit that was sent. A command that was only observed is not repeated. */
 const isLimit = (record: CommandRecord): boolean => record.progress !== "observed" && isLimiting(record);
 
 /**
- * Lends a charger to commissioning, which is stored: after a power cut nobody else would know that it was tried. One
- * that stands under no limit of ours is remembered as to be released as long as that lasts.
+ * Locks a charger for commissioning. The lock is stored, so that a power cut does not hide a trial.
+ * A charger without a limit of ours is stored as to be released for that time.
  */
 export function acquire(depot: ControlState, charger: Charger, now: Instant): AcquiredCharger {
   const last = depot.commands.get(charger.id);
-  const loan = commissioningLock(depot.verdictOn(charger, now), last ?? null);
-  depot.lock(charger.id, loan);
+  const lock = commissioningLock(depot.verdictOn(charger, now), last ?? null);
+  depot.lock(charger.id, lock);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
-    const words = `${charger.id} is lent to commissioning: ${formatLevel(desired)} again if that is cut off`;
+    const message = `${charger.id} is locked for commissioning: ${formatLevel(desired)} again if that is interrupted`;
     return {
-      lock: loan,
-      standing: desired,
-      pendingRelease: kept(depot, { ...last, isLent: true }, now, words),
+      lock,
+      limit: desired,
+      pendingRelease: storeCommand(depot, { ...last, isLent: true }, now, message),
     };
   }
-  const told = last === undefined ? null : reallySent(last);
+  const sent = last === undefined ? null : reallySent(last);
   const command = {
     ...depot.nextId(),
     charger: charger.id,
@@ -57,7 +57,7 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
   const record: CommandRecord = {
     command,
     progress: "planned",
-    // Nobody here knows what it is being tried with. A release ends any of it, as it would end a pause.
+    // The trial's setpoints are unknown here. A release ends any of them, as it would end a pause.
     replaces: { kind: "pause" },
     sentAt: null,
     sends: 0,
@@ -65,44 +65,45 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
     resends: 0,
     failures: 0,
     isLent: true,
-    ...(told !== null && isToBeFreed(told) ? { standing: told } : {}),
+    ...(sent !== null && isToBeFreed(sent) ? { standing: sent } : {}),
   };
   return {
-    lock: loan,
-    standing: null,
-    pendingRelease: kept(
+    lock,
+    limit: null,
+    pendingRelease: storeCommand(
       depot,
       record,
       now,
-      `${charger.id} is lent to commissioning: released if that is cut off`,
+      `${charger.id} is locked for commissioning: released if that is interrupted`,
     ),
   };
 }
 
-/** Commissioning is over; `isLeft`: the charger was left as it was. */
-export function returned(
+/** Commissioning is over. `isLeft`: the charger has its former setpoint. */
+export function endCommissioning(
   depot: ControlState,
   id: ChargerId,
   isLeft: boolean,
   now: Instant,
 ): readonly Change[] {
-  const loan = depot.locks.get(id);
-  if (loan !== undefined) loan.isOver = true;
+  const lock = depot.locks.get(id);
+  if (lock !== undefined) lock.isOver = true;
   const last = depot.commands.get(id);
-  // Not one that an operator asked for meanwhile: that is still to be said.
-  const isPledged = last?.isLent === true && last.command.desired.kind === "release";
-  if (loan?.preemptedBy !== null || !isPledged || !isLeft) return [];
-  const words = `${id} is back from commissioning as it was`;
-  if (last.standing === undefined) return asBefore(depot, loan.before, last, now, words);
-  // It was to be freed before: who only observes leaves that to the one who drives again.
+  // An operator's release meanwhile is still to be sent.
+  const isOurRelease = last?.isLent === true && last.command.desired.kind === "release";
+  if (lock?.preemptedBy !== null || !isOurRelease || !isLeft) return [];
+  const message = `${id} is back from commissioning as it was`;
+  if (last.standing === undefined) return restoreCommand(depot, lock.before, last, now, message);
+  // A release was already pending. In observe mode we leave it for the next run in drive mode.
   return depot.barTo("plan", id) !== null
-    ? kept(depot, { ...last, progress: "observed", isLent: false }, now, words)
+    ? storeCommand(depot, { ...last, progress: "observed", isLent: false }, now, message)
     : [];
 }
 
 /**
- * Whether a charger is away at commissioning. It comes back when that is over, or when something else is wanted of it,
- * or with the next start; then what holds is said to it anew, with a number above those that it was tried with.
+ * True: commissioning has the charger.
+ * It returns when commissioning ends, when control needs it, or at the next start.
+ * Its command is then sent again with a number above those of the trial.
  */
 export function lockStatus(
   depot: ControlState,
@@ -110,19 +111,19 @@ export function lockStatus(
   now: Instant,
 ): { readonly away: boolean; readonly changes: readonly Change[] } {
   const { id } = charger;
-  const loan = depot.locks.get(id);
-  if (loan !== undefined) {
-    // Who only observes never takes anything over.
-    if (!loan.isOver && depot.barTo("plan", id) === null)
-      loan.preemptedBy ??= preemptedBy(loan, depot.verdictOn(charger, now));
-    if (loan.isTelling || (!loan.isOver && loan.preemptedBy === null)) return { away: true, changes: [] };
+  const lock = depot.locks.get(id);
+  if (lock !== undefined) {
+    // In observe mode control never preempts commissioning.
+    if (!lock.isOver && depot.barTo("plan", id) === null)
+      lock.preemptedBy ??= preemptedBy(lock, depot.verdictOn(charger, now));
+    if (lock.isSending || (!lock.isOver && lock.preemptedBy === null)) return { away: true, changes: [] };
     depot.unlock(id);
   }
   const last = depot.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
-  // Who only observes leaves what was cut off to the one who drives again.
-  const wasCutOff = last?.isLent === true && depot.barTo("plan", id) === null;
-  const isBack = wasCutOff || (loan !== undefined && (holds || last?.isLent === true));
+  // In observe mode an interrupted trial is left for the next run in drive mode.
+  const wasInterrupted = last?.isLent === true && depot.barTo("plan", id) === null;
+  const isBack = wasInterrupted || (lock !== undefined && (holds || last?.isLent === true));
   return { away: false, changes: isBack ? reassertLast(depot, last, now) : [] };
 }
 
@@ -133,7 +134,7 @@ function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): r
   const replaces = desiredAfter(last, depot.sendQueue.isInFlight(command.charger));
   depot.sendQueue.awaitCommit(charger);
   const what = desired.kind === "release" ? "to be released" : `${formatLevel(desired)} again`;
-  const anew = {
+  const again = {
     ...record,
     replaces,
     command,
@@ -142,32 +143,50 @@ function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): r
     sends: 0,
     judgeAt: null,
   } as const;
-  return kept(depot, { ...anew, isLent: false }, now, `${charger} is back from commissioning: ${what}`);
+  return storeCommand(
+    depot,
+    { ...again, isLent: false },
+    now,
+    `${charger} is back from commissioning: ${what}`,
+  );
 }
 
-/** The trial tells nothing of whether the charger follows. Its numbers are above those of the command of before. */
-function asBefore(
+/**
+ * Restores the former command. A trial does not show whether the charger follows it.
+ * The number must be above those of the trial.
+ */
+function restoreCommand(
   depot: ControlState,
   before: CommandRecord | null,
   { command: { charger, epoch, seq, vehicle, event } }: CommandRecord,
   now: Instant,
-  words: string,
+  message: string,
 ): readonly Change[] {
   if (before !== null)
-    return kept(depot, { ...before, command: { ...before.command, epoch, seq }, isLent: false }, now, words);
+    return storeCommand(
+      depot,
+      { ...before, command: { ...before.command, epoch, seq }, isLent: false },
+      now,
+      message,
+    );
   depot.commands.forget(charger);
   depot.feed.chargerChanged(charger);
   return [
-    auditRow("operator", now, words, { charger, vehicle, event }),
+    auditRow("operator", now, message, { charger, vehicle, event }),
     { kind: "commandForgotten", charger },
   ];
 }
 
-function kept(depot: ControlState, record: CommandRecord, at: Instant, words: string): readonly Change[] {
+function storeCommand(
+  depot: ControlState,
+  record: CommandRecord,
+  at: Instant,
+  message: string,
+): readonly Change[] {
   const { charger, vehicle, event, ...numbers } = record.command;
   depot.commands.record(record);
   return [
-    auditRow("operator", at, words, { charger, vehicle, event, command: commandId(numbers) }),
+    auditRow("operator", at, message, { charger, vehicle, event, command: commandId(numbers) }),
     { kind: "command", record },
   ];
 }

@@ -1,38 +1,38 @@
 import type { CommandRecord } from "../../domain/command.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** A charger that commissioning tries: control leaves it alone until it wants something else of it than when that began. */
+/** A charger that commissioning tries. Control does not command it until a different dispatch wins. */
 export interface CommissioningLock {
-  /** The command of before; null: we had told it nothing. */
+  /** The command before commissioning. Null: none. */
   readonly before: CommandRecord | null;
-  /** What control wanted when it began. */
-  readonly wish: string;
-  /** It is to be left as it was, and handed back. */
-  isRecalled: boolean;
-  /** What control wants of it now, in words: nothing more may be said to it. Null: nothing else. */
+  /** The winning dispatch at the begin, serialized. */
+  readonly dispatchAtStart: string;
+  /** Commissioning must restore the former setpoint and return the charger. */
+  cancelRequested: boolean;
+  /** Why control needs the charger: nothing more may be sent to it. Null: control does not need it. */
   preemptedBy: string | null;
-  /** Something is on its way to it: control waits for that, or it would be overtaken. */
-  isTelling: boolean;
-  /** It was left as it should be. */
+  /** A publish to the charger is in flight. Control waits for it, so as not to overtake it. */
+  isSending: boolean;
+  /** Commissioning has ended as it should. */
   isOver: boolean;
 }
 
-/** Of a charger as it stands. */
+/** The lock of a charger at the begin of commissioning. */
 export const commissioningLock = (verdict: Verdict, before: CommandRecord | null): CommissioningLock => ({
   before,
-  wish: wishOf(verdict),
-  isRecalled: false,
+  dispatchAtStart: dispatchIn(verdict),
+  cancelRequested: false,
   preemptedBy: null,
-  isTelling: false,
+  isSending: false,
   isOver: false,
 });
 
-/** Why control wants a charger back; null: all is as it was when the loan began. */
-export function preemptedBy({ wish }: CommissioningLock, verdict: Verdict): string | null {
-  if (wishOf(verdict) === wish) return null;
+/** Why control needs the charger back. Null: the same dispatch wins as at the begin. */
+export function preemptedBy({ dispatchAtStart }: CommissioningLock, verdict: Verdict): string | null {
+  if (dispatchIn(verdict) === dispatchAtStart) return null;
   return verdict.winner === null ? "the event on it is over" : `${verdict.winner.event.id} wants it`;
 }
 
-/** What is asked, not what comes of it: that follows the measured voltage. */
-const wishOf = ({ winner }: Verdict): string =>
+/** The asked setpoint, not the limited one: that one changes with the measured voltage. */
+const dispatchIn = ({ winner }: Verdict): string =>
   JSON.stringify(winner === null ? null : [winner.event.id, winner.setpoint]);

@@ -7,7 +7,10 @@ import type { ExpandContext } from "../schedule/expand.ts";
 import { type Targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
 import type { ControlSettings } from "./settings.ts";
 
-/** What an event asks, of whom and when: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s, priority 1`. */
+/**
+ * The setpoint, vehicles and time of an event: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s,
+ * priority 1`.
+ */
 export function formatAsk(
   revision: Revision,
   aim: Targeting,
@@ -21,7 +24,7 @@ export function formatAsk(
   return `${level(event.ask, settings)} for ${count}, ${span(revision, clock)}${spread}, ${priority}`;
 }
 
-/** What a person would ask about first when an event changed: `until 06:30:00 -> 06:00:00, 16 A -> 10 A`. */
+/** The differences of an edit that matter to an operator: `until 06:30:00 -> 06:00:00, 16 A -> 10 A`. */
 export function formatChange(
   before: Revision,
   now: Revision,
@@ -40,8 +43,8 @@ export function formatChange(
   return changes.length === 0 ? "nothing that is acted on" : changes.join(", ");
 }
 
-/** What is odd about an event, each in a few words; none of it is an error (DESIGN 5.2, 5.3). */
-export function oddities(
+/** Warnings about an event, a few words each. None of them is an error. */
+export function eventWarnings(
   revision: Revision,
   aim: Targeting,
   { settings, vehicles }: Pick<ExpandContext, "settings" | "vehicles">,
@@ -49,25 +52,27 @@ export function oddities(
   now: Instant,
 ): readonly string[] {
   const { event } = revision;
-  const odd: string[] = [];
+  const warnings: string[] = [];
   if (event.ask.kind === "unknown")
-    odd.push(
+    warnings.push(
       `payload type ${sanitizeForLog(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
     );
-  if (event.duration <= 0) odd.push("its duration is zero: never acted on");
-  else if (after(endOf(revision), event.randomizeStart) <= now) odd.push("it is over already");
+  if (event.duration <= 0) warnings.push("its duration is zero: never acted on");
+  else if (after(endOf(revision), event.randomizeStart) <= now) warnings.push("it is over already");
   if (aim.untargeted)
-    odd.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
+    warnings.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
   const unknown = unknownVehiclesMessage(aim, vehicles);
-  if (unknown !== null) odd.push(unknown);
+  if (unknown !== null) warnings.push(unknown);
   if (aim.foreignTypes.length > 0)
-    odd.push(
+    warnings.push(
       `target types ${sanitizeForLog(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,
     );
-  if (unitsLookWrong(event.ask, settings, reach)) {
-    odd.push(`${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`);
+  if (isUnitDoubtful(event.ask, settings, reach)) {
+    warnings.push(
+      `${level(event.ask, settings)} is far outside what the chargers can do: are the units right?`,
+    );
   }
-  return odd;
+  return warnings;
 }
 
 /** The largest maximum and the smallest minimum of all chargers, in A and in W; null where none declares one. */
@@ -76,7 +81,7 @@ export interface Reach {
   readonly power: { readonly least: number | null; readonly most: number | null };
 }
 
-/** Worked out once: a burst of events must not walk through all chargers each time. */
+/** Computed once: a burst of events must not walk through all chargers each time. */
 export function reachOf(chargers: readonly Charger[]): Reach {
   const over = (limits: (charger: Charger) => readonly [number | null, number | null]) => {
     const all = chargers.map(limits);
@@ -99,8 +104,11 @@ export function reachOf(chargers: readonly Charger[]): Reach {
   };
 }
 
-/** An ask over 20 times the largest charger maximum, or under 1/20 of the smallest minimum, smells of A for W or W for kW. */
-function unitsLookWrong(ask: Ask, settings: ControlSettings, reach: Reach): boolean {
+/**
+ * True: the level is over 20 times the largest maximum, or under 1/20 of the smallest minimum.
+ * The partner probably mixed up A and W, or W and kW.
+ */
+function isUnitDoubtful(ask: Ask, settings: ControlSettings, reach: Reach): boolean {
   if (ask.kind === "unknown" || ask.level === 0) return false;
   const asked = Math.abs(ask.level) * (ask.kind === "power" && settings.powerUnit === "kW" ? 1000 : 1);
   const { least, most } = reach[ask.kind];

@@ -32,20 +32,26 @@ export interface Evaluation {
   readonly send: readonly ChargerId[];
 }
 
-/** Arbitration and reconciliation of these chargers, each once: what should hold now, minus what was told last. */
-export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, now: Instant): Evaluation {
+/**
+ * Arbitration and reconciliation of these chargers: the difference between the verdict and the last command.
+ */
+export function evaluate(
+  depot: ControlState,
+  reevaluations: Iterable<Reevaluation>,
+  now: Instant,
+): Evaluation {
   const changes: Change[] = [];
   const send: ChargerId[] = [];
-  for (const { charger: id, reassert } of touches) {
+  for (const { charger: id, reassert } of reevaluations) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.feed.chargerChanged(id);
     dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
     markEvaluated(depot, id, now);
-    const lent = lockStatus(depot, charger, now);
-    changes.push(...lent.changes);
-    if (lent.away) {
+    const lockState = lockStatus(depot, charger, now);
+    changes.push(...lockState.changes);
+    if (lockState.away) {
       stepAside(depot, id, now);
       continue;
     }
@@ -68,7 +74,7 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
         break;
       case "again":
         if (step.lookAt !== null) depot.wake(id, step.lookAt);
-        // What is on its way is what holds, unless it left before the charger came back.
+        // A command in flight is the current one. On a return it may have been published too early.
         if (depot.barTo("queue", id) === null && (reassert || !depot.sendQueue.isInFlight(id))) send.push(id);
         break;
       case "wait":
@@ -80,7 +86,7 @@ export function evaluate(depot: ControlState, touches: Iterable<Reevaluation>, n
   return { changes, send };
 }
 
-/** What to do about one charger, now; asks for a look at the moment at which that may change. */
+/** The next step for one charger. Schedules an evaluation for the time at which it may change. */
 export function stepOf(
   depot: ControlState,
   charger: Charger,
@@ -96,7 +102,7 @@ export function stepOf(
     now,
     last,
     reassert,
-    unsure: depot.unasserted.has(id),
+    assertOnce: depot.unasserted.has(id),
     isOutnumbered: last !== undefined && depot.commands.isNumberRefused(last.command),
     lastHolds: !startsAllowed && stillHolds(depot, verdict, last, now),
     startsAllowed,
@@ -105,7 +111,7 @@ export function stepOf(
   return { verdict, step };
 }
 
-/** A new command, numbered and remembered; the row that says why is committed before it is published. */
+/** A new, numbered command. Its row is committed before it is published. */
 export function decide(
   depot: ControlState,
   verdict: Verdict,
@@ -115,7 +121,7 @@ export function decide(
   const { id } = verdict.charger;
   const last = depot.commands.get(id);
   const number = depot.nextId();
-  // What an earlier run did not see arrive may have arrived all the same.
+  // A command of an earlier run may have arrived without an acknowledgement.
   const mayHaveLeft = depot.sendQueue.isInFlight(id) || last?.command.epoch !== number.epoch;
   const replaces = last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
@@ -152,33 +158,33 @@ function endedOf(depot: ControlState, { event, vehicle, cause }: Decision, now: 
   return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
 }
 
-/** It takes the place of what was decided before, but not of what the charger was really told. */
+/** Replaces the last decision, but not the last command that was sent. */
 function observed(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
   const standing = last === undefined ? null : reallySent(last);
   return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
 }
 
-/** What it is told, as the record has it; `phases` only where they were switched. */
+/** The setpoint as in the record. `phases` only where they were switched. */
 function desiredAsJson(desired: Desired): Json {
   const phases = switchedIn(desired)?.count;
   return { kind: desired.kind, ...valueOf(desired), ...(phases === undefined ? {} : { phases }) };
 }
 
-/** Frees chargers by hand: from the events that hold them now until those end; later events still apply. */
+/** An operator's release: from the events in force, until those end. Later events still apply. */
 export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
   const changes: Change[] = [];
   for (const id of chargers) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
-    const loan = depot.locks.get(id);
-    if (loan !== undefined) loan.isRecalled = true;
+    const lock = depot.locks.get(id);
+    if (lock !== undefined) lock.cancelRequested = true;
     const verdict = depot.verdictOn(charger, now);
     const before = depot.holds.get(id);
     const claims =
       verdict.vehicle === null ? [] : notHeld(depot.agenda.holding(verdict.vehicle.id, now), before);
     const last = depot.commands.get(id);
     if (claims.length > 0) {
-      // Whoever frees it a second time means all of it: from what it was freed of before, too.
+      // A second release includes the events of the first.
       const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
       const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
       const hold = { charger: id, events, since: now, until };
@@ -186,7 +192,7 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
       depot.wake(id, until);
       changes.push(
         { kind: "hold", hold },
-        byHand(id, now, `${id} freed by an operator until ${depot.wallClock(until)}`),
+        operatorRow(id, now, `${id} freed by an operator until ${depot.wallClock(until)}`),
       );
     } else if (last !== undefined && last.command.desired.kind !== "release") {
       const { vehicle, event, desired } = last.command;
@@ -197,7 +203,7 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
         event,
         cause: "operator",
       } as const;
-      changes.push(byHand(id, now, `${id} freed by an operator from ${formatLevel(desired)}`));
+      changes.push(operatorRow(id, now, `${id} freed by an operator from ${formatLevel(desired)}`));
       changes.push(...decide(depot, verdict, decision, now));
     }
   }
@@ -209,7 +215,7 @@ function notHeld(dispatches: readonly Dispatch[], hold: Hold | undefined): reado
   return dispatches.filter(({ event }) => !held.has(event.id));
 }
 
-/** Whether the event of the last command holds for the vehicle that is there, and was not set aside by hand. */
+/** True: the event of the last command is in force for the vehicle, and not set aside by an operator. */
 const stillHolds = (
   depot: ControlState,
   { vehicle, hold }: Verdict,
@@ -221,10 +227,10 @@ const stillHolds = (
     ({ event }) => event.id === last?.command.event,
   );
 
-const byHand = (charger: ChargerId, at: Instant, words: string): Change =>
+const operatorRow = (charger: ChargerId, at: Instant, words: string): Change =>
   auditRow("operator", at, words, { charger });
 
-/** A hold lasts as long as its events hold: one that was made longer is held longer. */
+/** A hold lasts as long as its events. An event that is extended extends the hold. */
 function expireHold(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
   const hold = depot.holds.get(charger);
   if (hold === undefined) return [];

@@ -3,7 +3,7 @@ import type { Charger } from "../../domain/charger.ts";
 import type { Hold, Decision } from "../../domain/command.ts";
 import type { TrackedEvent } from "../../domain/event.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
-import { formatLevel as levelInWords } from "../../domain/setpoint.ts";
+import { formatLevel } from "../../domain/setpoint.ts";
 import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/localTime.ts";
@@ -13,8 +13,9 @@ import { type Held, formatHeld } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 /**
- * One sentence for people, e.g. "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of
- * 600 s; overrules EV-7702".
+ * A sentence for operators.
+ * Example: "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of 600 s;
+ * overrules EV-7702".
  */
 function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
   const { charger, vehicle, winner } = verdict;
@@ -24,7 +25,7 @@ function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, en
   return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, ended)}`;
 }
 
-/** In words and as a value: winner, overruled, every limit that bit, until when. */
+/** The reason as a sentence and as values: winner, overruled, applied limits, end. */
 export function reasonOf(
   verdict: Verdict,
   decision: Decision,
@@ -50,7 +51,7 @@ export function reasonOf(
 const occupantFacts = (occupant: Verdict["occupant"]): Json =>
   occupant.kind === "unknown" ? { kind: "unknown", said: occupant.identity } : { ...occupant };
 
-/** Who frees a charger sets aside all that hold there: as many are named as of the overruled. */
+/** A hold may set aside many events. Names as many as of the overruled. */
 const holdFacts = ({ since, until, events }: Hold): Json => ({
   since: iso(since),
   until: iso(until),
@@ -62,7 +63,7 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
   return {
     event: event.id,
     priority: event.priority,
-    asked: levelInWords(setpoint),
+    asked: formatLevel(setpoint),
     from: iso(from),
     until: iso(until),
     offsetMs: offset,
@@ -71,8 +72,13 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
   };
 }
 
-/** A reason while an increase is held back: the same, and why what is to come has to wait. */
-export const whileHeld = (reason: Reason, held: Held, charger: Charger, wallClock: WallClock): Reason => ({
+/** The reason while an increase is held back: the same, and why the increase has to wait. */
+export const reasonWhileHeld = (
+  reason: Reason,
+  held: Held,
+  charger: Charger,
+  wallClock: WallClock,
+): Reason => ({
   ...reason,
   words: `${reason.words}; held back until ${wallClock(held.until)}: ${formatHeld(held, charger.writesPerHour)}`,
   held: { by: held.by, until: iso(held.until) },
@@ -82,7 +88,7 @@ function action({ desired, cause }: Decision): string {
   switch (desired.kind) {
     case "current":
     case "power":
-      return `${cause === "held" ? "stays at" : "to"} ${levelInWords(desired)}`;
+      return `${cause === "held" ? "stays at" : "to"} ${formatLevel(desired)}`;
     case "pause":
       return "paused";
     case "release":
@@ -92,7 +98,7 @@ function action({ desired, cause }: Decision): string {
 
 function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
   const { winner, overruled, overruledCount, limits } = verdict;
-  if (decision.cause === "held") return "what is to come has to wait";
+  if (decision.cause === "held") return "the next level has to wait";
   if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
   const { event, offset } = winner;
   const spread = event.randomizeStart;
@@ -121,8 +127,8 @@ function whyReleased(
     return `by an operator, from ${listed(hold.events, hold.events.length)} until ${wallClock(hold.until)}`;
   if (cause === "operator") return "by an operator";
   if (cause === "stop") return "setpointd stops";
-  if (cause === "observe") return "setpointd only observes from now on";
-  if (event === null) return "the state was lost, so what it was told before is not known";
+  if (cause === "observe") return "setpointd observes from now on";
+  if (event === null) return "the state was lost, so its former setpoint is not known";
   if (occupant.kind === "unknown")
     return `${before ?? "the vehicle"} has left, ${occupant.identity} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
@@ -165,7 +171,7 @@ function formatLimit({ by, asked, allowed }: Limit): string {
     case "phase switch":
       return `paused to be switched to ${asked}`;
     case "phase interval":
-      return `${asked} would do it, but phases are not switched that often: ${allowed}`;
+      return `${asked} would do it, but phases were switched too recently: ${allowed}`;
     case "cannot discharge":
       return `${asked} asked, it cannot feed back: ${allowed}`;
   }
@@ -181,13 +187,13 @@ function listed(names: readonly string[], count: number): string {
   return more === 0 ? named.join(", ") : `${named.join(", ")} and ${more} more`;
 }
 
-/** Whole seconds where they are whole, else tenths: "137 s", "2.4 s". */
+/** Seconds, with one decimal only where needed: "137 s", "2.4 s". */
 const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;
 
-/** Why an event holds no more for a vehicle that acted on it. */
+/** Why an event is no longer in force for a vehicle that acted on it. */
 export type Ended = "in its time" | "withdrawn" | "no longer asked" | "cut short" | "put off";
 
-/** What became of the event: undefined where it is known no more, and it is forgotten only after its time. */
+/** The way an event ended. `known` undefined: the event was forgotten, which happens only after its end. */
 export function howEnded(
   known: TrackedEvent | undefined,
   vehicle: VehicleId,
@@ -196,7 +202,7 @@ export function howEnded(
 ): Ended {
   if (known?.kind === "withdrawn") return "withdrawn";
   if (known?.kind === "over") return known.was === "withdrawn" ? "withdrawn" : "in its time";
-  // The usual end, where a fleet is released within moments: nobody's target is searched for.
+  // The usual end: a fleet is released within moments, so no target is searched for.
   if (known === undefined || known.endings.length === 0) return "in its time";
   const asked = askedOf(known, vehicle, context);
   if (asked === null) return "no longer asked";

@@ -6,7 +6,7 @@ import type { Charger } from "../../domain/charger.ts";
 import { HOUR } from "../send/sendQueue.ts";
 import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
 
-/** When an increase of a charger may go out, by what it was written to and by who waits before it. */
+/** Earliest time of an increase, by the charger's writes and by the chargers before it in the ramp. */
 export const paceOf = (
   { writes, ramp }: ControlState,
   { id, writesPerHour }: Charger,
@@ -16,7 +16,7 @@ export const paceOf = (
   rampAt: ramp?.nextSlot(id, now) ?? now,
 });
 
-/** At a start: a restart must not give a charger that wears the writes of its last hour once more. */
+/** Restores the writes of the last hour at a start, so that a restart does not allow them twice. */
 export function recallWrites(
   { chargers, writes }: ControlState,
   recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
@@ -27,7 +27,10 @@ export function recallWrites(
     if (writesPerHour !== null) writes.recall(id, recorded(id, since));
 }
 
-/** Keeps who is held back, and the line before the site's ramp. Before the decision takes the place of the last. */
+/**
+ * Records a held-back charger and its place in the ramp. Call it before the decision replaces the last
+ * command.
+ */
 export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
   const { id } = verdict.charger;
   const held = step.kind === "nothing" ? null : step.held;
@@ -46,7 +49,7 @@ export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now:
   leaveRampOrder(depot, id, now);
 }
 
-/** Nothing of this charger has to wait: who is behind it in line goes on. */
+/** This charger has nothing to wait for: the next one in the ramp may go on. */
 export function stepAside(depot: ControlState, id: ChargerId, now: Instant): void {
   depot.letPass(id);
   leaveRampOrder(depot, id, now);
@@ -58,16 +61,16 @@ function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void 
   if (ramp !== null && next !== null) depot.wake(next, later(ramp.nextSlot(next, now), now));
 }
 
-/** Who is held back goes first, the longest waiting at the head: after a restart nobody else knows the line. */
-export function inTurn(
+/** Held-back chargers first, the longest waiting at the head. After a restart this restores their order. */
+export function inRampOrder(
   depot: ControlState,
-  touched: ReadonlyMap<ChargerId, boolean>,
+  waiting: ReadonlyMap<ChargerId, boolean>,
   now: Instant,
 ): Iterable<readonly [ChargerId, boolean]> {
-  if (depot.ramp === null) return touched;
+  if (depot.ramp === null) return waiting;
   const since = (id: ChargerId): number => {
     const command = depot.commands.get(id)?.command;
     return command?.cause === "held" ? command.decidedAt : now;
   };
-  return [...touched].toSorted(([a], [b]) => since(a) - since(b));
+  return [...waiting].toSorted(([a], [b]) => since(a) - since(b));
 }

@@ -10,7 +10,7 @@ import {
 import { type Amperes, amperes, type Watts, watts } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 
-/** Something that changed what an event asked for, in words for people and as values. */
+/** A limit that changed the asked setpoint, as text and as values. */
 export interface Limit {
   readonly by:
     | "charger maximum"
@@ -48,16 +48,21 @@ type Electrics = Pick<
 >;
 type Drawn = Pick<Vehicle, "maxCurrent" | "maxPower" | "phases">;
 
-/** How far a measured voltage may be from the declared one before it is not believed (DESIGN 5.4). */
+/**
+ * Largest deviation of a measured voltage from the declared one, as a fraction. Beyond it the declared one is
+ * used.
+ */
 const VOLTAGE_TOLERANCE = 0.1;
-/** V; a measured voltage this close to the one in use changes nothing: a wandering mains must not become commands. */
+/**
+ * Volts. A smaller deviation from the voltage in use changes nothing: a varying grid must not cause commands.
+ */
 const VOLTAGE_HYSTERESIS = 3;
-/** A; below this a phase does not charge: standby electronics draw less. */
+/** Amperes. Below this a phase does not charge: standby electronics draw less. */
 const CHARGING_AMPERES = 1;
 
 /**
- * The voltage that limits use after a measurement, in volts, phase to neutral. `last`: the one in use before; null: the
- * declared one. Phases without voltage are left out.
+ * The voltage that limits use after a measurement, in volts, phase to neutral.
+ * `last`: the one in use before. Null: the declared one. Phases without voltage are left out.
  */
 export function voltageInUse(last: number | null, measured: readonly number[], declared: number): number {
   const volts = measured.filter((voltage) => voltage > 0);
@@ -67,13 +72,15 @@ export function voltageInUse(last: number | null, measured: readonly number[], d
   return Math.abs(mean - declared) <= VOLTAGE_TOLERANCE * declared ? mean : declared;
 }
 
-/** How many phases carry a charging current; null: none does, or the charger does not report currents. */
+/** Number of phases with a charging current. Null: none, or the charger does not report currents. */
 export const chargingPhases = (currents: readonly number[] | undefined): number | null =>
   currents?.filter((current) => current >= CHARGING_AMPERES).length || null;
 
 /**
- * W per A: phases x volts. A vehicle that declares fewer phases than the charger has counts with its own, or with more
- * where more are measured. Fewer measured phases never count: a vehicle that starts on one phase may go on to three.
+ * W per A: phases x volts.
+ * A vehicle with fewer declared phases than the charger counts with its own, or with the measured number if
+ * that is higher.
+ * Fewer measured phases never count: a vehicle may start on one phase and continue on three.
  */
 export function wattsPerAmpere(
   charger: Pick<Charger, "phases" | "voltage">,
@@ -86,16 +93,18 @@ export function wattsPerAmpere(
   return phases * (measuredVoltage ?? charger.voltage);
 }
 
-/** A charger as it stands under what it was told: with the phases that it was switched to. */
+/** The charger with the phases that its last setpoint switched it to. */
 export const asSwitched = <C extends Pick<Charger, "phases">>(charger: C, desired: Desired): C => {
   const switched = switchedIn(desired);
   return switched === null ? charger : { ...charger, phases: Math.min(charger.phases, switched.count) };
 };
 
 /**
- * What of a setpoint the charger and the vehicle allow (DESIGN 5.4): in amperes where it takes no watts, capped by their
- * maxima in A and W, rounded down to the charger's steps (0.1 A at best) or 1 W. Zero or less becomes a pause. A level
- * below the charger's minimum becomes a pause too, or the minimum where `belowMinimum` is "hold".
+ * Limits a setpoint to what the charger and the vehicle allow.
+ * In amperes where the charger accepts no watts, capped by both maxima in A and W.
+ * Rounded down to the charger's steps (0.1 A at best) or 1 W.
+ * Zero or less becomes a pause.
+ * A level below the minimum becomes a pause too, or the minimum where `belowMinimum` is "hold".
  */
 export function limit(
   asked: Setpoint,
@@ -130,7 +139,7 @@ export function limit(
   const capped = cap(cap(level, chargerMost, "charger maximum"), vehicleMost, "vehicle maximum");
   const allowed = withLevel(capped);
 
-  // Rounded up: rounding must not lead below the minimum either.
+  // Rounded up: rounding must not result in less than the minimum.
   const least = roundedUp(
     asked.kind,
     Math.max((charger.minCurrent ?? 0) * perAmpere, (charger.minPower ?? 0) * perWatt),
@@ -147,12 +156,12 @@ export function limit(
   return { desired: { kind: "pause" }, limits };
 }
 
-/** Negative power only where the charger can discharge; it is the size that the maxima cap. */
+/** Negative power only where the charger can discharge. The maxima cap its absolute value. */
 function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: number): Limited {
-  const spelled = formatLevel(asked);
+  const asText = formatLevel(asked);
   const pause = (by: Limit["by"]): Limited => ({
     desired: { kind: "pause" },
-    limits: [{ by, asked: spelled, allowed: "pause" }],
+    limits: [{ by, asked: asText, allowed: "pause" }],
   });
   if (levelOf(asked) === 0) return pause("zero");
   if (asked.kind === "current" || maxDischarge === null) return pause("cannot discharge");
@@ -162,15 +171,15 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
   if (fed === 0) return pause("zero");
   const desired: Setpoint = { kind: "power", watts: watts(-fed) };
   const by = maxDischarge <= vehicleMost ? "discharge maximum" : "vehicle maximum";
-  return { desired, limits: back > most ? [{ by, asked: spelled, allowed: formatLevel(desired) }] : [] };
+  return { desired, limits: back > most ? [{ by, asked: asText, allowed: formatLevel(desired) }] : [] };
 }
 
 const levelOf = (setpoint: Setpoint): number =>
   setpoint.kind === "current" ? setpoint.amperes : setpoint.watts;
 
 /**
- * Rounded down, so that rounding never allows more than was asked; 1e-6 forgives binary fractions. Divided, and not
- * multiplied, by the step: 137 x 0.1 is 13.700000000000001.
+ * Rounded down, so that rounding never allows more than the asked level. 1e-6 absorbs binary fractions.
+ * Divided by 1/step, not multiplied by the step: 137 x 0.1 is 13.700000000000001.
  */
 const roundedDown = (kind: Setpoint["kind"], value: number, step: number): number =>
   kind === "current" ? Math.floor(value / step + 1e-6) / (1 / step) : Math.floor(value + 1e-6);
@@ -183,17 +192,18 @@ const levelled = ({ kind }: Setpoint, value: number, step: number): Setpoint =>
 const roundedUp = (kind: Setpoint["kind"], value: number, step: number): number =>
   -roundedDown(kind, -value, step);
 
-/** What of a setpoint a charger could do on one phase and on all three. */
+/** The setpoint as limited on one phase and on three. */
 export interface PhaseChoice {
   readonly on: Readonly<Record<PhaseCount, Limited>>;
-  /** Three where three can do it, else one where that can; null: neither, so that no switch is worth it. */
+  /** Three if possible, otherwise one. Null: neither works, so a switch is not useful. */
   readonly best: PhaseCount | null;
 }
 
 /**
- * Below the minimum of three phases one phase may still do what is asked: 2300 W is 10 A on one, and less than 6 A on
- * three. A current is asked for each phase (DESIGN 5.3), so one phase helps there only where a maximum in W is what
- * leaves too little. Null: the charger's phases are left alone.
+ * Below the minimum of three phases, one phase may still reach the setpoint: 2300 W is 10 A on one phase.
+ * On three phases that is less than 6 A.
+ * A current is asked per phase, so there one phase helps only under a maximum in W.
+ * Null: the charger's phases are not switched.
  */
 export function phaseChoice(
   asked: Setpoint,
@@ -202,7 +212,7 @@ export function phaseChoice(
   measuredVoltage: number | null,
 ): PhaseChoice | null {
   if (charger.phaseSwitching === null) return null;
-  // Phases that carry a current now say nothing of those that it can be switched to.
+  // The phases in use now do not show which ones the charger can be switched to.
   const three = limit(asked, charger, vehicle, measuredVoltage);
   const oneOnly = { ...charger, phases: 1, takesWatts: false };
   const one = limit(asked, oneOnly, vehicle, measuredVoltage);

@@ -4,7 +4,7 @@ import { riseOf } from "./ramp.ts";
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** What holds an increase back, and until when. */
+/** The reason that delays an increase, and its end. */
 export interface Held {
   readonly by:
     | "minimum interval"
@@ -15,7 +15,7 @@ export interface Held {
   readonly until: Instant;
 }
 
-/** When an increase may go out, whatever else holds it back. */
+/** Earliest times of an increase, each by one cause. */
 export interface Pace {
   /** The writes of the last hour leave room for another. */
   readonly writableAt: Instant;
@@ -23,10 +23,13 @@ export interface Pace {
   readonly rampAt: Instant;
 }
 
-/** For the sake of wear a release, or the end of a pause, waits no longer than this after what went out before it. */
+/** Longest delay of a release, or of the end of a pause, by the limit on writes. */
 const LONGEST_FOR_WEAR = minutes(5);
 
-/** Why an increase has to wait; null: it need not. A reduction never does: no protection of hardware delays one. */
+/**
+ * Why an increase has to wait. Null: it need not.
+ * A reduction never waits: protection of hardware must not delay one.
+ */
 export function heldBy(
   { command }: CommandRecord,
   desired: Desired,
@@ -38,25 +41,26 @@ export function heldBy(
   const wasSetBack = now < command.decidedAt;
   if (wasSetBack || isReduction(command.desired, desired)) return null;
   const rested = after(command.decidedAt, charger.minInterval);
-  // A command whose window is over need not stand until the interval is.
+  // A command whose window is over need not last until the interval ends.
   const interval = command.until === null ? rested : earlier(rested, command.until);
   const off = command.desired.kind === "pause" ? after(command.decidedAt, charger.minOff) : now;
-  const brakes: readonly Held[] = [
+  const delays: readonly Held[] = [
     { by: "minimum interval", until: interval },
     { by: "minimum off time", until: off },
-    { by: "writes per hour", until: bearableAt(command, verdict, writableAt) },
+    { by: "writes per hour", until: writableWithin(command, verdict, writableAt) },
     { by: "release ramp", until: isRise(command.desired, desired, verdict) ? rampAt : now },
-    { by: "phase interval", until: switchableBack(command.desired, desired, verdict, now) },
+    { by: "phase interval", until: phasesReleasableAt(command.desired, desired, verdict, now) },
   ];
-  const held = brakes.reduce((longest, brake) => (brake.until > longest.until ? brake : longest));
+  const held = delays.reduce((longest, delay) => (delay.until > longest.until ? delay : longest));
   return held.until > now ? held : null;
 }
 
 /**
- * When wear lets an increase through. A release, or the end of a pause, waits for five minutes at most, however many
- * writes the last hour saw. A command that was only made longer does not start those five minutes anew.
+ * Earliest increase by the limit on writes.
+ * A release, or the end of a pause, waits five minutes at most.
+ * A command that was only extended does not restart those five minutes.
  */
-function bearableAt(
+function writableWithin(
   { desired, decidedAt, until, cause }: Command,
   { winner }: Verdict,
   writableAt: Instant,
@@ -66,8 +70,11 @@ function bearableAt(
   return earlier(writableAt, cause === "held" && until !== null ? earlier(longest, until) : longest);
 }
 
-/** A release gives all phases back, and a charger is not switched more often than it may be, unless a person says so. */
-function switchableBack(
+/**
+ * A release switches back to all phases. That waits for the interval between switches, unless an operator
+ * releases.
+ */
+function phasesReleasableAt(
   from: Desired,
   to: Desired,
   { charger: { phaseSwitching }, hold }: Verdict,
@@ -78,11 +85,11 @@ function switchableBack(
   return switches && switched.since <= now ? after(switched.since, phaseSwitching.every) : now;
 }
 
-/** In watts or in amperes, a rise is a rise; a charger without a vehicle draws nothing more. */
+/** True: the vehicle may draw more, in watts or amperes. An empty charger draws nothing more. */
 const isRise = (from: Desired, to: Desired, verdict: Verdict): boolean =>
   siteRise(from, to, verdict, "W") > 0;
 
-/** By how much a charger's vehicle may draw more, in the unit of the ramp. */
+/** The increase that the vehicle may draw, in the unit of the ramp. */
 export const siteRise = (
   from: Desired,
   to: Desired,
@@ -91,8 +98,8 @@ export const siteRise = (
 ): number => (occupant.kind === "nobody" ? 0 : riseOf(from, to, charger, vehicle, unit));
 
 /**
- * Unless both can be compared and the level rises, it counts as a reduction, which protection of hardware never delays:
- * so does a change of unit, A to W or back, whatever it comes to.
+ * A change counts as a reduction unless both levels are comparable and the level rises.
+ * A change of unit, A to W or back, counts as a reduction too. Protection of hardware never delays one.
  */
 function isReduction(from: Desired, to: Desired): boolean {
   if (to.kind === "release") return false;
@@ -102,15 +109,15 @@ function isReduction(from: Desired, to: Desired): boolean {
   return true;
 }
 
-/** For people. */
+/** Text for operators. */
 export function formatHeld({ by }: Held, writesPerHour: number | null): string {
   switch (by) {
     case "minimum interval":
-      return "it was told something just now (minimum interval)";
+      return "its setpoint changed just now (minimum interval)";
     case "minimum off time":
       return "it was paused just now (minimum off time)";
     case "writes per hour":
-      return `it bears ${writesPerHour} writes an hour`;
+      return `it allows ${writesPerHour} writes an hour`;
     case "release ramp":
       return "others rise first (release ramp)";
     case "phase interval":

@@ -12,52 +12,53 @@ import {
 } from "../../domain/setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** What may be told now on the way to what should hold, and when the next step may come. */
+/** The next setpoint on the way to the verdict, and the earliest time of the following one. */
 export interface Phased {
   readonly verdict: Verdict;
-  /** Null: nothing waits. */
+  /** Null: no further step. */
   readonly evaluateAt: Instant | null;
 }
 
-/** What a charger has that was never switched, or that we gave back. */
+/** Phases of a charger that was never switched, or was switched back. */
 const ALL: PhaseCount = 3;
 const NEVER: SwitchedTo = { count: ALL, since: instant(0), chargingSince: null };
 
 /**
- * Brings a charger to the phases that can do what is asked, one command each: a pause, the switch, and after the dead
- * time the level. As long as no switch may be, it does what the phases that it has can do: never more than is asked.
+ * Switches a charger to the phases that suit the setpoint, one command each: a pause, the switch, the level.
+ * The dead time separates the switch and the level.
+ * Until a switch is allowed, the level is what the current phases allow: never more than asked.
  */
 export function phased(verdict: Verdict, last: CommandRecord | undefined, now: Instant): Phased {
   const { phases, until, charger } = verdict;
   const { phaseSwitching } = charger;
   if (phases === null || phaseSwitching === null || until === null) return { verdict, evaluateAt: null };
-  const told = toldBefore(last, phaseSwitching, now);
-  const count = told?.count ?? ALL;
-  const here = phases.on[count];
+  const lastSwitch = recentSwitch(last, phaseSwitching, now);
+  const count = lastSwitch?.count ?? ALL;
+  const current = phases.on[count];
   const { best } = phases;
-  const to = (desired: Desired, limits: readonly Limit[], lookAt: Instant | null): Phased => ({
+  const to = (desired: Desired, limits: readonly Limit[], evaluateAt: Instant | null): Phased => ({
     verdict: { ...verdict, desired, limits },
-    evaluateAt: lookAt,
+    evaluateAt,
   });
   const switchAt =
     best === null || best === count
       ? null
-      : whenToSwitch(best, told ?? NEVER, until, { ...phaseSwitching, minOn: charger.minOn }, now);
+      : whenToSwitch(best, lastSwitch ?? NEVER, until, { ...phaseSwitching, minOn: charger.minOn }, now);
   if (best !== null && switchAt !== null && switchAt <= now) {
     const limits = [...phases.on[best].limits, pausedFor(best)];
     const restedAt = whenRested(last, phaseSwitching, now);
-    if (restedAt > now) return to(paused(told), limits, restedAt);
+    if (restedAt > now) return to(paused(lastSwitch), limits, restedAt);
     const switched = { count: best, since: now, chargingSince: null };
     return to(paused(switched), limits, after(now, phaseSwitching.deadTime));
   }
-  const deadUntil = after(switchedAt(told ?? NEVER, last, now), phaseSwitching.deadTime);
-  if (deadUntil > now && here.desired.kind !== "pause")
-    return to(paused(told), [...here.limits, pausedFor(count)], deadUntil);
+  const deadUntil = after(switchedAt(lastSwitch ?? NEVER, last, now), phaseSwitching.deadTime);
+  if (deadUntil > now && current.desired.kind !== "pause")
+    return to(paused(lastSwitch), [...current.limits, pausedFor(count)], deadUntil);
   const waits: readonly Limit[] =
     best === null || switchAt === null
       ? []
-      : [{ by: "phase interval", asked: formatPhases(best), allowed: formatLevel(here.desired) }];
-  return to(keeping(here.desired, told, last, now), [...here.limits, ...waits], switchAt);
+      : [{ by: "phase interval", asked: formatPhases(best), allowed: formatLevel(current.desired) }];
+  return to(keeping(current.desired, lastSwitch, last, now), [...current.limits, ...waits], switchAt);
 }
 
 const pausedFor = (count: PhaseCount): Limit => ({
@@ -66,35 +67,40 @@ const pausedFor = (count: PhaseCount): Limit => ({
   allowed: "pause",
 });
 
-const paused = (told: SwitchedTo | null): Desired =>
-  told === null ? { kind: "pause" } : { kind: "pause", phases: { ...told, chargingSince: null } };
+const paused = (lastSwitch: SwitchedTo | null): Desired =>
+  lastSwitch === null ? { kind: "pause" } : { kind: "pause", phases: { ...lastSwitch, chargingSince: null } };
 
-/** The same level, with what is known of the last switch carried on. */
+/** Keeps the level and adds the data of the last switch. */
 function keeping(
   desired: Desired,
-  told: SwitchedTo | null,
+  lastSwitch: SwitchedTo | null,
   last: CommandRecord | undefined,
   now: Instant,
 ): Desired {
-  if (told === null || desired.kind === "release") return desired;
-  if (desired.kind === "pause") return paused(told);
-  const goesOn = last?.command.desired.kind !== "pause" && told.chargingSince !== null;
-  return { ...desired, phases: { ...told, chargingSince: goesOn ? told.chargingSince : now } };
+  if (lastSwitch === null || desired.kind === "release") return desired;
+  if (desired.kind === "pause") return paused(lastSwitch);
+  const goesOn = last?.command.desired.kind !== "pause" && lastSwitch.chargingSince !== null;
+  return { ...desired, phases: { ...lastSwitch, chargingSince: goesOn ? lastSwitch.chargingSince : now } };
 }
 
-/** Of the last switch; null: it has all its phases, and has had them for so long that nothing waits for it. */
-function toldBefore(
+/** The last switch. Null: all phases are in use, and no interval of a switch is running. */
+function recentSwitch(
   last: CommandRecord | undefined,
   { every }: PhaseSwitching,
   now: Instant,
 ): SwitchedTo | null {
-  const told = last === undefined ? null : toldIn(last);
-  if (told === null) return null;
-  const [since, chargingSince] = [past(told.since, now), told.chargingSince && past(told.chargingSince, now)];
-  return told.count === ALL && after(since, every) <= now ? null : { ...told, since, chargingSince };
+  const lastSwitch = last === undefined ? null : switchOf(last);
+  if (lastSwitch === null) return null;
+  const [since, chargingSince] = [
+    past(lastSwitch.since, now),
+    lastSwitch.chargingSince && past(lastSwitch.chargingSince, now),
+  ];
+  return lastSwitch.count === ALL && after(since, every) <= now
+    ? null
+    : { ...lastSwitch, since, chargingSince };
 }
 
-/** The dead time counts from when the switch first went out; one that has not yet is still to come. */
+/** Begin of the dead time: the first publish of the switch. Not published yet: still to come. */
 function switchedAt({ since }: SwitchedTo, last: CommandRecord | undefined, now: Instant): Instant {
   if (last === undefined || last.progress === "observed" || last.command.desired.kind !== "pause")
     return since;
@@ -105,17 +111,17 @@ function switchedAt({ since }: SwitchedTo, last: CommandRecord | undefined, now:
 
 const firstOut = ({ outAt, sentAt }: CommandRecord): Instant | null => outAt ?? sentAt;
 
-/** A release gives all phases back, which is a switch too. */
-function toldIn({ command: { desired, decidedAt }, replaces }: CommandRecord): SwitchedTo | null {
+/** A release switches back to all phases, which is a switch too. */
+function switchOf({ command: { desired, decidedAt }, replaces }: CommandRecord): SwitchedTo | null {
   const before = desired.kind !== "release" || replaces === null ? null : switchedIn(replaces);
   if (before === null) return switchedIn(desired);
   return { count: ALL, since: before.count === ALL ? before.since : decidedAt, chargingSince: null };
 }
 
-/** The clock was set back behind it: nobody knows how long ago it was. */
+/** A time in the future: the clock was set back, so the real age is unknown. */
 const past = (at: Instant, now: Instant): Instant => (at > now ? instant(0) : at);
 
-/** When a switch may begin; null: not in this window. */
+/** Earliest begin of a switch. Null: not in this window. */
 function whenToSwitch(
   best: PhaseCount,
   { since, chargingSince }: SwitchedTo,
@@ -124,13 +130,16 @@ function whenToSwitch(
   now: Instant,
 ): Instant | null {
   const at = after(since, every);
-  // Only for more power: less never waits for the least time of charging.
+  // Only for more power. A reduction never waits for the minimum charging time.
   if (best === ALL) return chargingSince === null ? at : later(at, after(chargingSince, minOn));
-  // With the end of the window comes the switch back, which is not to wait.
+  // The window's end switches back, and that must not be delayed.
   return after(after(later(at, now), settle), every) <= until ? at : null;
 }
 
-/** When it has been paused for long enough to be switched: that it is must have arrived, and nothing speak against it. */
+/**
+ * Time at which the pause has lasted long enough for a switch.
+ * The pause must have arrived, without a sign against it.
+ */
 function whenRested(last: CommandRecord | undefined, { settle }: PhaseSwitching, now: Instant): Instant {
   if (last?.command.desired.kind !== "pause") return after(now, settle);
   const { progress, command } = last;

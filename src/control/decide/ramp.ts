@@ -15,7 +15,9 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import { asSwitched, wattsPerAmpere } from "./limits.ts";
 import type { RampSettings } from "./settings.ts";
 
-/** How far a charger may go up, in the unit of the ramp; 0: it does not. A released one may take all it has. */
+/**
+ * Increase of a charger's level, in the unit of the ramp. 0: none. A released charger may draw its maximum.
+ */
 export function riseOf(
   from: Desired,
   to: Desired,
@@ -41,19 +43,19 @@ export function riseOf(
 }
 
 /**
- * Lets rises through one after another, the longest waiting first: each takes its size divided by the rate, and the
- * next one comes after that. How far it is taken follows from the commands that went before; only who waits since when
- * is remembered.
+ * Allows increases one after another, the longest waiting first.
+ * Each takes its size divided by the rate, and the next one follows.
+ * Progress follows from the earlier commands. Only the waiting order is kept in memory.
  */
 export class Ramp {
   readonly #settings: RampSettings;
-  /** Size of the rise, longest waiting first. */
+  /** Size of each increase, longest waiting first. */
   readonly #waiting = new Map<ChargerId, number>();
-  /** How long the rises before each waiting charger take, counted from the first that ever waited, ms. */
+  /** Duration of the increases before each waiting charger, counted from the first that ever waited, ms. */
   readonly #before = new Map<ChargerId, number>();
-  /** The same for the next charger to wait, ms. */
+  /** Duration before the next charger to wait, ms. */
   #total = 0;
-  /** Part of these that belongs to chargers which have left from the front, ms. */
+  /** Part of both for chargers that left from the front, ms. */
   #gone = 0;
   #freeAt: Instant | null = null;
 
@@ -65,13 +67,16 @@ export class Ramp {
     return this.#settings.unit;
   }
 
-  /** When a charger's rise has its turn: now, or when those before it are through. One that does not wait comes last. */
+  /**
+   * Time slot of a charger's increase: now, or after those before it. A charger that does not wait comes
+   * last.
+   */
   nextSlot(charger: ChargerId, now: Instant): Instant {
     const before = (this.#before.get(charger) ?? this.#total) - this.#gone;
     return after(later(this.#freeAt ?? now, now), millis(before));
   }
 
-  /** It waits in line; who waits already keeps the place. */
+  /** Adds a charger to the queue. One that waits already keeps its place. */
   wait(charger: ChargerId, rise: number): void {
     const known = this.#waiting.get(charger);
     this.#waiting.set(charger, rise);
@@ -79,7 +84,7 @@ export class Ramp {
     else if (known !== rise) this.#count();
   }
 
-  /** It rises, or does not want to any more; answers who is the next in line. */
+  /** Removes a charger that rises or no longer waits. Returns the first in the queue. */
   leave(charger: ChargerId): ChargerId | null {
     const rise = this.#waiting.get(charger);
     if (rise === undefined) return null;
@@ -91,17 +96,17 @@ export class Ramp {
     return this.#waiting.keys().next().value ?? null;
   }
 
-  /** A rise that was let through at a moment. */
+  /** Records an increase that was sent. */
   passed(rise: number, at: Instant): void {
     this.#freeAt = after(later(this.#freeAt ?? at, at), this.#spanOf(rise));
   }
 
-  /** After the clock was set back: nobody waits for a rise that is in the future by it. */
+  /** After the clock was set back: no charger waits for an increase in the future. */
   onClockMovedBack(now: Instant): void {
     if (this.#freeAt !== null) this.#freeAt = earlier(this.#freeAt, now);
   }
 
-  /** Takes up where the commands of before a restart have left it. */
+  /** Restores the progress from the commands before a restart. */
   recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>): void {
     this.#waiting.clear();
     this.#count();
@@ -120,7 +125,7 @@ export class Ramp {
     this.#total += this.#spanOf(rise);
   }
 
-  /** Adds up anew, after a change in the middle of the line. */
+  /** Recomputes the sums after a change in the middle of the queue. */
   #count(): void {
     this.#before.clear();
     this.#total = 0;

@@ -6,30 +6,33 @@ import { type Held, heldBy, type Pace } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 export type Step =
-  /** `lookAt`: when the standing command wants to be looked at again, if it does. */
+  /** `lookAt`: the next evaluation of the last command. Null: none. */
   | { readonly kind: "nothing"; readonly lookAt: Instant | null }
-  /** `held`: the standing command would end before what is to take its place may go out, so it is made longer. */
+  /** `held`: the last command would end before its successor may be sent, so it is extended. */
   | { readonly kind: "decide"; readonly decision: Decision; readonly held: Held | null }
   /**
-   * The standing command goes out once more with the same id: it renews the lease and adds no audit row.
-   * `lookAt`: when a newer one, which has to wait, may take its place.
+   * The last command is sent again with the same id. That renews the lease and adds no audit row. `lookAt`:
+   * the earliest time of a newer command that has to wait.
    */
   | { readonly kind: "again"; readonly lookAt: Instant | null; readonly held: Held | null }
-  /** An increase that has to wait: for the gate, or for what holds it back. */
+  /** An increase that has to wait: for the gate, or for one of the delays. */
   | { readonly kind: "wait"; readonly lookAt: Instant | null; readonly held: Held | null };
 
 export interface Situation extends Pace {
   readonly now: Instant;
   readonly last: CommandRecord | undefined;
-  /** The charger or the broker came back: what holds now is sent, changed or not. */
+  /** The charger or the broker came back: the command is sent, changed or not. */
   readonly reassert: boolean;
-  /** What it was told before was lost with the state: assert it once, release included (DESIGN 5.7). */
-  readonly unsure: boolean;
+  /** The last setpoint was lost with the state: send the current one once, releases included. */
+  readonly assertOnce: boolean;
   /** The charger refuses the number of the last command, since it accepted a higher one. */
   readonly isOutnumbered: boolean;
-  /** The event of the last command still holds for the vehicle, though another may win. Asked only before starts are allowed. */
+  /**
+   * The event of the last command is still in force, though another may win. Used only before starts are
+   * allowed.
+   */
   readonly lastHolds: boolean;
-  /** False until the partner was asked once after the start: no new start before that (DESIGN 5.7). */
+  /** False until the first poll of the partner after the start: no new start before that. */
   readonly startsAllowed: boolean;
 }
 
@@ -43,13 +46,16 @@ const UNSURE: Decision = {
 
 const AGAIN = { kind: "again", lookAt: null, held: null } as const;
 
-/** How often a release that is not seen to be followed is sent again before we let it rest. */
+/** Refreshes of a release that is not measured as followed. */
 const RELEASE_REFRESHES = 3;
 
-/** Desired minus last known is what to do about one charger (DESIGN 5.6). Doing it and asking again gives nothing. */
+/**
+ * The difference between the verdict and the last command is the next step. Idempotent: a second call gives
+ * nothing.
+ */
 export function reconcile(verdict: Verdict, situation: Situation): Step {
   const { last, now } = situation;
-  const isUnsure = last === undefined && situation.unsure && situation.startsAllowed;
+  const isUnsure = last === undefined && situation.assertOnce && situation.startsAllowed;
   const wanted = wantedOf(verdict, last) ?? (isUnsure ? UNSURE : null);
   if (wanted === null)
     return last === undefined ? { kind: "nothing", lookAt: null } : confirmed(last, verdict, situation);
@@ -58,9 +64,10 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
     return confirmed(last, verdict, situation);
   }
   if (decision.cause === "event" && !situation.startsAllowed) {
-    // Who was away for long may find its last command over, and a pause carries no end of its own that would say so.
+    // The last command may be over after a long downtime. A pause has no end of its own to show that.
     if (isOver(situation.lastHolds, decision, last)) return { kind: "wait", lookAt: null, held: null };
-    // What our own stop said is undone in a moment: its lease is kept, but it is not said again because someone came back.
+    // The level of our own stop is replaced in a moment. Its lease is kept, but a charger's return does not
+    // repeat it.
     const reassert = situation.reassert && last?.command.cause !== "stop";
     return waiting(null, verdict, { ...situation, reassert });
   }
@@ -71,7 +78,10 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   return { kind: "decide", decision: { desired, until: held.until, vehicle, event, cause: "held" }, held };
 }
 
-/** The last command is what should hold: it stands, or is decided again where its number is refused. */
+/**
+ * The last command is the current one. It continues, or gets a new number where the charger refuses its
+ * number.
+ */
 function confirmed(last: CommandRecord, verdict: Verdict, situation: Situation): Step {
   const step = standing(last, verdict, situation);
   if (step.kind === "nothing" || !situation.isOutnumbered) return step;
@@ -79,19 +89,19 @@ function confirmed(last: CommandRecord, verdict: Verdict, situation: Situation):
   return { kind: "decide", decision: { desired, until, vehicle, event, cause }, held: null };
 }
 
-/** Until a newer command may go out, the standing one keeps its lease, and is tried again where it did not arrive. */
+/** Until a newer command may be sent, the last one keeps its lease. It is retried where it did not arrive. */
 function waiting(held: Held | null, verdict: Verdict, situation: Situation): Step {
   const { last } = situation;
   const free = held?.until ?? null;
   if (last === undefined) return { kind: "wait", lookAt: free, held };
   const meanwhile = standing(last, verdict, situation);
-  // What would end before it is looked at the next time is looked at when it ends.
+  // A command that ends before the next evaluation is evaluated at its end.
   const ends = held === null ? null : last.command.until;
   const lookAt = sooner(free, sooner(meanwhile.lookAt, ends));
   return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, held };
 }
 
-/** What it was told for an event that does not hold any more, or its release by our own stop, which needs no lease. */
+/** True: a command of an event that is over, or a release by our own stop. Neither needs a lease. */
 function isOver(holds: boolean, next: Decision, last: CommandRecord | undefined): boolean {
   if (last === undefined) return false;
   const { cause, desired, event: before } = last.command;
@@ -102,7 +112,7 @@ function isOver(holds: boolean, next: Decision, last: CommandRecord | undefined)
 const sooner = (a: Instant | null, b: Instant | null): Instant | null =>
   a === null || b === null ? (a ?? b) : earlier(a, b);
 
-/** Null: whatever the charger was told last may stand. */
+/** Null: the last command may stay. */
 function wantedOf(
   { winner, desired, until, vehicle, charger, hold }: Verdict,
   last: CommandRecord | undefined,
@@ -111,25 +121,25 @@ function wantedOf(
     const levelUntil = desired.kind === "pause" ? null : until;
     return { desired, until: levelUntil, vehicle: winner.vehicle, event: winner.event.id, cause: "event" };
   }
-  // A charger that was let go already gets nothing; one that was only paused for our own stop is still to be let go.
+  // A released charger gets nothing. One that was paused for our own stop is still to be released.
   if (last === undefined || last.command.desired.kind === "release") return null;
   const { vehicle: onIt, event } = last.command;
   const stayed = vehicle !== null && vehicle.id === onIt;
-  if (stayed && isAtRest(last.command)) return null;
+  if (stayed && isReleasedOrAtEnd(last.command)) return null;
   const ended = { until: null, vehicle: onIt, event };
   if (hold !== null) return { ...ended, desired: { kind: "release" }, cause: "operator" };
   const { atEnd } = charger;
-  // What was configured for the end is for the vehicle that the event was for; a charger it has left is released.
+  // The level configured for the end belongs to the event's vehicle. A charger without it is released.
   if (!stayed || atEnd.kind === "release") return { ...ended, desired: { kind: "release" }, cause: "ended" };
-  // It stays on the phases that it has.
+  // The phases stay as they are.
   const here = asSwitched(charger, last.command.desired);
   const atRest: Desired = atEnd.kind === "pause" ? atEnd : limit(atEnd, here, vehicle).desired;
   return { ...ended, desired: atRest, cause: "ended" };
 }
 
-const isAtRest = ({ cause }: Command): boolean => cause === "ended" || cause === "operator";
+const isReleasedOrAtEnd = ({ cause }: Command): boolean => cause === "ended" || cause === "operator";
 
-/** The command that stands: sent again when it never arrived, when someone came back, or when its lease wants renewing. */
+/** The next step of the last command: sent again if it never arrived, at a return, or to renew its lease. */
 function standing(
   last: CommandRecord,
   { charger: { refresh, refreshesRelease } }: Verdict,
@@ -140,15 +150,15 @@ function standing(
   const isRelease = command.desired.kind === "release" && !refreshesRelease;
   if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
   if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
-  // Nothing holds any more: who has taken its release need not hear of it at once because someone came back.
+  // No event is in force. A charger that accepted its release needs no repeat at its return.
   const missed = reassert && !(isRelease && progress === "accepted");
-  // Sent but still planned: its outcome could not be recorded, which is no reason to repeat it at once.
+  // Sent but still planned: its outcome could not be recorded. That is no reason to repeat it at once.
   if (missed || sentAt === null || failures > 0) return AGAIN;
   if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
-  // Where every write wears it, what it was told stands without being repeated, unless it did not take it.
+  // A charger with limited writes gets no refresh, unless it did not accept the command.
   const due = refresh === null ? (isRetried(last, refresh) ? judgeAt : null) : after(sentAt, refresh);
   if (due === null) return { kind: "nothing", lookAt: null };
-  // Sent in the future: the clock was set back, and the lease does not wait for it.
+  // Sent in the future: the clock was set back. The lease must not wait for it.
   return due <= now || sentAt > now ? AGAIN : { kind: "nothing", lookAt: due };
 }
 
@@ -160,7 +170,9 @@ const isSame = (decision: Decision, { command }: CommandRecord): boolean =>
   decision.event === command.event &&
   (decision.cause === "event") === (command.cause === "event");
 
-/** An unplanned end changes nothing until this vehicle's turn to be released comes: one message, not two. */
+/**
+ * A withdrawal or edit changes nothing until this vehicle's slot in the release ramp: one message, not two.
+ */
 const isCutShort = ({ winner }: Verdict, decision: Decision, last: CommandRecord): boolean =>
   winner !== null &&
   winner.cutAt !== null &&
@@ -181,7 +193,7 @@ function sameLevel(a: Desired, b: Desired): boolean {
   }
 }
 
-/** Who says nothing of phases leaves them as they are. */
+/** A setpoint without phases leaves them as they are. */
 const samePhases = (a: Desired, b: Desired): boolean => {
   const [wanted, stands] = [switchedIn(a)?.count, switchedIn(b)?.count ?? 3];
   return wanted === undefined || wanted === stands;

@@ -1,11 +1,11 @@
 import type { Millis } from "../../domain/units.ts";
 import type { JudgeSettings } from "../observe/compliance.ts";
 
-/** The knobs of DESIGN 5.3 to 5.7 that decide what a charger is told. */
+/** Settings that decide the setpoints of chargers. */
 export interface ControlSettings {
-  /** observe: decide, log and explain everything, publish no command. */
+  /** `observe`: decide, log and explain everything, publish no command. */
   readonly mode: "drive" | "observe";
-  /** What a start in observe does with chargers that a run in drive left limited. */
+  /** Action of a start in observe mode on chargers that a run in drive mode left limited. */
   readonly onObserve: "release" | "keep";
   readonly powerUnit: "kW" | "W";
   readonly priority: "lower" | "higher";
@@ -15,16 +15,16 @@ export interface ControlSettings {
   readonly untargeted: "ignore" | "all";
   /** Folded to lower case. */
   readonly vehicleTargetTypes: readonly string[];
-  /** How often a standing command is sent again; its lease is three times this. */
+  /** Interval of refreshes. The lease is three times as long. */
   readonly refresh: Millis;
-  /** A charger that was not heard of for so long counts as unreachable. */
+  /** A charger without a message for this long counts as unreachable. */
   readonly silentAfter: Millis;
   readonly verdict: JudgeSettings;
-  /** How fast the levels of the site may rise together; null: at once. */
+  /** Fastest increase of the whole site. Null: no limit. */
   readonly releaseRamp: RampSettings | null;
 }
 
-/** How fast the levels of the site may rise together: A per phase or W, a minute. */
+/** Fastest increase of the whole site: A per phase or W, a minute. */
 export interface RampSettings {
   readonly unit: "A" | "W";
   readonly perMinute: number;

@@ -9,20 +9,20 @@ import type { Holding } from "../schedule/inForce.ts";
 import { arbitrate } from "./arbitrate.ts";
 import { type Limit, limit, wattsPerAmpere, type PhaseChoice, phaseChoice } from "./limits.ts";
 
-/** What one charger should do now, whatever it was told before, and why. */
+/** The setpoint of one charger now, independent of its last command, with the reason. */
 export interface Verdict {
   readonly charger: Charger;
   readonly occupant: Occupant;
   readonly vehicle: Vehicle | null;
-  /** Null: no dispatch applies; what that means depends on what the charger was told last (reconcile). */
+  /** Null: no dispatch applies. `reconcile` decides by the last command what that means. */
   readonly winner: Dispatch | null;
-  /** The best that lost, best first: never more than five. */
+  /** The best overruled dispatches, best first: at most five. */
   readonly overruled: readonly Dispatch[];
-  /** How many lost, those that are not named included. */
+  /** Number of overruled dispatches, unnamed ones included. */
   readonly overruledCount: number;
   readonly desired: Desired;
   readonly limits: readonly Limit[];
-  /** What could be done on one phase and on three; null: its phases are left alone. */
+  /** The setpoint on one phase and on three. Null: the phases are not switched. */
   readonly phases: PhaseChoice | null;
   /** The winner's own window end. */
   readonly until: Instant | null;
@@ -35,18 +35,18 @@ export interface Circumstances {
   readonly occupant: Occupant;
   /** The vehicle on the charger, if it is one of ours. */
   readonly vehicle: Vehicle | null;
-  /** What holds for that vehicle now. */
+  /** Dispatches in force for that vehicle. */
   readonly holding: Holding;
   readonly hold: Hold | null;
-  /** Fresh measured volts, phase to neutral; null: none. */
+  /** Freshly measured volts, phase to neutral. Null: none. */
   readonly measuredVoltage: number | null;
-  /** Phases that carry a current, freshly measured; null: not known. */
+  /** Phases that carry a freshly measured current. Null: not known. */
   readonly measuredPhases: number | null;
 }
 
 const RELEASE: Desired = { kind: "release" };
 
-/** Arbitration, then limits (DESIGN 5.4), after setting aside what an operator holds back. */
+/** Arbitration, then limits, without the events that an operator set aside. */
 export function verdict(circumstances: Circumstances): Verdict {
   const { charger, occupant, vehicle, holding, hold, measuredVoltage, measuredPhases } = circumstances;
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
@@ -62,7 +62,7 @@ export function verdict(circumstances: Circumstances): Verdict {
   return { ...common, winner, desired, limits, phases, until: winner.until };
 }
 
-/** The same where nothing is asked of the charger: for a release that does not come from an event. */
+/** The verdict without a dispatch: for a release that no event caused. */
 export const unclaimed = (verdict: Verdict): Verdict => ({
   ...verdict,
   winner: null,

@@ -9,7 +9,7 @@ import {
 } from "../../domain/delivery.ts";
 import { type Ask, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
-import { formatAsk, formatChange, nameOf, oddities } from "../decide/describe.ts";
+import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
 import type { ControlState } from "../state.ts";
@@ -218,7 +218,7 @@ function eventAudit(
   const earlier = before?.kind === "live" ? before.revision : null;
   const asks = formatAsk(known.revision, aim, settings, wallClock);
   const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
-  const odd = oddities(known.revision, aim, depot.expansion, depot.reach, at);
+  const odd = eventWarnings(known.revision, aim, depot.expansion, depot.reach, at);
   const sentences = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,

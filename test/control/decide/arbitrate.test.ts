@@ -19,7 +19,7 @@ const winner = (holding: readonly Dispatch[], changes: Parameters<typeof setting
 const event = (id: string, priority: number | null, more: Partial<Dispatch["event"]> = {}) =>
   aDispatch({}, { priority, ...more, id });
 
-test("where nothing holds nobody wins", () => {
+test("without a dispatch in force there is no winner", () => {
   expect(arbitrate([], settingsWith())).toEqual({
     winner: null,
     overruled: [],
@@ -34,12 +34,12 @@ test("F54: the lower priority number wins, or the higher where the site says so"
   expect(winner(holding, { priority: "higher" })).toBe("C");
 });
 
-test("the overruled are told best first", () => {
+test("the overruled are listed best first", () => {
   const { overruled } = arbitrate([event("A", 2), event("B", 1), event("C", 3)], settingsWith());
   expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["A", "C"]);
 });
 
-test("of hundreds that lose the best five are named, and the rest is counted", () => {
+test("of hundreds that are overruled the best five are named, and the rest is counted", () => {
   const holding = Array.from({ length: 460 }, (_, index) => event(`EV-${index}`, index));
   const { winner: first, overruled, overruledCount } = arbitrate(holding, settingsWith());
   expect(first?.event.id).toBe("EV-0");
@@ -47,7 +47,7 @@ test("of hundreds that lose the best five are named, and the rest is counted", (
   expect([overruled.length, overruledCount]).toEqual([MOST_OVERRULED, 459]);
 });
 
-test("what an operator set aside neither wins nor counts as overruled", () => {
+test("an event that an operator set aside neither wins nor counts as overruled", () => {
   const holding = Array.from({ length: 20 }, (_, index) => event(`EV-${index}`, index + 1));
   const held = Array.from({ length: 10 }, (_, index) => `EV-${index}`);
   const ranking = arbitrate(holding, settingsWith(), held);

@@ -5,7 +5,7 @@ import type { TestDepot } from "../../support/testDepot.ts";
 
 const anHour = (amperes: number, start = "08:00") => ({ id: "EV-1", start, minutes: 60, amperes });
 
-test("a charger that is lent is left alone, whatever comes back or is told meanwhile", async () => {
+test("a charger at commissioning is not commanded, whatever returns or changes meanwhile", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const loan = depot.lends("bay-01");
   await depot.online("bay-01", false);
@@ -20,7 +20,7 @@ test("a charger that is lent is left alone, whatever comes back or is told meanw
   expect(depot.messages()).toEqual([]);
 });
 
-test("an event that becomes due takes it back at once, and commissioning is told why", async () => {
+test("an event that becomes due preempts commissioning at once, with the reason", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
   await depot.until("07:59");
   const loan = depot.lends("bay-01");
@@ -32,19 +32,19 @@ test("an event that becomes due takes it back at once, and commissioning is told
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("what is on its way to it is waited for, so that control has the last word", async () => {
+test("control waits for a publish in flight, so that its command is the last", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
   await depot.until("07:59:30");
   const loan = depot.lends("bay-01");
-  loan.isTelling = true;
+  loan.isSending = true;
   await depot.until("08:00:05");
   expect([depot.messages(), loan.preemptedBy]).toEqual([[], "EV-1 wants it"]);
-  loan.isTelling = false;
+  loan.isSending = false;
   await depot.looksAtAgain("bay-01");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("the level that it stood under is said anew afterwards, with a number above those of the trial", async () => {
+test("the former level is sent again afterwards, with a number above those of the trial", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withControl({ atEnd: { current: 16 } })
@@ -63,7 +63,7 @@ test("the level that it stood under is said anew afterwards, with a number above
 
 const numbered = (depot: TestDepot) => depot.floor.published.at(-1)?.command ?? { epoch: 0, seq: 0 };
 
-test("after a power cut in the middle the level that it stood under is said with a number above those of the trial", async () => {
+test("after a power cut during commissioning the former level is sent with a number above those of the trial", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withControl({ atEnd: { current: 16 } })
@@ -74,7 +74,7 @@ test("after a power cut in the middle the level that it stood under is said with
   const { epoch } = numbered(depot);
   await depot.passes(1000);
   expect(depot.audit("operator").at(-1)).toBe(
-    "bay-01 is lent to commissioning: 16 A again if that is cut off",
+    "bay-01 is locked for commissioning: 16 A again if that is interrupted",
   );
   await depot.restart();
   await depot.passes(5000);
@@ -87,7 +87,7 @@ test("after a power cut in the middle the level that it stood under is said with
   expect(depot.commands()).toEqual([]);
 });
 
-test("after a power cut in the middle a charger that nobody had limited is released", async () => {
+test("after a power cut during commissioning a charger without a limit is released", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.lends("bay-01");
   const lent = depot.nextId();
@@ -98,7 +98,7 @@ test("after a power cut in the middle a charger that nobody had limited is relea
   expect(numbered(depot).epoch).toBeGreaterThan(lent.epoch);
 });
 
-test("one that could not be left as it was is released, too, with a number above those of the trial", async () => {
+test("a charger that commissioning could not restore is released, with a number above those of the trial", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.lends("bay-01");
   const trial = depot.nextId();
@@ -112,7 +112,7 @@ const stored = (depot: TestDepot): readonly string[] =>
     .storedCommands()
     .map(({ command, progress }) => `${command.charger} ${command.desired.kind} ${progress}`);
 
-test("a bay that says nothing has followed nothing after commissioning, also after a restart", async () => {
+test("a bay without telemetry counts as not judged after commissioning, also after a restart", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withSilentChargers().running();
   depot.lends("bay-01");
   await depot.passes(1000);
@@ -126,7 +126,7 @@ test("a bay that says nothing has followed nothing after commissioning, also aft
   expect([stored(depot), depot.messages()]).toEqual([[], []]);
 });
 
-test("a charger that was released before counts after commissioning as what it was", async () => {
+test("a charger that was released before counts as released after commissioning", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withSilentChargers()
@@ -141,14 +141,14 @@ test("a charger that was released before counts after commissioning as what it w
   expect(stored(depot)).toEqual(before);
 });
 
-test("an operator who frees it ends the trial, which leaves it as it was", async () => {
+test("an operator's release ends the trial, which restores the charger", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const loan = depot.lends("bay-01");
   await depot.free("bay-01");
-  expect([loan.isRecalled, loan.preemptedBy]).toEqual([true, null]);
+  expect([loan.cancelRequested, loan.preemptedBy]).toEqual([true, null]);
 });
 
-test("an operator who frees one that stood under a limit of ours is not undone by its being left as it was", async () => {
+test("an operator's release of a charger under our limit is not undone by the end of the trial", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withControl({ atEnd: { current: 16 } })
@@ -190,7 +190,7 @@ test.each([
   },
 );
 
-test("a release that was owed before commissioning is owed after it", async () => {
+test("a release that was pending before commissioning is pending after it", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
   await depot.until("08:30");
   depot.floor.publishing("bay-01", "fails");
@@ -203,7 +203,7 @@ test("a release that was owed before commissioning is owed after it", async () =
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("who only observes takes nothing over", async () => {
+test("in observe mode control preempts nothing", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withControl({ mode: "observe" })

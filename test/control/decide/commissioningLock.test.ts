@@ -23,7 +23,7 @@ const held = (...holding: readonly Dispatch[]) =>
 const event = (level: number) =>
   aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id: "EV-1" });
 
-test("a charger that commissioning has is wanted back by an event, by another level, and by an event's end", () => {
+test("commissioning is preempted by an event, by another level, and by an event's end", () => {
   expect(preemptedBy(commissioningLock(held(), null), held())).toBeNull();
   expect(preemptedBy(commissioningLock(held(), null), held(event(10)))).toBe("EV-1 wants it");
   expect(preemptedBy(commissioningLock(held(event(10)), null), held(event(10)))).toBeNull();

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { formatAsk, formatChange, nameOf, oddities, reachOf } from "../../../src/control/decide/describe.ts";
+import {
+  formatAsk,
+  formatChange,
+  nameOf,
+  eventWarnings,
+  reachOf,
+} from "../../../src/control/decide/describe.ts";
 import type { Ask } from "../../../src/domain/event.ts";
 import type { Charger } from "../../../src/domain/charger.ts";
 import { targeting } from "../../../src/control/schedule/targeting.ts";
@@ -15,7 +21,7 @@ const asked = (changes: Changes = {}) =>
   formatAsk(revision(changes), targeting(anEvent(changes), fleet), settingsWith(), clock);
 const changed = (changes: Changes) => formatChange(revision(), revision(changes), settingsWith(), clock);
 
-test("an event says what it asks, of how many, when, how spread, and how urgently", () => {
+test("an event's text has its level, vehicles, times, random start and priority", () => {
   expect(asked()).toBe("16 A for 1 vehicle, 05:00:00 to 06:00:00, spread 600 s, priority 1");
   expect(
     asked({
@@ -27,11 +33,11 @@ test("an event says what it asks, of how many, when, how spread, and how urgentl
   ).toBe("11 kW for 2 vehicles, 05:00:00 to 06:00:00, no priority");
 });
 
-test("F55: an unknown payload type is shown as it came", () => {
+test("F55: an unknown payload type is shown as received", () => {
   expect(asked({ ask: { kind: "unknown", payloadType: "Dimming" } })).toMatch(/^Dimming for 1 vehicle/);
 });
 
-test("F52: a change says what changed, from what to what", () => {
+test("F52: a change names each difference, with both values", () => {
   expect(changed({ duration: minutes(90), ask: { kind: "current", level: 10 } })).toBe(
     "until 06:00:00 -> 06:30:00, asks 16 A -> 10 A",
   );
@@ -57,14 +63,14 @@ test("F52: a change says what changed, from what to what", () => {
 function odd(changes: Changes, chargers: readonly Charger[] = [aCharger()], settings = fleet.settings) {
   const context = { ...fleet, settings };
   const aim = targeting(anEvent(changes), context);
-  return oddities(revision(changes), aim, context, reachOf(chargers), at("04:30"));
+  return eventWarnings(revision(changes), aim, context, reachOf(chargers), at("04:30"));
 }
 
-test("nothing is odd about an ordinary event", () => {
+test("an ordinary event has no warnings", () => {
   expect(odd({})).toEqual([]);
 });
 
-test("F55 F57: what is never acted on says so", () => {
+test("F55 F57: an event that is never acted on has a warning", () => {
   expect(odd({ ask: { kind: "unknown", payloadType: "X" } })).toEqual([
     "payload type X is not known, CurrentLevel and PowerLevel are: never acted on",
   ]);
@@ -82,13 +88,13 @@ test("F56: targets that are not ours are counted and named, and target types tha
   ]);
 });
 
-test("an event without targets says whom that means", () => {
+test("an event without targets has a warning that names its vehicles", () => {
   expect(odd({ targets: [] })).toEqual(["it has no targets: nobody"]);
   const all = settingsWith({ untargeted: "all" });
   expect(odd({ targets: [] }, [aCharger()], all)).toEqual(["it has no targets: all vehicles"]);
 });
 
-test("a level that smells of other units is warned about", () => {
+test("a level that suggests wrong units has a warning", () => {
   const asks = (ask: Ask) => odd({ ask }, [aCharger({ id: "a" }), aCharger({ id: "b" })]).length;
   const A = (level: number) => asks({ kind: "current", level });
   expect([A(640), A(641), A(0.3), A(0.29), A(0), A(-641)]).toEqual([0, 1, 0, 1, 0, 1]);

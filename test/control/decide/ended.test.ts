@@ -28,12 +28,12 @@ function edited(changes: Partial<CoordinationEvent>): KnownEvent {
 const ended = (known: KnownEvent | undefined, time: string) =>
   howEnded(known, veh, aContext(["veh-1", "veh-2"]), at(time));
 
-test("what nobody changed ended in its time, and so did what is known no more", () => {
+test("an unchanged event ended in its time, and so did a forgotten one", () => {
   expect(ended(live(event), "06:00")).toBe("in its time");
   expect(ended(undefined, "06:00")).toBe("in its time");
 });
 
-test("what was withdrawn did not end", () => {
+test("a withdrawn event did not end in its time", () => {
   expect(ended(withdrawn(event, at("05:30")), "05:30")).toBe("withdrawn");
 });
 

@@ -48,7 +48,7 @@ test("observe decides and records everything and publishes no command", async ()
   ]);
 });
 
-test("what a charger was really told is not forgotten while observing: driven again, it is let go", async () => {
+test("the last sent command is kept in observe mode: back in drive mode, the charger is released", async () => {
   const depot = await aDepot()
     .withControl({ onObserve: "keep" })
     .equippedWith({ whenSilent: { kind: "holds" } })
@@ -122,14 +122,14 @@ test("a charger that an operator frees stays free until the event ends, and late
   expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator until 09:00:00"]);
 });
 
-test("freeing a charger that nothing limits tells it nothing", async () => {
+test("freeing a charger without a limit sends nothing", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00" }).running();
   await depot.free("bay-01");
   await depot.until("08:01");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("a configured level at the end is told once, and stands", async () => {
+test("a configured level at the end is sent once, and stays", async () => {
   const depot = await aDepot()
     .withControl({ atEnd: { current: 16 } })
     .withVehicle("v1", "bay-01")
@@ -180,7 +180,7 @@ test.each([
   expect(depot.audit("decision")).toContain(`bay-01 (Bus 1) released: event EV-1 ${words}`);
 });
 
-test("a charger freed a second time is not held to what it was freed from before", async () => {
+test("a charger freed a second time stays free of the events of the first time", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 120, amperes: 10, priority: 2 })
@@ -194,7 +194,7 @@ test("a charger freed a second time is not held to what it was freed from before
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release", "bay-01 16 A", "bay-01 release"]);
 });
 
-test("a charger freed by hand stays free when its event is made longer", async () => {
+test("a charger that an operator freed stays free when its event is extended", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
@@ -207,7 +207,7 @@ test("a charger freed by hand stays free when its event is made longer", async (
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("a hold ends with the events that it was for: one that comes again under the same id applies", async () => {
+test("a hold ends with its events: a new event of the same id applies", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 600, amperes: 10 })
@@ -236,7 +236,7 @@ test("a fetch that was on its way when an event came does not withdraw it", asyn
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 12 A"]);
 });
 
-test("who wanted a charger told again, and could not, tries again also where each write wears", async () => {
+test("a resend that failed is tried again also where writes are limited", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .equippedWith({ refresh: null })
@@ -267,7 +267,7 @@ test("a level for the end is for the phases that a charger has been switched to"
   expect(depot.commands().at(-1)).toBe("bay-01 32 A on 1 phase");
 });
 
-test("a release is held against what a charger was really told before it", async () => {
+test("a release is judged against the last sent command", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
@@ -298,7 +298,7 @@ test("a hold outlives a clock that is set back before its event", async () => {
   expect(depot.commands()).toEqual([]);
 });
 
-test("who was limited before commissioning, and is away when it ends, is named at the stop", async () => {
+test("a charger that was limited before commissioning, and is away when it ends, is named at the stop", async () => {
   const depot = await aDepot()
     .equippedWith({ whenSilent: { kind: "holds" } })
     .withVehicle("v1", "bay-01")
@@ -314,7 +314,7 @@ test("who was limited before commissioning, and is away when it ends, is named a
   expect(depot.warnings.join()).toContain("bay-01 stays at");
 });
 
-test("what may have arrived before a power cut is named at the stop", async () => {
+test("a command that may have arrived before a power cut is named at the stop", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 })
@@ -332,7 +332,7 @@ test("what may have arrived before a power cut is named at the stop", async () =
   expect(depot.warnings.join()).toContain("bay-01 stays at");
 });
 
-test("a level that was told again in vain is told again after a failed commit too, and else not", async () => {
+test("a resend that failed is repeated after a failed commit too, and otherwise not", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .equippedWith({ refresh: null })

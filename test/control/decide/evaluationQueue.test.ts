@@ -142,9 +142,9 @@ test("a charger that waits for its evaluation keeps that its command is to be se
 
 test("a slow disk gets larger slices, until a commit is quick again", () => {
   const queue = new EvaluationQueue(aPicture());
-  queue.took(millis(2_000));
+  queue.noteCommitTime(millis(2_000));
   expect(queue.take(touches(), now)).toHaveLength(2 * SLICE);
-  queue.took(millis(10));
+  queue.noteCommitTime(millis(10));
   expect(queue.next()).toHaveLength(SLICE);
 });
 

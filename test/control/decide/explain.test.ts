@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type Ended, reasonOf, whileHeld } from "../../../src/control/decide/explain.ts";
+import { type Ended, reasonOf, reasonWhileHeld } from "../../../src/control/decide/explain.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import type { Decision } from "../../../src/domain/command.ts";
 import { reasonIn } from "../../../src/domain/reason.ts";
@@ -59,13 +59,13 @@ const from = instant(at("05:00") + offset);
 const winner = aDispatch({ offset, from, until: at("06:00:41") }, { id: "EV-7731", priority: 1 });
 const loser = aDispatch({}, { id: "EV-7702", priority: 2 });
 
-test("a person can read who won, until when, with which offset, and what it overruled", () => {
+test("the reason names the winner, its end, its offset, and the overruled events", () => {
   expect(reason([loser, winner]).words).toBe(
     "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of 600 s; overrules EV-7702",
   );
 });
 
-test("a program can read the same as values", () => {
+test("the reason has the same facts as values", () => {
   expect(reason([loser, winner])).toMatchObject({
     cause: "event",
     until: "2026-11-21T06:00:41.000Z",
@@ -86,12 +86,12 @@ test("a program can read the same as values", () => {
   });
 });
 
-test("an event that asks for no spread says nothing of offsets", () => {
+test("an event without a random start names no offset", () => {
   const punctual = aDispatch({ offset: millis(0) }, { priority: 1, randomizeStart: millis(0) });
   expect(reason([punctual]).words).toMatch(/: event EV-7731 priority 1$/);
 });
 
-test("every limit that bit is named", () => {
+test("every limit that applied is named", () => {
   const asked = aDispatch({ ...winner, setpoint: { kind: "current", amperes: amperes(40) } }, { id: "EV-1" });
   const limited = reason([asked], {}, { vehicle: aVehicle({ maxCurrent: amperes(20) }) });
   expect(limited.words).toMatch(
@@ -174,7 +174,7 @@ test.each([
     "the state was lost",
     { event: null },
     {},
-    "bay-01 (Bus 214) released: the state was lost, so what it was told before is not known",
+    "bay-01 (Bus 214) released: the state was lost, so its former setpoint is not known",
   ],
 ] as const)("a release says why: %s", (_, decision, more, words) => {
   expect(reason([], { desired: { kind: "release" }, ...decision }, more).words).toBe(words);
@@ -210,7 +210,7 @@ test("an operator's release says from which events, and until when", () => {
   });
 });
 
-test("of hundreds that lose, or were set aside by hand, five are named and the rest is counted", () => {
+test("of hundreds that were overruled or set aside, five are named and the rest is counted", () => {
   const losers = Array.from({ length: 460 }, (_, index) =>
     aDispatch({}, { id: `EV-${index}`, priority: index + 2 }),
   );
@@ -234,22 +234,24 @@ test("a reason that an earlier version wrote out in full is read with five names
   expect([read?.overruled.length, read?.overruledCount]).toEqual([5, 20]);
 });
 
-test("what is held back says by what and until when, in words and as a value", () => {
+test("a held-back increase names its cause and its end, as text and as values", () => {
   const stays = reason([], {
     desired: { kind: "current", amperes: amperes(10) },
     until: at("06:05"),
     cause: "held",
   });
-  expect(stays.words).toBe("bay-01 (Bus 214) stays at 10 A until 06:05:00: what is to come has to wait");
+  expect(stays.words).toBe("bay-01 (Bus 214) stays at 10 A until 06:05:00: the next level has to wait");
   expect(stays.held).toBeNull();
-  const held = whileHeld(stays, { by: "release ramp", until: at("06:05") }, aCharger(), clock);
+  const held = reasonWhileHeld(stays, { by: "release ramp", until: at("06:05") }, aCharger(), clock);
   expect(held.words).toMatch(/; held back until 06:05:00: others rise first \(release ramp\)$/);
   expect(held.held).toEqual({ by: "release ramp", until: "2026-11-21T06:05:00.000Z" });
   const worn = { by: "writes per hour", until: at("06:05") } as const;
-  expect(whileHeld(stays, worn, aCharger({ writesPerHour: 12 }), clock).words).toContain("12 writes an hour");
+  expect(reasonWhileHeld(stays, worn, aCharger({ writesPerHour: 12 }), clock).words).toContain(
+    "12 writes an hour",
+  );
 });
 
-test("a power for a charger that takes amperes says what it comes to", () => {
+test("a power for a charger that accepts amperes names the equivalent", () => {
   const charger = aCharger({ takesWatts: false });
   const power = aDispatch(
     { setpoint: { kind: "power", watts: watts(7400) } },
@@ -295,7 +297,7 @@ test("a switch of phases says what it is for, and why it has not come yet", () =
     ).words;
   expect(told("phase switch")).toMatch(/; paused to be switched to 1 phase$/);
   expect(told("phase interval")).toMatch(
-    /; 1 phase would do it, but phases are not switched that often: pause$/,
+    /; 1 phase would do it, but phases were switched too recently: pause$/,
   );
 });
 

@@ -8,7 +8,7 @@ const threeChargers = () =>
 /** Who is first of those that ask at the same moment does not matter. */
 const anyBay = (line: string): string => line.replace(/ bay-\d+/, "");
 
-test("releases that come together are let through one after another at the ramp, and the wait is said", async () => {
+test("simultaneous releases are sent one after another at the ramp, and the wait is shown", async () => {
   const depot = await threeChargers()
     .withControl({ releaseRamp: { current: 40 } })
     .running();
@@ -25,7 +25,7 @@ test("releases that come together are let through one after another at the ramp,
   ]);
   expect(depot.standing()).toEqual([]);
   expect(depot.audit("decision")).toContainEqual(
-    expect.stringMatching(/ stays at 12 A until .*09:01:00.*: what is to come has to wait/),
+    expect.stringMatching(/ stays at 12 A until .*09:01:00.*: the next level has to wait/),
   );
   const held = depot.floor.states.filter(({ payload }) =>
     payload.includes("others rise first (release ramp)"),
@@ -83,7 +83,7 @@ test("a pause lasts as long as the charger wants it to; the pause itself is not 
   ]);
 });
 
-test("beyond the writes that a charger bears, increases wait and reductions do not", async () => {
+test("beyond a charger's limit on writes, increases wait and reductions do not", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { writesPerHour: 2 })
     .withVehicle("v1", "bay-01")
@@ -102,7 +102,7 @@ test("beyond the writes that a charger bears, increases wait and reductions do n
   expect(depot.timedCommands().slice(3)).toEqual(["08:13:00.000 bay-01 8 A", "09:10:00.005 bay-01 20 A"]);
 });
 
-test("a restart leaves no more writes in the hour than the charger bears", async () => {
+test("a restart allows no more writes in the hour than the charger's limit", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { writesPerHour: 2 })
     .withCharger("bay-02")
@@ -120,7 +120,7 @@ test("a restart leaves no more writes in the hour than the charger bears", async
   expect(raised).toEqual(["09:00:00.005 bay-01 20 A"]);
 });
 
-test("a bus whose event is over does not stand an hour for the writes that its charger bears", async () => {
+test("a bus whose event is over does not wait an hour for its charger's limit on writes", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { writesPerHour: 2 })
     .withVehicle("v1", "bay-01")
@@ -136,11 +136,11 @@ test("a bus whose event is over does not stand an hour for the writes that its c
     "08:10:00.000 bay-01 pause",
     "08:15:00.000 bay-01 release",
   ]);
-  const held = depot.floor.states.filter(({ payload }) => payload.includes("it bears 2 writes an hour"));
+  const held = depot.floor.states.filter(({ payload }) => payload.includes("it allows 2 writes an hour"));
   expect(held.length).toBeGreaterThan(0);
 });
 
-test("a level that has to be made longer before a release is made longer once", async () => {
+test("a level that has to be extended before a release is extended once", async () => {
   const depot = await aDepot()
     .withCharger("bay-01", { writesPerHour: 1 })
     .withVehicle("v1", "bay-01")
@@ -155,7 +155,7 @@ test("a level that has to be made longer before a release is made longer once", 
   ]);
 });
 
-test("a charger that commissioning takes out of the line holds nobody up behind it", async () => {
+test("a charger that commissioning takes out of the queue delays no charger behind it", async () => {
   const depot = await aDepot()
     .withVehicles(4)
     .withControl({ releaseRamp: { current: 22 } })

@@ -19,7 +19,7 @@ function said(
   return [formatLevel(desired), ...limits.map(({ by, asked }) => `${asked} asked, ${by}`)].join(": ");
 }
 
-test("what is within all limits passes as it is", () => {
+test("a level within all limits is unchanged", () => {
   expect([said(A(16)), said(A(6)), said(A(32)), said(W(11_000))]).toEqual(["16 A", "6 A", "32 A", "11000 W"]);
 });
 
@@ -32,7 +32,7 @@ test("levels are rounded down to 0.1 A and 1 W", () => {
   ]);
 });
 
-test("a charger that takes no watts is told amperes, by the phases of its vehicle", () => {
+test("a charger that accepts no watts gets amperes, by the phases of its vehicle", () => {
   const charger = { takesWatts: false };
   expect(said(W(7400), charger)).toBe("10.7 A: 7400 W asked, takes amperes");
   expect(said(W(3680), charger, { phases: 1 })).toBe("16 A: 3680 W asked, takes amperes");
@@ -44,13 +44,13 @@ test("a charger that takes no watts is told amperes, by the phases of its vehicl
   ]);
 });
 
-test("a current is a multiple of what the charger can be told, never above what was asked", () => {
+test("a current is a multiple of the charger's step, never above the asked level", () => {
   const charger = { currentStep: amperes(1) };
   expect([said(A(13.9), charger), said(A(6), charger)]).toEqual(["13 A", "6 A"]);
   expect(said(A(9.9), { currentStep: amperes(0.5) })).toBe("9.5 A");
 });
 
-test("charger and vehicle maxima cap, and each one that bit is named", () => {
+test("charger and vehicle maxima cap, and each one that applied is named", () => {
   expect(said(A(40))).toBe("32 A: 40 A asked, charger maximum");
   expect(said(A(40), {}, { maxCurrent: amperes(20) })).toBe(
     "20 A: 40 A asked, charger maximum: 32 A asked, vehicle maximum",
@@ -112,7 +112,7 @@ test("a level of zero or less is pause", () => {
   ]);
 });
 
-test("below the charger's minimum it pauses, or holds the minimum and says that less was asked", () => {
+test("below the charger's minimum it pauses, or holds the minimum and names the asked level", () => {
   expect(said(A(5.9))).toBe("pause: 5.9 A asked, charger minimum");
   expect(said(A(5.9), { belowMinimum: "hold" })).toBe("6 A: 5.9 A asked, held at minimum");
   expect(said(W(4_139))).toBe("pause: 4139 W asked, charger minimum");
@@ -135,7 +135,7 @@ test("the minimum is not held where the vehicle, or the charger itself, cannot t
   );
 });
 
-test("where no minimum is declared, less than can be told is pause, never a level of zero", () => {
+test("where no minimum is declared, a level below one step is pause, never zero", () => {
   const dc = { minCurrent: null, maxCurrent: null, maxPower: watts(50_000), belowMinimum: "hold" } as const;
   expect([said(W(0.4), dc), said(W(1), dc), said(A(0.09), dc)]).toEqual([
     "pause: 0 W asked, zero",
@@ -184,7 +184,7 @@ const someAsk = fc
   .tuple(fc.constantFrom(A, W), fc.double({ min: -100, max: 100, noNaN: true }))
   .map(([kind, level]) => kind(kind === A ? level : level * 1000));
 
-test("whatever is asked, no maximum is exceeded, and nothing lies below the minimum but a pause", () => {
+test("for any setpoint, no maximum is exceeded, and only a pause lies below the minimum", () => {
   const CLOSE = 1 + 1e-6;
   fc.assert(
     fc.property(someAsk, someCharger, someVehicle, (asked, charger, vehicle) => {
@@ -209,7 +209,7 @@ test("whatever is asked, no maximum is exceeded, and nothing lies below the mini
   );
 });
 
-test("whatever is asked of charging, what is allowed is never more, unless the minimum is held", () => {
+test("for any charging setpoint, the allowed level is never higher, unless the minimum is held", () => {
   fc.assert(
     fc.property(someAsk, someCharger, (asked, charger) => {
       const { desired } = limit(asked, aCharger({ ...charger, belowMinimum: "pause" }), null);

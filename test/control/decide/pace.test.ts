@@ -59,7 +59,7 @@ const told = (desired: Desired, until: Instant | null = null): CommandRecord => 
 const free = { writableAt: NOON, rampAt: NOON };
 const busy = { writableAt: after(3600), rampAt: after(30) };
 
-test("nothing ever holds a reduction or a pause back", () => {
+test("a reduction or a pause is never held back", () => {
   const charger = on({ minInterval: minutes(5), minOff: minutes(5), writesPerHour: 1 });
   for (const [from, to] of [
     [A(16), A(10)],
@@ -70,7 +70,7 @@ test("nothing ever holds a reduction or a pause back", () => {
     expect(heldBy(told(from), to, charger, busy, after(1))).toBeNull();
 });
 
-test("an increase waits for whatever takes longest, and says what that is", () => {
+test("an increase waits for the longest delay and names it", () => {
   expect(heldBy(told(A(10)), A(16), on(), free, after(1))).toBeNull();
   const held = (charger: Parameters<typeof aCharger>[0], pace = free, from = A(10)) =>
     heldBy(told(from), A(16), on(charger), pace, after(1));
@@ -85,7 +85,7 @@ test("an increase waits for whatever takes longest, and says what that is", () =
   });
 });
 
-test("who is free, or stood still, waits five minutes for the sake of wear, and no longer", () => {
+test("a release, or the end of a pause, waits at most five minutes for the limit on writes", () => {
   const wearing = on({ writesPerHour: 1 });
   const worn = { ...free, writableAt: after(3600) };
   const soon = { by: "writes per hour", until: after(300) };
@@ -101,7 +101,7 @@ test("who is free, or stood still, waits five minutes for the sake of wear, and 
   expect(heldBy(endless, RELEASE, wearing, worn, after(1))).toEqual(soon);
 });
 
-test("whatever events ask, a reduction goes out at once, freedom within five minutes, and nothing else beyond what it bears", () => {
+test("for any events, a reduction is sent at once, a release within five minutes, and nothing else beyond the limit on writes", () => {
   const MOST = 4;
   const asks = fc.array(
     fc.record({
@@ -145,7 +145,7 @@ test("an interval ends with the window that it would protect", () => {
   });
 });
 
-test("a clock that was set back holds nothing", () => {
+test("a clock that was set back delays nothing", () => {
   const early = instant(NOON - 1000);
   expect(heldBy(told(A(10)), A(16), on({ minInterval: minutes(5) }), busy, early)).toBeNull();
 });
@@ -173,14 +173,14 @@ test("a release from one phase waits until phases may be switched again; unless 
   expect(heldBy(told(later), RELEASE, on({ phaseSwitching }), free, after(1))).toBeNull();
 });
 
-test("what holds it back is said in words", () => {
+test("the cause of a delay has a text", () => {
   const words = (
     ["minimum interval", "minimum off time", "writes per hour", "release ramp", "phase interval"] as const
   ).map((by) => formatHeld({ by, until: NOON }, 12));
   expect(words).toEqual([
-    "it was told something just now (minimum interval)",
+    "its setpoint changed just now (minimum interval)",
     "it was paused just now (minimum off time)",
-    "it bears 12 writes an hour",
+    "it allows 12 writes an hour",
     "others rise first (release ramp)",
     "its phases were switched just now (phase switching)",
   ]);

@@ -25,7 +25,7 @@ test("phases are left alone unless the configuration says otherwise", () => {
   expect(said(W(2300), { phaseSwitching: null })).toBe("left alone");
 });
 
-test("what is too little for three phases may be enough for one", () => {
+test("a level too low for three phases may be enough for one", () => {
   expect(said(W(2300))).toBe("one: 10 A, three: pause, best 1");
   expect(said(W(2300), { takesWatts: false, currentStep: amperes(1) })).toBe(
     "one: 10 A, three: pause, best 1",
@@ -49,7 +49,7 @@ test("a vehicle that charges on one phase anyway needs no switch", () => {
   expect(said(W(2300), {}, { phases: 1 })).toBe("one: 10 A, three: 2300 W, best 3");
 });
 
-test("whatever is asked, neither number of phases is ever given more", () => {
+test("for any setpoint, neither number of phases gets more than asked", () => {
   fc.assert(
     fc.property(
       fc.oneof(

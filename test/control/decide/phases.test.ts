@@ -94,7 +94,7 @@ class Outlet {
       now,
       last,
       reassert: false,
-      unsure: false,
+      assertOnce: false,
       isOutnumbered: false,
       lastHolds: false,
       startsAllowed: true,
@@ -395,7 +395,7 @@ test("never over what is asked, never switched more often than it may be, and al
   );
 });
 
-test("asked again at once, it has nothing more to say", () => {
+test("a second call at once gives no further step", () => {
   const outlet = new Outlet().asks(2300).passes(minutes(3));
   const said = outlet.told.length;
   outlet.look();

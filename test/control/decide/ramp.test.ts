@@ -24,7 +24,7 @@ test.each([
   expect(riseOf(from, to, aCharger(), null, "A")).toBeCloseTo(rise, 6);
 });
 
-test("in watts it is what the amperes come to, or what the charger has", () => {
+test("an increase in watts is the equivalent of its amperes, or the charger's maximum", () => {
   expect(riseOf(A(10), { kind: "release" }, aCharger(), null, "W")).toBe(22 * 690);
   const one: Desired = { ...A(10), phases: { count: 1, since: NOON, chargingSince: null } };
   expect(riseOf({ kind: "pause" }, one, aCharger(), null, "W")).toBe(2300);
@@ -32,7 +32,7 @@ test("in watts it is what the amperes come to, or what the charger has", () => {
   expect(riseOf(W(50_000), { kind: "release" }, dc, null, "W")).toBe(100_000);
 });
 
-test("rises come one after another, the longest waiting first", () => {
+test("increases are sent one after another, the longest waiting first", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
   expect(ramp.unit).toBe("A");
   expect(ramp.nextSlot(ONE, NOON)).toBe(NOON);
@@ -49,7 +49,7 @@ test("rises come one after another, the longest waiting first", () => {
   expect(ramp.leave(THREE)).toBeNull();
 });
 
-test("after the clock was set back nobody waits for what rose in what is now the future", () => {
+test("after the clock was set back no charger waits for an increase in the future", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
   ramp.onClockMovedBack(NOON);
   expect(ramp.nextSlot(ONE, NOON)).toBe(NOON);
@@ -60,7 +60,7 @@ test("after the clock was set back nobody waits for what rose in what is now the
   expect(ramp.nextSlot(ONE, NOON)).toBe(later(10));
 });
 
-test("after a restart it goes on where the commands of before have left it", () => {
+test("after a restart the ramp continues from the earlier commands", () => {
   const told = (charger: never, before: Desired | null, desired: Desired, at: number): CommandRecord => ({
     command: {
       charger,
@@ -97,7 +97,7 @@ test("after a restart it goes on where the commands of before have left it", () 
   expect(ramp.nextSlot(THREE, later(6))).toBe(later(6));
 });
 
-test("whoever comes, changes and leaves, a turn is the sum of the rises before it", () => {
+test("after any changes of the queue, a slot is the sum of the increases before it", () => {
   const bays = Array.from({ length: 6 }, (_, index) => chargerId(`bay-${index}`));
   const step = fc.record({ bay: fc.nat(5), rise: fc.integer({ min: 1, max: 30 }), leaves: fc.boolean() });
   fc.assert(
@@ -124,7 +124,7 @@ test("whoever comes, changes and leaves, a turn is the sum of the rises before i
   );
 });
 
-test("20,000 chargers that wait are asked for their turns in no time that grows with the line", () => {
+test("the slots of 20,000 waiting chargers are computed in time that does not grow with the queue", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
   const bays = Array.from({ length: 20_000 }, (_, index) => chargerId(`bay-${index}`));
   const began = performance.now();

@@ -81,7 +81,7 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
     writableAt: at("00:00"),
     rampAt: at("00:00"),
     reassert: false,
-    unsure: false,
+    assertOnce: false,
     isOutnumbered: false,
     lastHolds: false,
     startsAllowed: true,
@@ -89,25 +89,25 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
   });
 const decisionIn = (step: Step) => (step.kind === "decide" ? step.decision : step);
 
-test("a charger that was never commanded gets nothing, whoever comes back", () => {
+test("a charger that was never commanded gets nothing, also after a return", () => {
   for (const reassert of [false, true])
     expect(look(should(), undefined, { reassert })).toEqual({ kind: "nothing", lookAt: null });
 });
 
 test("F04: after the state was lost every charger is asserted once, release included", () => {
-  expect(decisionIn(look(should(), undefined, { unsure: true }))).toEqual({
+  expect(decisionIn(look(should(), undefined, { assertOnce: true }))).toEqual({
     desired: RELEASE,
     until: null,
     vehicle: null,
     event: null,
     cause: "ended",
   });
-  expect(decisionIn(look(should([event(16)]), undefined, { unsure: true }))).toMatchObject({
+  expect(decisionIn(look(should([event(16)]), undefined, { assertOnce: true }))).toMatchObject({
     desired: A(16),
   });
 });
 
-test("an event that holds is decided, until the winner's own end", () => {
+test("an event in force is decided, until the winner's own end", () => {
   expect(decisionIn(look(should([event(16)]), undefined))).toEqual({
     desired: A(16),
     until: at("06:00"),
@@ -125,13 +125,13 @@ test("a pause carries no end, and names the event", () => {
   });
 });
 
-test("what was told already is only sent again when its refresh is due, with the same id", () => {
+test("an unchanged command is only sent again when its refresh is due, with the same id", () => {
   const [verdict, last] = [should([event(16)]), told(A(16))];
   expect(look(verdict, last)).toEqual({ kind: "nothing", lookAt: at("05:11") });
   expect(look(verdict, last, { now: at("05:11") })).toMatchObject({ kind: "again", lookAt: null });
 });
 
-test("where each write wears, what was told is not sent again to refresh it, but is when someone came back", () => {
+test("where writes are limited, a command is not refreshed, but sent again after a return", () => {
   const [verdict, last] = [should([event(16)], { refresh: null }), told(A(16))];
   expect(look(verdict, last, { now: at("05:50") })).toEqual({ kind: "nothing", lookAt: null });
   expect(look(verdict, last, { now: at("05:50"), reassert: true })).toMatchObject({ kind: "again" });
@@ -141,11 +141,11 @@ test("a pause is refreshed like any level", () => {
   expect(look(should([event(0)]), told(PAUSE), { now: at("05:11") }).kind).toBe("again");
 });
 
-test("F80 F88: when the broker or the charger is back, what holds is sent once more", () => {
+test("F80 F88: when the broker or the charger is back, the command is sent once more", () => {
   expect(look(should([event(16)]), told(A(16)), { reassert: true }).kind).toBe("again");
 });
 
-test("a publish that failed is tried again by the next look", () => {
+test("a publish that failed is tried again by the next evaluation", () => {
   const never = told(
     A(16),
     {},
@@ -169,7 +169,7 @@ test("another vehicle on the charger is a new command", () => {
   );
 });
 
-test("power and current, pause and level are different things", () => {
+test("power and current, pause and level are different setpoints", () => {
   expect(look(should([event(16)]), told(W(16))).kind).toBe("decide");
   expect(look(should([aDispatch({ setpoint: W(11_000) })]), told(W(11_000))).kind).toBe("nothing");
   expect(look(should([aDispatch({ setpoint: W(11_000) })]), told(A(11_000))).kind).toBe("decide");
@@ -186,7 +186,7 @@ test("when the last event has ended the charger is released, and the release nam
   });
 });
 
-test("or it is paused, or told a level under the usual limits, where that is configured for the end", () => {
+test("at the end of an event a charger is paused, or limited to a level, where that is configured", () => {
   const end = (atEnd: Parameters<typeof aCharger>[0] & object) =>
     decisionIn(look(should([], atEnd), told(A(16))));
   expect(end({ atEnd: { kind: "pause" } })).toMatchObject({ desired: PAUSE, until: null, cause: "ended" });
@@ -194,7 +194,7 @@ test("or it is paused, or told a level under the usual limits, where that is con
   expect(end({ atEnd: W(11_000) })).toMatchObject({ desired: W(11_000) });
 });
 
-test("what is configured for the end is for the vehicle of the event: one that it has left is released", () => {
+test("the level configured for the end applies to the event's vehicle: a charger that it has left is released", () => {
   const atEnd = { atEnd: A(10) };
   const gone = should([], atEnd, { vehicle: null, occupant: { kind: "nobody" } });
   const other = should([], atEnd, { vehicle: aVehicle({ id: "veh-1" }) });
@@ -202,7 +202,7 @@ test("what is configured for the end is for the vehicle of the event: one that i
     expect(decisionIn(look(verdict, told(A(16))))).toMatchObject({ desired: RELEASE });
 });
 
-test("a charger at rest is left alone, and its level at rest is kept alive", () => {
+test("a charger at its configured end level is not commanded, and that level is refreshed", () => {
   const rest = told(A(10), { cause: "ended", until: null });
   expect(look(should([], { atEnd: A(10) }), rest)).toEqual({ kind: "nothing", lookAt: at("05:11") });
   expect(look(should(), told(RELEASE, { cause: "operator" }, { progress: "followed" }))).toEqual({
@@ -211,7 +211,7 @@ test("a charger at rest is left alone, and its level at rest is kept alive", () 
   });
 });
 
-test("what was configured for the end goes with its vehicle: the charger it leaves then is released", () => {
+test("the level configured for the end goes with its vehicle: a charger that it leaves later is released", () => {
   const rest = told(PAUSE, { cause: "ended", until: null });
   const atEnd = { atEnd: PAUSE };
   const gone = should([], atEnd, { vehicle: null, occupant: { kind: "nobody" } });
@@ -219,9 +219,9 @@ test("what was configured for the end goes with its vehicle: the charger it leav
   expect(look(should([], atEnd), rest).kind).toBe("nothing");
 });
 
-test("after the state was lost nobody is released before the partner was asked", () => {
-  expect(look(should(), undefined, { unsure: true, startsAllowed: false }).kind).toBe("nothing");
-  expect(decisionIn(look(should(), undefined, { unsure: true }))).toMatchObject({
+test("after the state was lost no charger is released before the partner was polled", () => {
+  expect(look(should(), undefined, { assertOnce: true, startsAllowed: false }).kind).toBe("nothing");
+  expect(decisionIn(look(should(), undefined, { assertOnce: true }))).toMatchObject({
     desired: RELEASE,
     event: null,
   });
@@ -240,7 +240,7 @@ test("an operator's hold releases what its events had limited", () => {
   });
 });
 
-test("after our own stop, a released charger stays released, a paused one is let go", () => {
+test("after our own stop, a released charger stays released, a paused one is released", () => {
   expect(look(should(), told(RELEASE, { cause: "stop" }, { progress: "accepted" })).kind).toBe("nothing");
   expect(decisionIn(look(should(), told(PAUSE, { cause: "stop" })))).toMatchObject({ desired: RELEASE });
   expect(look(should([event(0)]), told(PAUSE, { cause: "stop" })).kind).toBe("decide");
@@ -259,13 +259,13 @@ const freeWithout = (record: Partial<CommandRecord>, situation: Partial<Situatio
   look(should([], { refreshesRelease: true }), told(RELEASE, {}, record), { now: at("05:11"), ...situation })
     .kind;
 
-test("a charger that stands still without us is told that it is free as often as anything else", () => {
+test("a charger that needs refreshes to charge gets its release refreshed too", () => {
   expect(freeWithout({ progress: "followed", sends: 40 })).toBe("again");
   expect(freeWithout({ progress: "followed" }, { now: at("05:10:30") })).toBe("nothing");
   expect(freeWithout({ progress: "accepted" }, { now: at("05:10:30"), reassert: true })).toBe("again");
 });
 
-test("who comes back is told of a release again, unless it has taken it", () => {
+test("a charger that returns is sent its release again, unless it accepted it", () => {
   expect(released({ sends: 4 }, { reassert: true })).toBe("again");
   const soon = { now: at("05:10:30"), reassert: true };
   expect(released({}, soon)).toBe("again");
@@ -278,7 +278,7 @@ test("a clock that was set back neither holds a release nor lets a lease run out
   expect(look(should([event(16)]), told(A(16)), before).kind).toBe("again");
 });
 
-test("an unplanned end is no news to the charger before its turn to be released comes", () => {
+test("a withdrawal or edit sends nothing before the charger's slot in the release ramp", () => {
   const soon = { cutAt: at("05:10"), until: at("05:20") };
   const cut = { ...event(16), ...soon };
   expect(look(should([cut]), told(A(16))).kind).toBe("nothing");
@@ -286,7 +286,7 @@ test("an unplanned end is no news to the charger before its turn to be released 
   expect(look(should([{ ...event(10), ...soon }]), told(A(16))).kind).toBe("decide");
 });
 
-test("while observing nothing is ever sent", () => {
+test("in observe mode nothing is sent", () => {
   const observed = told(A(16), {}, { progress: "observed", sentAt: null });
   expect(look(should([event(16)]), observed, { reassert: true })).toEqual({ kind: "nothing", lookAt: null });
 });
@@ -301,7 +301,7 @@ test("an increase smaller than the dead band keeps the level, a reduction of any
   expect(look(power(11_690), told(W(11_000))).kind).toBe("decide");
 });
 
-test("within the dead band another event still gets a command of its own, at the standing level", () => {
+test("within the dead band another event still gets a command of its own, at the same level", () => {
   const next = look(should([event(16.5, "EV-7732")], { deadband: amperes(1) }), told(A(16)));
   expect(decisionIn(next)).toMatchObject({ desired: A(16), event: "EV-7732" });
 });
@@ -318,13 +318,13 @@ test("F59: an increase waits for the charger's minimum interval", () => {
   expect(look(should([event(16)], charger), told(PAUSE)).kind).toBe("wait");
 });
 
-test("a release waits as well, but never past the end of what was told before", () => {
+test("a release waits as well, but never past the end of the last command", () => {
   const charger = { minInterval: minutes(30) };
   expect(look(should([], charger), told(A(16)))).toMatchObject({ kind: "wait" });
   expect(look(should([], charger), told(A(16), { until: at("05:10:20") })).kind).toBe("decide");
 });
 
-test("what waits does not let the standing command's lease run out", () => {
+test("a waiting increase does not let the last command's lease run out", () => {
   const charger = { minInterval: minutes(30) };
   const wait = (now: Instant) => look(should([event(20)], charger), told(A(16)), { now });
   expect(wait(at("05:10:30"))).toMatchObject({ kind: "wait", lookAt: at("05:11") });
@@ -340,7 +340,7 @@ test("a reduction that did not arrive is tried again while an increase waits", (
   expect(look(should([event(20)], { minInterval: minutes(30) }), failed).kind).toBe("again");
 });
 
-test("new starts wait until the partner was asked once, what was told before goes on", () => {
+test("new starts wait until the partner was polled once, the last command goes on", () => {
   const closed = { startsAllowed: false };
   expect(look(should([event(16)]), undefined, closed)).toMatchObject({ kind: "wait", lookAt: null });
   expect(look(should([event(10)]), told(A(16)), closed)).toMatchObject({ kind: "wait", lookAt: at("05:11") });
@@ -351,7 +351,7 @@ test("new starts wait until the partner was asked once, what was told before goe
   expect(look(should(), told(A(16)), closed).kind).toBe("decide");
 });
 
-test("F01: a pause of an event that ended while nobody was there is not said again, whatever waits to start", () => {
+test("F01: a pause of an event that ended while the daemon was down is not sent again, whatever waits to start", () => {
   const closed = { startsAllowed: false, reassert: true };
   const paused = told(PAUSE);
   const next = event(10, "EV-2");
@@ -362,7 +362,7 @@ test("F01: a pause of an event that ended while nobody was there is not said aga
   expect(look(should([event(10)]), paused, closed).kind).toBe("again");
 });
 
-test("what our own stop said is not said again before an event that holds is taken up, but a pause keeps its lease", () => {
+test("the level of our own stop is not sent again before an event in force, but a pause keeps its lease", () => {
   const closed = { startsAllowed: false, reassert: true };
   const [paused, released] = [told(PAUSE, { cause: "stop" }), told(RELEASE, { cause: "stop" })];
   const holding = should([event(10)]);
@@ -372,7 +372,7 @@ test("what our own stop said is not said again before an event that holds is tak
   expect(look(should(), released, closed).kind).toBe("again");
 });
 
-test("F93: nothing is sent again past its own end", () => {
+test("F93: no command is sent again past its own end", () => {
   const over = told(A(16), { until: at("05:10:20") }, { progress: "planned", sentAt: null });
   expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toMatchObject({
     kind: "wait",
@@ -429,7 +429,7 @@ const someRecord = fc.option(
 );
 const someSituation = fc.record({
   reassert: fc.boolean(),
-  unsure: fc.boolean(),
+  assertOnce: fc.boolean(),
   startsAllowed: fc.boolean(),
 });
 
@@ -462,7 +462,7 @@ function done(step: Step, last: CommandRecord | undefined, now: Instant): Comman
   }
 }
 
-test("doing what it says and asking again gives nothing to do", () => {
+test("reconciling again after a step gives no further step", () => {
   fc.assert(
     fc.property(someVerdict, someRecord, someSituation, (verdict, last, situation) => {
       const now = at("05:10:30");
@@ -471,7 +471,7 @@ test("doing what it says and asking again gives nothing to do", () => {
         ...situation,
         now,
         reassert: false,
-        unsure: after === undefined && situation.unsure,
+        assertOnce: after === undefined && situation.assertOnce,
       });
       expect(["nothing", "wait"]).toContain(again.kind);
     }),
@@ -496,7 +496,7 @@ test("a reduction or a pause is never delayed, whatever the dead band and the mi
   );
 });
 
-test("whatever waits is looked at again, unless it waits for the partner", () => {
+test("every wait has a next evaluation, unless it waits for the partner", () => {
   fc.assert(
     fc.property(someVerdict, someRecord, (verdict, last) => {
       const step = look(verdict, last);

@@ -51,7 +51,7 @@ test("when the winner has ended the next one resumes, under the limits", () => {
   });
 });
 
-test("where nothing applies the charger is to be released", () => {
+test("without a dispatch the charger is to be released", () => {
   const nobody = { occupant: { kind: "nobody" }, vehicle: null, holding: [] } as const;
   expect(on(nobody)).toMatchObject({ winner: null, desired: { kind: "release" }, until: null, limits: [] });
 });

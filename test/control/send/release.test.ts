@@ -23,7 +23,7 @@ test("a release names the freed chargers, and why others have to wait", () => {
   depot.presence.update(second, { ...depot.presenceOf(second), online: false });
   const words = releaseResult(depot, standing, linked, stored).words;
   expect(words).toContain(
-    "event EV-7731 (not sent yet, but by 2026-11-21T05:10:20.000Z: it was told something just now (minimum interval)); bay-02",
+    "event EV-7731 (not sent yet, but by 2026-11-21T05:10:20.000Z: its setpoint changed just now (minimum interval)); bay-02",
   );
   expect(words).toContain("(not sent yet, it is offline: when it is back)");
   expect(releaseResult(depot, standing, (charger) => charger === second, stored).words).toContain(

@@ -18,7 +18,7 @@ test("a start in observe mode releases chargers that an earlier run left limited
   expect(depot.warnings.at(-1)).toBe(
     "bay-01 was left at 8 A by an earlier run: it is released now, once, as control.mode is observe",
   );
-  expect(depot.audit("decision")).toContain("bay-01 (v1) released: setpointd only observes from now on");
+  expect(depot.audit("decision")).toContain("bay-01 (v1) released: setpointd observes from now on");
   await depot.until("09:30");
   depot.forget();
   depot.warnings.length = 0;
