@@ -11,29 +11,29 @@ import { shipped } from "../platform/packageRoot.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 
-/** Where a configuration is looked for when none is named. */
+/** Default path of the configuration. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
 
-/** What systemd/setpointd.service has systemd set for the daemon: the verbs look in the same places by hand. */
+/** Environment that systemd sets for the daemon (systemd/setpointd.service). Verbs use the same places. */
 const INSTALLED_PLACES: Environment = {
   STATE_DIRECTORY: "/var/lib/setpointd",
   CREDENTIALS_DIRECTORY: "/etc/setpointd/credentials",
 };
 
-/** The environment that relative paths in a configuration are read with (DESIGN 6.1). */
+/** Environment for resolving relative paths in a configuration. */
 export const environmentOf = (file: string, env: Environment): Environment =>
   resolve(file) === INSTALLED_CONFIG ? { ...INSTALLED_PLACES, ...env } : env;
 
-/** The file that was named, or `$SETPOINTD_CONFIG`, or the installed one; undefined: none of them. */
+/** File that was named, else `$SETPOINTD_CONFIG`, else the installed one. Undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>
   named ?? setting("SETPOINTD_CONFIG") ?? (existsSync(INSTALLED_CONFIG) ? INSTALLED_CONFIG : undefined);
 
-/** A word where none belongs is mostly the configuration: says how it is named, or that it is no verb. */
-export function misplaced(verb: "run" | "check", word: string): ExitCode {
+/** Explains a stray argument: mostly it is a configuration without `-c`, or an unknown verb. */
+export function misplaced(verb: "run" | "check", argument: string): ExitCode {
   complain(
-    verb === "check" || /\.ya?ml$/i.test(word)
-      ? `name the configuration with -c: setpointd ${verb} -c ${word}`
-      : `there is no verb ${word}; setpointd --help lists them`,
+    verb === "check" || /\.ya?ml$/i.test(argument)
+      ? `name the configuration with -c: setpointd ${verb} -c ${argument}`
+      : `there is no verb ${argument}; setpointd --help lists them`,
   );
   return 2;
 }
@@ -42,15 +42,15 @@ export function misplaced(verb: "run" | "check", word: string): ExitCode {
 export interface SiteConfiguration {
   readonly config: Config;
   readonly profiles: ReadonlyMap<string, Profile>;
-  /** What works, but was perhaps not meant. */
+  /** Settings that work, but may be unintended. */
   readonly warnings: readonly Mistake[];
 }
 
-/** As `verbConfiguration`, for a verb that speaks to no charger. */
+/** As `verbConfiguration`, for a verb that does not need the profiles. */
 export const configuration = (named: string | undefined): Config | null =>
   verbConfiguration(named)?.config ?? null;
 
-/** As `siteConfiguration`; from then on root has the rights of the owner of the state only. */
+/** As `siteConfiguration`. Afterwards root has only the rights of the owner of the state. */
 export function verbConfiguration(named: string | undefined): SiteConfiguration | null {
   const site = siteConfiguration(named);
   if (site !== null) enterPrivateFolder(site.config.state);
@@ -60,7 +60,7 @@ export function verbConfiguration(named: string | undefined): SiteConfiguration 
   return null;
 }
 
-/** Loads the configuration; what is wrong with it has been explained when the answer is null. */
+/** Loads the configuration. Null: it has mistakes, which have been printed. */
 export function siteConfiguration(
   named: string | undefined,
   secrets: SecretsNeed = "needed",
@@ -80,19 +80,21 @@ export function siteConfiguration(
   return null;
 }
 
-/** As pino names them. */
+/** Level names of pino. */
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
-/** A variable of the environment; an empty one counts as unset. */
+/** Environment variable. An empty one counts as unset. */
 export function setting(name: string): string | undefined {
   const found = process.env[name];
   return found === "" ? undefined : found;
 }
 
-/** `$LOG_LEVEL`; what is wrong with it has been explained when the answer is null. */
+/** `$LOG_LEVEL`. Null: it is not a level, which has been printed. */
 export function logLevel(): string | null {
   const level = setting("LOG_LEVEL") ?? "info";
   if (LEVELS.includes(level)) return level;
-  complain(`LOG_LEVEL is ${JSON.stringify(level)}, which is no level; there are ${LEVELS.join(", ")}`);
+  complain(
+    `LOG_LEVEL is ${JSON.stringify(level)}, which is not a level; the levels are ${LEVELS.join(", ")}`,
+  );
   return null;
 }

@@ -3,22 +3,22 @@ import { createInterface } from "node:readline";
 
 import { Client, errors } from "undici";
 
-/** There is something at the socket that could not be asked; `reason`: one sentence. */
+/** A request that failed although the socket exists. `reason`: one sentence. */
 export interface Failed {
   readonly kind: "failed";
   readonly reason: string;
 }
 
-/** What a running daemon answered over its socket; "absent": there is none. */
+/** Answer of a running daemon over its socket. "absent": no daemon runs. */
 export type Answer =
   | { readonly kind: "absent" }
   | { readonly kind: "answered"; readonly status: number; readonly body: unknown }
   | Failed;
 
-/** How long the daemon may take to begin its answer. */
+/** Timeout for the beginning of an answer. */
 const PATIENCE_MS = 60_000;
 
-/** One request to the daemon that holds this state, over `<state>/control.sock` (DESIGN 6.4). */
+/** Sends a request to the daemon that holds this state, over `<state>/control.sock`. */
 export const askDaemon = (
   state: string,
   method: "GET" | "POST",
@@ -48,15 +48,15 @@ export async function askSocket(
     );
     return { kind: "answered", status: response.statusCode, body: await response.body.json() };
   } catch (error) {
-    return isNobodyThere(error) ? { kind: "absent" } : failed(error, patienceMs);
+    return isAbsent(error) ? { kind: "absent" } : failed(error, patienceMs);
   } finally {
     await client.destroy();
   }
 }
 
 /**
- * A request that is answered line by line, each of them JSON, for as long as it takes. "absent": there is no daemon;
- * "cut": it went away in the middle.
+ * Sends a request whose answer comes line by line, each line JSON, without a timeout. "absent": no daemon runs. "cut":
+ * the daemon ended before its answer did.
  */
 export async function askDaemonAtLength(
   state: string,
@@ -77,7 +77,7 @@ export async function askDaemonAtLength(
     for await (const line of createInterface({ input: response.body })) onLine(JSON.parse(line));
     return "answered";
   } catch (error) {
-    if (isNobodyThere(error)) return "absent";
+    if (isAbsent(error)) return "absent";
     return begun ? "cut" : failed(error, PATIENCE_MS);
   } finally {
     await client.destroy();
@@ -91,7 +91,7 @@ function failed(error: unknown, patienceMs: number): Failed {
   return { kind: "failed", reason: `the running daemon cannot be asked: ${why}` };
 }
 
-const isNobodyThere = (error: unknown): boolean =>
+const isAbsent = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&
   (error.code === "ENOENT" || error.code === "ECONNREFUSED" || error.code === "EINVAL");

@@ -6,16 +6,16 @@ import pretty from "pino-pretty";
 
 import { oneLine, printable } from "../platform/sanitize.ts";
 
-/** JSON lines; on a terminal, lines for people. What is held is written out when the process exits. */
+/** Logs JSON lines; on a terminal, lines for people. Writes out its buffer at the exit. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>
   isatty(descriptor)
     ? pino(
         { level, hooks: { logMethod: onOneLine } },
         pretty({ destination: descriptor, sync: true, ignore: "pid,hostname" }),
       )
-    : pino({ level }, new LinesOfATurn(descriptor));
+    : pino({ level }, new LinesPerTick(descriptor));
 
-/** On a terminal a sentence and its fields stay on their line, whatever a partner or a charger wrote into them. */
+/** Keeps a sentence and its fields on one line, whatever a partner or a charger put into them. */
 function onOneLine(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const safe = args.map((argument: unknown) => {
     if (typeof argument === "string") return oneLine(argument);
@@ -30,27 +30,27 @@ function onOneLine(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   method.apply(this, safe as Parameters<LogFn>);
 }
 
-/** Characters that wait where nobody takes them: the lines of an event for a whole fleet are a tenth of it. */
-const MOST_WAITING = 64 * 1024 * 1024;
-/** How long a full pipe, and a full disk, are left alone before the next try, in ms. */
+/** Cap on buffered characters, ten times the lines of an event for a whole fleet. */
+const MAX_WAITING = 64 * 1024 * 1024;
+/** Pauses before the next write to a full pipe, and to a full disk, in ms. */
 const FULL_PIPE_PAUSE = 5;
 const FULL_DISK_PAUSE = 1_000;
 const NOTHING = Buffer.alloc(0);
-/** So often a full pipe is tried at the exit. */
+/** Writes to a full pipe at the exit. */
 const LAST_TRIES = 200;
 
 /**
- * Gathers the lines of a turn of the event loop: an event for a whole fleet is tens of thousands of them. One system
- * call each would cost more than the event. By itself, as pino's own destination would for ever at the exit, it never
- * insists: a full disk takes no lines, which is no reason to end or to stay. The record has it all.
+ * Buffers the lines of one event-loop tick. An event for a whole fleet has tens of thousands, and a system call for each
+ * would cost more than the event. A full disk neither ends the process nor keeps it alive, as pino's own destination
+ * does at the exit. The lost lines are in the record too.
  */
-class LinesOfATurn {
+class LinesPerTick {
   readonly #descriptor: number;
   #lines: string[] = [];
   #waiting = 0;
   #leftOut = 0;
   #isWriting = false;
-  /** What nobody took, until it is tried again. */
+  /** Bytes of a failed write, until the next attempt. */
   #refused: Buffer = NOTHING;
   #isGone = false;
 
@@ -60,15 +60,15 @@ class LinesOfATurn {
   }
 
   write(line: string): void {
-    if (this.#waiting > MOST_WAITING) this.#leftOut += 1;
+    if (this.#waiting > MAX_WAITING) this.#leftOut += 1;
     else this.#waiting += line.length;
     if (this.#leftOut > 0 || this.#isGone) return;
-    // What JSON escapes by itself does not cover all that a terminal obeys, or a reader is misled by.
+    // JSON does not escape all characters that a terminal obeys or that mislead a reader.
     if (this.#lines.push(printable(line)) === 1) setImmediate(() => this.#pass());
   }
 
   flushSync(): void {
-    let rest = Buffer.concat([this.#refused, this.#taken()]);
+    let rest = Buffer.concat([this.#refused, this.#takeAll()]);
     this.#refused = NOTHING;
     for (let tries = 0; rest.length > 0 && tries < LAST_TRIES;) {
       try {
@@ -82,13 +82,17 @@ class LinesOfATurn {
   }
 
   #pass(): void {
-    if (!this.#isWriting && this.#lines.length > 0) this.#send(this.#taken());
+    if (!this.#isWriting && this.#lines.length > 0) this.#send(this.#takeAll());
   }
 
-  #taken(): Buffer {
+  #takeAll(): Buffer {
     const lost = this.#leftOut;
     const text = this.#lines.join("");
-    const missing = { level: 40, time: Date.now(), msg: `${lost} lines are left out: nobody took them` };
+    const missing = {
+      level: 40,
+      time: Date.now(),
+      msg: `${lost} lines are left out: the output was blocked`,
+    };
     this.#lines = [];
     this.#waiting = 0;
     this.#leftOut = 0;
@@ -106,7 +110,7 @@ class LinesOfATurn {
   }
 
   #wait(bytes: Buffer, code: unknown): void {
-    // The reader has gone: there is nobody to tell.
+    // The reader has closed the pipe.
     this.#isGone = code === "EPIPE";
     if (this.#isGone) return;
     this.#refused = bytes;
@@ -121,7 +125,7 @@ class LinesOfATurn {
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
-/** One plain sentence a line, after the time of day, for the demo. */
+/** Logs plain sentences after the time of day, for the demo. */
 export const plainLogger = (level: string): Logger =>
   pino(
     { level, hooks: { logMethod: onOneLine } },
@@ -130,7 +134,7 @@ export const plainLogger = (level: string): Logger =>
       sync: true,
       colorize: false,
       hideObject: true,
-      // What goes before the message is put in brackets, or parted from it by a colon: the time is a part of it.
+      // The time is part of the message: pino-pretty would put it in brackets.
       ignore: "pid,hostname,level,time",
       messageFormat: ({ time, msg }) =>
         `${new Date(Number(time)).toTimeString().slice(0, 8)}  ${String(msg)}`,

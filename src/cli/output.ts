@@ -5,45 +5,45 @@ import { DateTime } from "luxon";
 import { type Instant, instant } from "../domain/units.ts";
 import { oneLine, printable } from "../platform/sanitize.ts";
 
-/** DESIGN 6.4: 0 ok, 1 failed, 2 usage or configuration. */
+/** 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;
 
-/** A line for whoever called, or for the next program in the pipe. */
+/** Prints a line to standard output. */
 export const say = (text: string): void => write(1, printable(text));
 
-/** As `say`, for a line with foreign text in it: a partner or a charger cannot make it look like two. */
+/** As `say`, for foreign text: a partner or a charger cannot forge a second line. */
 export const writeLine = (text: string): void => write(1, oneLine(text));
 
-/** Sealed text, byte for byte; a terminal is shown no escape sequence of it. */
+/** Prints sealed text byte for byte. On a terminal without escape sequences. */
 export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(1, text));
 
-/** A line for people: what is wrong, or what was odd. */
+/** Prints a line about a mistake or an oddity to standard error. */
 export const complain = (text: string): void => write(2, printable(text));
 
-/** As `complain`, for a line with foreign text in it. */
+/** As `complain`, for foreign text. */
 export const writeErrorLine = (text: string): void => write(2, oneLine(text));
 
-/** How long a full pipe is left alone before the next try, in ms. */
+/** Pause before the next write to a full pipe, in ms. */
 const FULL_PIPE_PAUSE = 5;
 
 function write(descriptor: 1 | 2, text: string): void {
   let rest = Buffer.from(`${text}\n`);
   while (rest.length > 0) {
     try {
-      // A pipe takes what fits into it, which may be less than all.
+      // A pipe may accept only a part.
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
-      // The reader has gone (`| head`): there is nobody to tell.
+      // The reader has closed the pipe (`| head`).
       if (code === "EPIPE") return;
       if (code !== "EAGAIN") return giveUp(descriptor, error);
-      // The reader is slower than we are. Nothing else runs in a verb that could be held up.
+      // The reader is slow. Blocking is fine: nothing else runs in a verb.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
     }
   }
 }
 
-/** A full disk, mostly: what was asked for cannot be told, which is a failure. */
+/** Ends with 1 because the output cannot be written, mostly for a full disk. */
 function giveUp(descriptor: 1 | 2, error: unknown): void {
   if (descriptor === 1)
     complain(`the answer cannot be written: ${error instanceof Error ? error.message : String(error)}`);
@@ -54,9 +54,9 @@ function giveUp(descriptor: 1 | 2, error: unknown): void {
 export const MOMENT =
   "ISO 8601, e.g. 2026-11-21T05:30 or 05:30 (today) in the site's zone, or with a zone of its own";
 
-/** A moment as a person types it. Without a zone it is in the site's zone; a time alone is today's. Null: not a moment. */
+/** Parses a moment as a person types it. Default zone: the site's. Default date: today. Null: not a moment. */
 export function readMoment(text: string, zone: string, now: Instant): Instant | null {
-  // A time alone takes the current date, which the library would read from the machine's clock.
+  // The library would read the current date from the machine's clock.
   const isTime = /^\d{1,2}:\d{2}(:\d{2})?$/.test(text);
   const today = DateTime.fromMillis(now, { zone }).toISODate() ?? "";
   const read = DateTime.fromISO(isTime ? `${today}T${text.padStart(5, "0")}` : text, { zone });

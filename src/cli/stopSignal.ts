@@ -1,14 +1,14 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 
-/** Resolves with the first of these signals; a second one does not wait for anything. */
+/** Resolves with the first of these signals. A second one ends the process at once. */
 export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  let asked = false;
+  let isStopping = false;
   for (const signal of signals) {
     process.on(signal, () => {
-      if (asked) process.exit(1);
-      asked = true;
+      if (isStopping) process.exit(1);
+      isStopping = true;
       resolve(signal);
     });
   }
@@ -18,32 +18,35 @@ export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJ
 const STDOUT = 1;
 
 /**
- * From now on SIGHUP asks for a reload, and no longer ends the program, unless it says that the terminal has gone.
- * Answers who is to be told what to do; a request that came before is made up for then.
+ * Makes SIGHUP request a reload instead of ending the program, unless the terminal was closed. Answers a function that
+ * sets the reload. A request that came before it is served then.
  */
 export function reloadSignal(): (reload: () => void) => void {
   const hadTerminal = isatty(STDOUT);
-  let asked = false;
-  let ask = (): void => {
-    asked = true;
+  let isRequested = false;
+  let request = (): void => {
+    isRequested = true;
   };
   process.on("SIGHUP", () => {
     if (hadTerminal && !isatty(STDOUT)) process.kill(process.pid, "SIGTERM");
-    else ask();
+    else request();
   });
   return (reload) => {
-    ask = reload;
-    if (asked) reload();
+    request = reload;
+    if (isRequested) reload();
   };
 }
 
 /**
- * What nobody caught, promises included, is a bug: it is logged, and the process ends with 1. Whoever watches it starts
- * it again, which is safe by design; to go on after it would not be (F15).
+ * Logs an uncaught error and ends the process with 1, promises included. The supervisor restarts it, which is safe by
+ * design; to continue after a bug is not.
  */
-export function lastWords(log: Logger): void {
+export function exitOnBug(log: Logger): void {
   process.on("uncaughtException", (error, origin) => {
-    log.fatal({ err: error, origin }, "a bug ends this process: what is stored goes on with the next start");
+    log.fatal(
+      { err: error, origin },
+      "a bug ends this process: the next start continues from the stored state",
+    );
     process.exit(1);
   });
 }

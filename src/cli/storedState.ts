@@ -14,7 +14,7 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** What is missing has the owner of the nearest folder that is there; a link, that of who made it, unless that was root. */
+/** Owner of a path. A missing path: owner of the nearest existing folder. A link: its own owner, unless that is root. */
 function ownerOf(path: string): Owner {
   try {
     const own = lstatSync(path);
@@ -25,7 +25,7 @@ function ownerOf(path: string): Owner {
   }
 }
 
-/** Tried with the rights of the owner, which are given back. By number: the user of a DynamicUser= unit has no name. */
+/** Runs `attempt` with the rights of the owner, by number: the user of a DynamicUser= unit has no name. */
 function asOwner<T>({ uid, gid }: Owner, attempt: () => T): T {
   const groups = process.getgroups?.() ?? [];
   process.setgroups?.([gid]);
@@ -40,10 +40,10 @@ function asOwner<T>({ uid, gid }: Owner, attempt: () => T): T {
   }
 }
 
-/** "denied": this user may not enter the folder, or not come to it. */
+/** "denied": this user may not enter the folder, or one above it. */
 function isThere(folder: string): "yes" | "no" | "denied" {
   try {
-    // Not with join, which takes the dot away.
+    // `join` would remove the dot.
     statSync(`${folder}/.`);
     return "yes";
   } catch (error) {
@@ -52,12 +52,12 @@ function isThere(folder: string): "yes" | "no" | "denied" {
   }
 }
 
-/** Set in the second start: the owner of the state folder as UID:GID, found before anything was mounted. */
+/** Variable for the second start: owner of the state folder as UID:GID, read before the mount. */
 const MARK = "SETPOINTD_STATE_OWNER";
 
 /**
- * Mounts an empty folder over $2, with nothing in it but the state folder $1, then becomes the verb. Where a step
- * fails, the verb finds what was there before, and refuses links in it.
+ * Mounts an empty folder over $2 with only the state folder $1 in it, then becomes the verb. If a step fails, the verb
+ * sees the original folder and refuses links in it.
  */
 const SCRIPT = `(
   umask 022
@@ -66,16 +66,16 @@ const SCRIPT = `(
 shift 2
 exec "$@"`;
 
-/** The owner as the first start found it. Null: this is the first start. */
+/** Owner that the first start has read. Null: this is the first start. */
 function ownerBefore(): Owner | null {
   const [uid, gid] = (process.env[MARK] ?? "").split(":").map(Number);
   return uid === undefined || gid === undefined ? null : { uid, gid };
 }
 
 /**
- * The state of a unit with DynamicUser= is below /var/lib/private, which only root may enter. A verb that became the
- * owner there could open nothing. Such a verb is started anew in a mount namespace of its own, in which everybody may
- * enter. Returns where that is not needed, or cannot be done. Call it before standard input is read.
+ * Lets a verb of root reach the state of a unit with DynamicUser=. That state is below /var/lib/private, which only root
+ * may enter. The verb is started again in an own mount namespace without that barrier. Returns if that is not needed, or
+ * not possible. Call it before standard input is read.
  */
 export function enterPrivateFolder(state: string): void {
   if (process.getuid?.() !== 0 || process.execve === undefined || ownerBefore() !== null) return;
@@ -103,20 +103,20 @@ export function enterPrivateFolder(state: string): void {
   );
 }
 
-/** The first folder on the way that the owner may not enter. Null: the owner reaches the folder. */
+/** First folder on the path that the owner may not enter. Null: the owner reaches the folder. */
 function closedTo(owner: Owner, folder: string): string | null {
-  const way = [folder];
-  for (let path = folder; path !== dirname(path); path = dirname(path)) way.unshift(dirname(path));
-  return asOwner(owner, () => way.find((path) => isThere(path) === "denied")) ?? null;
+  const folders = [folder];
+  for (let path = folder; path !== dirname(path); path = dirname(path)) folders.unshift(dirname(path));
+  return asOwner(owner, () => folders.find((path) => isThere(path) === "denied")) ?? null;
 }
 
-/** The program, the working directory or a file that the verb names would no longer be there. */
+/** True if the mount would hide the program, the working directory or a file of the verb. */
 const hides = (closed: string): boolean =>
   [process.execPath, process.cwd(), ...process.argv.slice(1)].some((path) =>
     `${realPath(path)}${sep}`.startsWith(`${closed}${sep}`),
   );
 
-/** What is not there has no links to follow. */
+/** Path without links. A missing path has none. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -126,9 +126,9 @@ function realPath(path: string): string {
 }
 
 /**
- * A verb that root runs on the daemon's state becomes the owner of that folder for good: what lies in there could be a
- * link to anything, and must not be read or written with the rights of root. Where the owner cannot reach the folder,
- * also after `enterPrivateFolder`, root stays, and links in it are refused. Null: go on; else why not.
+ * Makes a verb of root the owner of the state folder for good. Files in there could be links to anything, so they must
+ * not be read or written as root. If the owner cannot reach the folder, root stays and links are refused. Null: continue.
+ * A string is the reason to stop.
  */
 export function becomeOwner(state: string): string | null {
   if (process.getuid?.() !== 0) return null;
@@ -142,21 +142,21 @@ export function becomeOwner(state: string): string | null {
   return null;
 }
 
-/** As `becomeOwner`, for a verb that goes on as root. */
+/** As `becomeOwner`, for a verb that stays root. */
 export const refuseLinks = (state: string): string | null =>
   process.getuid?.() === 0 && ownerOf(resolve(state)).uid !== 0 ? linkIn(resolve(state)) : null;
 
-/** What is not there yet is made below the nearest folder that is. */
+/** True if the owner reaches the folder, or the nearest existing one above it. */
 const canReach = (owner: Owner, folder: string): boolean =>
   folder !== dirname(folder) && asOwner(owner, () => isThere(folder)) !== "denied";
 
-/** The first name in the folder that leads elsewhere. Null: none does. */
+/** Refuses the first link or device in the folder. Null: there is none. */
 function linkIn(folder: string): string | null {
   if (isThere(folder) !== "yes") return null;
   for (const name of readdirSync(folder)) {
     const found = lstatSync(join(folder, name));
     if (leadsElsewhere(found))
-      return `state: ${join(folder, name)} is a link or a device, which setpointd never makes: root does not follow it`;
+      return `state: ${join(folder, name)} is a link or a device, which setpointd never creates: root does not follow it`;
   }
   return null;
 }
@@ -164,16 +164,15 @@ function linkIn(folder: string): string | null {
 const leadsElsewhere = (found: Stats): boolean =>
   !(found.isDirectory() || found.isSocket() || (found.isFile() && found.nlink === 1));
 
-/** For what the daemon does a little at a time: an event of a whole fleet, or the whole record, is a lot to read. */
+/** Timeout for requests that read a lot: an event of a whole fleet, or the whole record. */
 export const LONG_PATIENCE_MS = 600_000;
 
-/** What a verb needs of the configuration to open the state. */
+/** Part of the configuration that is needed to open the state. */
 export type StateOfSite = Pick<Config, "state" | "keys">;
 
 /**
- * What the running daemon answers, or, where none runs, what `read` finds in the stored state: the same, in its JSON.
- * A text says why it cannot be had, unless `onBroken` makes something of a record that does not hold. `path`: of the
- * control socket (DESIGN 6.4).
+ * Requests JSON from the running daemon, or reads the same from the stored state where none runs. A string is the reason
+ * for a failure. `onBroken` handles a broken record instead. `path`: of the control socket.
  */
 export async function askOrRead<T>(
   site: StateOfSite,
@@ -190,10 +189,10 @@ export async function askOrRead<T>(
   return `the running daemon refuses (${answer.status}): ${error ?? path}`;
 }
 
-/** Without a daemon a verb opens the state itself, and makes none where there is none; a text says why it cannot. */
+/** Opens the stored state for a verb. Creates none. A string is the reason why it cannot be opened. */
 export function withState<T>(
   { state, keys }: StateOfSite,
-  ask: (opened: Opened & { readonly ok: true }) => T,
+  use: (opened: Opened & { readonly ok: true }) => T,
   onBroken?: (broken: Broken) => T,
 ): T | string {
   const nothing = missingStateReason(state);
@@ -203,5 +202,5 @@ export function withState<T>(
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return `the state cannot be read: ${opened.reason}`;
   using _store = opened.store;
-  return ask(opened);
+  return use(opened);
 }

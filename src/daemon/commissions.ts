@@ -74,7 +74,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const { id } = charger;
     if (this.#running.has(id) || depot.locks.has(id)) return refused(`${id} is being commissioned already`);
     const why = request.force ? null : reasonNotTo(depot, charger, now());
-    if (why !== null) return refused(`${why}; --force commissions it all the same`);
+    if (why !== null) return refused(`${why}; --force tries it anyway`);
     if (!fleet.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
     const hushed = request.silence ? fleet.pauseKeepalives(id) : null;
     if (typeof hushed === "string") return refused(`its silence cannot be tried: ${hushed}`);

@@ -87,7 +87,7 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     expect((await verb(site, "backup", file)).code).toBe(0);
     const before = readFileSync(file);
     const again = await verb(site, "backup", file);
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("copy.db is there already")]);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("copy.db exists already")]);
     expect(readFileSync(file).equals(before)).toBe(true);
     using copy = new DatabaseSync(file, { readOnly: true });
     expect(copy.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });

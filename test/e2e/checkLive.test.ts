@@ -67,11 +67,11 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
         "ok      events: 1 in the partner's list",
         "ok      mqtt: logged in, MQTT 5",
         "ok      mqtt subscribe: every topic that setpointd reads",
-        "ok      publish setpointd/depot/chargers/bay-01/set: the broker takes it",
+        "ok      publish setpointd/depot/chargers/bay-01/set: the broker accepts it",
         "ok      bay-01: heard",
         "ok      bay-02: heard",
         "FAILED  bay-03: not heard within 30 s: never heard",
-        "FAILED  bay-04: not heard within 30 s: only what the broker kept of it (retained)",
+        "FAILED  bay-04: not heard within 30 s: only retained messages of it",
         "3 of the above have failed",
       ])
         expect(lines).toContain(line);
@@ -108,7 +108,9 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
       expect(stdout).toContain(
         `ok      webhook: the running daemon answers an echo at ${daemon.webhookUrl}\n`,
       );
-      expect(stdout).toContain("ok      publish setpointd/depot/chargers/bay-04/set: the broker takes it\n");
+      expect(stdout).toContain(
+        "ok      publish setpointd/depot/chargers/bay-04/set: the broker accepts it\n",
+      );
       expect(stdout).toMatch(/^ok {6}bay-04: heard \d s ago$/m);
       expect(stdout).toContain("all that was tried works\n");
       expect(code).toBe(0);
@@ -145,9 +147,9 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
       );
       expect(stdout).toMatch(/^FAILED {2}webhook: 127.0.0.1:\d+ cannot be listened on: .*EADDRINUSE/m);
       expect(stdout).toMatch(
-        /^FAILED {2}mqtt: the broker .* refuses us .*\n {8}a broker that lets us in: check mqtt.url/m,
+        /^FAILED {2}mqtt: the broker .* refuses us .*\n {8}a broker that accepts the login: check mqtt.url/m,
       );
-      expect(stdout).toContain("-       bay-01: its broker is not there\n");
+      expect(stdout).toContain("-       bay-01: its broker is not connected\n");
       expect([code, stdout.split("\n").at(-2)]).toEqual([1, "3 of the above have failed"]);
     },
     MINUTE,
@@ -166,9 +168,9 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
       expect(stdout).toMatch(
         /^FAILED {2}token: .*\n {8}the partner does not know these credentials: check vtn.clientId/m,
       );
-      expect(stdout).toContain("-       events: without a token the partner is not asked\n");
+      expect(stdout).toContain("-       events: needs a token\n");
       for (const line of [
-        "FAILED  publish setpointd/depot/chargers/bay-01/set: nobody subscribes to it",
+        "FAILED  publish setpointd/depot/chargers/bay-01/set: no client subscribes to it",
         "-       publish to yard-01: would command a warp: setpointd commission yard-01 tries it",
         "FAILED  yard-01: not heard within 30 s: never heard",
       ])

@@ -96,7 +96,7 @@ describe("the environment", () => {
       const { code, stdout, stderr } = await setpointd([], { env: { LOG_LEVEL: level } });
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toBe(
-        `LOG_LEVEL is "${level}", which is no level; there are trace, debug, info, warn, error, fatal, silent\n`,
+        `LOG_LEVEL is "${level}", which is not a level; the levels are trace, debug, info, warn, error, fatal, silent\n`,
       );
     });
     await Promise.all(wrong);
@@ -117,7 +117,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
 
     site.configure({ webhook: {} });
     expect((await verb(site, "check")).stdout).toContain(
-      "deliveries as hints only: not signed, they make the list be fetched\n",
+      "deliveries as hints only: not signed, they trigger a fetch of the list\n",
     );
     site.configure({
       chargers: [
@@ -356,7 +356,7 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
   test("check names a charger that left the configuration while it was limited, with and without a daemon", async () => {
     await using site = await aSite();
     const orphan =
-      "bay-01 is not in this configuration, but was told 16 A: put it back, release it, then take it out\n";
+      "bay-01 is not in this configuration, but is limited to 16 A: put it back, release it, then remove it\n";
     await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
     await site.floor.nth("bay-01", 1);

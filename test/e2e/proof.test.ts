@@ -168,7 +168,7 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     const keyless = await setpointd(["proof", "verify", file]);
     expect(keyless.code).toBe(0);
     expect(keyless.stdout).toContain(`${file} is consistent, not authenticated: `);
-    expect(keyless.stderr).toMatch(/^not checked: who made it.*\nnot checked: whether its rows.*\n$/);
+    expect(keyless.stderr).toMatch(/^not checked: who created it.*\nnot checked: whether its rows.*\n$/);
     const [publicKey, foreignKey] = await Promise.all(
       [site, other].map(async (place) => {
         const { code, stdout } = await proof(place, "key");

@@ -62,7 +62,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     const file = join(site.directory, "event.json");
     writeFileSync(file, JSON.stringify([good, bad]));
     const { code, stdout, stderr } = await webhookTest(site, "--event", file);
-    expect(stdout).toContain(`${file}, byte for byte: what it asks for is acted on`);
+    expect(stdout).toContain(`${file}, byte for byte: the daemon acts on it`);
     expect(stdout).toContain('202 {"accepted":1,"repeats":0,"rejected":1}');
     expect(stdout).toContain('event EV-mine "EV-mine" is new');
     expect(stdout).toContain("event EV-bad in a webhook was set aside: [1].payload.targetCurrent: missing");
@@ -71,7 +71,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
 
     writeFileSync(file, JSON.stringify(good));
     const again = await webhookTest(site, "--event", file);
-    expect(again.stdout).toContain("EV-mine: nothing new, it was known like this already");
+    expect(again.stdout).toContain("EV-mine: nothing new, this revision was known already");
     expect(again.code).toBe(0);
   });
 
@@ -82,7 +82,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     site.configure({ webhook: { listen, auth: { hmac: { ...SECRET, encoding: "hex" } } } });
     const { code, stdout, stderr } = await webhookTest(site);
     expect(stdout).toContain("401 ");
-    expect(stderr).toContain("the daemon says: the header X-Payload-Signature holds hex, but");
+    expect(stderr).toContain("the daemon's reason: the header X-Payload-Signature holds hex, but");
     expect(stderr).toContain("was it restarted since webhook.auth or its secret was changed?");
     expect(code).toBe(1);
   });
@@ -109,7 +109,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     await using site = await aReachableSite({});
     await using _daemon = await site.run();
     const hint = await webhookTest(site);
-    expect(hint.stdout).toContain("without webhook.auth a body is not acted on");
+    expect(hint.stdout).toContain("without webhook.auth the daemon does not act on a body");
     expect([hint.code, hint.stderr]).toEqual([0, ""]);
 
     site.configure({ webhook: null });

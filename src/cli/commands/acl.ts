@@ -4,10 +4,10 @@ import { siteConfiguration } from "../configuration.ts";
 import { type ExitCode, say } from "../output.ts";
 import type { Verb } from "../verb.ts";
 
-/** Used where the configuration names no user at the broker. */
+/** User name in the list where the configuration names none. */
 const SUGGESTED_USER = "depot";
 
-/** `acl`: what each broker of this site has to allow, as a file for mosquitto. */
+/** `acl`: the access list of each broker of this site, as a file for mosquitto. */
 function acl(named: string | undefined): ExitCode {
   const loaded = siteConfiguration(named);
   if (loaded === null) return 2;
@@ -21,7 +21,7 @@ function acl(named: string | undefined): ExitCode {
     say(`# ${sectionOf(name)} (${where ?? "?"}), site ${site}, ${chargers.length} chargers`);
     if (reach.kind === "embedded") {
       say(
-        "# The embedded broker keeps to these rights by itself, but for chargers of other makes than native.",
+        "# The embedded broker enforces these rights by itself, except for chargers of other makes than native.",
       );
       continue;
     }

@@ -13,10 +13,10 @@ interface AuditOptions {
   readonly json: boolean;
   readonly event: string | undefined;
   readonly charger: string | undefined;
-  /** Moments as typed; only rows from then on, and before then. */
+  /** First and last moment, as typed. */
   readonly since: string | undefined;
   readonly until: string | undefined;
-  /** Only rows that the log shows as a warning or worse. */
+  /** True: only rows that the log shows as a warning or an error. */
   readonly problems: boolean;
 }
 
@@ -29,14 +29,14 @@ interface Row {
   readonly facts: Json;
 }
 
-/** Rows after a `seq`, at most `limit`, the newest first where asked. A text says why they cannot be read. */
+/** Rows after a `seq`, at most `limit`. A string is the reason why they cannot be read. */
 type Page = (after: number, limit: number, newest?: boolean) => Promise<readonly Row[] | string>;
 
-/** Rows asked for at a time; the record may be much longer. */
+/** Rows per request. The record may be much longer. */
 const PAGE = 5000;
 const DAY_MS = 86_400_000;
 
-/** `audit`: the record, oldest first. */
+/** `audit`: prints the record, oldest row first. */
 async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
   const { json, event, charger, problems } = options;
   const config = configuration(options.config);
@@ -84,7 +84,7 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   return 0;
 }
 
-/** A text says what is wrong with the moments. */
+/** A string is the mistake in the moments. */
 function spanOf(
   options: AuditOptions,
   zone: string,
@@ -99,8 +99,8 @@ function spanOf(
 }
 
 /**
- * The `seq` after which the rows of this moment begin, by halving: a long record is not read from its start. Rows are in
- * order of time but where the clock was set back, so it looks from a day before.
+ * Finds the `seq` after which the rows of this moment begin, by bisection. Rows are in order of time, except where the
+ * clock was set back. So the search aims at one day before.
  */
 async function seqBefore(since: Instant, page: Page): Promise<number | string> {
   const from = since - DAY_MS;
@@ -118,7 +118,7 @@ async function seqBefore(since: Instant, page: Page): Promise<number | string> {
   return low;
 }
 
-/** Who mistypes a name must not take it for a quiet night; a charger that left the configuration may still have rows. */
+/** Reason for an empty output. A mistyped charger must not look like a quiet night. */
 function nothingOf(
   { charger, since, until, problems }: AuditOptions,
   event: string | undefined,
@@ -132,7 +132,7 @@ function nothingOf(
   return of === "" ? "the record is empty" : `the record has nothing of ${of}`;
 }
 
-/** `audit verify`: follows the hash chain from the first row to the authenticated head. */
+/** `audit verify`: verifies the hash chain from the first row to the authenticated head. */
 async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
@@ -153,7 +153,7 @@ async function auditVerify(named: string | undefined, json: boolean): Promise<Ex
   }
   if (!verified.ok) {
     const where =
-      verified.seq === null ? "what is stored was changed" : `the record is broken at row ${verified.seq}`;
+      verified.seq === null ? "the stored state was changed" : `the record is broken at row ${verified.seq}`;
     complain(`${where}: ${verified.reason}`);
     return 1;
   }

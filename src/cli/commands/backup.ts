@@ -13,9 +13,9 @@ import { complain, type ExitCode, say } from "../output.ts";
 import { refuseLinks, type StateOfSite, withState } from "../storedState.ts";
 import type { Verb } from "../verb.ts";
 
-/** `backup`: one file with everything stored, and the site key beside it; a running daemon goes on meanwhile. */
+/** `backup`: copies the stored state into one file, with the site key beside it. A running daemon continues. */
 async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
-  // Goes on as root, which may write where the owner of the state may not.
+  // The rights of root are kept: root may write where the owner of the state may not.
   const config = siteConfiguration(named)?.config ?? null;
   if (config === null) return 2;
   const refusal = refuseLinks(config.state);
@@ -47,8 +47,8 @@ async function backup(named: string | undefined, file: string, now: () => Instan
       complain(`no backup was made: ${path} is in the folder of the state itself`);
       return 1;
     }
-    for (const taken of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each))) {
-      complain(`no backup was made: ${taken} is there already: name another file, or move it away`);
+    for (const existing of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each))) {
+      complain(`no backup was made: ${existing} exists already: name another file, or move it away`);
       return 1;
     }
     draft = mkdtempSync(`${path}.`);
@@ -71,7 +71,7 @@ async function backup(named: string | undefined, file: string, now: () => Instan
   }
 }
 
-/** A credential is not written out in clear text: the copy would undo what the credential is for. */
+/** Copies the site key. A key from a credential is not copied in clear text. */
 function keepSiteKey(path: string, { siteKey, origin }: SiteKey & { readonly ok: true }): string {
   if (origin.isCredential)
     return `site.key is not in this backup: it is the credential ${origin.path}. Keep a copy of that key elsewhere: both are needed to restore`;
@@ -79,7 +79,7 @@ function keepSiteKey(path: string, { siteKey, origin }: SiteKey & { readonly ok:
   return `${path}.key: the site key, a secret; both are needed to restore`;
 }
 
-/** As `keepSiteKey`. Null: there is no such key yet. */
+/** As `keepSiteKey`, for the proof key. Null: there is none yet. */
 function keepProofKey(path: string, { state, keys }: StateOfSite): string | null {
   if (keys.proof !== null) return `proof.key is not in this backup: it is the credential ${keys.proof.path}`;
   const proofKey = join(state, PROOF_KEY);
@@ -88,7 +88,7 @@ function keepProofKey(path: string, { state, keys }: StateOfSite): string | null
   return `${path}.proof-key: signs proofs, a secret too`;
 }
 
-/** Null: the files were copied, and nothing but commits happened to them meanwhile. */
+/** Null: the files were copied, and only commits have changed them meanwhile. */
 async function copyStored(site: StateOfSite, draft: string): Promise<Fault | null> {
   const { state } = site;
   const begun = await askDaemon(state, "POST", "/backup/begin");
@@ -107,7 +107,7 @@ async function copyStored(site: StateOfSite, draft: string): Promise<Fault | nul
   return stayed ? null : refused("the state was moved while it was copied: try again");
 }
 
-/** Null: done. */
+/** Null: copied. */
 function attempt(copy: () => void): Fault | null {
   try {
     copy();

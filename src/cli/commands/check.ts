@@ -19,7 +19,7 @@ import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
 import type { Command } from "commander";
 import type { Verb } from "../verb.ts";
 
-/** `check`: every mistake with its path, what was found and what would be right. `live`: then all of it is tried. */
+/** `check`: explains every mistake in the configuration. `live`: then tries partner, brokers and chargers. */
 async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
   const file = configFile(named);
   if (file === undefined) {
@@ -39,21 +39,21 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   say(
     `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
   );
-  say(`mode ${control.mode}, state in ${state}, deliveries ${deliveriesInWords(loaded.config)}`);
+  say(`mode ${control.mode}, state in ${state}, deliveries ${formatDeliveries(loaded.config)}`);
   for (const line of keyLines(loaded.config)) say(line);
   for (const line of retentionLines(loaded.config)) say(line);
-  for (const words of expiryWarnings(loaded.config, now)) complain(words);
+  for (const warning of expiryWarnings(loaded.config, now)) complain(warning);
   const denied = becomeOwner(state) ?? stateDirectoryProblem(state);
   if (denied !== null) complain(denied);
   for (const { charger, told } of await leftBehind(loaded.config)) {
     complain(
-      `${charger} is not in this configuration, but was told ${told}: put it back, release it, then take it out`,
+      `${charger} is not in this configuration, but is limited to ${told}: put it back, release it, then remove it`,
     );
   }
   return live ? checkLive(loaded.config, profiles) : 0;
 }
 
-/** Where each key comes from. */
+/** Source of each key. */
 const keyLines = ({ state, keys }: Config): readonly string[] =>
   [["site.key", keys.site] as const, ["proof.key", keys.proof] as const].map(([name, credential]) =>
     credential === null
@@ -68,13 +68,15 @@ const retentionLines = ({ retention, report, chargers }: Config): readonly strin
     reportsPerHour: REPORT_REQUESTS_PER_HOUR,
   });
 
-function deliveriesInWords({ webhook }: Config): string {
+function formatDeliveries({ webhook }: Config): string {
   if (webhook === null) return "by polling only";
   const { kind } = webhook.auth;
-  return kind === "none" ? "as hints only: not signed, they make the list be fetched" : `signed by ${kind}`;
+  return kind === "none"
+    ? "as hints only: not signed, they trigger a fetch of the list"
+    : `signed by ${kind}`;
 }
 
-/** Chargers that stand limited, by the running daemon or the stored state, and are not configured any more (DESIGN 5.5). */
+/** Limited chargers that are no longer in the configuration, from the running daemon or the stored state. */
 async function leftBehind(config: Config): Promise<readonly Limited[]> {
   const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ storedState: remembered }) =>
     remembered.commands
@@ -83,7 +85,7 @@ async function leftBehind(config: Config): Promise<readonly Limited[]> {
       .filter(isToBeFreed)
       .map(({ command }) => ({ charger: command.charger, told: formatLevel(command.desired) })),
   );
-  // A state that cannot be read is not what a check of the configuration is about.
+  // An unreadable state is not a mistake in the configuration.
   if (typeof limited === "string") return [];
   return limited.filter(({ charger }) => !config.chargers.some(({ id }) => id === charger));
 }
@@ -93,17 +95,17 @@ interface Limited {
   readonly told: string;
 }
 
-/** Ports below this are for whoever has the right to them, as Unix has it. */
+/** Lower ports need CAP_NET_BIND_SERVICE. */
 const FIRST_FREE_PORT = 1024;
 
 interface Listener {
-  /** Where it stands in the configuration. */
+  /** Key in the configuration. */
   readonly key: string;
   readonly listen: Address;
 }
 
-/** Why a listener cannot have its address, under its key and with what to do about it. */
-export function cannotListen(error: Error & Whereabouts, config: Config): string {
+/** Reason why a listener cannot bind its address, with its key and a remedy. */
+export function cannotListen(error: Error & ListenError, config: Config): string {
   const { code, address, port, hostname } = error;
   const all = listenersOf(config);
   const found =
@@ -116,8 +118,8 @@ export function cannotListen(error: Error & Whereabouts, config: Config): string
   return `${key}: ${where} ${trouble(code, listen) ?? `cannot be listened on (${error.message})`}`;
 }
 
-/** What Node tells of an address that it could not have, or of a name that it could not look up. */
-interface Whereabouts {
+/** Members of Node's error about an address that cannot be bound, or a name that cannot be resolved. */
+interface ListenError {
   readonly code?: unknown;
   readonly address?: unknown;
   readonly port?: unknown;

@@ -32,14 +32,14 @@ interface CommissionOptions {
   readonly force: boolean;
 }
 
-/** How long the broker may take to be there. */
+/** Time for the connection to the broker. */
 const BROKER_PATIENCE = seconds(10);
-/** How long a broker that is inside this verb passes on what it has. */
-const LAST_WORDS = seconds(1);
+/** Time for an embedded broker to deliver its last messages. */
+const BROKER_FLUSH = seconds(1);
 
 /**
- * `commission`: tries one charger with real setpoints, tells what it did, and writes that down. A running daemon does
- * it, lending the charger to itself; without one this verb does, and holds the state meanwhile, so that none can start.
+ * `commission`: tries one charger with real setpoints, and prints and records the result. A running daemon does it.
+ * Without a daemon this verb does it, and holds the state meanwhile, so that no daemon can start.
  */
 async function commission(
   id: string,
@@ -60,7 +60,7 @@ async function commission(
   void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
   const progress = (words: string): void => complain(`${id}: ${words}`);
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
-  if (byDaemon !== "absent") return told(byDaemon);
+  if (byDaemon !== "absent") return printResult(byDaemon);
   const world = realMachine(logger(2, "error"));
   const opened = openState(config.state, {
     ...world,
@@ -76,21 +76,21 @@ async function commission(
   const depot = depotOf(config, opened, world);
   const why = force ? null : reasonNotTo(depot, charger, world.now());
   if (why !== null) {
-    complain(`${why}; --force commissions it all the same`);
+    complain(`${why}; --force tries it anyway`);
     return 1;
   }
-  // Awaited here: the state is held as long as this runs.
+  // Awaited here, because the state must be held until the end.
   const setting = { config, charger, profile, silence, progress, depot, store, world };
-  return told(await withBench(setting, stop.signal));
+  return printResult(await withBench(setting, stop.signal));
 }
 
-function told({ good, words, complaint }: Commissioned): ExitCode {
+function printResult({ good, words, complaint }: Commissioned): ExitCode {
   if (words !== null) say(words);
   if (complaint !== null) complain(complaint);
   return good ? 0 : 1;
 }
 
-/** Ctrl-C is passed on, and what the daemon then says is still waited for. */
+/** Tries a charger through the running daemon. Ctrl-C stops the trial; its result is still awaited. */
 async function throughDaemon(
   { state }: Config,
   request: { readonly charger: string; readonly silence: boolean; readonly force: boolean },
@@ -101,15 +101,15 @@ async function throughDaemon(
     good: false,
     words: null,
     complaint:
-      "setpointd went away in the middle: it leaves the charger as it was when it stops, or frees it when it starts",
+      "setpointd stopped during the trial: it restores the charger when it stops, or releases it when it starts",
   };
   stop.addEventListener("abort", () => {
     void askDaemon(state, "POST", "/commission/stop", { charger: request.charger });
   });
   const came = await askDaemonAtLength(state, "/commission", request, (line) => {
-    const said = line as { readonly progress?: string; readonly done?: Commissioned };
-    if (said.progress !== undefined) progress(said.progress);
-    if (said.done !== undefined) done = said.done;
+    const update = line as { readonly progress?: string; readonly done?: Commissioned };
+    if (update.progress !== undefined) progress(update.progress);
+    if (update.done !== undefined) done = update.done;
   });
   if (came === "absent") return came;
   return typeof came === "string" ? done : { good: false, words: null, complaint: came.reason };
@@ -157,8 +157,8 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     },
     talk,
   );
-  // A broker of our own goes with us: the charger hears the last of it first.
-  if (named.reach.kind === "embedded") await talk.wait(LAST_WORDS);
+  // An embedded broker ends with this verb, after it has delivered the last messages.
+  if (named.reach.kind === "embedded") await talk.wait(BROKER_FLUSH);
   return result;
 }
 
@@ -177,7 +177,7 @@ function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }
   return depot;
 }
 
-/** A broker that is inside the daemon is inside this verb meanwhile. */
+/** Address of a broker. The embedded one is started inside this verb. */
 export async function reached(
   broker: BrokerConfig,
   { site, chargers }: Config,

@@ -19,12 +19,12 @@ import { plainLogger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
-/** Daemon, broker, partner and chargers together, over real HTTP and MQTT on free ports, until Ctrl-C. */
+/** Runs daemon, broker, partner and chargers in one process, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(level: string): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
   const world = realMachine(plainLogger(level));
   const { now, randomBytes } = world;
-  // The simulated side has its own voice: what it does is told by the script, in sentences.
+  // The script logs the actions of the simulated side as sentences.
   const silent = pino({ level: "silent" });
   const script = await loadScript(shipped("config/demo-script.yaml"));
   if (!script.ok) {
@@ -49,11 +49,11 @@ export async function demo(level: string): Promise<ExitCode> {
     }),
   );
   const text = readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
-  const makes = loadProfiles(null);
+  const loadedProfiles = loadProfiles(null);
   const loaded = configFrom(
     text,
     { directory: state, env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret } },
-    profileChecks(makes),
+    profileChecks(loadedProfiles),
   );
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, "config/demo.yaml"));
@@ -64,7 +64,7 @@ export async function demo(level: string): Promise<ExitCode> {
   say(
     `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
   );
-  const started = await start(config, realEdges(config, world, makes.profiles));
+  const started = await start(config, realEdges(config, world, loadedProfiles.profiles));
   if (!started.ok) {
     complain(started.reason);
     return 1;
@@ -91,7 +91,7 @@ export async function demo(level: string): Promise<ExitCode> {
   const others = stack.use(
     MixedFloor.start({
       url: `mqtt://127.0.0.1:${app.brokerPort}`,
-      chargers: mixedDepotOf(config.chargers, config.vehicles, makes.profiles),
+      chargers: mixedDepotOf(config.chargers, config.vehicles, loadedProfiles.profiles),
       now,
       log: silent,
     }),

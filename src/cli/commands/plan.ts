@@ -28,7 +28,7 @@ interface PlanOptions {
   readonly dispatches: boolean;
 }
 
-/** `plan`: what each charger would do for a list of events, without doing it (DESIGN 6.4). */
+/** `plan`: shows the setpoints of each charger for a list of events. Sends none. */
 function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
   const config = siteConfiguration(options.config, "unused")?.config ?? null;
   if (config === null) return 2;
@@ -38,7 +38,7 @@ function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) =
     complain(`--at ${options.at}: a moment is ${MOMENT}`);
     return 2;
   }
-  // Before root gives up its rights: the list may be in a folder of root's.
+  // Read before root gives up its rights: the list may be in a folder of root.
   const events = readEvents(options.events, dialectOf(config), at);
   const refused = becomeOwner(config.state);
   if (refused !== null) {
@@ -56,13 +56,13 @@ function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) =
   }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
-  for (const known of events) tellOddities(known, config, context, at);
+  for (const known of events) printOddities(known, config, context, at);
   const dispatches = dispatchesOf(events, context);
   if (options.dispatches) {
     say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
     return 0;
   }
-  // A line for people has its moments as DESIGN 6.4 has them: one in another zone beside them would be misread.
+  // In the text output all times are ISO in UTC: a time in another zone beside them would be misread.
   const clock = options.json ? wallClock(config.site.timezone, () => at) : iso;
   const byVehicle = Map.groupBy(dispatches, ({ vehicle }) => vehicle);
   const stretches = config.chargers.flatMap((charger) => {
@@ -72,11 +72,11 @@ function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) =
   });
   const ahead = stretches.filter(({ until }) => until > at);
   if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
-  else tell(ahead);
+  else printStretches(ahead);
   return 0;
 }
 
-/** The newest revision of each event in the list; a text says why there is none. What cannot be read is told and left out. */
+/** Newest revision of each event in the list. Unreadable ones are printed and left out. A string is the reason for none. */
 function readEvents(file: string, dialect: Dialect, at: Instant): readonly KnownEvent[] | string {
   const name = file === "-" ? "standard input" : file;
   let body: Buffer;
@@ -88,12 +88,12 @@ function readEvents(file: string, dialect: Dialect, at: Instant): readonly Known
   const list = runToEnd(dialect.readingList(body));
   if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;
   const events = latestNotices(list.notices).flatMap((notice) => knownOf(notice, at));
-  const isRubbish = events.length === 0 && list.notices.length > 0;
-  return isRubbish ? `${name} holds no event that can be read` : events;
+  const isUnreadable = events.length === 0 && list.notices.length > 0;
+  return isUnreadable ? `${name} holds no event that can be read` : events;
 }
 
-/** What the daemon would put on record about it: vehicles that are not ours, units that look wrong, and so on. */
-function tellOddities(known: KnownEvent, config: Config, context: ExpandContext, at: Instant): void {
+/** Prints the oddities that the daemon would record, for example foreign vehicles or implausible units. */
+function printOddities(known: KnownEvent, config: Config, context: ExpandContext, at: Instant): void {
   if (known.kind !== "live") return;
   const { revision } = known;
   const aim = targeting(revision.event, context);
@@ -133,8 +133,8 @@ const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch
   offsetMs: offset,
 });
 
-function tell(stretches: readonly Stretch[]): void {
-  if (stretches.length === 0) say("no charger would be told anything");
+function printStretches(stretches: readonly Stretch[]): void {
+  if (stretches.length === 0) say("no charger would get a command");
   for (const { from, until, reason } of stretches) writeLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
 }
 

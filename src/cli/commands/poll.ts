@@ -3,7 +3,7 @@ import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, writeLine } from "../output.ts";
 import type { Verb } from "../verb.ts";
 
-/** `poll`: the running daemon asks the partner for the list now, also while it waits after an outage. */
+/** `poll`: makes the running daemon fetch the event list now, even while it waits after a failure. */
 async function poll(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
@@ -12,7 +12,7 @@ async function poll(named: string | undefined): Promise<ExitCode> {
     complain(
       answer.kind === "failed"
         ? answer.reason
-        : "no daemon runs on this state, and only a running one asks the partner: setpointd run",
+        : "no daemon runs on this state, and only a running one can poll: setpointd run",
     );
     return 1;
   }

@@ -8,7 +8,7 @@ import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 import type { Verb } from "../verb.ts";
 
-/** `prices`: what the running daemon knows, or what is stored; for people what is still to come, with `json` everything. */
+/** `prices`: shows prices from the running daemon, or the stored ones. The text output leaves out past prices. */
 async function prices(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;

@@ -11,21 +11,21 @@ import { configFile } from "../configuration.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import type { Verb } from "../verb.ts";
 
-/** Where a site's own profiles are. */
+/** Places of a site's own profiles. */
 interface ProfilePlaces {
-  /** The folder that was named. */
+  /** Value of `--profiles`. */
   readonly folder: string | undefined;
-  /** The configuration that was named: its profiles are in the folder `profiles` beside it. */
+  /** Value of `--config`. Its profiles are in the folder `profiles` beside it. */
   readonly config: string | undefined;
 }
 
-/** `profile try`: answers each JSON line of standard input with one, as it comes (DESIGN 6.5). */
+/** `profile try`: answers each JSON line of standard input with one, at once. */
 async function profileTry(places: ProfilePlaces, now: () => Instant): Promise<ExitCode> {
   const profiles = profilesFrom(places);
   if (profiles === null) return 2;
   const answer = trial(profiles, now);
   for await (const line of linesOf(process.stdin.setEncoding("utf8"))) {
-    // A byte order mark is trimmed off too.
+    // `trim` removes a byte order mark too.
     const text = line.trim();
     if (text !== "") say(answer(text));
   }
@@ -34,7 +34,7 @@ async function profileTry(places: ProfilePlaces, now: () => Instant): Promise<Ex
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** At line feeds only: other separators of lines may stand in a JSON text. */
+/** Splits at line feeds only. JSON text may contain other line separators. */
 async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let begun = "";
   for await (const text of texts) {
@@ -48,7 +48,7 @@ async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
   yield begun;
 }
 
-/** `profile list`: one line each. */
+/** `profile list`: prints one line for each profile. */
 function profileList(places: ProfilePlaces): ExitCode {
   const profiles = profilesFrom(places);
   if (profiles === null) return 2;
@@ -60,15 +60,15 @@ function profileList(places: ProfilePlaces): ExitCode {
   return 0;
 }
 
-/** `profile show`: what an integrator has to know before the first vehicle. */
+/** `profile show`: prints the knowledge that an integrator needs before the first vehicle. */
 function profileShow(places: ProfilePlaces, name: string): ExitCode {
   const profiles = profilesFrom(places);
   if (profiles === null) return 2;
   const profile = profiles.get(name);
   if (profile === undefined) {
-    const meant = nearest(name, [...profiles.keys()]);
+    const similar = nearest(name, [...profiles.keys()]);
     complain(
-      `there is no profile ${name}; ${meant === null ? "" : `did you mean ${meant}? `}profile list names them`,
+      `there is no profile ${name}; ${similar === null ? "" : `did you mean ${similar}? `}profile list names them`,
     );
     return 2;
   }
@@ -76,7 +76,7 @@ function profileShow(places: ProfilePlaces, name: string): ExitCode {
   return 0;
 }
 
-/** What is wrong with a site's own profiles is explained, and the others work; null: there is no such folder. */
+/** Loads the profiles. Mistakes in a site's own ones are printed; the others work. Null: no such folder. */
 function profilesFrom({ folder, config }: ProfilePlaces): LoadedProfiles["profiles"] | null {
   if (folder !== undefined && !isFolder(folder)) {
     const isThere = existsSync(folder);

@@ -21,7 +21,7 @@ import {
 import { Option } from "commander";
 import type { Verb } from "../verb.ts";
 
-/** `proof EVENT`: all that is known of one event, sealed; from the running daemon, or the stored state. */
+/** `proof EVENT`: prints the history of one event, sealed, from the running daemon or the stored state. */
 async function proof(
   named: string | undefined,
   id: string,
@@ -51,7 +51,7 @@ async function proof(
   return reason === null ? 0 : 1;
 }
 
-/** `proof key`: the public key that a partner checks our proofs with, as PEM. The private one is made where missing. */
+/** `proof key`: prints the public key (PEM) for verifying our proofs. Creates the private key if there is none. */
 function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
   const config = configuration(named);
   if (config === null) return 2;
@@ -64,13 +64,13 @@ function proofKey(named: string | undefined, random: (bytes: number) => Buffer):
   return 0;
 }
 
-/** A public key as `proof key` prints it; a text says why it is none. */
+/** Reads a public key as `proof key` prints it. A string is the reason why it cannot be used. */
 function readPublicKey(path: string): KeyObject | string {
   try {
     const pem = readFileSync(path);
-    // Node would make a public key of a private one, which nobody should have sent.
+    // Node derives a public key from a private one. A private key must not be passed around.
     if (pem.includes("PRIVATE KEY"))
-      return `${path} is a private key: give it to nobody, and verify with the public one`;
+      return `${path} is a private key: keep it secret, and verify with the public one`;
     const key = createPublicKey(pem);
     return key.asymmetricKeyType === "ed25519"
       ? key
@@ -84,12 +84,12 @@ function readPublicKey(path: string): KeyObject | string {
   }
 }
 
-/** Broken lines that are named; the rest is counted. */
-const MOST_NAMED = 20;
-/** Rows asked for at a time. */
+/** Cap on broken lines that are printed. The rest is counted. */
+const MAX_NAMED = 20;
+/** Rows per request. */
 const PAGE = 10_000;
 
-/** `proof verify FILE`: as far as key and state are at hand, and it says how far that was. */
+/** `proof verify FILE`: checks as much as the given key and state allow, and prints what was not checked. */
 async function proofVerify(
   file: string,
   named: string | undefined,
@@ -111,7 +111,7 @@ async function proofVerify(
   }
   const text = textOf(file);
   if (text === null) return 1;
-  // The proof and the public key were read before: they may be in a folder of root's.
+  // Proof and public key are read before root gives up its rights: they may be in a folder of root.
   const refused = config === undefined ? null : becomeOwner(config.state);
   if (refused !== null) {
     complain(refused);
@@ -127,8 +127,8 @@ async function proofVerify(
   const compared = config === undefined ? null : await compare(rows, config);
   const wrong = [...broken, ...(compared === "failed" ? [] : (compared?.strange ?? []))];
   if (wrong.length > 0) {
-    for (const { line, reason } of wrong.slice(0, MOST_NAMED)) complain(`${file}, line ${line}: ${reason}`);
-    if (wrong.length > MOST_NAMED) complain(`and ${wrong.length - MOST_NAMED} more lines`);
+    for (const { line, reason } of wrong.slice(0, MAX_NAMED)) complain(`${file}, line ${line}: ${reason}`);
+    if (wrong.length > MAX_NAMED) complain(`and ${wrong.length - MAX_NAMED} more lines`);
     return 1;
   }
   if (compared === "failed") return 1;
@@ -140,11 +140,11 @@ async function proofVerify(
   if (siteKey !== null) say("its seal, and that of the record's head, were made with this site's key");
   if (!isAuthentic)
     complain(
-      `not checked: who made it. Whoever changed the file could have computed all hashes anew: name ${isSigned ? "the site's public key (--public-key FILE), or " : ""}the site's key (-c FILE or --key FILE)`,
+      `not checked: who created it. Anyone who changed the file could have computed all hashes again: name ${isSigned ? "the site's public key (--public-key FILE), or " : ""}the site's key (-c FILE or --key FILE)`,
     );
   if (compared === null)
     complain("not checked: whether its rows are those of the record, as no state is at hand (-c FILE)");
-  else say(compared.words);
+  else say(compared.message);
   return 0;
 }
 
@@ -165,10 +165,10 @@ function keyOf(file: string | undefined, config: Config | undefined): SiteKey | 
 
 interface Compared {
   readonly strange: readonly Broken[];
-  readonly words: string;
+  readonly message: string;
 }
 
-/** With the record itself. Null: it cannot be read, "failed": the daemon that has it cannot be asked; which is told. */
+/** Compares rows with the record. Null: the record cannot be read. "failed": the daemon gave none. Prints the reason. */
 async function compare(rows: readonly ShownRow[], site: StateOfSite): Promise<Compared | "failed" | null> {
   const strange: Broken[] = [];
   let kept = 0;
@@ -194,8 +194,8 @@ async function compare(rows: readonly ShownRow[], site: StateOfSite): Promise<Co
     }
   }
   const rest = rows.length - kept;
-  const words = `${kept} of its rows are those of the record${rest === 0 ? "" : `; the other ${rest} are not kept there`}`;
-  return { strange, words };
+  const message = `${kept} of its rows are those of the record${rest === 0 ? "" : `; the other ${rest} are no longer stored`}`;
+  return { strange, message };
 }
 
 async function hashesOf(

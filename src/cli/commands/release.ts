@@ -8,14 +8,17 @@ import { logger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import type { Verb } from "../verb.ts";
 
-/** `release`: frees one charger (by its id, or by VTN id or name of the vehicle on it), or all, by hand; the running daemon does it, or without one this verb itself. */
+/**
+ * `release`: releases one charger, or all. The target is a charger's id, or the VTN id or name of the vehicle on it. The
+ * running daemon does it; without one this verb does.
+ */
 async function release(
   named: string | undefined,
   target: string | undefined,
   all: boolean,
 ): Promise<ExitCode> {
   if ((target === undefined) === !all) {
-    complain("release which charger? Name one, or say --all");
+    complain("release which charger? Name one, or use --all");
     return 2;
   }
   const site = verbConfiguration(named);
@@ -39,14 +42,14 @@ async function release(
   return done.ok ? 0 : 1;
 }
 
-/** Null: a charger or a vehicle of the configuration. */
+/** Null: the target is a charger or a vehicle of the configuration. */
 function unknownTarget(target: string, { chargers, vehicles }: Config): string | null {
   const wanted = target.trim().toLowerCase();
   const isVehicle = vehicles.some(({ id, name }) => id === target || name.toLowerCase() === wanted);
   if (isVehicle || chargers.some(({ id }) => id === target)) return null;
   const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
-  const meant = nearest(target, known);
-  return `there is no charger and no vehicle ${target}${meant === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${meant}?`}`;
+  const similar = nearest(target, known);
+  return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;
 }
 
 export const releaseVerb: Verb = (program, { config, done }) => {

@@ -9,10 +9,10 @@ import { askOrRead } from "../storedState.ts";
 import type { Command } from "commander";
 import type { Verb } from "../verb.ts";
 
-/** A moment of the API as people on site read it. */
+/** Formats a time of the API in the site's zone. */
 type Moment = (iso: string) => string;
 
-/** `reports`: what the partner is owed and has got, as the running daemon knows it, or as it is stored. */
+/** `reports`: lists reports in every state, from the running daemon or the stored state. */
 async function reports(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
@@ -43,7 +43,7 @@ async function reports(named: string | undefined, json: boolean, now: () => Inst
   return 0;
 }
 
-/** `reports show`: one report with everything that was sent. */
+/** `reports show`: prints one report with the body that was sent. */
 async function reportsShow(
   named: string | undefined,
   name: string,
@@ -79,7 +79,7 @@ async function reportsShow(
   return 0;
 }
 
-/** `reports resend`: the very body once more, now. Only a running daemon sends. */
+/** `reports resend`: sends the same body again, now. Only a running daemon can send. */
 async function reportsResend(named: string | undefined, name: string): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
@@ -88,7 +88,7 @@ async function reportsResend(named: string | undefined, name: string): Promise<E
     complain(
       answer.kind === "failed"
         ? answer.reason
-        : "no daemon runs on this state, and only a running one sends: setpointd run",
+        : "no daemon runs on this state, and only a running one can send: setpointd run",
     );
     return 1;
   }

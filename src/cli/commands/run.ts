@@ -8,16 +8,16 @@ import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode } from "../output.ts";
-import { lastWords, reloadSignal, stopSignal } from "../stopSignal.ts";
+import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
 import type { Command } from "commander";
 import type { Verb } from "../verb.ts";
 
-/** An orderly stop may not take longer: who asked for it is about to end the process, and a restart is safe by design. */
+/** Longest orderly stop. The supervisor kills the process soon after, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
 
-/** The demo is part of a checkout only: an installed package holds no simulated partner and chargers. */
-async function tryOut(level: string): Promise<ExitCode> {
+/** Runs the demo. Only a checkout has it; an installed package has no simulated partner and chargers. */
+async function runDemo(level: string): Promise<ExitCode> {
   if (existsSync(shipped("config/demo.yaml"))) return (await import("./demo.ts")).demo(level);
   complain(
     `which configuration? Name it: setpointd run -c FILE; ${shipped("config/example.yaml")} is one to start from. The service setpointd runs /etc/setpointd/config.yaml. A demo comes with the source (npm start)`,
@@ -25,15 +25,15 @@ async function tryOut(level: string): Promise<ExitCode> {
   return 2;
 }
 
-/** `run`: the daemon until SIGTERM or Ctrl-C, SIGHUP has it read certificates again; without a configuration the demo, where it is. */
+/** `run`: runs the daemon until SIGTERM or Ctrl-C. SIGHUP reloads certificates. Without a configuration: the demo. */
 async function run(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
-  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return tryOut(level);
+  if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return runDemo(level);
   const site = siteConfiguration(named);
   if (site === null) return 2;
   const log = logger(1, level);
-  lastWords(log);
+  exitOnBug(log);
   for (const { path, found, expected } of site.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const { env } = process;
@@ -43,7 +43,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
   try {
     started = await start(site.config, realEdges(site.config, realMachine(log), site.profiles));
   } catch (error) {
-    // A listener that cannot have its address: nothing else throws here but bugs.
+    // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
     started = { ok: false, reason: cannotListen(error, site.config) };
   }

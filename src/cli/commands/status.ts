@@ -50,7 +50,7 @@ async function status(named: string | undefined, json: boolean, now: () => Insta
   return 1;
 }
 
-/** `/api/v1/status` of the running daemon, over the first socket that answers. */
+/** Requests `/api/v1/status` of the running daemon, over the first socket that answers. */
 export async function askStatus(named: string | undefined): Promise<Answer> {
   for (const socket of socketsOf(named, process.env)) {
     const answer = await askSocket(socket, "GET", "/status");
@@ -59,14 +59,14 @@ export async function askStatus(named: string | undefined): Promise<Answer> {
   return { kind: "absent" };
 }
 
-/** Paths to try, in order. A configuration that was named decides alone. */
+/** Paths to try, in order. Only the given configuration's path, if there is one. */
 function socketsOf(named: string | undefined, env: Environment): readonly string[] {
   const file = configFile(named);
   const own = file === undefined ? [] : [socketOf(file, env)];
   return named === undefined ? [...new Set([INSTALLED_SOCKET, ...own])] : own;
 }
 
-/** From the configuration's `state` alone. The default where the file cannot be read: its user may be another. */
+/** Socket path, from the configuration's `state` alone. The default where this user cannot read the file. */
 function socketOf(file: string, env: Environment): string {
   const environment = environmentOf(file, env);
   const place = { env: environment, directory: dirname(resolve(file)) };

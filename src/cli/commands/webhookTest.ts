@@ -24,8 +24,8 @@ interface TestDelivery {
 }
 
 /**
- * `webhook test`: posts one signed event to this machine's own listener, as the partner would, and tells what the daemon
- * made of it.
+ * `webhook test`: posts one signed event to this machine's own listener, as the partner would. Prints the daemon's
+ * reaction.
  */
 async function webhookTest(
   named: string | undefined,
@@ -44,7 +44,7 @@ async function webhookTest(
     return 2;
   }
   const id = `SETPOINTD-TEST-${randomBytes(4).toString("hex")}`;
-  // Before root gives up its rights: the file may be in a folder of root's.
+  // Read before root gives up its rights: the file may be in a folder of root.
   const delivery = eventFile === undefined ? harmless(id, now()) : fromFile(eventFile);
   const refused = typeof delivery === "string" ? delivery : becomeOwner(config.state);
   if (typeof delivery === "string" || refused !== null) {
@@ -53,7 +53,7 @@ async function webhookTest(
   }
   const { body, intent } = delivery;
   await using listener = ownListener(webhook, now);
-  say(`POST ${listener.url}, ${proofInWords(webhook)}`);
+  say(`POST ${listener.url}, ${formatProof(webhook)}`);
   writeLine(intent);
   const sentAt = now();
   const answer = await listener.post(sign(webhook.auth, body, id, sentAt), body);
@@ -63,20 +63,20 @@ async function webhookTest(
   }
   writeLine(`${answer.status} ${answer.body.toString("utf8").trim()}`);
   if (answer.status !== 202) {
-    writeErrorLine(await refusalInWords(answer, named, sentAt));
+    writeErrorLine(await formatRefusal(answer, named, sentAt));
     return 1;
   }
   if (webhook.auth.kind === "none") {
-    say("without webhook.auth a body is not acted on: the daemon fetches the list of events instead");
+    say("without webhook.auth the daemon does not act on a body: it fetches the list of events instead");
     return 0;
   }
-  return tellOutcome(config, body, sentAt, now);
+  return printOutcome(config, body, sentAt, now);
 }
 
 const portFault = ({ listen }: WebhookConfig): string | null =>
   listen.port === 0 ? "webhook.listen has port 0, any free one: give it a port" : null;
 
-/** Its window is over, and its vehicle is nobody's. */
+/** Event without effect: its window is over, and its vehicle does not exist. */
 function harmless(id: string, now: Instant): TestDelivery {
   const event = {
     createdDateTime: iso(now),
@@ -91,25 +91,25 @@ function harmless(id: string, now: Instant): TestDelivery {
   };
   return {
     body: Buffer.from(JSON.stringify(event)),
-    intent: `event ${id}: over since 59 minutes, and for no vehicle of this site, so no charger is told anything`,
+    intent: `event ${id}: over since 59 minutes, and for no vehicle of this site, so no charger gets a command`,
   };
 }
 
-/** A text says why it cannot be read. */
+/** A string is the reason why the file cannot be read. */
 function fromFile(file: string): TestDelivery | string {
   const name = file === "-" ? "standard input" : file;
   try {
     const body = file === "-" ? readFileSync(0) : readFileSync(file);
     return {
       body,
-      intent: `${name}, byte for byte: what it asks for is acted on like any delivery of the partner`,
+      intent: `${name}, byte for byte: the daemon acts on it like on any delivery of the partner`,
     };
   } catch (error) {
     return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
-function proofInWords({ auth }: WebhookConfig): string {
+function formatProof({ auth }: WebhookConfig): string {
   switch (auth.kind) {
     case "none":
       return "not signed: a hint";
@@ -124,14 +124,14 @@ function proofInWords({ auth }: WebhookConfig): string {
 
 function silenceHint({ clientCa, tls }: WebhookConfig): string {
   if (clientCa !== null)
-    return "the listener asks for a client certificate of webhook.tls.clientCa, which this verb has not";
+    return "the listener needs a client certificate of webhook.tls.clientCa, which this verb does not have";
   return tls === null
     ? "is setpointd running? It listens only while it does"
     : "is setpointd running, and with the certificate that webhook.tls.cert names now (systemctl reload setpointd)?";
 }
 
-/** The sender reads nothing but a status: the reason is in the daemon's own status. */
-async function refusalInWords(
+/** Reason for a refusal. The HTTP answer has only a status code, so it comes from the daemon's status. */
+async function formatRefusal(
   { status }: Answered,
   named: string | undefined,
   sentAt: Instant,
@@ -147,15 +147,15 @@ async function refusalInWords(
     .at(-1);
   if (newest === undefined) return "the daemon's status has no reason for it: see its log";
   return status === 401
-    ? `the daemon says: ${newest.explanation}; was it restarted since webhook.auth or its secret was changed?`
-    : `the daemon says: ${newest.explanation}`;
+    ? `the daemon's reason: ${newest.explanation}; was it restarted since webhook.auth or its secret was changed?`
+    : `the daemon's reason: ${newest.explanation}`;
 }
 
-/** By reason. */
+/** Refused requests by reason. */
 type Refused = Readonly<Record<string, { readonly lastAt: string; readonly explanation: string }>>;
 
-/** Prints rejections with their reasons, and the rows that the delivery has left in the record. */
-async function tellOutcome(
+/** Prints rejections with their reasons, and the audit rows that the delivery has caused. */
+async function printOutcome(
   config: Config,
   body: Buffer,
   sentAt: Instant,
@@ -165,7 +165,7 @@ async function tellOutcome(
   const read = dialectOf(config).readDelivery(body);
   const notices = read.kind === "read" ? read.notices : [];
   const rejected = notices.filter((notice) => notice.kind === "rejected");
-  // The others have a row in the record.
+  // Rejections with an id have an audit row.
   for (const { id, path, reason } of rejected)
     if (id === null) writeErrorLine(`no event that can be read: ${path}: ${reason}`);
   if (notices.length === 0) say("there is no event in it: the daemon asks the partner instead");
@@ -176,10 +176,10 @@ async function tellOutcome(
       writeErrorLine(rows);
       return 1;
     }
-    if (rows.length === 0) say(`${id}: nothing new, it was known like this already`);
-    for (const { at, words } of rows.slice(0, MOST_SHOWN))
+    if (rows.length === 0) say(`${id}: nothing new, this revision was known already`);
+    for (const { at, words } of rows.slice(0, MAX_SHOWN))
       writeLine(`${clock(instant(Date.parse(at)))}  ${words}`);
-    const more = rows.length - MOST_SHOWN;
+    const more = rows.length - MAX_SHOWN;
     if (more > 0) writeLine(`and ${more} more: setpointd audit --event ${id}`);
   }
   return rejected.length > 0 ? 1 : 0;
@@ -194,23 +194,23 @@ interface Row {
   readonly words: string;
 }
 
-/** More would fill the screen. */
-const MOST_SHOWN = 20;
-/** Of an event for a fleet, each charger has a few. */
-const MOST_READ = 5000;
-/** What became of a delivery; what chargers make of it later is for the audit. */
+/** Cap on printed rows. */
+const MAX_SHOWN = 20;
+/** Cap on rows that are read. An event for a fleet has a few rows per charger. */
+const MAX_READ = 5000;
+/** Kinds of rows that a delivery causes at once. Later outcomes are left to `audit`. */
 const SHOWN: readonly AuditKind[] = ["event", "rejected", "decision", "missed"];
 
-/** Rows of the event since then, the oldest first; a text says why they cannot be had. */
+/** Rows of the event since then, oldest first. A string is the reason why they cannot be read. */
 async function rowsOf(state: string, event: string, since: Instant): Promise<readonly Row[] | string> {
-  const query = new URLSearchParams({ event, newest: "true", limit: String(MOST_READ) });
+  const query = new URLSearchParams({ event, newest: "true", limit: String(MAX_READ) });
   const answer = await askDaemon(state, "GET", `/audit?${query.toString()}`);
   if (answer.kind === "answered" && answer.status === 200)
     return (answer.body as readonly Row[])
       .filter(({ at, kind }) => Date.parse(at) >= since && SHOWN.includes(kind))
       .toReversed();
   const why = answer.kind === "failed" ? answer.reason : "no daemon holds the state of this configuration";
-  return `${why}: what answered may be another one`;
+  return `${why}: the listener that answered may belong to another daemon`;
 }
 
 export const webhookVerb: Verb = (program, { config, now, randomBytes, done }) => {

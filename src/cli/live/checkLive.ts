@@ -6,17 +6,17 @@ import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { type ExitCode, say } from "../output.ts";
-import { daemonFloor, type LiveFloor, ownFloor, type Sign, tellTrials } from "./floor.ts";
+import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials } from "./floor.ts";
 import { LiveLines, tryPartner, tryWebhook } from "./partner.ts";
 
-/** How long chargers may take to say something, and how often it is told meanwhile who is waited for. */
+/** Time for each charger to send a message, and the interval of progress lines. */
 const CHARGERS_WITHIN_MS = 30_000;
 const PROGRESS_EVERY_MS = 10_000;
 const POLL_MS = 500;
-/** Named in a line of progress. */
-const MOST_NAMED = 8;
+/** Cap on chargers named in a progress line. */
+const MAX_NAMED = 8;
 
-/** `check --live`: tries all that a site needs, as it is now, and commands nobody. */
+/** `check --live`: tries everything that a site needs. Commands no charger. */
 export async function checkLive(config: Config, profiles: ReadonlyMap<string, Profile>): Promise<ExitCode> {
   const world = realMachine(logger(2, "silent"));
   const lines = new LiveLines();
@@ -35,7 +35,7 @@ export async function checkLive(config: Config, profiles: ReadonlyMap<string, Pr
       : await ownFloor(config, profiles, world);
     await tryFloor(floor, config, lines);
   } catch (error) {
-    // The embedded broker has no address to listen on.
+    // The embedded broker cannot bind its address.
     lines.failed(
       "mqtt",
       error instanceof Error ? error.message : String(error),
@@ -57,11 +57,11 @@ async function tryFloor(floor: LiveFloor, config: Config, lines: LiveLines): Pro
     lines.failed("brokers", trials, "a daemon of this version, asked by its own user or root");
     return;
   }
-  tellTrials(trials, config, lines);
+  printTrials(trials, config, lines);
   const away = new Set(trials.filter(({ connected }) => !connected).map(({ name }) => name));
   const reachable = config.chargers.filter(({ broker }) => !away.has(broker));
   for (const { id, broker } of config.chargers)
-    if (away.has(broker)) lines.untried(id, "its broker is not there");
+    if (away.has(broker)) lines.untried(id, "its broker is not connected");
   await waitForChargers(
     floor,
     reachable.map(({ id }) => id),
@@ -69,12 +69,12 @@ async function tryFloor(floor: LiveFloor, config: Config, lines: LiveLines): Pro
   );
 }
 
-/** Each charger is told as soon as it is heard, those that were not at the end. */
+/** Prints each charger at its first message, and those without one at the end. */
 async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: LiveLines): Promise<void> {
   const open = new Set(ids);
   let signs: ReadonlyMap<string, Sign> = new Map();
   const waitedFrom = performance.now();
-  let toldAt = waitedFrom;
+  let printedAt = waitedFrom;
   while (open.size > 0) {
     signs = await floor.signs();
     for (const id of open) {
@@ -85,8 +85,8 @@ async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: 
     }
     const now = performance.now();
     if (open.size === 0 || now - waitedFrom >= CHARGERS_WITHIN_MS) break;
-    if (now - toldAt >= PROGRESS_EVERY_MS || toldAt === waitedFrom) {
-      toldAt = now;
+    if (now - printedAt >= PROGRESS_EVERY_MS || printedAt === waitedFrom) {
+      printedAt = now;
       lines.waiting(`waiting for ${open.size} of ${ids.length} chargers: ${namesOf([...open])}`);
     }
     await sleep(POLL_MS);
@@ -98,11 +98,11 @@ async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: 
       id,
       `not heard within ${CHARGERS_WITHIN_MS / 1000} s: ${found}`,
       sign?.kind === "unreadable"
-        ? "messages of the make that profile names: setpointd profile show tells its topics and payloads"
+        ? "messages of the make that the profile describes: setpointd profile show lists its topics and payloads"
         : "switched on, connected to this broker, with these params, and allowed by its access list (setpointd acl)",
     );
   }
 }
 
 const namesOf = (ids: readonly string[]): string =>
-  ids.length <= MOST_NAMED ? ids.join(", ") : `${ids.slice(0, MOST_NAMED).join(", ")} ...`;
+  ids.length <= MAX_NAMED ? ids.join(", ") : `${ids.slice(0, MAX_NAMED).join(", ")} ...`;

@@ -10,59 +10,59 @@ import { reached } from "../commands/commission.ts";
 import { askDaemon } from "../daemonClient.ts";
 import type { LiveLines } from "./partner.ts";
 
-/** The kind of sign that one charger gave. */
+/** Best sign of life of one charger. */
 export interface Sign {
-  /** `kept`: only what the broker had retained, nobody knows since when. `unreadable`: only what makes no sense. */
+  /** `kept`: only retained messages of unknown age. `unreadable`: only messages that cannot be decoded. */
   readonly kind: "live" | "kept" | "unreadable" | "nothing";
   readonly words: string;
 }
 
-/** The brokers and chargers of a site, as this verb or the running daemon sees them. */
+/** Brokers and chargers of a site, over this verb's own connections or the daemon's. */
 export interface LiveFloor extends AsyncDisposable {
   readonly by: string;
-  /** A text says why they cannot be tried. */
+  /** A string is the reason why they cannot be tried. */
   readonly trials: () => Promise<readonly BrokerTrial[] | string>;
-  /** By charger; one that is not here was not heard. */
+  /** Signs by charger. Absent: no message. */
   readonly signs: () => Promise<ReadonlyMap<string, Sign>>;
 }
 
-interface Heard {
+interface LastMessage {
   readonly charger: string;
   /** ISO. */
   readonly heardAt: string | null;
   readonly isSilent: boolean;
 }
 
-/** A charger that the daemon has heard this long ago is as good as heard now. */
+/** A message to the daemon within this time counts as live. */
 const RECENT_MS = 30_000;
 
-/** The daemon tries it over its own connections: a second login with its user could take its place at the broker. */
+/** Uses the daemon's connections. A second login with its user could replace it at the broker. */
 export function daemonFloor(state: string, { now }: Machine): LiveFloor {
   return {
     by: "the running daemon",
     trials: async () => {
       const answer = await askDaemon(state, "POST", "/try/brokers");
       if (answer.kind === "answered" && answer.status === 200) return answer.body as readonly BrokerTrial[];
-      return answer.kind === "failed" ? answer.reason : "the running daemon does not know this question";
+      return answer.kind === "failed" ? answer.reason : "the running daemon does not know this request";
     },
     signs: async () => {
       const answer = await askDaemon(state, "GET", "/heard");
       const all =
-        answer.kind === "answered" && answer.status === 200 ? (answer.body as readonly Heard[]) : [];
+        answer.kind === "answered" && answer.status === 200 ? (answer.body as readonly LastMessage[]) : [];
       return new Map(all.map((heard) => [heard.charger, signOf(heard, now())]));
     },
     [Symbol.asyncDispose]: async () => {},
   };
 }
 
-function signOf({ heardAt, isSilent }: Heard, now: number): Sign {
+function signOf({ heardAt, isSilent }: LastMessage, now: number): Sign {
   if (heardAt === null) return { kind: "nothing", words: "" };
   const age = now - Date.parse(heardAt);
   const words = `heard ${Math.max(0, Math.round(age / 1000))} s ago`;
   return { kind: isSilent || age > RECENT_MS ? "kept" : "live", words };
 }
 
-/** Without a daemon this verb connects by itself, with the daemon's credentials and a client id of its own. */
+/** Connects with the daemon's credentials and an own client id. Used while no daemon runs. */
 export async function ownFloor(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
@@ -77,13 +77,13 @@ export async function ownFloor(
     new ChargerConnections({
       ...world,
       site: config.site.id,
-      // Not to be guessed, and never the daemon's.
+      // Random, so that it never equals the daemon's.
       clientId: `setpointd-${config.site.id}-check-${world.randomBytes(4).toString("hex")}`,
       presencePath: "gateway/commissioning",
       chargers: config.chargers,
       profiles,
       brokers,
-      // Nobody is commanded, not even by what keeps a charger obeying.
+      // No charger is commanded, and no lease is renewed.
       observes: true,
       onMessage: (message) => {
         const sign = signIn(message);
@@ -111,7 +111,7 @@ const BROKER_PATIENCE = seconds(10);
 const POLL_MS = 100;
 const pause = (ms: number): Promise<void> => new Promise((over) => setTimeout(over, ms));
 
-/** Null: not a sign of the charger. */
+/** Null: no sign of the charger. */
 function signIn(message: ChargerMessage): Sign | null {
   switch (message.kind) {
     case "telemetry":
@@ -129,17 +129,17 @@ function signIn(message: ChargerMessage): Sign | null {
 }
 
 const LIVE: Sign = { kind: "live", words: "heard" };
-const KEPT: Sign = { kind: "kept", words: "only what the broker kept of it (retained)" };
+const KEPT: Sign = { kind: "kept", words: "only retained messages of it" };
 
-/** Login, subscriptions, and publishes that command nobody. */
-export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: LiveLines): void {
+/** Prints the trial of each broker: login, subscriptions, and publishes that command no charger. */
+export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: LiveLines): void {
   for (const trial of trials) {
     const section = sectionOf(trial.name);
     if (!trial.connected) {
       lines.failed(
         section,
         trial.trouble,
-        `a broker that lets us in: check ${section}.url, username and password`,
+        `a broker that accepts the login: check ${section}.url, username and password`,
       );
       continue;
     }
@@ -148,7 +148,7 @@ export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config,
       lines.failed(`subscribe ${filter}`, "the broker refuses it", ALLOW);
     if (trial.refusedFilters.length === 0)
       lines.ok(`${section} subscribe`, "every topic that setpointd reads");
-    tellPublishes(trial, lines);
+    printPublishes(trial, lines);
     const others = chargers.filter(({ broker, profile }) => broker === trial.name && profile !== "native");
     for (const { id, profile } of others)
       lines.untried(`publish to ${id}`, `would command a ${profile}: setpointd commission ${id} tries it`);
@@ -157,13 +157,17 @@ export function tellTrials(trials: readonly BrokerTrial[], { chargers }: Config,
 
 const ALLOW = "allow it in the broker's access list: setpointd acl prints the whole list";
 
-function tellPublishes({ publishes, reportsRefusals }: BrokerTrial, lines: LiveLines): void {
+function printPublishes({ publishes, reportsRefusals }: BrokerTrial, lines: LiveLines): void {
   for (const { topic, refusal, hasSubscriber } of publishes) {
     const item = `publish ${topic}`;
     if (refusal !== null) lines.failed(item, refusal, ALLOW);
     else if (!hasSubscriber)
-      lines.failed(item, "nobody subscribes to it", "the charger has to subscribe, and must be allowed to");
-    else if (reportsRefusals) lines.ok(item, "the broker takes it");
-    else lines.ok(item, "sent; a broker of MQTT 3.1.1 does not tell whether it may be");
+      lines.failed(
+        item,
+        "no client subscribes to it",
+        "the charger has to subscribe, and must be allowed to",
+      );
+    else if (reportsRefusals) lines.ok(item, "the broker accepts it");
+    else lines.ok(item, "sent; a broker of MQTT 3.1.1 does not report refusals");
   }
 }

@@ -10,7 +10,7 @@ import { ownListener } from "../../vtn/ownListener.ts";
 import { TokenSource } from "../../vtn/token.ts";
 import { writeLine } from "../output.ts";
 
-/** A line for each thing that is tried, as soon as it is known. */
+/** Prints the result of each trial at once. */
 export class LiveLines {
   #failures = 0;
 
@@ -22,7 +22,7 @@ export class LiveLines {
     writeLine(`ok      ${item}: ${words}`);
   }
 
-  /** `expected`: what would be right. */
+  /** `expected`: the result of a success. */
   failed(item: string, found: string, expected: string): void {
     this.#failures += 1;
     writeLine(`FAILED  ${item}: ${found}`);
@@ -33,13 +33,13 @@ export class LiveLines {
     writeLine(`-       ${item}: ${why}`);
   }
 
-  /** What is waited for meanwhile. */
+  /** Prints a progress line. */
   waiting(words: string): void {
     writeLine(`...     ${words}`);
   }
 }
 
-/** Asks the partner for a token and for the list of events, and compares its clock with ours. */
+/** Requests a token and the list of events from the partner, and compares its clock with ours. */
 export async function tryPartner(config: Config, world: Machine, lines: LiveLines): Promise<void> {
   const { vtn, clock } = config;
   const dialect = dialectOf(config);
@@ -54,7 +54,7 @@ export async function tryPartner(config: Config, world: Machine, lines: LiveLine
         ? "the partner does not know these credentials: check vtn.clientId, vtn.clientSecret and vtn.scope"
         : "an access token from vtn.tokenUrl: check its address and the network",
     );
-    for (const item of ["events", "clock"]) lines.untried(item, "without a token the partner is not asked");
+    for (const item of ["events", "clock"]) lines.untried(item, "needs a token");
     return;
   }
   lines.ok("token", `issued by ${new URL(vtn.tokenUrl).host} to ${vtn.clientId}`);
@@ -65,11 +65,11 @@ export async function tryPartner(config: Config, world: Machine, lines: LiveLine
     lines.untried("clock", "there is no answer to compare with");
     return;
   }
-  lines.ok("events", eventsInWords(fetched));
-  tellSkew(fetched.skew, clock.maxSkew, lines);
+  lines.ok("events", formatEvents(fetched));
+  printSkew(fetched.skew, clock.maxSkew, lines);
 }
 
-function eventsInWords(fetched: Exclude<Fetched, { kind: "failed" }>): string {
+function formatEvents(fetched: Exclude<Fetched, { kind: "failed" }>): string {
   const notices = fetched.kind === "read" ? fetched.delivery.notices : [];
   const [first, ...others] = notices.filter((notice) => notice.kind === "rejected");
   const count = `${notices.length} in the partner's list`;
@@ -78,7 +78,7 @@ function eventsInWords(fetched: Exclude<Fetched, { kind: "failed" }>): string {
     : `${count}, of which ${others.length + 1} cannot be read (${first.path}: ${first.reason})`;
 }
 
-function tellSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void {
+function printSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void {
   if (skew === null) return lines.untried("clock", "the partner's answers have no Date to compare with");
   const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew < 0 ? "behind" : "ahead of"} the partner's`;
   if (Math.abs(skew) <= maxSkew) lines.ok("clock", words);
@@ -86,11 +86,11 @@ function tellSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void 
     lines.failed(
       "clock",
       words,
-      `at most ${maxSkew / 1000} s (clock.maxSkew): set the time of this machine, by NTP for one`,
+      `at most ${maxSkew / 1000} s (clock.maxSkew): set the time of this machine, for example with NTP`,
     );
 }
 
-/** The address of the webhook: asked for an echo where the daemon runs, else bound to see that it is free. */
+/** Tries the webhook's address: by an echo where the daemon runs, else by binding it. */
 export async function tryWebhook(
   webhook: WebhookConfig | null,
   isRunning: boolean,
@@ -107,7 +107,7 @@ export async function tryWebhook(
   const echoed = answer.kind === "answered" && answer.body.toString("utf8") === word;
   if (echoed) lines.ok("webhook", `the running daemon answers an echo at ${listener.url}`);
   else if (answer.kind === "silent" && webhook.clientCa !== null)
-    lines.untried("webhook", "the listener asks for a client certificate, which this verb has not");
+    lines.untried("webhook", "the listener needs a client certificate, which this verb does not have");
   else
     lines.failed(
       "webhook",

@@ -162,7 +162,7 @@ function openForeign(path: string): number {
 /** Looks like a file system error, so that callers report it as one. */
 const notOurs = (path: string): Error =>
   Object.assign(
-    new Error(`${path} is a link or a device, which setpointd never makes: root does not follow it`),
+    new Error(`${path} is a link or a device, which setpointd never creates: root does not follow it`),
     { syscall: "open" },
   );
 
