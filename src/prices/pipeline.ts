@@ -31,33 +31,33 @@ import { backoff } from "../platform/clock.ts";
 import type { WallClock } from "../platform/localTime.ts";
 import { type PriceBoard, applyPriceAnswer } from "./board.ts";
 
-/** The edges as the price pipeline sees them. */
+/** Ports of the price pipeline. */
 export interface PricePorts {
   readonly now: () => Instant;
-  /** In [0, 1). */
+  /** Random number in [0, 1). */
   readonly random: () => number;
   readonly wallClock: WallClock;
-  /** One request with its deadline; never throws. */
+  /** Sends one request, with a deadline. Never throws. */
   readonly ask: (query: PriceQuery) => Promise<PricesAsked>;
-  /** Stages changes; nobody waits for them. */
+  /** Queues changes for the next commit. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
-  /** Retained; `path` comes after `<prefix>/<site>/`. Never throws. */
+  /** Publishes a retained message. `path` comes after `<prefix>/<site>/`. Never throws. */
   readonly publish: (path: string, payload: string) => Promise<Sent>;
   readonly counted: (query: PriceQuery, outcome: PriceOutcome) => void;
-  /** Something that a person should look into. */
-  readonly alarm: (words: string) => void;
+  /** Logs a problem for a person. */
+  readonly alarm: (message: string) => void;
 }
 
-/** Depots do not all ask in the same second. */
+/** Random delay, so that depots do not send requests in the same second. */
 const SPREAD = seconds(30);
 const FIRST_RETRY = seconds(10);
 const LONGEST_RETRY = minutes(5);
-/** After these the next time it is due will do: prices are known hours ahead. */
+/** Retries before waiting for the next due time. Prices are known hours ahead. */
 const RETRIES = 4;
 
 /**
- * Keeps every price series fetched, stored and published: at the start, and whenever it is due. Prices are shown,
- * never acted on. `brokerUp$`: a broker is there (again); the site's own, "", may have forgotten what it retained.
+ * Fetches, stores and publishes every price series, at the start and whenever it is due. Prices are shown and do not
+ * affect charging. `brokerUp$`: a broker is connected; the site's own, "", may have lost its retained messages.
  */
 export function prices(
   board: PriceBoard,
@@ -66,22 +66,22 @@ export function prices(
   ports: PricePorts,
 ): Observable<unknown> {
   if (board.stands.size === 0) return EMPTY;
-  const taken$ = new Subject<void>();
+  const applied$ = new Subject<void>();
   const fetching = (query: PriceQuery, due$: Observable<unknown>): Observable<unknown> =>
     merge(of(0), due$.pipe(map(() => ports.random() * SPREAD))).pipe(
-      // A series that is being fetched, with all retries, is not chased by the next time it is due.
+      // A due time during a fetch or its retries is skipped.
       exhaustMap((wait) => timer(wait).pipe(switchMap(() => attempts(query, ports)))),
       tap((attempt) => {
-        take(board, query, attempt, ports);
-        taken$.next();
+        apply(board, query, attempt, ports);
+        applied$.next();
       }),
     );
   const forgotten$ = brokerUp$.pipe(
     filter((broker) => broker === ""),
-    tap(() => forget(board)),
+    tap(() => markUnpublished(board)),
   );
-  const publishing$ = merge(forgotten$, taken$).pipe(
-    // In order: what is published last stays at the broker.
+  const publishing$ = merge(forgotten$, applied$).pipe(
+    // In order: the last message is the one that the broker retains.
     concatMap(() => from([...board.unpublished]).pipe(concatMap((key) => publish(board, key, ports)))),
   );
   return due$.pipe(
@@ -92,37 +92,37 @@ export function prices(
 }
 
 interface Attempt {
-  readonly asked: PricesAsked;
-  /** Nothing more is tried until it is due again. */
+  readonly answer: PricesAsked;
+  /** True: no retry until the next due time. */
   readonly isLast: boolean;
 }
 
-/** One request, and a few more while it fails and asking again may help. */
+/** Sends one request, with a few retries while they may help. */
 const attempts = (query: PriceQuery, ports: PricePorts, failures = 0): Observable<Attempt> =>
   defer(() => ports.ask(query)).pipe(
-    switchMap((asked) => {
-      const pause = failures < RETRIES ? pauseAfter(asked, failures, ports.random()) : null;
-      if (pause === null) return of({ asked, isLast: true });
+    switchMap((answer) => {
+      const pause = failures < RETRIES ? pauseAfter(answer, failures, ports.random()) : null;
+      if (pause === null) return of({ answer, isLast: true });
       const again$ = timer(pause).pipe(switchMap(() => attempts(query, ports, failures + 1)));
-      return concat(of({ asked, isLast: false }), again$);
+      return concat(of({ answer, isLast: false }), again$);
     }),
   );
 
-/** Null: asking again soon would not help. */
-function pauseAfter(asked: PricesAsked, failures: number, fraction: number): Millis | null {
-  if (asked.kind !== "failed" || !asked.retry) return null;
-  return millis(Math.max(asked.retryAfter ?? 0, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
+/** Pause before the next retry. Null: a retry would not help. */
+function pauseAfter(answer: PricesAsked, failures: number, fraction: number): Millis | null {
+  if (answer.kind !== "failed" || !answer.retry) return null;
+  return millis(Math.max(answer.retryAfter ?? 0, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
 }
 
-function take(board: PriceBoard, query: PriceQuery, { asked, isLast }: Attempt, ports: PricePorts): void {
-  const { outcome, changes, alarm } = applyPriceAnswer(board, query, asked, isLast, ports);
+function apply(board: PriceBoard, query: PriceQuery, { answer, isLast }: Attempt, ports: PricePorts): void {
+  const { outcome, changes, alarm } = applyPriceAnswer(board, query, answer, isLast, ports);
   ports.write(changes);
   ports.counted(query, outcome);
   if (alarm !== null) ports.alarm(alarm);
 }
 
-/** As if nothing had been published yet. */
-function forget(board: PriceBoard): void {
+/** Marks all series as unpublished. */
+function markUnpublished(board: PriceBoard): void {
   for (const stand of board.stands.values())
     if (stand.series !== null) board.unpublished.add(priceKey(stand));
 }

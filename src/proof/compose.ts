@@ -35,24 +35,24 @@ import {
   vehicleAllocations,
 } from "./vehicles.ts";
 
-/** All that a proof of one event is made from. */
+/** Sources of the proof of one event. */
 export interface ProofInput {
   readonly event: EventId;
   readonly site: { readonly id: string; readonly timezone: string };
   readonly now: Instant;
-  /** Null: only the record knows the event any more. */
+  /** Null: the event is no longer stored, and only the record has it. */
   readonly known: KnownEvent | null;
   readonly record: EventRecord;
   readonly expansion: ExpandContext;
   readonly context: FillContext;
-  /** What the chargers that a vehicle was on said, around this window and the same one of comparable days. */
+  /** Readings of the chargers that a vehicle was on, around this window and that of comparable days. */
   readonly readings: (vehicle: VehicleId, window: Window) => readonly Reading[];
-  /** Stored messages that these readings lack, as another program changed them; asked for after the readings. */
+  /** Number of stored messages that the readings lack because another program changed them. Call it after `readings`. */
   readonly leftOut: (vehicle: VehicleId) => number;
   readonly reports: readonly KeptReport[];
 }
 
-/** The proof of one event, fact by fact: a vehicle's readings are asked for when its turn comes. */
+/** Proof of one event, fact by fact. Readings are read vehicle by vehicle. */
 export function* proofFacts(input: ProofInput): Generator<Fact> {
   const { record, expansion } = input;
   const vehicles = vehiclesOf(input);
@@ -68,26 +68,26 @@ export function* proofFacts(input: ProofInput): Generator<Fact> {
 
 interface ProvenVehicle {
   readonly id: VehicleId;
-  readonly deeds: readonly CommandHistoryEntry[];
-  readonly shares: readonly VehicleAllocation[];
+  readonly history: readonly CommandHistoryEntry[];
+  readonly allocations: readonly VehicleAllocation[];
 }
 
-/** Those that the event is aimed at, and those that ever did something because of it, by id. */
+/** Vehicles that the event targets, and those with a command because of it, in order of their ids. */
 function vehiclesOf({ event, known, record, expansion }: ProofInput): readonly ProvenVehicle[] {
   const dispatches = known === null ? [] : expand(known, expansion);
   const byVehicle = Map.groupBy<VehicleId, Dispatch>(dispatches, ({ vehicle }) => vehicle);
-  const deeds = Map.groupBy<VehicleId | null, CommandHistoryEntry>(
+  const histories = Map.groupBy<VehicleId | null, CommandHistoryEntry>(
     commandHistory(event, record.rows, byVehicle),
     ({ row }) => row.vehicle,
   );
   const targeted = known?.kind === "live" ? targeting(known.revision.event, expansion).vehicles : [];
-  return [...new Set([...targeted, ...byVehicle.keys(), ...deeds.keys()])]
+  return [...new Set([...targeted, ...byVehicle.keys(), ...histories.keys()])]
     .filter((id) => id !== null)
     .toSorted()
     .map((id) => {
-      const own = deeds.get(id) ?? [];
-      const rows = own.map(({ row }) => row);
-      return { id, deeds: own, shares: vehicleAllocations(event, byVehicle.get(id) ?? [], rows) };
+      const history = histories.get(id) ?? [];
+      const rows = history.map(({ row }) => row);
+      return { id, history, allocations: vehicleAllocations(event, byVehicle.get(id) ?? [], rows) };
     });
 }
 
@@ -97,7 +97,7 @@ function heading(
 ): readonly Fact[] {
   const period = spanOf([
     ...record.rows.filter((row) => row.event === event).map(({ at }) => ({ from: at, until: at })),
-    ...vehicles.flatMap(({ shares }) => shares),
+    ...vehicles.flatMap(({ allocations }) => allocations),
   ]);
   return [
     fact("proof", "format", {
@@ -115,26 +115,26 @@ function heading(
   ];
 }
 
-/** How many vehicles ended how. */
+/** Number of vehicles by outcome. */
 function* summary(vehicles: readonly ProvenVehicle[]): Generator<Fact> {
   yield fact("summary", "vehicles", { value: vehicles.length });
-  const ends = Map.groupBy(vehicles, ({ deeds }) => endOf(deeds));
+  const ends = Map.groupBy(vehicles, ({ history }) => endOf(history));
   for (const [end, those] of [...ends].toSorted(([a], [b]) => a.localeCompare(b, "en")))
     yield fact("summary", end, { value: those.length, unit: "vehicles" });
 }
 
 function* vehicleFacts(
   input: ProofInput,
-  { id, deeds, shares }: ProvenVehicle,
+  { id, history, allocations }: ProvenVehicle,
   outages: readonly Outage[],
 ): Generator<Fact> {
   const { now, expansion, context, readings } = input;
   const ours = expansion.vehicles.get(id);
   yield fact("vehicle", "name", { vehicle: id, words: ours?.name ?? "not configured any more" });
-  yield* allocationFacts(id, shares);
-  yield* historyFacts(deeds);
-  yield fact("vehicle", "end", { vehicle: id, words: endOf(deeds) });
-  const window = spanOf(shares);
+  yield* allocationFacts(id, allocations);
+  yield* historyFacts(history);
+  yield fact("vehicle", "end", { vehicle: id, words: endOf(history) });
+  const window = spanOf(allocations);
   if (window === null) return;
   const subject = { vehicle: id, readings: readings(id, window), planned: [], outages: [] };
   yield* measuredFacts(subject, window, now, context);
@@ -146,17 +146,17 @@ function* vehicleFacts(
       unit: "messages",
       words: "stored readings that another program changed: the figures above are without them",
     });
-  const chargers = new Set([ours?.charger ?? null, ...deeds.map(({ row }) => row.charger)]);
+  const chargers = new Set([ours?.charger ?? null, ...history.map(({ row }) => row.charger)]);
   yield* outageFacts(outages, id, chargers, window, now);
 }
 
-/** What befell the daemon and the chargers meanwhile, and what people did: it may explain a gap, or an end. */
+/** Rows about the daemon, the chargers and people in that time. They may explain a gap or an end. */
 const siteFacts = (rows: readonly RecordRow[]): readonly Fact[] =>
   rows
     .filter(({ event }) => event === null)
     .map(({ kind, charger, at, words, seq }) => fact("site", kind, { charger, from: iso(at), words, seq }));
 
-/** From the first to the last moment of several windows; null: there are none. */
+/** Span of several windows. Null: no window. */
 const spanOf = (windows: readonly Window[]): Window | null =>
   windows.reduce<Window | null>(
     (span, { from, until }) =>

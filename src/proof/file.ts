@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, type KeyObject, sign, verify } from "node:
 
 import { chainHash } from "../domain/audit.ts";
 
-/** One line of a proof: flat, so that it is the same in JSON and in a table. Null: does not apply. */
+/** Line of a proof. It is flat, so that JSON and CSV hold the same. Null: does not apply. */
 export interface Fact {
   readonly section: "proof" | "asked" | "summary" | "vehicle" | "site" | "report" | "record" | "seal";
   readonly what: string;
@@ -15,25 +15,29 @@ export interface Fact {
   readonly until: string | null;
   readonly value: number | null;
   readonly unit: string | null;
-  /** For people. Never empty, and without line breaks. */
+  /** Sentence for people. Never empty, and without line breaks. */
   readonly words: string | null;
-  /** The row of the record that says so. */
+  /** Row of the record that holds this fact. */
   readonly seq: number | null;
-  /** Hash of the row before that one. */
+  /** Hash of the row before. */
   readonly previous: string | null;
   readonly hash: string | null;
 }
 
-/** A fact with the hash that binds it to all lines before it. */
+/** A fact with its print: a hash over it and all lines before it. */
 export interface Printed {
   readonly fact: Fact;
   readonly print: string;
 }
 
-type Said = Partial<Omit<Fact, "section" | "what">>;
+type FactMembers = Partial<Omit<Fact, "section" | "what">>;
 
-/** A fact of which only what applies is told. */
-export const fact = (section: Fact["section"], what: string, { words = null, ...said }: Said = {}): Fact => ({
+/** Creates a fact. Members that do not apply may be left out. */
+export const fact = (
+  section: Fact["section"],
+  what: string,
+  { words = null, ...members }: FactMembers = {},
+): Fact => ({
   section,
   vehicle: null,
   charger: null,
@@ -45,21 +49,21 @@ export const fact = (section: Fact["section"], what: string, { words = null, ...
   seq: null,
   previous: null,
   hash: null,
-  ...said,
+  ...members,
   what,
   words: words === null || words === "" ? null : oneLine(words),
 });
 
-/** Where an event's name has line breaks, a line of the proof must not. */
+/** Replaces line breaks, which an event's name may have. */
 const oneLine = (words: string): string => words.replaceAll(/[\r\n]/g, " ").toWellFormed();
 
-/** Measured figures, to the Wh and W: three digits of a kilo. */
+/** Converts to kWh or kW, with three digits. */
 export const kilo = (value: number): number => Math.round(value) / 1000;
 
-/** How a proof is written down: JSON for programs, CSV for a table. Both say the same, under the same seal. */
+/** File format of a proof: JSON for programs, CSV for a table. Both hold the same facts under the same seal. */
 export type Format = "json" | "csv";
 
-/** Where a line stands among the facts. */
+/** Position of a line among the facts. */
 interface Place {
   readonly isFirst: boolean;
   readonly isLast: boolean;
@@ -69,11 +73,11 @@ interface Spelling {
   /** Lines before the first fact. */
   readonly heading: readonly string[];
   readonly spell: (printed: Printed, place: Place) => string;
-  /** Null: not a line of a proof. A line that reads well may still not be spelled as we do. */
+  /** Null: not a line of a proof. A readable line may still differ from our own spelling. */
   readonly read: (line: string) => Printed | null;
 }
 
-/** In the order of the table. */
+/** Columns of CSV, in order. */
 const COLUMNS = [
   "section",
   "vehicle",
@@ -103,17 +107,17 @@ const SECTIONS: ReadonlySet<string> = new Set<Fact["section"]>([
 
 const ALPHABETICAL = [...COLUMNS, "print" as const].toSorted();
 
-/** Members in alphabetical order, without those that do not apply: one fact has one spelling. */
+/** Serializes members in alphabetical order, without nulls, so that a fact has exactly one spelling. */
 function canonical(members: Fact & { readonly print?: string }): string {
-  const told: Record<string, string | number> = {};
+  const present: Record<string, string | number> = {};
   for (const name of ALPHABETICAL) {
     const value = members[name] ?? null;
-    if (value !== null) told[name] = value;
+    if (value !== null) present[name] = value;
   }
-  return JSON.stringify(told);
+  return JSON.stringify(present);
 }
 
-/** An array of flat objects, each on a line of its own. */
+/** JSON array of flat objects, one per line. */
 const json: Spelling = {
   heading: [],
   spell: ({ fact, print }, { isFirst, isLast }) =>
@@ -131,7 +135,7 @@ const json: Spelling = {
   },
 };
 
-/** RFC 4180, with the mark by which spreadsheets know UTF-8. */
+/** CSV as in RFC 4180, with a byte order mark: spreadsheets recognize UTF-8 by it. */
 const csv: Spelling = {
   heading: [`\uFEFF${[...COLUMNS, "print"].join(",")}`],
   spell: ({ fact, print }) =>
@@ -149,7 +153,7 @@ const csv: Spelling = {
 
 export const SPELLINGS: Readonly<Record<Format, Spelling>> = { json, csv };
 
-/** The whole proof as lines of text, without their ends; the last one is empty. */
+/** Lines of the whole proof, without line ends. The last one is empty. */
 export function* spelled(lines: Iterable<Printed>, format: Format): Generator<string> {
   const { heading, spell } = SPELLINGS[format];
   yield* heading;
@@ -166,7 +170,7 @@ export function* spelled(lines: Iterable<Printed>, format: Format): Generator<st
   yield "";
 }
 
-/** The spelling of a text by its look, whichever of its first characters was changed. */
+/** Detects the format by the first two lines, even if one of them was edited. */
 export const formatOf = ([first = "", second = ""]: readonly string[]): Format =>
   first.startsWith("[") || second.startsWith("{") ? "json" : "csv";
 
@@ -202,7 +206,7 @@ function printedOf(members: ReadonlyMap<string, unknown>): Printed | null {
 
 const isSection = (text: string): text is Fact["section"] => SECTIONS.has(text);
 
-/** What a spreadsheet would take for a formula, and what already looks so marked. */
+/** Text that a spreadsheet reads as a formula, or that starts with our own escape character. */
 const RISKY = /^['=+\-@]/;
 
 function cell(value: string | number | null): string {
@@ -220,31 +224,31 @@ function cellsIn(line: string): readonly string[] {
   });
 }
 
-/** Before the first line. */
+/** Print before the first line. */
 export const START = "0".repeat(64);
 
-/** Binds a fact to the line before it, so that an edited, added or missing line shows, and where. */
+/** Print of a fact, chained to the line before it. So an edited, added or missing line is found, with its place. */
 export const printOf = (previous: string, fact: Fact): string => chainHash(previous, canonical(fact));
 
-/** Over the last print and so over everything: anyone can compute prints, but only the holder of the site key this. */
+/** HMAC over the last print, and so over all lines. Only the holder of the site key can compute it. */
 export const sealOf = (siteKey: Uint8Array, print: string): string =>
   createHmac("sha256", siteKey).update(`proof\n${print}`).digest("hex");
 
-/** What is signed: over everything above, as the seal is, and told apart from whatever else a key may sign. */
+/** Signed text. Its prefix distinguishes it from other texts that the key may sign. */
 const signedText = (print: string): Buffer => Buffer.from(`setpointd proof\n${print}`);
 
-/** Ed25519, hex. Anyone who has the public key can check it, and only the holder of the private one make it. */
+/** Ed25519 signature, hex. The public key verifies it. */
 const signatureOf = (proofKey: KeyObject, print: string): string =>
   sign(null, signedText(print), proofKey).toString("hex");
 
 export const isSignedBy = (publicKey: KeyObject, print: string, signature: string): boolean =>
   verify(null, signedText(print), publicKey, Buffer.from(signature, "hex"));
 
-/** The public key as it is passed around: base64 of its SPKI form. */
+/** Public key as base64 of its SPKI form. */
 const publicText = (key: KeyObject): string =>
   createPublicKey(key).export({ format: "der", type: "spki" }).toString("base64");
 
-/** The facts with their prints, then the seal and the signature; one at a time, as there may be very many. */
+/** Facts with their prints, then seal and signature. A generator: there may be very many. */
 export function* sealed(facts: Iterable<Fact>, siteKey: Uint8Array, proofKey: KeyObject): Generator<Printed> {
   let print = START;
   const printed = (fact: Fact): Printed => {

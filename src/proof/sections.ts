@@ -16,39 +16,39 @@ import {
 import { type Fact, fact } from "./file.ts";
 
 /**
- * What was asked: every revision as it came, with receipt time and source, and the withdrawal (DESIGN 5.2).
- * `powerUnit`: what the partner's power levels are in.
+ * Section `asked`: every revision of the event with receipt time and source, and its withdrawal. `powerUnit`: unit of
+ * the partner's power levels.
  */
 export const askedFacts = (rows: readonly RecordRow[], powerUnit: "kW" | "W"): readonly Fact[] =>
   rows
     .filter(({ kind }) => kind === "event" || kind === "rejected")
     .flatMap((row) => [heading(row), ...details(row, powerUnit)]);
 
-/** `new`, `changed`, `withdrawn`, `warning` or `rejected`, and when it came. */
+/** Fact `new`, `changed`, `withdrawn`, `warning` or `rejected`, with its receipt time. */
 function heading({ kind, at, facts, words, seq }: RecordRow): Fact {
   const what = textOf(facts, "outcome") ?? (kind === "rejected" ? kind : "warning");
   return fact("asked", what, { from: iso(at), words, seq });
 }
 
 function details({ facts, seq }: RecordRow, powerUnit: "kW" | "W"): readonly Fact[] {
-  const said = (what: string, more: Omit<Partial<Fact>, "section" | "what">): Fact =>
+  const asked = (what: string, more: Omit<Partial<Fact>, "section" | "what">): Fact =>
     fact("asked", what, { ...more, seq });
   const source = textOf(facts, "source");
-  const from = source === null ? [] : [said("source", { words: source })];
+  const from = source === null ? [] : [asked("source", { words: source })];
   const [start, duration] = [textOf(facts, "start"), numberOf(facts, "durationMs")];
   if (start === null || duration === null) return from;
   const priority = numberOf(facts, "priority");
   const foreign = numberOf(factOf(facts, "targets"), "foreignVehicles") ?? 0;
   return [
     ...from,
-    said("modified", { from: textOf(facts, "revision") }),
-    said("level", levelOf(factOf(facts, "ask"), powerUnit)),
-    said("period", { from: start, until: iso(after(instant(Date.parse(start)), millis(duration))) }),
-    said("random start within", { value: (numberOf(facts, "randomizeStartMs") ?? 0) / 1000, unit: "s" }),
-    said("priority", priority === null ? { words: "none" } : { value: priority }),
-    ...(foreign > 0 ? [said("targets that are not ours", { value: foreign, unit: "vehicles" })] : []),
-    ...reportsIn(facts).map((words) => said("report asked for", { words })),
-    said("content", { hash: textOf(facts, "hash") }),
+    asked("modified", { from: textOf(facts, "revision") }),
+    asked("level", levelOf(factOf(facts, "ask"), powerUnit)),
+    asked("period", { from: start, until: iso(after(instant(Date.parse(start)), millis(duration))) }),
+    asked("random start within", { value: (numberOf(facts, "randomizeStartMs") ?? 0) / 1000, unit: "s" }),
+    asked("priority", priority === null ? { words: "none" } : { value: priority }),
+    ...(foreign > 0 ? [asked("targets that are not ours", { value: foreign, unit: "vehicles" })] : []),
+    ...reportsIn(facts).map((words) => asked("report asked for", { words })),
+    asked("content", { hash: textOf(facts, "hash") }),
   ];
 }
 
@@ -66,16 +66,16 @@ function levelOf(ask: Json, powerUnit: "kW" | "W"): Pick<Fact, "value" | "unit" 
   return { value, unit: factOf(ask, "kind") === "current" ? "A" : powerUnit, words: null };
 }
 
-/** What of the record concerns one event, in order, and what vouches for it. */
+/** Rows of the record that concern one event, in order, and their seal. */
 export interface EventRecord {
   readonly rows: readonly RecordRow[];
-  /** The end of the whole record at the time, sealed with the site's key. */
+  /** Last row of the whole record at the time, sealed with the site key. */
   readonly head: { readonly seq: number; readonly hash: string; readonly seal: string };
-  /** The checkpoint that pruning left in the place of all rows up to `facts.through`; null: nothing was pruned. */
+  /** Checkpoint that replaces the pruned rows up to `facts.through`. Null: none was pruned. */
   readonly checkpoint: RecordRow | null;
 }
 
-/** The rows themselves, so that anyone can hash each anew, and the sealed end of the chain that they are in. */
+/** Section `record`: the rows, so that anyone can hash them again, and the sealed end of their chain. */
 export const recordFacts = ({ rows, head, checkpoint }: EventRecord): readonly Fact[] => [
   ...(checkpoint === null ? [] : prunedFacts(checkpoint)),
   ...rows.map(({ seq, hash, previous, text }) => fact("record", "row", { seq, hash, previous, words: text })),
@@ -96,27 +96,27 @@ const prunedFacts = ({ facts, seq }: RecordRow): readonly Fact[] => [
   }),
 ];
 
-/** A report as it is kept. */
+/** A stored report. */
 export interface KeptReport {
   readonly record: ReportRecord;
-  /** As it goes to the partner; null: not kept any more. */
+  /** Body for the partner. Null: no longer stored. */
   readonly body: string | null;
 }
 
 /**
- * The reports on an event, oldest first: what each holds, when it was sent, what the partner answered, and a hash by
- * which the partner knows it; then the descriptors that ended without one, and why (L3).
+ * Section `report`: reports on an event, oldest first, with content, time, the partner's answer and the hash of the body.
+ * Then the descriptors that ended without a report, with the reason.
  */
 export const reportFacts = (reports: readonly KeptReport[], rows: readonly RecordRow[]): readonly Fact[] => [
   ...reports
     .toSorted((a, b) => a.record.composedAt - b.record.composedAt)
-    .flatMap(({ record, body }) => [...made(record, body), ...delivered(record)]),
+    .flatMap(({ record, body }) => [...composed(record, body), ...delivered(record)]),
   ...rows
     .filter(({ kind, facts }) => kind === "report" && textOf(facts, "descriptor") !== null)
     .map(({ at, words, seq }) => fact("report", "flagged", { from: iso(at), words, seq })),
 ];
 
-const made = (
+const composed = (
   { name, payloadType, span, summary, composedAt }: ReportRecord,
   body: string | null,
 ): readonly Fact[] => [
@@ -142,49 +142,49 @@ function delivered({ state, status, sentAt, receipt, reason, attempts }: ReportR
   ];
 }
 
-/** When the partner, a broker, a charger, the clock or setpointd itself was away or wrong. */
+/** Outage of the partner, a broker, a charger, the clock or setpointd itself. */
 export interface Outage extends Window {
-  /** Null: it befell the whole site. */
+  /** Null: the whole site. */
   readonly charger: ChargerId | null;
   readonly words: string;
   readonly seq: number;
 }
 
 /**
- * The outages that these rows, in order, tell of; one that is not over goes on for ever. A start of setpointd ends what
- * was open: from then on the record says that somebody is away only where the new run found that out itself.
+ * Outages in these rows, which are in order. An open one has no end. A start of setpointd ends all open outages: the new
+ * run records an outage only after it has detected it itself.
  */
 export function outagesIn(rows: readonly RecordRow[]): readonly Outage[] {
   const open = new Map<string, Outage>();
   const over: Outage[] = [];
   for (const row of rows) {
-    const { at, charger, seq, facts, words: told } = row;
+    const { at, charger, seq, facts, words: message } = row;
     if (isStart(row)) {
       for (const outage of open.values()) over.push({ ...outage, until: at });
       open.clear();
     }
     const outage = textOf(facts, "outage");
     if (outage === null) continue;
-    const who = `${charger} ${outage}`;
-    const words = `${outage}: ${told}`;
-    const begun = open.get(who);
+    const key = `${charger} ${outage}`;
+    const words = `${outage}: ${message}`;
+    const begun = open.get(key);
     const since = textOf(facts, "since");
     const from = begun?.from ?? (since === null ? at : instant(Date.parse(since)));
     if (factOf(facts, "over") !== true) {
-      open.set(who, begun ?? { charger, words, seq, from, until: instant(Infinity) });
+      open.set(key, begun ?? { charger, words, seq, from, until: instant(Infinity) });
       continue;
     }
-    open.delete(who);
+    open.delete(key);
     over.push({ charger, words, seq, from, until: at });
   }
   return [...over, ...open.values()].toSorted((a, b) => a.from - b.from);
 }
 
-/** Only the row of a start names the epoch of its run. */
+/** Only the row of a start has the epoch of its run. */
 const isStart = ({ kind, facts }: AuditEntry): boolean =>
   kind === "daemon" && numberOf(facts, "epoch") !== null;
 
-/** Those of the site and of these chargers that reach into a vehicle's window, up to now; beside its figures they explain them. */
+/** Outages of the site and of these chargers in a vehicle's window, up to now. They explain its figures. */
 export const outageFacts = (
   outages: readonly Outage[],
   vehicle: string,

@@ -25,17 +25,17 @@ import {
 import { gapsIn, mean, peak, within } from "../reporting/series.ts";
 import { type Fact, fact, kilo } from "./file.ts";
 
-/** A vehicle's share of the event: its window, and how its own random start came about. */
+/** Allocation of the event to one vehicle: its window and its start offset. */
 export interface VehicleAllocation extends Window {
   readonly offset: Millis;
   readonly spread: Millis;
-  /** "16 A" */
+  /** Setpoint, for example "16 A". */
   readonly asked: string;
-  /** The event was withdrawn or changed at this moment: `until` is the spread release. */
+  /** Time of a withdrawal or change. `until` is then the spread release. Null: none. */
   readonly cutAt: Instant | null;
 }
 
-/** What the stored event gives, or where it gives nothing any more, what the decisions were based on at the time. */
+/** Allocations by the stored event. Without it: those that the decisions in the record were based on. */
 export function vehicleAllocations(
   event: EventId,
   dispatches: readonly Dispatch[],
@@ -51,10 +51,14 @@ export function vehicleAllocations(
       cutAt,
     }));
   const claims = rows.flatMap(({ facts }) => claimsOn(event, facts).flatMap(allocationIn));
-  return [...new Map(claims.map((share) => [`${share.from} ${share.until} ${share.asked}`, share])).values()];
+  return [
+    ...new Map(
+      claims.map((allocation) => [`${allocation.from} ${allocation.until} ${allocation.asked}`, allocation]),
+    ).values(),
+  ];
 }
 
-/** As reason.ts writes it. */
+/** Reads a claim as `domain/reason.ts` writes it. */
 function allocationIn(claim: Json): readonly VehicleAllocation[] {
   const [from, until, cutAt] = ["from", "until", "cutAt"].map((name) => momentIn(claim, name));
   const [offset, spread] = [numberOf(claim, "offsetMs"), numberOf(claim, "spreadMs")];
@@ -68,8 +72,11 @@ function momentIn(claim: Json, name: string): Instant | null {
   return text === null ? null : instant(Date.parse(text));
 }
 
-export const allocationFacts = (vehicle: string, shares: readonly VehicleAllocation[]): readonly Fact[] =>
-  shares.flatMap(({ from, until, offset, spread, asked, cutAt }) => [
+export const allocationFacts = (
+  vehicle: string,
+  allocations: readonly VehicleAllocation[],
+): readonly Fact[] =>
+  allocations.flatMap(({ from, until, offset, spread, asked, cutAt }) => [
     fact("vehicle", "random start offset", {
       vehicle,
       value: offset / 1000,
@@ -84,7 +91,7 @@ export const allocationFacts = (vehicle: string, shares: readonly VehicleAllocat
     }),
   ]);
 
-/** One thing that was done with a vehicle because of the event, or in the place of it. */
+/** Entry in the history of a vehicle's commands. */
 export interface CommandHistoryEntry {
   readonly what: string;
   /** ISO. */
@@ -93,9 +100,8 @@ export interface CommandHistoryEntry {
 }
 
 /**
- * Of the rows on an event, in order: decided (committed before it is sent), sent, acknowledged by the broker, accepted or
- * refused by the charger, followed or not followed as measured, overruled or taken over by another event, released,
- * missed.
+ * Command history from the rows on an event, in order: decided, sent, acknowledged by the broker, accepted or refused by
+ * the charger, followed or not followed as measured, overruled, released, missed.
  */
 export const commandHistory = (
   event: EventId,
@@ -106,7 +112,7 @@ export const commandHistory = (
     const what = historyEntryIn(event, row, windows);
     const sentAt = textOf(row.facts, "sentAt");
     return [
-      // When it left is known, and written, once the broker has it.
+      // The row of the acknowledgement has the time of the publish.
       ...(sentAt === null ? [] : [{ what: "sent", at: sentAt, row }]),
       ...(what === null ? [] : [{ what, at: iso(row.at), row }]),
     ];
@@ -138,7 +144,7 @@ function historyEntryIn(event: EventId, row: RecordRow, windows: Windows): strin
   }
 }
 
-/** In the words of a proof. */
+/** Terms of the proof for each progress. */
 const PROGRESS: Readonly<Record<string, string>> = {
   acknowledged: "acknowledged",
   accepted: "accepted",
@@ -148,14 +154,14 @@ const PROGRESS: Readonly<Record<string, string>> = {
   notFollowed: "not followed",
 };
 
-export const historyFacts = (deeds: readonly CommandHistoryEntry[]): readonly Fact[] =>
-  deeds.map(({ what, at, row: { vehicle, charger, command, words, seq, facts } }) => {
+export const historyFacts = (history: readonly CommandHistoryEntry[]): readonly Fact[] =>
+  history.map(({ what, at, row: { vehicle, charger, command, words, seq, facts } }) => {
     const told = factOf(facts, "told");
     return fact("vehicle", what, {
       vehicle,
       charger,
       command,
-      // A missed window has its own times.
+      // A missed window has times of its own.
       from: textOf(facts, "from") ?? at,
       until: textOf(facts, "until"),
       value: numberOf(told, "value"),
@@ -165,21 +171,21 @@ export const historyFacts = (deeds: readonly CommandHistoryEntry[]): readonly Fa
     });
   });
 
-/** What a command came to in the end. */
+/** Final outcomes of a command. */
 const FINAL = ["followed", "not followed", "refused", "not sent"];
-/** Where no command came to anything. */
+/** Outcome where no command has a final one. */
 const OTHERWISE = { decided: "decided, not sent", overruled: "overruled", missed: "missed" };
 
-/** One word for what became of a vehicle: the last thing that is known of its last level. */
-export function endOf(deeds: readonly CommandHistoryEntry[]): string {
-  const levels = new Set(deeds.filter(({ what }) => what === "decided").map(({ row }) => row.command));
-  const last = deeds.findLast(({ row }) => row.kind === "outcome" && levels.has(row.command));
+/** Outcome of a vehicle: the last known outcome of its last level. */
+export function endOf(history: readonly CommandHistoryEntry[]): string {
+  const levels = new Set(history.filter(({ what }) => what === "decided").map(({ row }) => row.command));
+  const last = history.findLast(({ row }) => row.kind === "outcome" && levels.has(row.command));
   if (last !== undefined) return FINAL.includes(last.what) ? last.what : "sent, not measured";
-  const other = Object.entries(OTHERWISE).find(([what]) => deeds.some((deed) => deed.what === what));
+  const other = Object.entries(OTHERWISE).find(([what]) => history.some((entry) => entry.what === what));
   return other?.[1] ?? "nothing done";
 }
 
-/** What the meters say of a vehicle's window up to now: energy, power, where readings are missing, and the baseline. */
+/** Measured facts of a vehicle's window up to now: energy, power, gaps and the baseline. */
 export function measuredFacts(
   subject: Subject,
   window: Window,
@@ -194,7 +200,7 @@ export function measuredFacts(
   const span = { vehicle, from: iso(past.from), until: iso(past.until) };
   const energy = measuredEnergy(evidence.energy, past, settings.maxGap);
   const drawn = within(evidence.power.steps, past);
-  // Of an event shorter than the pause between two readings the meter alone says nothing.
+  // The event may be shorter than the interval of the readings: then the meter alone shows nothing.
   const around = estimatedEnergy(evidence.energy, evidence.power.steps, past, settings.maxGap);
   const gaps = gapsIn(timesOf(evidence), past, settings.maxGap);
   const usual = baselineOf(evidence, past, calendar, settings);
@@ -241,7 +247,7 @@ export function measuredFacts(
   ];
 }
 
-/** When anything was measured of it, in order. */
+/** Times of all readings, in order. */
 const timesOf = ({ power, register }: Evidence): readonly Instant[] =>
   [...new Set([...power.times, ...register.times])].toSorted((a, b) => a - b);
 

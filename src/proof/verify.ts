@@ -3,13 +3,13 @@ import type { KeyObject } from "node:crypto";
 import { chainHash, headSeal } from "../domain/audit.ts";
 import { type Fact, type Printed, isSignedBy, printOf, sealOf, START, formatOf, SPELLINGS } from "./file.ts";
 
-/** A line of a proof file, from 1, that is not as it was written. */
+/** An edited line of a proof file. Lines count from 1. */
 export interface Broken {
   readonly line: number;
   readonly reason: string;
 }
 
-/** A row of the record as a proof shows it. */
+/** Row of the record in a proof. */
 export interface ShownRow {
   readonly line: number;
   readonly seq: number;
@@ -19,26 +19,26 @@ export interface ShownRow {
 export interface Verification {
   readonly lines: number;
   readonly broken: readonly Broken[];
-  /** For comparing them with the record itself. */
+  /** Rows for comparison with the record. */
   readonly rows: readonly ShownRow[];
-  /** There is a signature, whoever made it. */
+  /** True: there is a signature, by whatever key. */
   readonly isSigned: boolean;
 }
 
-/** What a proof is checked with; null: not at hand. */
+/** Keys for checking a proof. Null: not available. */
 export interface ProofKeys {
   readonly siteKey: Uint8Array | null;
   readonly publicKey: KeyObject | null;
 }
 
-/** A line that could be read, where it stands. */
+/** A readable line with its number. */
 interface Line extends Printed {
   readonly line: number;
 }
 
 /**
- * Checks a proof by itself: each line's spelling and print, each row of the record by its own hash, with the site's key
- * the seals, and with the public key the signature. Without either whoever changes a line can compute all prints anew.
+ * Verifies a proof: spelling and print of each line, and the hash of each row of the record. With the site key also the
+ * seals, with the public key also the signature. Without a key, a forger could have computed all prints again.
  */
 export function verifyProof(text: string, { siteKey, publicKey }: ProofKeys): Verification {
   const broken: Broken[] = [];
@@ -62,7 +62,7 @@ export function verifyProof(text: string, { siteKey, publicKey }: ProofKeys): Ve
   };
 }
 
-/** `lines`: all above the signature. */
+/** `lines`: all lines above the signature. */
 function unsigned(
   lines: readonly Line[],
   signature: Line | null,
@@ -82,7 +82,7 @@ function unsigned(
       ];
 }
 
-/** Any other spelling of the same is a changed line too. */
+/** Reads the lines. Another spelling of the same fact counts as edited. */
 function read(text: string, broken: Broken[]): readonly Line[] {
   const written = text.split("\n");
   const { heading, spell, read } = SPELLINGS[formatOf(written)];
@@ -104,7 +104,7 @@ function read(text: string, broken: Broken[]): readonly Line[] {
   return lines;
 }
 
-/** Goes on from what a line says and from what it should say, so that one edit is one broken line. */
+/** Checks the chain. After a broken line it continues from that line's own print, so that one edit breaks one line. */
 function unbound(lines: readonly Line[]): readonly Broken[] {
   let [before, alternative] = [START, START];
   return lines.flatMap(({ line, fact, print }): readonly Broken[] => {

@@ -1,21 +1,21 @@
 import type { Retention } from "../domain/retention.ts";
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
 
-/** The kinds of stored things that grow with the site. */
+/** Kinds of stored data that grow with the site. */
 export type Retained = "readings" | "record" | "events";
 
 /** Share of `retention.bytes` of each kind. */
 const SHARES: Readonly<Record<Retained, number>> = { readings: 0.6, record: 0.3, events: 0.1 };
-/** One message of a charger, with its HMAC. Measured: 114 in a full table. */
+/** Size of one charger message with its HMAC, in bytes. Measured in a full table: 114. */
 const READING_BYTES = 130;
-/** One row of the record, with its indexes. */
+/** Size of one row of the record with its indexes, in bytes. */
 const RECORD_ROW_BYTES = 1000;
 
-/** How much of each kind is kept; beyond it the oldest go before their age. */
+/** Caps by kind. Beyond a cap the oldest are pruned before their age. */
 export interface RetentionCaps {
-  /** Stored messages of chargers. */
+  /** Number of charger messages. */
   readonly readings: number;
-  /** Rows of the record. */
+  /** Number of rows of the record. */
   readonly record: number;
   /** Bytes of ended events. */
   readonly events: number;
@@ -30,36 +30,36 @@ export const capsOf = ({
   events: Math.floor(bytes * SHARES.events),
 });
 
-/** Decimal units: 4.1 GB. */
+/** Formats in decimal units, for example `4.1 GB`. */
 export function formatBytes(bytes: number): string {
   const [size, unit] = bytes < 1e9 ? [bytes / 1e6, "MB"] : [bytes / 1e9, "GB"];
   return `${Math.round(size * 10) / 10} ${unit}`;
 }
 
-/** Part of its cap at which an alarm opens. It closes below the second: a level in between must not flap. */
+/** Parts of a cap at which an alarm opens and closes. They differ so that it does not flap. */
 const OPENS = 0.8;
 const CLOSES = 0.75;
 
-/** A kind of stored things that is near its cap, or beyond it. */
+/** A kind of stored data near or beyond its cap. */
 export interface RetentionAlarm {
   readonly kind: Retained;
   readonly since: Instant;
   /** Part of the cap that is used. */
   readonly used: number;
-  /** Some of them left before their configured age. */
+  /** True: some were pruned before their configured age. */
   readonly leftEarly: boolean;
   readonly message: string;
   readonly action: string;
 }
 
-/** What is retained, and the keys of the configuration that bound it. */
-interface Words {
+/** Name of a kind, and the configuration keys that limit it. */
+interface Labels {
   readonly subject: string;
   readonly age: string;
   readonly cap: string;
 }
 
-const WORDS: Readonly<Record<Retained, Words>> = {
+const LABELS: Readonly<Record<Retained, Labels>> = {
   readings: { subject: "readings", age: "report.keepReadings", cap: "retention.bytes" },
   record: {
     subject: "rows of the record",
@@ -69,7 +69,7 @@ const WORDS: Readonly<Record<Retained, Words>> = {
   events: { subject: "ended events", age: "retention.events", cap: "retention.bytes or retention.maxEvents" },
 };
 
-/** The alarms before, and while, a cap of retention makes things leave before their configured age. */
+/** Alarms before and while a cap causes pruning before the configured age. */
 export class RetentionAlarms {
   readonly #open = new Map<Retained, RetentionAlarm>();
 
@@ -77,7 +77,7 @@ export class RetentionAlarms {
     return [...this.#open.values()];
   }
 
-  /** Takes a new measurement. Returns an alarm that has to be reported now; null: nothing new. */
+  /** Applies a measurement. Returns an alarm to report now. Null: nothing new. */
   measured(kind: Retained, used: number, leavesEarly: boolean, now: Instant): RetentionAlarm | null {
     const before = this.#open.get(kind);
     if (!leavesEarly && used < (before === undefined ? OPENS : CLOSES)) {
@@ -102,27 +102,27 @@ function formatAlarm(
   used: number,
   leftEarly: boolean,
 ): Pick<RetentionAlarm, "message" | "action"> {
-  const { subject, age, cap } = WORDS[kind];
+  const { subject, age, cap } = LABELS[kind];
   const percent = Math.round(used * 100);
   return {
     message: leftEarly
-      ? `${subject} leave before their age (${age}): what retention allows is used up`
-      : `${subject} take ${percent} % of what retention allows: beyond that the oldest leave before their age (${age})`,
-    action: `raise ${cap}, or shorten ${age}; setpointd check says how long each lasts`,
+      ? `${subject} are pruned before their age (${age}): their disk space is used up`
+      : `${subject} use ${percent} % of their disk space: beyond it the oldest are pruned before their age (${age})`,
+    action: `raise ${cap}, or shorten ${age}; setpointd check shows how long each kind lasts`,
   };
 }
 
 const DAY = minutes(24 * 60);
-/** Assumed: one message of each charger in ten seconds. */
+/** Assumption: one message per charger every ten seconds. */
 const MESSAGES_A_DAY = 8640;
-/** After eight days one message of each minute is left. */
+/** After this many days one message per minute is kept. */
 const FULL_DAYS = 8;
 const THINNED = 6;
-/** Assumed: each of so many events a day asks something of each charger. */
+/** Assumption: events per day, each for all chargers. */
 const EVENTS_A_DAY = 20;
-/** Rows of one event for one charger: decisions, sends, acknowledgements and verdicts of its start and its end. */
+/** Rows per event and charger: decision, send, acknowledgement and verdict, at its start and at its end. */
 const ROWS_OF_EVENT = 8;
-/** An event with no target, and one more target. */
+/** Size of an event without targets, and of one target, in bytes. */
 const EVENT_BYTES = 1500;
 const TARGET_BYTES = 45;
 
@@ -132,7 +132,7 @@ export interface ForecastSite {
   readonly reportsPerHour: number;
 }
 
-/** How long each kind of stored things lasts at this very site, one line each. */
+/** Retention of each kind of data at this site, one line each. */
 export function retentionForecast(
   retention: Retention,
   { chargers, keepReadings, reportsPerHour }: ForecastSite,
@@ -149,13 +149,13 @@ export function retentionForecast(
   ];
 }
 
-/** Days of readings that fit, thinned after eight of them. */
+/** Days of readings that fit, with thinning after `FULL_DAYS`. */
 function readingDays(rows: number, chargers: number): number {
   const days = rows / (MESSAGES_A_DAY * chargers);
   return days <= FULL_DAYS ? days : FULL_DAYS + (days - FULL_DAYS) * THINNED;
 }
 
-/** The configured age, or less where the room is not enough for it. */
+/** Configured age, or less if the disk space does not suffice. */
 function lasts(days: number, age: Millis): string {
   const wanted = `${Math.round(age / DAY)} days`;
   if (days * DAY >= age) return wanted;

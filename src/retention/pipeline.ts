@@ -20,19 +20,19 @@ import { daily } from "../platform/scheduling.ts";
 import { type RetentionAlarms, capsOf, type Retained } from "./caps.ts";
 import { eventsUsed, forgettable, leavesEarly } from "./rules.ts";
 
-/** The start has more urgent things to do. */
+/** Delay after a start, which has more urgent work. */
 const FIRST = minutes(1);
-/** A commit of so many deletions takes milliseconds: nobody waits for it longer than for any other. */
+/** Deletions per commit. Such a commit takes milliseconds and delays no other. */
 const STEP_ROWS = 500;
 const STEP_EVENTS = 100;
 const STEP_REPORTS = 100;
-/** Between two steps, so that pruning years takes an hour but never the loop or the flash. */
+/** Pause between two steps. Pruning of years takes an hour, and does not block the loop or wear the flash. */
 const PAUSE = seconds(1);
 
-/** Between two measurements of how much of its cap each kind takes. */
+/** Interval of measurements. */
 const MEASURE_EVERY = minutes(10);
 
-/** Prunes once a day, and measures more often, so that the alarm comes before a cap makes anything leave. */
+/** Prunes once a day. Measures more often, so that the alarm comes before a cap causes pruning. */
 export const retention = (
   depot: ControlState,
   keep: Retention,
@@ -48,7 +48,7 @@ function measure(depot: ControlState, keep: Retention, ports: RetentionPorts): v
   noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
 }
 
-/** Records an alarm that is new. `used`: part of the cap. */
+/** Records a new alarm. `used`: part of the cap. */
 export function noteUse(
   { alarms, now, write }: Pick<RetentionPorts, "alarms" | "now" | "write">,
   kind: Retained,
@@ -62,7 +62,7 @@ export function noteUse(
   write([auditRow("daemon", now(), message, { facts })]);
 }
 
-/** Once a day what is kept no longer is pruned, step by step, each step a commit of its own. Emits after each step. */
+/** Prunes old data once a day, in steps of one commit each. Emits after each step. */
 const pruning = (depot: ControlState, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
   daily(ports.now).pipe(
     delay(FIRST),
@@ -71,11 +71,11 @@ const pruning = (depot: ControlState, keep: Retention, ports: RetentionPorts): O
     ),
   );
 
-/** False: nothing is left to be pruned today, or the disk refuses. */
+/** Runs one step. False: nothing is left to prune today, or the commit failed. */
 async function step(depot: ControlState, keep: Retention, ports: RetentionPorts): Promise<boolean> {
   const now = ports.now();
   const caps = capsOf(keep);
-  // A clock that is wrong by years would make everything old: ages count only while the partner's agrees.
+  // With a clock that is wrong by years everything looks old. Ages count only while the partner's clock agrees.
   const agesCount = ports.clockAgrees();
   const reportedOn = ports.reportedOn();
   const events = forgettable(
@@ -102,7 +102,7 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   if (events.some((event) => leavesEarly(event, keep, now))) noteUse(ports, "events", 1, true);
   const { ok } = await ports.durable();
   for (const event of ok ? events : []) {
-    // What came in the meantime stays.
+    // A revision that arrived meanwhile stays.
     if (depot.known.get(event.id) === event) depot.schedule.forget(event.id, now);
   }
   return ok;
@@ -118,16 +118,16 @@ function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Ch
 
 export interface RetentionPorts {
   readonly now: () => Instant;
-  /** The partner's last answer had about the same time as this machine. */
+  /** True while the partner's clock agrees with ours. */
   readonly clockAgrees: () => boolean;
-  /** Kept rows of the record. */
+  /** Number of stored rows of the record. */
   readonly recordRows: () => number;
   readonly alarms: RetentionAlarms;
-  /** Null: no row of the record may go. */
+  /** Null: no row of the record may be pruned. */
   readonly oldRows: (query: OldRowsQuery) => OldRows | null;
-  /** Names of the closed reports from before then. */
+  /** Names of closed reports from before then. */
   readonly oldReports: (before: Instant, most: number) => readonly string[];
-  /** Ids of the events that a report is still to come of. */
+  /** Ids of events with a pending report. */
   readonly reportedOn: () => ReadonlySet<string>;
   readonly write: (changes: readonly Change[]) => void;
   readonly durable: () => Promise<Committed>;

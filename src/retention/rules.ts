@@ -4,15 +4,15 @@ import { between, type EventId, type Instant } from "../domain/units.ts";
 
 export interface Forgetting {
   readonly now: Instant;
-  /** False: the clock may be wrong by years, so that nothing is old because it says so; only number and size count. */
+  /** False: the clock may be wrong by years, so only number and size count. */
   readonly agesCount: boolean;
-  /** The partner may still list it, or waits for a report: forgotten, it would only come back as news. */
+  /** True: the partner may still list the event, where it would return as new, or a report is pending. */
   readonly isNeeded: (id: EventId) => boolean;
-  /** At most so many at a time. */
+  /** Cap on events per call. */
   readonly most: number;
 }
 
-/** The events that need not be known any more, those that have been over the longest first. */
+/** Events that may be forgotten. Those that ended first come first. */
 export function forgettable(
   known: Iterable<TrackedEvent>,
   keep: Pick<Retention, "events" | "maxEvents" | "withdrawn"> & { readonly maxBytes: number },
@@ -41,7 +41,7 @@ export function forgettable(
   return forgotten;
 }
 
-/** How much of what retention allows for ended events is used: their number or their size, whichever is nearer. */
+/** Used part of the cap on ended events, by number or by size: the larger one. */
 export function eventsUsed(
   known: Iterable<TrackedEvent>,
   { maxEvents, maxBytes }: Pick<Retention, "maxEvents"> & { readonly maxBytes: number },
@@ -50,11 +50,11 @@ export function eventsUsed(
   return Math.max(ended.length / maxEvents, bytesOf(ended) / maxBytes);
 }
 
-/** An event that leaves by number or size: it is younger than configured. */
+/** True if an event is pruned before its configured age, for number or size. */
 export const leavesEarly = (event: TrackedEvent, keep: Pick<Retention, "events">, now: Instant): boolean =>
   isLive(event) && between(event.kind === "over" ? event.until : overSince(event), now) <= keep.events;
 
-/** On disk. An event that is whole in memory counts once it is a summary there. */
+/** Size on disk, in bytes. An event that is whole in memory counts once it is a summary. */
 const bytesOf = (events: readonly TrackedEvent[]): number =>
   events.reduce((sum, event) => sum + (event.kind === "over" ? event.size : 0), 0);
 

@@ -64,7 +64,7 @@ describe.skipIf(!mosquittoAvailable)("prices in a real daemon", () => {
       return rows.filter(({ kind }) => kind === "prices").length === 4;
     });
     const line = await waitFor(() =>
-      daemon.line("spot prices of XX9 cannot be had: the partner answered 404"),
+      daemon.line("spot prices of XX9 cannot be fetched: the partner answered 404"),
     );
     expect(line.level).toBeGreaterThan(30);
     expect(site.floor.commands).toEqual([]);
@@ -109,7 +109,7 @@ describe.skipIf(!mosquittoAvailable)("prices in a real daemon", () => {
     await using late = await Floor.at(site.broker.url);
     await waitFor(() => late.on("prices/NO1").length > 0);
     expect(JSON.parse(late.on("prices/NO1")[0]?.text ?? "")).toEqual(before?.prices);
-    expect(daemon.line("spot prices of NO1 cannot be had")?.msg).toContain("the last ones stay");
+    expect(daemon.line("spot prices of NO1 cannot be fetched")?.msg).toContain("the last ones are kept");
   });
 
   test("are not asked for where no region is configured, and the verb says so", async () => {

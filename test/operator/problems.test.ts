@@ -171,7 +171,7 @@ test("data that will be pruned early is a problem, and so are reports that will 
   const both = { retention: alarms.open, reportRequests: { made: 97, most: 120 } };
   expect(found(heardDepot(), both)).toEqual([
     "reports -: reports made 97 of at most 120 requests within the last hour; further ones wait",
-    "retention readings: readings take 82 % of what retention allows: beyond that the oldest leave before their age (report.keepReadings)",
+    "retention readings: readings use 82 % of their disk space: beyond it the oldest are pruned before their age (report.keepReadings)",
   ]);
 });
 

@@ -52,49 +52,49 @@ function after(stored: readonly PriceSeries[], ...answers: readonly PricesAsked[
 
 const wordsOf = (change: Change): readonly string[] => (change.kind === "audit" ? [change.entry.words] : []);
 
-test("what was stored is there before anything was asked; what nobody asks for any more is not", () => {
+test("stored prices are available before the first request, but only of configured series", () => {
   const stored = [series(0.4), series(0.6, { region: "NO2" })];
   const { stand, board } = after(stored);
   expect(stand).toMatchObject({ series: { prices: [{ value: 0.4 }] }, outcome: null });
   expect(board.stands.size).toBe(1);
 });
 
-test("prices are on record when they first come, and not every hour", () => {
+test("prices are recorded at their first arrival, not every hour", () => {
   const { rows, stand } = after([], good(), good(0.7), good(0.8));
   expect(rows).toEqual(["spot prices of NO1: 1 prices, 0.5 to 0.5 NOK/kWh, until 2026-11-21T13:00:00.000Z"]);
   expect(stand).toMatchObject({ outcome: "good", reason: null, series: { prices: [{ value: 0.8 }] } });
 });
 
-test("only other prices are published", () => {
+test("only changed prices are published", () => {
   const { board } = after([series(0.5)], good(0.5));
   expect([...board.unpublished]).toEqual([]);
   applyPriceAnswer(board, NO1, good(0.6), true, around);
   expect([...board.unpublished]).toEqual(["actual/NO1"]);
 });
 
-test("a failure leaves the last prices, is on record once, and alarms once until they are there again", () => {
+test("a failure keeps the last prices, is recorded once, and raises one alarm until the next success", () => {
   const { rows, alarms, stand } = after([series(0.4)], failed, failed, good(), failed);
   expect(rows).toEqual([
-    "spot prices of NO1 cannot be had: the partner answered 500; the last ones stay",
+    "spot prices of NO1 cannot be fetched: the partner answered 500; the last ones are kept",
     expect.stringMatching(/^spot prices of NO1: 1 prices/),
-    "spot prices of NO1 cannot be had: the partner answered 500; the last ones stay",
+    "spot prices of NO1 cannot be fetched: the partner answered 500; the last ones are kept",
   ]);
   expect(alarms).toEqual([true, false, false, true]);
   expect(stand).toMatchObject({ outcome: "failed", series: { prices: [{ value: 0.5 }] } });
 });
 
-test("while more is tried nobody is alarmed", () => {
+test("retries raise no alarm", () => {
   const board = priceBoard([NO1], []);
   expect(applyPriceAnswer(board, NO1, failed, false, around)).toMatchObject({
     outcome: "failed",
     alarm: null,
   });
   expect(applyPriceAnswer(board, NO1, failed, true, around).alarm).toBe(
-    "spot prices of NO1 cannot be had: the partner answered 500; there are none yet; asked again when they are due",
+    "spot prices of NO1 cannot be fetched: the partner answered 500; there are none yet; fetched again when they are due",
   );
 });
 
-test("an answer that cannot be read is kept to be looked at, once, and costs no price (F37)", () => {
+test("an unreadable answer is quarantined once and keeps the last prices (F37)", () => {
   const board = priceBoard([NO1], [series(0.4)]);
   const { changes } = applyPriceAnswer(board, NO1, unreadable, true, around);
   expect(changes).toMatchObject([
@@ -105,7 +105,7 @@ test("an answer that cannot be read is kept to be looked at, once, and costs no 
   expect(board.stands.get("actual/NO1")?.series?.prices).toMatchObject([{ value: 0.4 }]);
 });
 
-test("odd prices are taken, and what was odd is told", () => {
+test("odd prices are accepted with a warning", () => {
   const odd: PricesAsked = {
     kind: "read",
     series: series(0.5, { doubts: ["asked for NO1, answered for NO2"] }),
@@ -115,14 +115,14 @@ test("odd prices are taken, and what was odd is told", () => {
   expect(stand).toMatchObject({ outcome: "doubtful", reason: "asked for NO1, answered for NO2" });
 });
 
-test("units that nobody named are a question mark", () => {
+test("a missing unit is shown as a question mark", () => {
   const [price] = series(0.5).prices;
   if (price === undefined) throw new Error("no price");
   const nameless = { ...series(0.5), prices: [{ ...price, currency: null, perUnit: null }] };
   expect(after([], { kind: "read", series: nameless }).rows[0]).toContain("0.5 to 0.5 ?/?, until");
 });
 
-test("a series that was not on the board is on it once it was asked for", () => {
+test("a new series is on the board after its first request", () => {
   const board = priceBoard([], []);
   applyPriceAnswer(board, NO1, failed, true, around);
   applyPriceAnswer(board, NO1, good(), true, around);

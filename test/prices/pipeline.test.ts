@@ -78,7 +78,7 @@ class Prices {
   }
 }
 
-test("prices are fetched at the start and within half a minute of being due, and published where they are others", async () => {
+test("prices are fetched at the start and within half a minute of their due time, and published if changed", async () => {
   const running = new Prices(["NO1", "NO2"]);
   await running.until("14:30:00");
   expect(running.asked).toEqual([
@@ -94,7 +94,7 @@ test("prices are fetched at the start and within half a minute of being due, and
   expect(running.rows).toHaveLength(2);
 });
 
-test("unchanged prices are stored with their new age, and not published again", async () => {
+test("unchanged prices are stored with their new time and not published again", async () => {
   const same = series("NO1", 0.4);
   const running = new Prices(["NO1"], [same]);
   running.answer = () => read({ ...same, fetchedAt: virtualNow() });
@@ -103,7 +103,7 @@ test("unchanged prices are stored with their new age, and not published again", 
   expect(running.changes[0]).toMatchObject({ kind: "prices" });
 });
 
-test("what is stored is published as soon as the broker is there, and again whenever it returns (F85)", async () => {
+test("stored prices are published when the broker connects and whenever it reconnects (F85)", async () => {
   const running = new Prices(["NO1"], [series("NO1", 0.4)]);
   running.answer = () => failed;
   running.brokerIsThere = false;
@@ -119,7 +119,7 @@ test("what is stored is published as soon as the broker is there, and again when
   expect(running.published).toEqual(["prices/NO1 0.4", "prices/NO1 0.4"]);
 });
 
-test("news that could not be published goes out when the broker is there", async () => {
+test("prices whose publish failed are published when the broker connects", async () => {
   const running = new Prices(["NO1"]);
   running.brokerIsThere = false;
   await running.until("12:30:00");
@@ -129,7 +129,7 @@ test("news that could not be published goes out when the broker is there", async
   expect(running.published).toEqual(["prices/NO1 0.5"]);
 });
 
-test("a failing partner is tried four more times with growing pauses, alarms once, and again when it is due (F32)", async () => {
+test("a failed request is retried four times with growing pauses, raises one alarm, and is sent again when due (F32)", async () => {
   const running = new Prices(["NO1"], [], 0.999);
   running.answer = () => failed;
   await running.until("12:59:59");
@@ -143,7 +143,7 @@ test("a failing partner is tried four more times with growing pauses, alarms onc
   await running.until("15:30:00");
   expect(running.asked).toHaveLength(20);
   expect(running.alarms).toEqual([
-    "spot prices of NO1 cannot be had: HTTP 500; there are none yet; asked again when they are due",
+    "spot prices of NO1 cannot be fetched: HTTP 500; there are none yet; fetched again when they are due",
   ]);
   expect(running.rows).toHaveLength(1);
   running.answer = ({ region }) => read(series(region, 0.5));
@@ -151,7 +151,7 @@ test("a failing partner is tried four more times with growing pauses, alarms onc
   expect(running.rows).toHaveLength(2);
 });
 
-test("a Retry-After is waited for, and what is due meanwhile is left out (F33)", async () => {
+test("a Retry-After is respected, and due times meanwhile are skipped (F33)", async () => {
   const running = new Prices(["NO1"]);
   running.answer = () => ({ ...failed, retryAfter: seconds(900) });
   await running.until("13:20:00");
@@ -164,7 +164,7 @@ test("a Retry-After is waited for, and what is due meanwhile is left out (F33)",
   ]);
 });
 
-test("what trying again does not mend is not tried again before it is due; other regions go on", async () => {
+test("a permanent failure is not retried before the next due time; other regions continue", async () => {
   const running = new Prices(["NO1", "XX9"]);
   running.answer = ({ region }) =>
     region === "NO1" ? read(series(region, 0.5)) : { ...failed, retry: false, reason: "HTTP 404" };
@@ -174,7 +174,7 @@ test("what trying again does not mend is not tried again before it is due; other
   expect(running.alarms).toHaveLength(1);
 });
 
-test("an answer that cannot be read is set aside, and the last prices stay", async () => {
+test("an unreadable answer is quarantined, and the last prices are kept", async () => {
   const running = new Prices(["NO1"], [series("NO1", 0.4)]);
   running.answer = () => ({ kind: "unreadable", reason: "not JSON", raw: "<html>" });
   await running.until("12:59:00");
@@ -185,7 +185,7 @@ test("an answer that cannot be read is set aside, and the last prices stay", asy
   expect(running.published).toEqual(["prices/NO1 0.4"]);
 });
 
-test("without a region nothing is asked", async () => {
+test("without a region no request is sent", async () => {
   const running = new Prices([]);
   await running.until("15:00:00");
   expect(running.asked).toEqual([]);

@@ -28,7 +28,7 @@ const of = (...entries: readonly AuditEntry[]): Partial<ProofInput> => ({
   record: recordOf(rowsOf(entries)),
 });
 
-test("a proof says of which event and site it is, when it was made, and what it spans", () => {
+test("a proof names its event and site, its time of creation and its period", () => {
   expect(told("proof").slice(1)).toEqual([
     'event "EV-7731"',
     'of site "depot"',
@@ -38,7 +38,7 @@ test("a proof says of which event and site it is, when it was made, and what it 
   ]);
 });
 
-test("what was asked stands with its receipt, source and row", () => {
+test("every revision is listed with receipt time, source and row", () => {
   expect(told("asked")).toEqual([
     'new 04:00 "event EV-7731 is new (webhook): 16 A" [1]',
     'source "webhook" [1]',
@@ -53,7 +53,7 @@ test("what was asked stands with its receipt, source and row", () => {
   ]);
 });
 
-test("a withdrawal, a contradiction, a rejected version and a payload that is not known are part of what was asked", () => {
+test("a withdrawal, a contradiction, a rejected version and an unknown payload are listed too", () => {
   const asked = told(
     "asked",
     of(
@@ -87,7 +87,7 @@ test("a withdrawal, a contradiction, a rejected version and a payload that is no
   expect(asked).toContain('priority "none" [1]');
 });
 
-test("a vehicle has its window, every step of its command, its figures and one word for how it ended", () => {
+test("a vehicle has its window, every step of its commands, its figures and its outcome", () => {
   expect(told("vehicle")).toEqual([
     'name "Bus 214"',
     'random start offset 0 s "of at most 0 s, derived from event, vehicle and the site\'s key"',
@@ -107,7 +107,7 @@ test("a vehicle has its window, every step of its command, its figures and one w
   expect(told("summary")).toEqual(["vehicles 1", "followed 1 vehicles"]);
 });
 
-test("gaps are listed with their length, and figures over them say so", () => {
+test("gaps are listed with their length, and figures over them are marked", () => {
   const readings = [
     ...charging(from("05:00", "05:20"), 6000),
     ...charging(from("05:40", "06:00"), 6000, { register: 104_000 }),
@@ -117,7 +117,7 @@ test("gaps are listed with their length, and figures over them say so", () => {
   expect(lines).toContain('mean power 6 kW 05:00 06:00 "over time, with 1 gap"');
 });
 
-test("without readings the figures say that there are none", () => {
+test("without readings the figures are marked as missing", () => {
   const lines = told("vehicle", { readings: () => [] });
   expect(lines).toContain('mean power kW 05:00 06:00 "no readings"');
   expect(lines).toContain('energy kWh 05:00 06:00 "by the charger\'s meter: MISSING: no readings"');
@@ -128,7 +128,7 @@ test("readings that another program changed are counted beside the figures that 
   expect(told("readings left out", { leftOut: () => 3 })).toEqual([expect.stringContaining("3 messages")]);
 });
 
-test("the baseline tells of how many days it is the mean", () => {
+test("the baseline has the number of days in its mean", () => {
   const day = minutes(24 * 60);
   const shifted = (days: number) => ({
     from: instant(at("05:00") - days * day),
@@ -144,14 +144,14 @@ test("the baseline tells of how many days it is the mean", () => {
   ]);
 });
 
-test("a window that is still open is measured up to now, one that is ahead not at all", () => {
+test("an open window is measured up to now, a future window not at all", () => {
   expect(told("energy", { now: at("05:30") })).toEqual([
     'energy 5.5 kWh 05:00 05:30 "by the charger\'s meter: complete"',
   ]);
   expect(told("energy", { now: at("05:00") })).toEqual([]);
 });
 
-test("an event that only the record knows takes its window from the decisions of the time", () => {
+test("an event that only the record has gets its window from the decisions", () => {
   const cut = { ...CLAIM, asked: "10 A", cutAt: "2026-11-21T05:30:00.000Z" };
   const later = anEntry("05:31", "decision", "to 10 A", { winner: cut, overruled: [] });
   const odd = anEntry("05:32", "decision", "to 9 A", { winner: { event: "EV-7731" }, overruled: [] });
@@ -175,7 +175,7 @@ test("a vehicle without any window has no figures", () => {
   ]);
 });
 
-test("a withdrawn event shows what was left of each window", () => {
+test("a withdrawn event shows the shortened windows", () => {
   const event = anEvent();
   const ending = { revision: { event, start: at("05:00") }, at: at("05:30") };
   const [window] = told("window", { known: withdrawn(event, at("05:30"), [ending]) });
@@ -191,7 +191,7 @@ const decided = (overruled: boolean): AuditEntry => ({
   ...(overruled ? { event: eventId("EV-9") } : {}),
 });
 
-test("an outcome of a kind that is not known says nothing of the vehicle", () => {
+test("an unknown kind of outcome does not affect the vehicle", () => {
   expect(told("end", of(outcome("sideways")))).toEqual(['end "nothing done"']);
 });
 const outcome = (progress: string | null, more: object = {}): AuditEntry =>
@@ -219,7 +219,7 @@ test.each([
   expect(told("summary", of(...news, ...entries))).toContain(`${end} 1 vehicles`);
 });
 
-test("a window that was missed is told with its times, what was overruled with who won", () => {
+test("a missed window has its times, an overruled one the winner", () => {
   expect(told("missed", of(missed))).toContain('missed 05:00 06:00 "nobody looked" [1]');
   expect(told("missed", of({ ...missed, facts: null }))).toContain('missed 06:10 "nobody looked" [1]');
   expect(told("overruled", of(decided(true)))).toContain('overruled 8 A 05:02 "to 8 A" [1]');
@@ -235,7 +235,7 @@ const crowded = (moment: string): AuditEntry => ({
   event: eventId("EV-9"),
 });
 
-test("a decision that counts the event among those it does not name overruled it, while it holds", () => {
+test("a decision that counts the event without its name has overruled it", () => {
   const news = STORY.slice(0, 1);
   expect(told("end", of(...news, crowded("05:02")))).toEqual(['end "overruled"']);
   expect(told("overruled", of(...news, crowded("06:30")))).toEqual([]);
@@ -244,7 +244,7 @@ test("a decision that counts the event among those it does not name overruled it
   expect(told("overruled", of(...news, elsewhere))).toEqual([]);
 });
 
-test("vehicles come by id, those that are only in the record included, and events about none have none", () => {
+test("vehicles are sorted by id, those that only the record has included", () => {
   const other = { ...decided(false), vehicle: vehicleId("veh-1"), charger: chargerId("bay-02") };
   const known = live(anEvent({ targets: targetsOf("veh-214", "veh-300") }));
   const input = { known, expansion: aContext(["veh-214", "veh-300"]), ...of(...STORY, other) };
@@ -260,7 +260,7 @@ test("vehicles come by id, those that are only in the record included, and event
   expect(told("period", { known: null, ...of() })).toEqual([]);
 });
 
-test("a lower event that goes on where this one ended has taken over", () => {
+test("an event of lower priority takes over where this one ended", () => {
   const next = {
     ...anEntry("06:02", "decision", "bay-01 to 20 A", { winner: { event: "EV-9" }, overruled: [] }),
     event: eventId("EV-9"),
@@ -268,7 +268,7 @@ test("a lower event that goes on where this one ended has taken over", () => {
   expect(told("taken over", of(...STORY, next))).toEqual(['taken over 06:02 "bay-01 to 20 A" [8]']);
 });
 
-test("what befell the site meanwhile is told, and is no vehicle's deed", () => {
+test("incidents of the site are listed and belong to no vehicle", () => {
   const byHand = anEntry("05:40", "operator", "bay-01 freed by an operator");
   const input = of(...STORY, byHand);
   expect(told("vehicles", input)).toEqual(["vehicles 1"]);
@@ -279,7 +279,7 @@ test("what befell the site meanwhile is told, and is no vehicle's deed", () => {
   expect(told("row", input)).toHaveLength(STORY.length + 1);
 });
 
-test("what was pruned is said, with the checkpoint that carries the chain on", () => {
+test("pruned rows are mentioned with the checkpoint that continues the chain", () => {
   const [checkpoint = null] = rowsOf([
     anEntry("06:30", "checkpoint", "pruned", { through: 12, hash: "cd".repeat(32) }),
   ]).map((row): RecordRow => ({ ...row, event: null }));
@@ -300,7 +300,7 @@ const outage = (
 });
 const since = (time: string) => ({ since: `2026-11-21T${time}:00.000Z` });
 
-test("outages stand beside the figures of whom they concern, as far as they reach into the window", () => {
+test("outages are listed with the figures they concern, cut to the window", () => {
   const input = of(
     outage("03:00", "partner"),
     ...STORY.slice(0, 3),
@@ -323,7 +323,7 @@ test("outages stand beside the figures of whom they concern, as far as they reac
   expect(told("outage", { ...input, now: at("05:20") }).at(-1)).toContain('"setpointd: setpointd at 05:20"');
 });
 
-test("a start ends the outages that were open; what is still away is told from when the new run found it", () => {
+test("a start ends open outages; an outage that continues counts from its detection by the new run", () => {
   const input = of(
     ...STORY.slice(0, 3),
     outage("05:10", "partner"),
@@ -340,7 +340,7 @@ test("a start ends the outages that were open; what is still away is told from w
   ]);
 });
 
-test("an event that is shorter than the pause between two readings has its energy by what is around it", () => {
+test("an event shorter than the interval of readings gets its energy from the readings around it", () => {
   const event = anEvent({ start: at("05:00:20"), duration: seconds(20), randomizeStart: millis(0) });
   const input = { known: live(event), readings: () => charging(from("04:50", "05:10"), 6000, { every: 60 }) };
   expect(told("energy", input)[0]).toContain("MISSING: gap in the readings");
@@ -350,7 +350,7 @@ test("an event that is shorter than the pause between two readings has its energ
   expect(told("estimated energy")).toEqual([]);
 });
 
-test("a descriptor that ended without a report is there with the reason (L3)", () => {
+test("a descriptor that ended without a report is listed with the reason (L3)", () => {
   const flagged = anEntry("06:10", "report", "report descriptor 0: no report", { descriptor: "EV-7731/0" });
   const composed = anEntry("06:01", "report", "report composed", { report: "EV-7731/1/0" });
   expect(told("report", of(...STORY, composed, flagged))).toEqual([
@@ -378,7 +378,7 @@ const RECORD = {
   sentAt: at("06:02"),
 } as const;
 
-test("each report stands with what it holds, a hash of its body, and its receipt", () => {
+test("each report is listed with its content, a hash of its body, and its receipt", () => {
   const waiting = {
     ...RECORD,
     name: "EV-7731/0/1",

@@ -22,7 +22,7 @@ const someFact: fc.Arbitrary<Fact> = fc
 
 const NO_KEYS = { siteKey: null, publicKey: null };
 
-test("whatever a fact says, each spelling can be read back, and both carry the same seal", () => {
+test("every fact can be read back from JSON and CSV, and both have the same seal", () => {
   fc.assert(
     fc.property(fc.array(someFact, { minLength: 1 }), (facts) => {
       const lines = [...sealed(facts, SITE_KEY, PROOF_KEY)];
@@ -37,7 +37,7 @@ test("whatever a fact says, each spelling can be read back, and both carry the s
   );
 });
 
-test("JSON is an array with a fact on each line, its members in order", () => {
+test("JSON is an array with one fact per line, its members in order", () => {
   const written = proofText("json");
   const facts: unknown = JSON.parse(written);
   expect(facts).toHaveLength(written.split("\n").length - 1);
@@ -46,7 +46,7 @@ test("JSON is an array with a fact on each line, its members in order", () => {
   );
 });
 
-test("a table opens in a spreadsheet: a mark for its letters, a heading, and nothing that it would compute", () => {
+test("CSV opens in a spreadsheet: byte order mark, heading, no formula", () => {
   const lines = proofText("csv").split("\n");
   expect(lines[0]).toBe(
     "\uFEFFsection,vehicle,charger,command,what,from,until,value,unit,words,seq,previous,hash,print",
@@ -66,11 +66,11 @@ test("a line break in a name does not break a line", () => {
   expect(broken).toContain("Bus  214");
 });
 
-test("of nothing there is a heading at most", () => {
+test("without facts there is at most a heading", () => {
   expect([[...spelled([], "json")], [...spelled([], "csv")].length]).toEqual([[""], 2]);
 });
 
-test("a spelling is known by its first lines, whichever of them was changed", () => {
+test("the format is detected by the first two lines, even if one was edited", () => {
   expect([formatOf(["[{", "{"]), formatOf(["x", "{"]), formatOf(["[", "x"])]).toEqual([
     "json",
     "json",
@@ -79,7 +79,7 @@ test("a spelling is known by its first lines, whichever of them was changed", ()
   expect([formatOf([]), formatOf(["section", "proof"])]).toEqual(["csv", "csv"]);
 });
 
-test("what is no fact is not read", () => {
+test("a line that is not a fact is not read", () => {
   const lines = ["1", "null", "{", '{"section":"proof"}', '{"section":"sums","what":"a","print":"b"}'];
   expect(lines.map((line) => SPELLINGS.json.read(line))).toEqual(lines.map(() => null));
 });

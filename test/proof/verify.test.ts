@@ -31,7 +31,7 @@ test.each(FORMATS)(
   },
 );
 
-test.each(FORMATS)("any one changed character of any line in %s is found, and its line named", (format) => {
+test.each(FORMATS)("any changed character in %s is found, with its line", (format) => {
   const text = proofText(format);
   const lines = text.trimEnd().split("\n");
   const place = fc
@@ -54,7 +54,7 @@ test.each(FORMATS)("any one changed character of any line in %s is found, and it
   );
 });
 
-test.each(FORMATS)("a line of a proof in %s that was taken out, put in, or moved is found", (format) => {
+test.each(FORMATS)("a removed, inserted or moved line in %s is found", (format) => {
   const lines = proofText(format).split("\n");
   const gaps = lines.slice(0, -1).map((_, index) => lines.toSpliced(index, 1).join("\n"));
   for (const text of gaps) expect(brokenIn(text)).not.toEqual([]);
@@ -63,7 +63,7 @@ test.each(FORMATS)("a line of a proof in %s that was taken out, put in, or moved
   expect(brokenIn(lines.toSpliced(2, 2, fourth, third).join("\n"))).not.toEqual([]);
 });
 
-test("a figure that was made prettier is named with its row", () => {
+test("an edited figure is found, with its line", () => {
   const text = proofText("json");
   const line = lineOf(text, '"what":"decided"');
   expect(brokenIn(text.replace('"value":16,"vehicle"', '"value":15,"vehicle"'))).toEqual([
@@ -107,7 +107,7 @@ const onRow = (seq: number, change: (row: Fact) => Partial<Fact>) =>
     "json",
   );
 
-test("a row of the record that was changed, or renumbered, is found by its own hash, whatever was computed anew", () => {
+test("an edited or renumbered row of the record is found by its own hash, even if all prints were computed again", () => {
   const edited = onRow(6, ({ words }) => ({ words: words?.replace("15.8", "16.8") ?? null }));
   const renumbered = onRow(6, () => ({ seq: 60 }));
   expect(brokenIn(edited, null)).toEqual([`${lineOf(edited, "16.8 A")}: row 6 does not have its own hash`]);
@@ -116,7 +116,7 @@ test("a row of the record that was changed, or renumbered, is found by its own h
   ]);
 });
 
-test("a row that was changed together with its hash no longer fits the row after it", () => {
+test("a row edited together with its hash does not match the next row", () => {
   const edited = onRow(5, ({ words, previous }) => {
     const text = words?.replace("accepted", "refused") ?? "";
     return { words: text, hash: chainHash(previous ?? "", text) };
@@ -125,7 +125,7 @@ test("a row that was changed together with its hash no longer fits the row after
   expect(brokenIn(edited, null)).toEqual([`${next}: row 6 does not follow row 5`]);
 });
 
-test("a proof that ends early lacks its seal, and one of another site has another's", () => {
+test("a truncated proof lacks its seal, and a proof of another site has a foreign one", () => {
   const lines = proofText("csv").split("\n");
   expect(brokenIn(lines.slice(0, -2).join("\n")).at(-1)).toMatch(/was cut off|is missing/);
   expect(brokenIn(`${lines.slice(0, -3).join("\n")}\n`, SITE_KEY, null)).toEqual([
@@ -152,7 +152,7 @@ test.each(FORMATS)(
 const unsigned = (): string =>
   [...spelled([...sealed(factsOf(), SITE_KEY, PROOF_KEY)].slice(0, -1), "csv")].join("\n");
 
-test("a proof without a signature passes by its seal, and never by a public key", () => {
+test("a proof without a signature passes with the site key, never with a public key", () => {
   const { length } = unsigned().trimEnd().split("\n");
   expect(verifyProof(unsigned(), { siteKey: SITE_KEY, publicKey: null })).toMatchObject({
     broken: [],
@@ -163,7 +163,7 @@ test("a proof without a signature passes by its seal, and never by a public key"
   ]);
 });
 
-test("a signature that is no signature at all is found", () => {
+test("an invalid signature is found", () => {
   const lines = [...sealed(factsOf(), SITE_KEY, PROOF_KEY)];
   const fakes = ["", "zz", null].map((hash) => {
     const before = lines.at(-2)?.print ?? "";
@@ -186,7 +186,7 @@ test("the head of the record must be sealed with the same key", () => {
   ]);
 });
 
-test("what is no proof at all is not whole", () => {
+test("a file that is not a proof fails", () => {
   for (const text of ["", "\n", "[]\n", "{}\n{}\n", "a,b\n1,2\n", "[1,\n2]\n", "null\n"])
     expect(brokenIn(text)).not.toEqual([]);
 });

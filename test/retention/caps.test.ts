@@ -8,7 +8,7 @@ test("readings, record and events share the disk space", () => {
   expect(caps.readings * 130 + caps.record * 1000 + caps.events).toBe(13e9);
 });
 
-test("a number of rows that is named may be the narrower cap", () => {
+test("a configured number of rows may be the lower cap", () => {
   expect(capsOf({ bytes: 13e9, maxAuditRows: 10_000 }).record).toBe(10_000);
 });
 

@@ -15,7 +15,7 @@ const SHORT = { events: "8d", withdrawn: "8d", audit: "8d", reports: "8d" };
 
 const pruning = () => aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").withRetention(SHORT);
 
-test("an ended event goes from memory and disk once it is old and the partner lists it no more", async () => {
+test("an old ended event leaves memory and disk once the partner no longer lists it", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
   await depot.until("2026-12-05T00:00:00Z");
   expect(depot.knownEvents()).toEqual(["EV-1"]);
@@ -27,7 +27,7 @@ test("an ended event goes from memory and disk once it is old and the partner li
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 }, 60_000);
 
-test("an old revision of a pruned event is an ended event again, and no charger hears of it (S5)", async () => {
+test("an old revision of a pruned event commands no charger (S5)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
   await depot.until("09:30");
   depot.partner.events.clear();
@@ -39,7 +39,7 @@ test("an old revision of a pruned event is an ended event again, and no charger 
   expect([depot.knownEvents(), depot.messages()]).toEqual([["EV-1"], []]);
 }, 60_000);
 
-test("a tombstone outlives the retries of a sender, then it goes", async () => {
+test("a tombstone outlives the retries of a sender, then it is pruned", async () => {
   const depot = await pruning().running();
   await depot.withdraw("EV-9", 0);
   await depot.until("2026-11-28T00:00:00Z");
@@ -48,7 +48,7 @@ test("a tombstone outlives the retries of a sender, then it goes", async () => {
   expect(depot.knownEvents()).toEqual([]);
 }, 60_000);
 
-test("old rows of the record go in one commit with a checkpoint, and what is left verifies also after a restart (S8, S10)", async () => {
+test("old rows are pruned in one commit with a checkpoint, and the rest verifies, also after a restart (S8, S10)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
   await depot.until("2026-12-02T00:00:00Z");
   expect(depot.audit("checkpoint").at(-1)).toMatch(
@@ -73,7 +73,7 @@ test("a clock that is years ahead of the partner's prunes nothing (F20)", async 
   expect(depot.audit("decision")).toHaveLength(2);
 }, 60_000);
 
-test("a disk that is full when it is time to prune loses nothing, and the next day does it (F05)", async () => {
+test("a full disk delays pruning to the next day and loses nothing (F05)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
   await depot.until("09:30");
   depot.partner.events.clear();
@@ -87,7 +87,7 @@ test("a disk that is full when it is time to prune loses nothing, and the next d
   expect(depot.verified()).toMatchObject({ ok: true });
 }, 60_000);
 
-test("a record near its cap is warned of once, and again when rows leave before their age", async () => {
+test("a record near its cap raises one warning, and another when rows are pruned early", async () => {
   vi.useFakeTimers({ now: Date.parse("2026-12-21T00:00:00Z") });
   onTestFinished(() => void vi.useRealTimers());
   let rows = 700;
@@ -121,18 +121,18 @@ test("a record near its cap is warned of once, and again when rows leave before 
   rows = 850;
   await vi.advanceTimersByTimeAsync(days(0.1));
   expect(written).toEqual([
-    "rows of the record take 85 % of what retention allows: beyond that the oldest leave before their age (retention.audit)",
+    "rows of the record use 85 % of their disk space: beyond it the oldest are pruned before their age (retention.audit)",
   ]);
   rows = 1100;
   await vi.advanceTimersByTimeAsync(days(0.5));
   expect(written.slice(1)).toEqual([
     expect.stringMatching(/^the oldest 100 rows of the record/),
-    "rows of the record leave before their age (retention.audit): what retention allows is used up",
+    "rows of the record are pruned before their age (retention.audit): their disk space is used up",
   ]);
   expect(alarms.open).toMatchObject([{ kind: "record", leftEarly: true, used: 1 }]);
 });
 
-test("an event that leaves for its size is warned of, and goes from memory and disk", async () => {
+test("an event pruned for its size raises a warning and leaves memory and disk", async () => {
   vi.useFakeTimers({ now: Date.parse("2026-11-22T00:00:00Z") });
   onTestFinished(() => void vi.useRealTimers());
   const depot = aPicture();
@@ -161,10 +161,10 @@ test("an event that leaves for its size is warned of, and goes from memory and d
   await vi.advanceTimersByTimeAsync(90_000);
   expect(depot.known.size).toBe(0);
   expect(written).toContain("eventForgotten");
-  expect(alarms.open[0]?.message).toContain("ended events leave before their age (retention.events)");
+  expect(alarms.open[0]?.message).toContain("ended events are pruned before their age (retention.events)");
 });
 
-test("an event that comes anew while its old revision is pruned stays", async () => {
+test("an event revised during the pruning of its old revision stays", async () => {
   vi.useFakeTimers({ now: Date.parse("2026-12-21T00:00:00Z") });
   onTestFinished(() => void vi.useRealTimers());
   const depot = aPicture();

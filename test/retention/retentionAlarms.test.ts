@@ -7,7 +7,7 @@ test("an alarm opens at 80 % of a cap, is reported once, and closes when there i
   const alarms = new RetentionAlarms();
   expect(alarms.measured("record", 0.79, false, at("04:00"))).toBeNull();
   expect(alarms.measured("record", 0.8, false, at("05:00"))?.message).toBe(
-    "rows of the record take 80 % of what retention allows: beyond that the oldest leave before their age (retention.audit)",
+    "rows of the record use 80 % of their disk space: beyond it the oldest are pruned before their age (retention.audit)",
   );
   expect(alarms.measured("record", 0.81, false, at("05:10"))).toBeNull();
   expect(alarms.measured("record", 0.76, false, at("05:20"))).toBeNull();
@@ -16,18 +16,18 @@ test("an alarm opens at 80 % of a cap, is reported once, and closes when there i
   expect(alarms.open).toEqual([]);
 });
 
-test("what leaves before its age is reported once more, and stays said while the cap is near", () => {
+test("early pruning is reported once more, and the alarm stays while the cap is near", () => {
   const alarms = new RetentionAlarms();
   alarms.measured("readings", 0.9, false, at("05:00"));
   expect(alarms.measured("readings", 1, true, at("05:10"))?.message).toBe(
-    "readings leave before their age (report.keepReadings): what retention allows is used up",
+    "readings are pruned before their age (report.keepReadings): their disk space is used up",
   );
   expect(alarms.measured("readings", 0.99, false, at("05:11"))).toBeNull();
   expect(alarms.open).toMatchObject([{ since: at("05:00"), leftEarly: true }]);
   expect(alarms.open[0]?.action).toContain("raise retention.bytes, or shorten report.keepReadings");
 });
 
-test("things of one kind that leave early without a warning before are an alarm at once", () => {
+test("early pruning without an earlier warning raises an alarm at once", () => {
   const alarms = new RetentionAlarms();
   expect(alarms.measured("events", 0.5, true, at("05:00"))?.leftEarly).toBe(true);
 });

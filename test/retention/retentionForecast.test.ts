@@ -27,7 +27,7 @@ test("a small depot keeps everything for its configured age", () => {
   ]);
 });
 
-test("what does not last for its configured age says how long it lasts", () => {
+test("data that cannot reach its configured age shows how long it lasts", () => {
   expect(forecast(600).slice(1, 4)).toEqual([
     "- readings: about 13 days instead of 50 days at 600 chargers every 10 s",
     "- record: about 31 days instead of 400 days at 20 events a day for all of them",

@@ -32,18 +32,18 @@ function gone(
 
 const event = live(anEvent());
 
-test("an event is over when the vehicle that started last would end, or when it came if that was later", () => {
+test("an event is over at the end of the latest random start, or at its receipt if that is later", () => {
   expect(overSince(event)).toBe(at("06:10"));
   expect(overSince(live(anEvent(), { receivedAt: at("09:00") }))).toBe(at("09:00"));
 });
 
-test("a withdrawn event is over when the last of its spread releases is", () => {
+test("a withdrawn event is over at its last spread release", () => {
   expect(overSince(withdrawn(anEvent(), at("05:30")))).toBe(at("05:30"));
   const ending = { revision: event.revision, at: at("05:30") };
   expect(overSince(withdrawn(anEvent(), at("05:30"), [ending]))).toBe(at("05:40"));
 });
 
-test("an ended event goes once it is older than configured, and not a moment before", () => {
+test("an ended event is pruned once it is older than configured, not before", () => {
   expect(gone([event], days(1))).toEqual([]);
   expect(gone([event], instant(days(1) + 1))).toEqual(["EV-7731"]);
 });
@@ -53,11 +53,11 @@ test("a tombstone has its own age", () => {
   expect([gone([tombstone], days(1)), gone([tombstone], days(2))]).toEqual([[], ["EV-7731"]]);
 });
 
-test("an event that the partner still lists, or that a report is still to come of, stays", () => {
+test("an event that the partner still lists, or with a pending report, stays", () => {
   expect(gone([event], days(9), { needed: [event.id] })).toEqual([]);
 });
 
-test("while the clock may be wrong nothing is old, but a number of events stays a number", () => {
+test("while the clock may be wrong ages do not count, but the number of events does", () => {
   const many = ["A", "B", "C"].map((id, n) =>
     live(anEvent({ id }), { receivedAt: after(at("07:00"), minutes(n)) }),
   );
@@ -65,7 +65,7 @@ test("while the clock may be wrong nothing is old, but a number of events stays 
   expect(gone(many, days(9), { agesCount: false, maxEvents: 1 })).toEqual(["A", "B"]);
 });
 
-test("beyond their bytes ended events go before their age, the oldest first, and withdrawals stay known", () => {
+test("beyond their cap ended events are pruned before their age, oldest first, and withdrawals stay", () => {
   const over = ["A", "B", "C"].map((id, n) =>
     summaryOf(live(anEvent({ id }), { receivedAt: after(at("07:00"), minutes(n)) }), 400),
   );
@@ -79,18 +79,18 @@ test("beyond their bytes ended events go before their age, the oldest first, and
   expect(eventsUsed(over, { maxEvents: 1, maxBytes: 2000 })).toBe(3);
 });
 
-test("an event that leaves at its age, and a withdrawal, do not leave early", () => {
+test("pruning at the configured age, or of a withdrawal, is not early", () => {
   expect(leavesEarly(event, KEEP, days(1))).toBe(true);
   expect(leavesEarly(event, KEEP, days(2))).toBe(false);
   expect(leavesEarly(withdrawn(anEvent(), at("06:10")), KEEP, at("06:11"))).toBe(false);
 });
 
-test("at most so many go in one step, those that have been over the longest first", () => {
+test("a step prunes a limited number, those that ended first", () => {
   const [young, old] = [live(anEvent({ id: "young" }), { receivedAt: at("08:00") }), event];
   expect(gone([young, old], days(9), { most: 1 })).toEqual(["EV-7731"]);
 });
 
-test("an event that anything is still open of never goes, whatever its age and number", () => {
+test("an event with anything open is never pruned", () => {
   const moment = fc.integer({ min: -3, max: 3 }).map((n) => days(n));
   fc.assert(
     fc.property(moment, moment, fc.boolean(), (start, now, agesCount) => {
