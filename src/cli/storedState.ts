@@ -2,10 +2,10 @@ import { spawnSync } from "node:child_process";
 import { lstatSync, statSync, realpathSync, readdirSync, type Stats } from "node:fs";
 import { dirname, resolve, sep, join } from "node:path";
 
-import type { Config } from "../config/schema.ts";
+import type { OpenedState } from "../daemon/edges.ts";
+import { openOffline, type StateOfSite } from "../daemon/offline.ts";
 import { realMachine } from "../daemon/real.ts";
 import type { Broken } from "../store/sqlite/fault.ts";
-import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";
 import { askDaemon } from "./daemonClient.ts";
 import { logger } from "./logger.ts";
 
@@ -167,9 +167,6 @@ const leadsElsewhere = (found: Stats): boolean =>
 /** Timeout for requests that read a lot: an event of a whole fleet, or the whole record. */
 export const LONG_PATIENCE_MS = 600_000;
 
-/** Part of the configuration that is needed to open the state. */
-export type StateOfSite = Pick<Config, "state" | "keys">;
-
 /**
  * Requests JSON from the running daemon, or reads the same from the stored state where none runs. A string is the reason
  * for a failure. `onBroken` handles a broken record instead. `path`: of the control socket.
@@ -177,7 +174,7 @@ export type StateOfSite = Pick<Config, "state" | "keys">;
 export async function askOrRead<T>(
   site: StateOfSite,
   path: string,
-  read: (opened: Opened & { readonly ok: true }) => T,
+  read: (opened: OpenedState) => T,
   patienceMs?: number,
   onBroken?: (broken: Broken) => T,
 ): Promise<T | string> {
@@ -191,16 +188,13 @@ export async function askOrRead<T>(
 
 /** Opens the stored state for a verb. Creates none. A string is the reason why it cannot be opened. */
 export function withState<T>(
-  { state, keys }: StateOfSite,
-  use: (opened: Opened & { readonly ok: true }) => T,
+  site: StateOfSite,
+  use: (opened: OpenedState) => T,
   onBroken?: (broken: Broken) => T,
 ): T | string {
-  const nothing = missingStateReason(state);
-  if (nothing !== null) return nothing;
-  const { now, randomBytes, log } = realMachine(logger(2, "error"));
-  const opened = openState(state, { now, random: randomBytes, keys, log, damaged: "refuse" });
+  const opened = openOffline(site, realMachine(logger(2, "error")));
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
-  if (!opened.ok) return `the state cannot be read: ${opened.reason}`;
+  if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
   using _store = opened.store;
   return use(opened);
 }

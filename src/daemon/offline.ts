@@ -3,7 +3,6 @@ import { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Config } from "../config/schema.ts";
 import { decide, free } from "../control/decide/evaluate.ts";
-import { restoreState } from "../control/recovery.ts";
 import { recordOutcome } from "../control/send/outcome.ts";
 import {
   chargerIn,
@@ -13,44 +12,53 @@ import {
   releaseWhileObserving,
 } from "../control/send/release.ts";
 import { limited } from "../control/send/stranded.ts";
-import { ControlState } from "../control/state.ts";
+import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
-import { wallClock } from "../platform/localTime.ts";
-import { missingStateReason, openState } from "../store/sqlite/open.ts";
-import type { Machine } from "./edges.ts";
+import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";
+import type { OnFull } from "../store/sqlite/openDatabase.ts";
+import type { Machine, OpenedState } from "./edges.ts";
+import { restoreControl } from "./site.ts";
 
-/** How long the broker may take to be there. */
+/** Deadline for the connection to the brokers. */
 const BROKER_PATIENCE_MS = 10_000;
 
-/** `target`: a charger, or the vehicle on it; null: all. Frees chargers while no daemon runs: opens the state, tells the chargers, and writes down that it did. */
+/** Parts of the configuration that a verb needs to open the state. */
+export type StateOfSite = Pick<Config, "state" | "keys">;
+
+/**
+ * Opens the state for a verb while no daemon runs, and holds it until it is disposed of. A damaged state is refused,
+ * because only the daemon may set it aside. `create`: a missing state is made.
+ */
+export function openOffline(
+  { state, keys }: StateOfSite,
+  { now, randomBytes, log }: Machine,
+  { create = false, onFull }: { readonly create?: boolean; readonly onFull?: OnFull } = {},
+): OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean }) {
+  const missing = create ? null : missingStateReason(state);
+  if (missing !== null) return { ok: false, reason: missing, isMissing: true };
+  const options = { now, random: randomBytes, keys, log, damaged: "refuse" } as const;
+  const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
+  return opened.ok ? opened : { ...opened, isMissing: false };
+}
+
+/** Control of a site while no daemon runs. Events that cannot be restored are left to the next start. */
+export const offlineControl = (config: Config, opened: OpenedState, { now }: Machine): ControlState =>
+  restoreControl(config, opened, now).state;
+
+/**
+ * Releases chargers while no daemon runs: opens the state, publishes, and records the outcome. `target`: a charger, or
+ * the vehicle on it. Null: all.
+ */
 export async function releaseOffline(
   { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
   target: string | null,
-  { now, random, randomBytes, log }: Machine,
+  machine: Machine,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
-  const nothing = missingStateReason(config.state);
-  if (nothing !== null) return { ok: false, words: nothing };
-  const opened = openState(config.state, {
-    now,
-    random: randomBytes,
-    keys: config.keys,
-    log,
-    damaged: "refuse",
-    onFull: "read",
-  });
+  const { now, random, log } = machine;
+  const opened = openOffline(config, machine, { onFull: "read" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   using store = opened.store;
-  const depot = new ControlState({
-    chargers: config.chargers,
-    vehicles: config.vehicles,
-    settings: config.control,
-    siteKey: opened.siteKey,
-    epoch: opened.epoch,
-    archive: store.events,
-    wallClock: wallClock(config.site.timezone, now),
-    assertAll: opened.assertAll,
-  });
-  restoreState(depot, opened.storedState, now());
+  const depot = offlineControl(config, opened, machine);
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
   const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
@@ -69,7 +77,7 @@ export async function releaseOffline(
   if (typeof reached === "string") return { ok: false, words: reached };
   await using fleet = reached;
 
-  // Who is told nothing yet is freed as well: from the events that hold now, when setpointd starts.
+  // Chargers without a command are released as well: from the events that hold now, at the next start.
   const changes = free(depot, asked, now());
   void store.writeUntilStored(changes);
   const freed = new Set([
@@ -120,7 +128,7 @@ export async function releaseOffline(
   return target === null ? withUnconfigured(depot, done) : done;
 }
 
-/** The brokers of these chargers, all there; a text: why not. */
+/** Connections to the brokers of these chargers, all established. A text says why not. */
 async function reach(
   depot: ControlState,
   held: readonly CommandRecord[],

@@ -9,6 +9,7 @@ import { ChargerConnections } from "../chargers/connections.ts";
 import { siteRoot } from "../chargers/native/messages.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Config } from "../config/schema.ts";
+import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import { instant, millis } from "../domain/units.ts";
 import { ControlSocket, StatusSocket } from "../operator/controlSocket.ts";
 import { OperatorListener } from "../operator/http/server.ts";
@@ -100,37 +101,53 @@ function partnerOverHttp(
   };
 }
 
+/**
+ * The address of a configured broker. An embedded one is started first, and stops with the stack. `daemon`: how this
+ * process logs in there. Absent: as a verb.
+ */
+export async function reachBroker(
+  broker: BrokerConfig,
+  { site, chargers }: Config,
+  { log, monotonic, randomBytes: bytes }: Machine,
+  stack: AsyncDisposableStack,
+  daemon = daemonAt(`setpointd-${site.id}`, bytes),
+): Promise<{
+  readonly broker: NamedBroker;
+  /** Null: the broker is elsewhere. */
+  readonly port: number | null;
+}> {
+  const { reach, prefix } = broker;
+  if (reach.kind !== "embedded") return { broker: { prefix, address: addressOf(broker, null) }, port: null };
+  const { port } = stack.use(
+    await EmbeddedBroker.listen({
+      ...reach.listen,
+      credentials: credentialsOf(broker),
+      daemon,
+      root: siteRoot(prefix, site.id),
+      mostConnections: connectionsFor(chargers.length),
+      monotonic,
+      log,
+    }),
+  );
+  return { broker: { prefix, address: addressOf(broker, { ...daemon, port }) }, port };
+}
+
 async function chargersOverMqtt(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
-  { monotonic, random, randomBytes: bytes, log }: Machine,
+  machine: Machine,
   { siteKey, ...options }: ChargerOptions,
 ): Promise<ConnectedChargers> {
   await using stack = new AsyncDisposableStack();
   const { site, chargers, control } = config;
   const clientId = mqttClientId(site.id, siteKey);
-  const daemon = daemonAt(clientId, bytes);
+  const daemon = daemonAt(clientId, machine.randomBytes);
   const brokers = new Map<string, NamedBroker>();
   let brokerPort: number | null = null;
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
-    const { reach, prefix } = broker;
-    const embedded =
-      reach.kind === "embedded"
-        ? stack.use(
-            await EmbeddedBroker.listen({
-              ...reach.listen,
-              credentials: credentialsOf(broker),
-              daemon,
-              root: siteRoot(prefix, site.id),
-              mostConnections: connectionsFor(chargers.length),
-              monotonic,
-              log,
-            }),
-          )
-        : null;
-    if (name === "") brokerPort = embedded?.port ?? null;
-    const inside = embedded === null ? null : { ...daemon, port: embedded.port };
-    brokers.set(name, { prefix, address: addressOf(broker, inside) });
+    const reached = await reachBroker(broker, config, machine, stack, daemon);
+    if (name === "") brokerPort = reached.port;
+    brokers.set(name, reached.broker);
   }
   const connections = stack.use(
     new ChargerConnections({
@@ -141,8 +158,8 @@ async function chargersOverMqtt(
       profiles,
       brokers,
       observes: control.mode === "observe",
-      random,
-      log,
+      random: machine.random,
+      log: machine.log,
     }),
   );
   const connected = stack.move();

@@ -6,7 +6,7 @@ import { endOutagesOfLastRun } from "../control/observe/recordSilence.ts";
 import { restoreState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";
 import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
-import type { StoredState } from "../domain/changes.ts";
+import type { Change, StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
 import { type EventId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 import { type WallClock, wallClock } from "../platform/localTime.ts";
@@ -52,7 +52,7 @@ export interface Site {
 /** Restores the state and records the start. `onClockDoubted`: the machine's clock has fallen behind the record. */
 export function openSite(
   config: SiteConfig,
-  { store, storedState, siteKey, epoch, assertAll, isRestored }: OpenedState,
+  opened: OpenedState,
   {
     now: machineTime,
     random,
@@ -68,25 +68,17 @@ export function openSite(
     readonly onClockDoubted: () => void;
   },
 ): Site {
+  const { store, storedState, epoch, isRestored } = opened;
   const monotonic = (): Millis => millis(edges.monotonic());
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
   const now = (): Instant => clock.now();
   const note = (message: string, details: Json = null): void =>
     store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);
-  const state = new ControlState({
-    chargers: config.chargers,
-    vehicles: config.vehicles,
-    settings: config.control,
-    siteKey,
-    epoch,
-    archive: store.events,
-    wallClock: localTime,
-    assertAll,
-  });
-  const schedule = storedSchedule(config, storedState);
   store.onCommitted = onCommitted;
-  store.write(restoreState(state, storedState, now()));
+  const { state, changes } = restoreControl(config, opened, now);
+  const schedule = storedSchedule(config, storedState);
+  store.write(changes);
   recallWrites(state, (charger, since) => store.writes(charger, since), now());
   // Before the row of the start, which would end the same outages once more.
   store.write(endOutagesOfLastRun(state, store.openOutages(), monotonic(), now()));
@@ -126,7 +118,26 @@ export function openSite(
   };
 }
 
-/** What is owed to the partner, as it is stored. */
+/** Control as it was stored. `changes`: events that could not be restored, with the reason. */
+export function restoreControl(
+  { chargers, vehicles, control: settings, site }: Pick<Config, "chargers" | "vehicles" | "control" | "site">,
+  { store, storedState, siteKey, epoch, assertAll }: OpenedState,
+  now: () => Instant,
+): { readonly state: ControlState; readonly changes: readonly Change[] } {
+  const state = new ControlState({
+    chargers,
+    vehicles,
+    settings,
+    siteKey,
+    epoch,
+    archive: store.events,
+    wallClock: wallClock(site.timezone, now),
+    assertAll,
+  });
+  return { state, changes: restoreState(state, storedState, now()) };
+}
+
+/** Reports that are owed to the partner, as they are stored. */
 export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {
   const desk = reportSchedule();
   restoreSchedule(desk, remembered, report.enabled);

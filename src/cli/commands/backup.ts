@@ -10,7 +10,8 @@ import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say } from "../output.ts";
-import { refuseLinks, type StateOfSite, withState } from "../storedState.ts";
+import type { StateOfSite } from "../../daemon/offline.ts";
+import { refuseLinks, withState } from "../storedState.ts";
 import type { Verb } from "../verb.ts";
 
 /** `backup`: copies the stored state into one file, with the site key beside it. A running daemon continues. */

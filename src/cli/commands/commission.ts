@@ -1,6 +1,3 @@
-import { addressOf, credentialsOf, type NamedBroker } from "../../chargers/broker/address.ts";
-import { connectionsFor, daemonAt, EmbeddedBroker } from "../../chargers/broker/embedded.ts";
-import { siteRoot } from "../../chargers/native/messages.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
 import {
   acquireCharger,
@@ -9,15 +6,13 @@ import {
   reasonNotTo,
 } from "../../commissioning/commission.ts";
 import type { Config } from "../../config/schema.ts";
-import type { BrokerConfig } from "../../config/sections/mqtt.ts";
-import { ControlState } from "../../control/state.ts";
+import type { ControlState } from "../../control/state.ts";
 import { MqttBench } from "../../daemon/commissioningBench.ts";
 import type { Machine } from "../../daemon/edges.ts";
-import { realMachine } from "../../daemon/real.ts";
+import { offlineControl, openOffline } from "../../daemon/offline.ts";
+import { reachBroker, realMachine } from "../../daemon/real.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { seconds } from "../../domain/units.ts";
-import { wallClock } from "../../platform/localTime.ts";
-import { type Opened, openState } from "../../store/sqlite/open.ts";
 import type { Store } from "../../store/sqlite/store.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
@@ -62,18 +57,13 @@ async function commission(
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
   if (byDaemon !== "absent") return printResult(byDaemon);
   const world = realMachine(logger(2, "error"));
-  const opened = openState(config.state, {
-    ...world,
-    random: world.randomBytes,
-    keys: config.keys,
-    damaged: "refuse",
-  });
+  const opened = openOffline(config, world, { create: true });
   if (!opened.ok) {
     complain(`nothing was tried: ${opened.reason}`);
     return 1;
   }
   using store = opened.store;
-  const depot = depotOf(config, opened, world);
+  const depot = offlineControl(config, opened, world);
   const why = force ? null : reasonNotTo(depot, charger, world.now());
   if (why !== null) {
     complain(`${why}; --force tries it anyway`);
@@ -130,7 +120,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   const { config, charger, depot, store, world } = setting;
   await using stack = new AsyncDisposableStack();
   const named = config.brokers.get(charger.broker) ?? config.mqtt;
-  const broker = await reached(named, config, world, stack);
+  const { broker } = await reachBroker(named, config, world, stack);
   const lent = acquireCharger(depot, charger, world.now());
   const bench = MqttBench.open({
     ...world,
@@ -160,50 +150,6 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   // An embedded broker ends with this verb, after it has delivered the last messages.
   if (named.reach.kind === "embedded") await talk.wait(BROKER_FLUSH);
   return result;
-}
-
-function depotOf(config: Config, opened: Opened & { readonly ok: true }, { now }: Machine): ControlState {
-  const depot = new ControlState({
-    chargers: config.chargers,
-    vehicles: config.vehicles,
-    settings: config.control,
-    siteKey: opened.siteKey,
-    epoch: opened.epoch,
-    archive: opened.store.events,
-    wallClock: wallClock(config.site.timezone, now),
-    assertAll: false,
-  });
-  depot.restore(opened.storedState, now());
-  return depot;
-}
-
-/** Address of a broker. The embedded one is started inside this verb. */
-export async function reached(
-  broker: BrokerConfig,
-  { site, chargers }: Config,
-  { log, monotonic, randomBytes }: Machine,
-  stack: AsyncDisposableStack,
-): Promise<NamedBroker> {
-  const { reach, prefix } = broker;
-  const daemon = daemonAt(`setpointd-${site.id}`, randomBytes);
-  const embedded =
-    reach.kind === "embedded"
-      ? stack.use(
-          await EmbeddedBroker.listen({
-            ...reach.listen,
-            credentials: credentialsOf(broker),
-            daemon,
-            root: siteRoot(prefix, site.id),
-            mostConnections: connectionsFor(chargers.length),
-            monotonic,
-            log,
-          }),
-        )
-      : null;
-  return {
-    prefix,
-    address: addressOf(broker, embedded === null ? null : { ...daemon, port: embedded.port }),
-  };
 }
 
 export const commissionVerb: Verb = (program, { config, done }) => {

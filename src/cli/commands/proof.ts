@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
+import type { StateOfSite } from "../../daemon/offline.ts";
 import { proofNow, type Proven } from "../../daemon/proof.ts";
 import { eventId, type Instant } from "../../domain/units.ts";
 import type { Format } from "../../proof/file.ts";
@@ -10,14 +11,7 @@ import { readOrMakeProofKey, readSiteKey, type SiteKey, storedSiteKey } from "..
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, type Failed } from "../daemonClient.ts";
 import { complain, type ExitCode, saySealed, say } from "../output.ts";
-import {
-  askOrRead,
-  LONG_PATIENCE_MS,
-  becomeOwner,
-  enterPrivateFolder,
-  type StateOfSite,
-  withState,
-} from "../storedState.ts";
+import { askOrRead, LONG_PATIENCE_MS, becomeOwner, enterPrivateFolder, withState } from "../storedState.ts";
 import { Option } from "commander";
 import type { Verb } from "../verb.ts";
 

@@ -4,9 +4,9 @@ import { ChargerConnections } from "../../chargers/connections.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Machine } from "../../daemon/edges.ts";
+import { reachBroker } from "../../daemon/real.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { seconds } from "../../domain/units.ts";
-import { reached } from "../commands/commission.ts";
 import { askDaemon } from "../daemonClient.ts";
 import type { LiveLines } from "./partner.ts";
 
@@ -71,7 +71,7 @@ export async function ownFloor(
   await using stack = new AsyncDisposableStack();
   const brokers = new Map<string, NamedBroker>();
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers])
-    brokers.set(name, await reached(broker, config, world, stack));
+    brokers.set(name, (await reachBroker(broker, config, world, stack)).broker);
   const signs = new Map<string, Sign>();
   const fleet = stack.use(
     new ChargerConnections({
