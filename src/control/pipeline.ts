@@ -47,19 +47,19 @@ import type {
 import { stagesOf } from "./stages.ts";
 import type { ControlState } from "./state.ts";
 
-/** No new start before the partner was asked once, but no longer than this (DESIGN 5.7). */
+/** Longest wait for the first poll after a start. New events start only after that. */
 const FIRST_FETCH_PATIENCE = seconds(10);
-/** How long a clock that is behind our own last row is doubted, unless the partner's clock agrees with it. */
+/** Longest doubt of a clock that is behind our own last row. The partner's clock may end it sooner. */
 const BEHIND_PATIENCE = minutes(5);
 
 export interface PartnerPorts extends PollingPorts {
   /** Events that only a fetch by id can settle. */
-  readonly ask: (ids: readonly EventId[]) => void;
-  /** What was fetched has been taken in, or could not be stored. */
+  readonly fetchById: (ids: readonly EventId[]) => void;
+  /** Called once a fetched delivery is committed, or could not be stored. */
   readonly settled: (delivery: Delivery, answer: IngestAnswer) => void;
 }
 
-/** The partner as control sees it: every answer to our requests, and the deliveries among them. */
+/** Answers of the partner to our requests, and the deliveries among them. */
 export function partnerSources(
   depot: ControlState,
   ports: PartnerPorts,
@@ -71,10 +71,10 @@ export function partnerSources(
     tap((fetched) => {
       if (fetched.kind === "unchanged") askForMissing(depot, ports, null, fetched.at);
     }),
-    // It counts as fetched once it is taken in: a new start must not go by the first half of a list.
+    // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
     concatMap((fetched) =>
       fetched.kind === "read" && isLong(fetched.delivery)
-        ? takeInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
+        ? ingestInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
         : of(fetched),
     ),
     share(),
@@ -93,25 +93,25 @@ function askForMissing(
   at: Instant,
 ): void {
   const missing = missingAfterList(depot, ids, at);
-  if (missing.length > 0) ports.ask(missing);
+  if (missing.length > 0) ports.fetchById(missing);
 }
 
-/** Takes in a long list: each part has a commit of its own, and the event loop runs in between. */
-async function takeInParts(
+/** Ingests a long list in parts. Each part has a commit of its own, and the event loop runs in between. */
+async function ingestInParts(
   depot: ControlState,
   ports: PartnerPorts,
   delivery: Delivery,
-  arrives: (part: Arrival) => void,
+  emit: (part: Arrival) => void,
 ): Promise<void> {
   const { parts, last } = partsOf(delivery);
-  const arrive = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
-    new Promise((settle) => arrives({ delivery: part, isPart, settle }));
+  const ingestPart = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
+    new Promise((settle) => emit({ delivery: part, isPart, settle }));
   let answer: IngestAnswer = { ok: true, ingested: { accepted: 0, repeats: 0, rejected: 0 } };
   for (const part of parts) {
-    answer = sumOf(answer, await arrive(part, true));
+    answer = sumOf(answer, await ingestPart(part, true));
     if (!answer.ok) break;
   }
-  answer = sumOf(answer, await arrive(last, false));
+  answer = sumOf(answer, await ingestPart(last, false));
   if (answer.ok && delivery.complete) askForMissing(depot, ports, new Set(idsIn(delivery)), delivery.at);
   ports.settled(delivery, answer);
 }
@@ -130,15 +130,15 @@ const sumOf = (a: IngestAnswer, b: IngestAnswer): IngestAnswer => {
 
 export interface Doubt {
   readonly isDoubted: () => boolean;
-  /** The clock of this machine has fallen behind what is on record. */
+  /** Emits when the clock of this machine is behind our own record. */
   readonly doubted$: Observable<unknown>;
-  /** The partner's clock agrees with it. */
+  /** Emits when the partner's clock agrees with ours. */
   readonly agrees$: Observable<unknown>;
-  /** It is believed again, because the partner's agrees or because nobody knows better. */
+  /** Ends the doubt: the partner's clock agrees, or the longest doubt has passed. */
   readonly believe: () => void;
 }
 
-/** Each time new starts may happen from now on: after the start, and after each doubt of the clock. */
+/** Emits each time that new starts become allowed: after the start, and after each doubt of the clock. */
 export const startsAllowed = (
   fetched$: Observable<unknown>,
   { isDoubted, doubted$, agrees$, believe }: Doubt,
@@ -151,21 +151,21 @@ export const startsAllowed = (
     ),
   );
 
-/** When new starts may happen after an ordinary start: once the partner was asked, whatever it answered. */
+/** After an ordinary start: once the first poll has ended, with any answer. */
 const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
   merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1));
 
-/** The same where our clock is behind our own record: once the partner's clock agrees with it. */
+/** After a doubt of the clock: once the partner's clock agrees with it. */
 const afterClockAgrees = (agrees$: Observable<unknown>): Observable<unknown> =>
   merge(agrees$, timer(BEHIND_PATIENCE)).pipe(take(1));
 
 const CHECK_EVERY = seconds(1);
-/** A shorter gap is a busy machine. */
+/** Shorter gaps come from a busy machine. */
 const SHORTEST = seconds(5);
 
 /**
- * Records that this process stood still: its event loop was blocked, or the process was suspended. Nothing was received
- * or sent meanwhile. Emits how long.
+ * Records that this process stood still: its event loop was blocked, or the process was suspended.
+ * Nothing was received or sent meanwhile. Emits the length.
  */
 export function standstill({
   now,
@@ -176,43 +176,47 @@ export function standstill({
   return interval(CHECK_EVERY).pipe(
     map(() => {
       const tick = monotonic();
-      const stood = millis(tick - before - CHECK_EVERY);
+      const gap = millis(tick - before - CHECK_EVERY);
       before = tick;
-      return stood;
+      return gap;
     }),
-    filter((stood) => stood >= SHORTEST),
-    tap((stood) => write([row(stood, now())])),
+    filter((gap) => gap >= SHORTEST),
+    tap((gap) => write([row(gap, now())])),
   );
 }
 
-const row = (stood: Millis, at: Instant) =>
+const row = (gap: Millis, at: Instant) =>
   auditRow(
     "daemon",
     at,
-    `setpointd stood still for ${Math.round(stood / 1000)} s: nothing was received or sent meanwhile`,
-    { facts: { outage: "setpointd", since: iso(instant(at - stood)), over: true } },
+    `setpointd stood still for ${Math.round(gap / 1000)} s: nothing was received or sent meanwhile`,
+    { facts: { outage: "setpointd", since: iso(instant(at - gap)), over: true } },
   );
 
 export interface ControlSources {
   readonly webhook$: Observable<Arrival>;
   readonly polled$: Observable<Arrival>;
   readonly charger$: Observable<ChargerMessage>;
-  /** This broker ("": the site's own) is there again: what holds now is sent to its chargers, at most one message each. */
+  /**
+   * A broker that is back ("": the site's own). Its chargers are sent their commands, at most one message
+   * each.
+   */
   readonly brokerUp$: Observable<string>;
-  /** The partner was asked once, or ten seconds have passed: from now on new starts may happen. */
+  /** Emits when new starts become allowed. */
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
   readonly freed$: Observable<Freeing>;
-  /** A charger that commissioning has done with: what it was told before is lost on it. */
+  /** A charger that commissioning has returned. Its last command no longer applies there. */
   readonly unlocked$: Observable<ChargerId>;
 }
 
-/** How many publishes are on their way at once to one broker; a broker that wants fewer is obeyed by its session. */
+/** Cap on publishes in flight to one broker. The session of a broker with a lower cap enforces that. */
 const WINDOW = 20;
 
 /**
- * The whole of control: what arrives is taken in and committed, in order; what is touched by it, by time, or by a
- * charger's return is looked at, and the difference between what should hold and what was told last goes out.
+ * The whole of control. Deliveries are ingested and committed in order.
+ * Chargers that a delivery, a moment or a return affects are evaluated.
+ * The difference between verdict and last command is published.
  */
 export function control(
   depot: ControlState,
@@ -220,54 +224,59 @@ export function control(
   ports: ControlPorts,
 ): Observable<unknown> {
   const stages = stagesOf(depot, ports);
-  const looked$ = new Subject<void>();
+  const evaluationDone$ = new Subject<void>();
   const behind$ = new Subject<void>();
 
-  const touched$ = merge(sources.webhook$, sources.polled$).pipe(
+  const ingested$ = merge(sources.webhook$, sources.polled$).pipe(
     batchPerTick(),
-    map((arrivals) => stages.take(arrivals)), // intake + expand; the commit is shared with the look that follows
+    map((arrivals) => stages.ingest(arrivals)), // intake and expansion; the evaluation that follows shares the commit
   );
-  const boundary$ = alarm(looked$, () => depot.next(), ports.now).pipe(map(() => () => stages.advance()));
-  const heard$ = sources.charger$.pipe(map((message) => () => stages.hear(message)));
-  const everyone$ = merge(
-    of(() => stages.everyone()), // the first look
+  const boundary$ = alarm(evaluationDone$, () => depot.next(), ports.now).pipe(
+    map(() => () => stages.advance()),
+  );
+  const messages$ = sources.charger$.pipe(map((message) => () => stages.handleMessage(message)));
+  const all$ = merge(
+    of(() => stages.everyone()), // the first evaluation
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
-    sources.unlocked$.pipe(map((charger) => () => stages.handedBack(charger))),
+    sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),
   );
-  const elsewhere$ = merge(boundary$, heard$, everyone$).pipe(
+  const other$ = merge(boundary$, messages$, all$).pipe(
     batchPerTick(),
-    map((turn) => turn.flatMap((stage) => stage())), // at the end of the turn, so that the look shares their commit
+    map((batch) => batch.flatMap((stage) => stage())), // at the end of the tick, so that the evaluation shares the commit
   );
 
   const evaluated$ = merge(
-    merge(touched$, elsewhere$).pipe(map((touches: readonly Reevaluation[]) => stages.look(touches))),
-    // A large evaluation goes on in the next turn of the loop: what arrived meanwhile is handled first.
+    merge(ingested$, other$).pipe(
+      map((reevaluations: readonly Reevaluation[]) => stages.evaluate(reevaluations)),
+    ),
+    // A large evaluation continues in the next turn of the event loop, after the input that arrived
+    // meanwhile.
     behind$.pipe(
       exhaustMap(() => tickEnd$),
-      map(() => stages.lookOn()),
+      map(() => stages.evaluateNext()),
     ),
   );
 
   return evaluated$.pipe(
     tap(() => {
-      looked$.next();
+      evaluationDone$.next();
       ports.evaluated();
     }),
-    concatMap((pending) => stages.committed(pending)), // nothing is published before the commit that says why
+    concatMap((pending) => stages.committed(pending)), // no publish before the commit of its reason
     tap(() => {
-      looked$.next(); // a commit that failed asks for another look soon
+      evaluationDone$.next(); // a failed commit schedules another evaluation soon
       if (stages.isBehind()) behind$.next();
     }),
     mergeMap((waiting) => waiting),
-    groupBy(({ broker }) => broker), // a slow broker delays nobody on another
+    groupBy(({ broker }) => broker), // a slow broker delays no other
     mergeMap((line$) =>
       line$.pipe(
         mergeMap(({ count }) => range(0, Math.min(count, WINDOW))),
-        mergeMap(() => stages.sendWaiting(line$.key), WINDOW), // one in flight per charger; what waits is replaced
+        mergeMap(() => stages.sendWaiting(line$.key), WINDOW), // one in flight per charger; a waiting command is replaced
       ),
     ),
-    tap(() => looked$.next()), // a publish asks for its refresh, or for another try
+    tap(() => evaluationDone$.next()), // a publish schedules its refresh, or another try
   );
 }

@@ -4,50 +4,50 @@ import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 
-/** What a delivery is answered with: counts once it is durable, or that it could not be stored. */
+/** Answer to a delivery: its counts once it is durable, or the reason why it could not be stored. */
 export type IngestAnswer =
   | { readonly ok: true; readonly ingested: IngestResult }
   | { readonly ok: false; readonly reason: string };
 
-/** A delivery on its way in; it is settled after the commit that holds it. */
+/** A delivery to ingest. It is settled after its commit. */
 export interface Arrival {
   readonly delivery: Delivery;
-  /** More of the same list follows: chargers are evaluated once all of it is taken in. */
+  /** More parts of the same list follow. Chargers are evaluated after the last part. */
   readonly isPart?: boolean;
   readonly settle: (answer: IngestAnswer) => void;
 }
 
-/** Chargers that an operator frees; settled after the commit that holds it. */
+/** Chargers that an operator frees. Settled after the commit. */
 export interface Freeing {
   readonly chargers: readonly ChargerId[];
   readonly settle: (committed: Committed) => void;
 }
 
-/** Someone asks the flow to look at a charger. */
+/** A request to evaluate a charger. */
 export interface Reevaluation {
   readonly charger: ChargerId;
-  /** It came back: what holds now is sent, changed or not. */
+  /** The charger came back: its command is sent, changed or not. */
   readonly reassert: boolean;
 }
 
 /** The edges as the control pipeline sees them: functions only. */
 export interface ControlPorts {
   readonly now: () => Instant;
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => Millis;
   /** In [0, 1). */
   readonly random: () => number;
   /** Stages changes; they reach the disk with the next `durable`. */
   readonly write: (changes: readonly Change[]) => void;
-  /** The same for changes that outlive a failed commit; resolves once they are stored. */
+  /** Stages changes that outlive a failed commit. Resolves once they are stored. */
   readonly writeUntilStored: (changes: readonly Change[]) => Promise<void>;
   /** Resolves after the commit that holds everything written so far. */
   readonly durable: () => Promise<Committed>;
-  /** The stored state of what a failed commit was about. */
+  /** The stored state of the scope of a failed commit. */
   readonly stored: (scope: Scope) => StoredScope;
   /**
-   * One command, each publish of it with its deadline; never throws. `before`: what it was told before, by us;
-   * `isDoubted`: it was seen not to follow this command.
+   * Publishes one command, each publish with its deadline. Never throws.
+   * `before`: our last setpoint. `isDoubted`: the charger did not follow this command.
    */
   readonly send: (
     command: Command,
@@ -56,22 +56,22 @@ export interface ControlPorts {
     isDoubted: boolean,
   ) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
-  /** Whether the broker of a charger is there, so that its silence would be its own. */
+  /** True: the broker of the charger is connected, so that a silence is the charger's own. */
   readonly isLinked: (charger: ChargerId) => boolean;
   /** Events that only a fetch by id can settle. */
-  readonly ask: (ids: readonly EventId[]) => void;
-  /** A start was noticed this long after its moment. */
+  readonly fetchById: (ids: readonly EventId[]) => void;
+  /** Reports the delay between a start and its evaluation. */
   readonly started: (lateBy: Millis) => void;
-  /** A look was done: health wants to know that they are fresh. */
+  /** Reports an evaluation, for the health check. */
   readonly evaluated: () => void;
-  /** Something that a person should hear of, and that changes nothing. */
+  /** Logs a warning that changes nothing. */
   readonly warn: (words: string) => void;
 }
 
-/** What one request to the partner gave. */
+/** Result of one request to the partner. */
 export type Fetched =
   | { readonly kind: "read"; readonly delivery: Delivery }
-  /** The list is byte for byte the one that was taken in last. */
+  /** The list is byte for byte the one ingested last. */
   | { readonly kind: "unchanged"; readonly at: Instant }
   | {
       readonly kind: "failed";
@@ -82,10 +82,10 @@ export type Fetched =
     };
 
 export interface PollingPorts {
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => Millis;
   readonly random: () => number;
-  /** `isRequested`: someone asked for it. Waits that we impose on ourselves after an outage are then skipped. */
+  /** `isRequested`: an operator asked for it. Skips our own back-off after an outage. */
   readonly list: (isRequested: boolean) => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;
 }

@@ -15,17 +15,17 @@ import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
 import type { ControlState } from "./state.ts";
 
-/** After a failed commit everyone is looked at again so much later: soon, but not in circles. */
+/** Delay of the next evaluation after a failed commit: soon, but without a busy loop. */
 const COMMIT_RETRY = seconds(5);
 
 /**
- * What is stored becomes the picture. An event that brings out a bug, after an upgrade say, must not end the process
- * with every start (F15): it is set aside and forgotten, so that the partner's next list brings it anew. Answers what is
- * to be written of that.
+ * Loads the stored state. Returns the rows to write.
+ * An event that triggers a bug, after an upgrade for example, must not end the process at every start.
+ * It is quarantined and forgotten, so that the partner's next list delivers it again.
  */
-export function restoreState(depot: ControlState, remembered: StoredState, now: Instant): readonly Change[] {
-  const planned = plannable(depot, remembered, now);
-  const edited = remembered.edited.map(({ id, raw }) => ({
+export function restoreState(depot: ControlState, stored: StoredState, now: Instant): readonly Change[] {
+  const planned = plannable(depot, stored, now);
+  const edited = stored.edited.map(({ id, raw }) => ({
     kind: "rejected" as const,
     id,
     path: "",
@@ -35,20 +35,20 @@ export function restoreState(depot: ControlState, remembered: StoredState, now: 
   return [...planned, ...forgotten(depot, edited, now)];
 }
 
-/** Restores what can be planned. Answers what is to be written of the rest. */
-function plannable(depot: ControlState, remembered: StoredState, now: Instant): readonly Change[] {
+/** Restores the events that can be planned. Returns the rows to write for the others. */
+function plannable(depot: ControlState, stored: StoredState, now: Instant): readonly Change[] {
   try {
-    depot.restore(remembered, now);
+    depot.restore(stored, now);
     return [];
   } catch (error) {
     const broken = new Map(
-      remembered.events.flatMap((known) => {
+      stored.events.flatMap((known) => {
         const fault = known.kind === "over" ? null : faultOf(known, depot);
         return fault === null ? [] : [[known, fault] as const];
       }),
     );
     if (broken.size === 0) throw error;
-    depot.restore({ ...remembered, events: remembered.events.filter((known) => !broken.has(known)) }, now);
+    depot.restore({ ...stored, events: stored.events.filter((known) => !broken.has(known)) }, now);
     const rejected = [...broken].map(([known, reason]) => ({
       kind: "rejected" as const,
       id: known.id,
@@ -60,7 +60,7 @@ function plannable(depot: ControlState, remembered: StoredState, now: Instant): 
   }
 }
 
-/** Set aside with the reason, and not stored any more. */
+/** Quarantines events with the reason, and removes them from the store. */
 const forgotten = (
   depot: ControlState,
   rejected: readonly (Rejected & { readonly id: EventId })[],
@@ -79,17 +79,18 @@ function faultOf(known: KnownEvent, { expansion }: ControlState): string | null 
   }
 }
 
-/** What the last publish to a charger left behind, in memory only where its outcome could not be recorded. */
+/** The last publish to a charger. Needed only where its outcome could not be recorded. */
 export interface LastSent {
   readonly record: CommandRecord;
-  /** The row that says how this command first went out. */
-  readonly said: readonly Change[];
+  /** The row of this command's first publish. */
+  readonly rows: readonly Change[];
 }
 
 /**
- * Nothing of a failed commit was stored, so what it was about becomes what is stored. `sent`: refreshes are counted in
- * memory only, and must not all fall due at once; and what went out goes on from there, as a charger without a refresh
- * would wait for its outcome for ever. Answers what the record still lacks of that.
+ * Nothing of a failed commit was stored, so its scope is loaded from the store again.
+ * `sent`: refreshes are counted in memory only, and must not all fall due at once.
+ * A publish that went out keeps its outcome. A charger without refreshes would wait for it without end.
+ * Returns the rows of those publishes that the record lacks.
  */
 export function recoverAfterFailedCommit(
   depot: ControlState,
@@ -106,35 +107,35 @@ export function recoverAfterFailedCommit(
     if (found === undefined) continue;
     const live = before.get(charger);
     const isSame = live !== undefined && commandId(live.command) === commandId(found.command);
-    // Failures are counted in memory: one that is over must not come back, one that is not must not be forgotten.
+    // Failures are counted in memory. The count must survive the roll back, in both directions.
     const record = isSame ? { ...found, failures: live.failures } : found;
     depot.commands.record(record);
-    const was = sent.get(charger);
-    if (was === undefined || commandId(was.record.command) !== commandId(record.command)) continue;
-    depot.commands.record(asSent(record, was.record));
-    if (record.progress === "planned") lacking.push(...was.said);
+    const lastSent = sent.get(charger);
+    if (lastSent === undefined || commandId(lastSent.record.command) !== commandId(record.command)) continue;
+    depot.commands.record(asSent(record, lastSent.record));
+    if (record.progress === "planned") lacking.push(...lastSent.rows);
   }
   const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
   retryLater(depot, [...scope.chargers, ...chargers], now);
   return lacking;
 }
 
-/** Chargers whose evaluation was not stored are evaluated again in a few seconds. */
+/** Schedules another evaluation of chargers whose evaluation was not stored. */
 export function retryLater(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
   for (const charger of chargers) depot.wake(charger, after(now, COMMIT_RETRY));
 }
 
-function asSent(stored: CommandRecord, was: CommandRecord): CommandRecord {
-  const { progress, sentAt, sends } = was;
+function asSent(stored: CommandRecord, lastSent: CommandRecord): CommandRecord {
+  const { progress, sentAt, sends } = lastSent;
   if (stored.progress !== "planned" && stored.progress !== progress) return { ...stored, sentAt, sends };
-  // Counted in memory, too, or each failed commit would allow one more try.
-  const { judgeAt, resends } = was.resends < stored.resends ? stored : was;
+  // Resends are counted in memory as well. Otherwise each failed commit would allow one more.
+  const { judgeAt, resends } = lastSent.resends < stored.resends ? stored : lastSent;
   return { ...stored, progress, sentAt, sends, judgeAt, resends };
 }
 
 /**
- * After the clock was set back: what is known only since the start counts as of now where it is dated later. It would
- * be newer than anything that is heard for as long as the clock was ahead.
+ * After the clock was set back: facts in memory dated later than now count as of now.
+ * Otherwise they would be newer than any message for as long as the clock was ahead.
  */
 export function onClockMovedBack(depot: ControlState, now: Instant): void {
   const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
@@ -143,14 +144,14 @@ export function onClockMovedBack(depot: ControlState, now: Instant): void {
   depot.presence.onClockMovedBack(now);
   for (const record of depot.commands.values()) {
     if (record.judgeAt === null) continue;
-    // It has the time to get there that it would have had.
+    // The charger keeps the ramp time that it had.
     const latest = nextJudgement(now, depot.settings.verdict.ramp, record.resends);
     const followedAt = cut(record.followedAt ?? null);
     depot.commands.record({ ...record, judgeAt: earlier(record.judgeAt, latest), followedAt });
   }
 }
 
-/** The events and chargers whose stored state may differ from memory, now that these changes were dropped. */
+/** The events and chargers whose stored state may differ from memory after these changes were dropped. */
 export function scopeOf(dropped: readonly Change[]): Scope {
   const events = new Set<EventId>();
   const chargers = new Set<ChargerId>();
@@ -165,8 +166,8 @@ export function scopeOf(dropped: readonly Change[]): Scope {
 }
 
 /**
- * Puts back what is stored of the events and chargers that a failed commit was about; everything else stays as it is.
- * Returns the vehicles for which something holds, or held, now.
+ * Restores the stored state of the events and chargers of a failed commit. The rest stays as it is.
+ * Returns the vehicles with a dispatch in force now, before or after.
  */
 export function rollBack(
   depot: ControlState,

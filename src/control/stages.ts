@@ -25,11 +25,11 @@ import { formatStranded } from "./send/stranded.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
 
-const jumped = (jump: Millis, at: Instant): Change =>
+const clockStepRow = (jump: Millis, at: Instant): Change =>
   auditRow(
     "daemon",
     at,
-    `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: everything is looked at anew`,
+    `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: every charger is evaluated again`,
     {
       facts: {
         jumpMs: jump,
@@ -40,45 +40,45 @@ const jumped = (jump: Millis, at: Instant): Change =>
     },
   );
 
-const chargersOf = (touches: readonly Reevaluation[]): readonly ChargerId[] =>
-  touches.map(({ charger }) => charger);
+const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
+  reevaluations.map(({ charger }) => charger);
 
 const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Reevaluation[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
 
-/** A look whose changes are on their way to the disk. */
+/** An evaluation whose changes are being committed. */
 export interface Pending {
   readonly number: number;
-  readonly looked: readonly Reevaluation[];
+  readonly evaluated: readonly Reevaluation[];
   readonly freed: readonly FreeingPart[];
-  /** Those of them that have something to be sent once it is there. */
+  /** Chargers with a command to send after the commit. */
   readonly send: readonly ChargerId[];
-  /** Its commit was asked for, monotonic clock. */
+  /** Request of the commit, monotonic clock. */
   readonly since: Millis;
   readonly committed: Promise<Committed>;
 }
 
-/** Chargers that were put in line at one broker. */
+/** Chargers that were queued at one broker. */
 interface Waiting {
   readonly broker: string;
   readonly count: number;
 }
 
-/** The stages of control, bound to the picture they change and the ports they use: each does its part and writes it down. */
+/** The stages of control, bound to the state they change and the ports they use. */
 export function stagesOf(depot: ControlState, ports: ControlPorts) {
-  let looks = 0;
+  let evaluations = 0;
   let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
   const sent = new Map<ChargerId, LastSent>();
-  // A charger that only a stored command says has a vehicle is expected to speak: one that is dead keeps no claim.
+  // A charger whose occupant comes from a stored command must send messages. A dead one keeps no claim.
   for (const charger of depot.occupancy.recalled()) depot.silence.noteMessage(charger, clock.monotonic);
-  /** Rows on publishes that did go out, lost with a failed commit: written with the next look. */
+  /** Rows of publishes that were lost with a failed commit. The next evaluation writes them. */
   let lacking: readonly Change[] = [];
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
   const queue = new EvaluationQueue(depot);
   const freeings = new Freeings();
-  /** Affected by the parts of a list that came so far. */
+  /** Chargers affected by the parts of a list so far. */
   const waiting = new Set<ChargerId>();
-  /** The commit that memory was rolled back for last. An intake and the evaluation after it share a commit. */
+  /** The last failed commit that was rolled back. An intake and the evaluation after it share a commit. */
   let rolledBack: FailedCommit | null = null;
   const rollBack = (failed: FailedCommit): void => {
     if (failed === rolledBack) return;
@@ -97,97 +97,97 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const before = desiredBefore(known, depot.epoch);
     const lease = leaseOf(depot.settings.refresh);
     const from = ports.now();
-    const came = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
-    const rows = recordOutcome(depot, command, came, { from, until: ports.now() }, ports.random());
+    const result = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
+    const rows = recordOutcome(depot, command, result, { from, until: ports.now() }, ports.random());
     ports.write(rows);
     const record = depot.commands.get(charger);
-    if (!came.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
+    if (!result.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
     const last = sent.get(charger);
     const isAgain = last !== undefined && commandId(last.record.command) === commandId(command);
-    // Its record, where that goes with the row, may be newer by the time that the row can be written.
-    const said = isAgain ? last.said : rows.filter(({ kind }) => kind === "audit");
-    sent.set(charger, { record, said });
+    // A command record of this publish may be outdated by the time the rows are written.
+    const sentRows = isAgain ? last.rows : rows.filter(({ kind }) => kind === "audit");
+    sent.set(charger, { record, rows: sentRows });
   };
 
-  /** What time alone has changed; after a jump of the clock that is a matter of everyone. */
+  /** Handles the passage of time. After a clock step every charger is affected. */
   const advance = (): readonly Reevaluation[] => {
     const before = clock;
     clock = { wall: ports.now(), monotonic: ports.monotonic() };
     const jump = jumpBetween(before, clock);
-    const { evaluatedAt: lookedAt } = depot.schedule;
+    const { evaluatedAt } = depot.schedule;
     const changed = jump < 0 ? depot.schedule.replan(clock.wall) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
-    const { affectedChargers: touched, changes, late } = advanced(depot, clock.wall);
+    const { affectedChargers: affected, changes, late } = advanced(depot, clock.wall);
     condense(depot, clock.wall);
     ports.write(changes);
-    // What had begun by then is on record: whoever starts next has not missed it.
-    if (jump < 0 && lookedAt !== null) ports.write([{ kind: "evaluated", at: lookedAt }]);
-    const fallen = recordSilences(depot, clock.monotonic, clock.wall, ports.isLinked);
-    ports.write(fallen.changes);
-    for (const words of fallen.warnings) ports.warn(words);
+    // Windows that began by then are on record, so the next start does not report them as missed.
+    if (jump < 0 && evaluatedAt !== null) ports.write([{ kind: "evaluated", at: evaluatedAt }]);
+    const silences = recordSilences(depot, clock.monotonic, clock.wall, ports.isLinked);
+    ports.write(silences.changes);
+    for (const words of silences.warnings) ports.warn(words);
     if (jump !== 0) {
-      ports.write([jumped(jump, clock.wall)]);
+      ports.write([clockStepRow(jump, clock.wall)]);
       return reevaluationsOf(depot.chargers.keys());
     }
     for (const lateBy of late) ports.started(lateBy);
-    return reevaluationsOf([...touched, ...fallen.affectedChargers]);
+    return reevaluationsOf([...affected, ...silences.affectedChargers]);
   };
 
-  const evaluateNext = (touches: readonly Reevaluation[]): Pending => {
+  const evaluateNext = (reevaluations: readonly Reevaluation[]): Pending => {
     ports.write(lacking);
     lacking = [];
     const now = ports.now();
-    const freed = freeings.take(chargersOf(touches));
+    const freed = freeings.take(chargersOf(reevaluations));
     for (const { chargers } of freed) ports.write(free(depot, chargers, now));
-    const { changes, send } = evaluate(depot, touches, now);
+    const { changes, send } = evaluate(depot, reevaluations, now);
     ports.write(changes);
-    looks += 1;
+    evaluations += 1;
     const since = ports.monotonic();
-    return { number: looks, looked: touches, freed, send, since, committed: ports.durable() };
+    return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: ports.durable() };
   };
 
   return {
     /** Intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as well. */
-    take(arrivals: readonly Arrival[]): readonly Reevaluation[] {
+    ingest(arrivals: readonly Arrival[]): readonly Reevaluation[] {
       const {
         changes,
-        affectedChargers: touched,
-        fetchById: ask,
-        results: taken,
+        affectedChargers: affected,
+        fetchById,
+        results,
       } = ingest(
         depot,
         arrivals.map(({ delivery }) => delivery),
       );
       ports.write(changes);
-      if (ask.length > 0) ports.ask(ask);
+      if (fetchById.length > 0) ports.fetchById(fetchById);
       void ports.durable().then((committed) => {
         if (!committed.ok) rollBack(committed);
         arrivals.forEach(({ settle }, index) => {
-          const counts = taken[index];
+          const counts = results[index];
           if (!committed.ok) settle(committed);
           else if (counts !== undefined) settle({ ok: true, ingested: counts });
         });
       });
-      for (const charger of touched) waiting.add(charger);
+      for (const charger of affected) waiting.add(charger);
       if (arrivals.every(({ isPart = false }) => isPart)) return [];
-      const touches = reevaluationsOf(waiting);
+      const reevaluations = reevaluationsOf(waiting);
       waiting.clear();
-      return touches;
+      return reevaluations;
     },
 
     advance,
 
-    hear(message: ChargerMessage): readonly Reevaluation[] {
+    handleMessage(message: ChargerMessage): readonly Reevaluation[] {
       const {
         changes,
-        affectedChargers: touched,
+        affectedChargers: affected,
         warning,
       } = handleChargerMessage(depot, message, ports.now());
       const returned = recordReturn(depot, message, ports.monotonic(), ports.now());
       ports.write([...returned.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
-      return returned.affectedChargers.length === 0 ? touched : [...touched, ...returned.affectedChargers];
+      return returned.affectedChargers.length === 0 ? affected : [...affected, ...returned.affectedChargers];
     },
 
     everyone(): readonly Reevaluation[] {
@@ -195,7 +195,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return reevaluationsOf(depot.chargers.keys());
     },
 
-    /** The broker is there again. What is on its way by now went to it, not to the one before. */
+    /** A broker is back. A publish in flight now went to it, not to the connection before. */
     brokerReturned(broker: string): readonly Reevaluation[] {
       const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
       for (const { id } of back) {
@@ -207,33 +207,41 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
 
     allowStarts(): readonly Reevaluation[] {
       depot.allowStarts();
-      // A clock that is believed again may be back by hours, and right again before anything else looks at the time.
+      // A clock that is trusted again may have stepped by hours. Handle that before anything reads the time.
       advance();
       ports.write(reportUnplugged(depot, depot.vehicles.keys(), ports.now()));
       return reevaluationsOf(depot.chargers.keys());
     },
 
-    /** Each charger is freed with its evaluation. Settled after the commit of the last one. */
+    /** Frees each charger with its evaluation. Settled after the commit of the last one. */
     free(freeing: Freeing): readonly Reevaluation[] {
       freeings.add(freeing);
       return reevaluationsOf(freeing.chargers, true);
     },
 
-    handedBack(charger: ChargerId): readonly Reevaluation[] {
+    unlocked(charger: ChargerId): readonly Reevaluation[] {
       return reevaluationsOf([charger], true);
     },
 
-    /** Evaluates these chargers now where they are few, else the first slice of all that wait. */
-    look: (touches: readonly Reevaluation[]): Pending => evaluateNext(queue.take(touches, ports.now())),
+    /** Evaluates these chargers now if they are few, otherwise the first slice of all that wait. */
+    evaluate: (reevaluations: readonly Reevaluation[]): Pending =>
+      evaluateNext(queue.take(reevaluations, ports.now())),
 
-    /** Evaluates the next slice of those that wait. */
-    lookOn: (): Pending => evaluateNext(queue.next()),
+    /** Evaluates the next slice of the waiting chargers. */
+    evaluateNext: (): Pending => evaluateNext(queue.next()),
 
-    /** Chargers still wait for their evaluation. */
+    /** True: chargers still wait for their evaluation. */
     isBehind: (): boolean => !queue.isEmpty,
 
-    /** Puts chargers in line, once what was decided for them is on disk; answers how many wait at which broker. */
-    async committed({ number, looked, freed, send, since, committed }: Pending): Promise<readonly Waiting[]> {
+    /** Queues chargers once their decisions are committed. Returns the number queued at each broker. */
+    async committed({
+      number,
+      evaluated,
+      freed,
+      send,
+      since,
+      committed,
+    }: Pending): Promise<readonly Waiting[]> {
       const outcome = await committed;
       queue.noteCommitTime(millis(ports.monotonic() - since));
       const now = ports.now();
@@ -243,14 +251,14 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
         depot.schedule.committed();
       } else {
         rollBack(outcome);
-        retryLater(depot, chargersOf(looked), now);
+        retryLater(depot, chargersOf(evaluated), now);
         for (const { chargers } of freed) unrecorded.free(depot, chargers, now);
-        line = unrecorded.sendable(depot, looked, now);
+        line = unrecorded.sendable(depot, evaluated, now);
       }
       for (const { settle } of freed) settle(outcome);
       const added = new Map<string, number>();
       for (const charger of line) {
-        // What left after this look is what it wanted sent: two looks may share a commit.
+        // A publish after this evaluation already had its command: two evaluations may share a commit.
         if (depot.sendQueue.leftAfter(charger) >= number) continue;
         const broker = depot.chargers.get(charger)?.broker ?? "";
         depot.sendQueue.add(broker, charger);
@@ -260,13 +268,13 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     /**
-     * Sends to one charger after another of a broker whatever holds when its turn comes, until nobody waits. At most
-     * one in flight per charger: one that is being sent to keeps its place and waits.
+     * Sends the current command to each waiting charger of a broker, one after another.
+     * At most one publish in flight per charger: such a charger keeps its place.
      */
     async sendWaiting(broker: string): Promise<void> {
       const next = (): ChargerId | undefined => depot.sendQueue.take(broker, maySend);
       for (let charger = next(); charger !== undefined; charger = next()) {
-        depot.sendQueue.startPublish(charger, looks);
+        depot.sendQueue.startPublish(charger, evaluations);
         await send(charger);
         depot.sendQueue.endPublish(charger);
       }

@@ -10,15 +10,18 @@ import type { ControlState } from "./state.ts";
 
 /** Interval between checks whether the last publishes are over, ms. */
 const CHECK_EVERY = 10;
-/** A broker that hangs may take no longer than this: the service manager is about to end the process, ms. */
+/** Longest wait for a broker that hangs, ms. The service manager is about to end the process. */
 const PATIENCE = 2_500;
 
 interface StopLog {
-  readonly info: (words: string) => void;
-  readonly warn: (words: string) => void;
+  readonly info: (message: string) => void;
+  readonly warn: (message: string) => void;
 }
 
-/** What an orderly stop does with chargers that are limited (DESIGN 5.7): keeps, releases or pauses them, and names them. */
+/**
+ * Action of an orderly stop on limited chargers: keeps, releases or pauses them. Logs those that stay
+ * limited.
+ */
 export async function standDown(
   depot: ControlState,
   ports: ControlPorts,
@@ -50,12 +53,12 @@ export async function standDown(
     for (const record of standing) stays(depot, record, ports.now(), log);
     return;
   }
-  const told = new Set<ChargerId>();
+  const stopped = new Set<ChargerId>();
   let isLate = false;
-  const everyone = Promise.all(
+  const allSent = Promise.all(
     limitedBy(depot, standing).map(async ({ command, replaces }) => {
       if (depot.barTo("stop", command.charger) !== null) return;
-      // What is still on its way to it must not overtake what is said now; every publish has its deadline.
+      // A publish in flight must not overtake the last command. Every publish has its deadline.
       const isQuiet = (): boolean => !depot.sendQueue.isInFlight(command.charger);
       await until(isQuiet, CHECK_EVERY);
       if (isLate) return;
@@ -63,23 +66,23 @@ export async function standDown(
       const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
       if (isLate) return;
       ports.write(recordOutcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
-      if (sent.ok) told.add(command.charger);
+      if (sent.ok) stopped.add(command.charger);
     }),
   );
-  await Promise.race([everyone, elapsed(PATIENCE)]);
+  await Promise.race([allSent, elapsed(PATIENCE)]);
   isLate = true;
   await ports.durable();
-  log.info(`${told.size} chargers were told to ${onStop}`);
+  log.info(`${stopped.size} chargers were sent the command to ${onStop}`);
   for (const record of standing) {
     const { charger, desired } = record.command;
-    const isDone = told.has(charger) || (desired.kind === kind && record.sentAt !== null);
+    const isDone = stopped.has(charger) || (desired.kind === kind && record.sentAt !== null);
     if (!isDone) stays(depot, record, ports.now(), log);
   }
 }
 
 function stays(depot: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
-  const words = formatStays(depot, record, now);
-  if (words !== null) log.warn(words);
+  const message = formatStays(depot, record, now);
+  if (message !== null) log.warn(message);
 }
 
 const limitedBy = (depot: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>

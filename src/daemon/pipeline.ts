@@ -95,7 +95,7 @@ export function partnerEvents(
         return heard(await partner.list());
       },
       event: async (id) => heard(await partner.event(id)),
-      ask: (ids) => inputs.hint$.next(ids),
+      fetchById: (ids) => inputs.hint$.next(ids),
       settled,
     },
     inputs.hint$,
@@ -173,7 +173,7 @@ export function controlLoop(
     },
     publishState: (charger, payload) => chargers.publishState(charger, payload),
     isLinked: (charger) => chargers.isLinked(charger),
-    ask: (ids) => inputs.hint$.next(ids),
+    fetchById: (ids) => inputs.hint$.next(ids),
     started: counters.startedLate,
     evaluated: () => {
       evaluated = { at: now(), tick: monotonic() };

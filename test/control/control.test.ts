@@ -12,7 +12,7 @@ import { derivedStart } from "../support/derivedStart.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 import { revisionTime, type WireEvent } from "../support/wireEvent.ts";
 
-test("an event starts on time and the charger is let go at its end", async () => {
+test("an event starts on time and the charger is released at its end", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 30, amperes: 10 })
@@ -80,7 +80,7 @@ test("a restart keeps the future: stored dispatches start with no new delivery",
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("what holds is re-asserted at once after a restart, by the same number, and new starts wait for the partner", async () => {
+test("after a restart commands are sent again at once with the same number, and new starts wait for the partner", async () => {
   const depot = await aDepot()
     .withVehicles(2)
     .withEvent({ id: "EV-1", start: "08:00", amperes: 10, vehicles: ["v1"] })
@@ -139,13 +139,13 @@ test("a restart with a slow broker and a partner that answers meanwhile sends ea
   ]);
 });
 
-test("a charger that was never commanded is told nothing at start", async () => {
+test("a charger that was never commanded is sent nothing at a start", async () => {
   const depot = await aDepot().withVehicles(2).restarted();
   await depot.until("01:00");
   expect(depot.messages()).toEqual([]);
 });
 
-test("when the broker returns, every charger gets what holds now, once, and nothing while it is down (F80)", async () => {
+test("when the broker returns, every charger is sent its current command once, and nothing while it is down (F80)", async () => {
   const depot = await aDepot()
     .withVehicles(3)
     .withEvent({ id: "EV-1", start: "08:00", minutes: 30, amperes: 10, vehicles: ["v1"] })
@@ -162,7 +162,7 @@ test("when the broker returns, every charger gets what holds now, once, and noth
   expect(depot.messages()).toEqual(["09:00:00.001 bay-01 release", "09:00:00.001 bay-02 12 A"]);
 });
 
-test("a broker that comes and goes gets nothing twice in one visit (F85)", async () => {
+test("a broker that connects again and again gets each command once per connection (F85)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -205,7 +205,7 @@ async function told(history: readonly Step[], order: readonly number[]): Promise
   return standing;
 }
 
-test("however deliveries are duplicated and reordered, chargers end up told the same as by a straight run (F50, F51)", async () => {
+test("after duplicated and reordered deliveries, chargers end with the same commands as after a straight run (F50, F51)", async () => {
   const step = fc.record({
     kind: fc.constantFrom("event" as const, "event" as const, "delete" as const),
     amperes: fc.integer({ min: 6, max: 32 }),
@@ -227,7 +227,7 @@ test("however deliveries are duplicated and reordered, chargers end up told the 
   );
 }, 60_000);
 
-test("a newer decision does not go out before its commit, though its charger waits in line for the one before", async () => {
+test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
   const depot = aPicture();
   depot.allowStarts();
   const commits: PromiseWithResolvers<Committed>[] = [];
@@ -250,7 +250,7 @@ test("a newer decision does not go out before its commit, though its charger wai
     },
     publishState: async () => ({ ok: true }),
     isLinked: () => true,
-    ask: () => {},
+    fetchById: () => {},
     started: () => {},
     evaluated: () => {},
     warn: () => {},
@@ -261,7 +261,7 @@ test("a newer decision does not go out before its commit, though its charger wai
       live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
       at("05:30"),
     );
-    return stages.look([{ charger, reassert: false }]);
+    return stages.evaluate([{ charger, reassert: false }]);
   };
   const first = asks(16);
   commits[0]?.resolve({ ok: true });

@@ -34,7 +34,7 @@ function aGate(isDoubted = false) {
   };
 }
 
-test("after a start the gate opens once the partner was asked, or after ten seconds", () => {
+test("after a start the gate opens once the partner was polled, or after ten seconds", () => {
   const asked = aGate();
   asked.fetched();
   asked.fetched();
@@ -46,7 +46,7 @@ test("after a start the gate opens once the partner was asked, or after ten seco
   expect(unasked.said()).toEqual([1, 0]);
 });
 
-test("a clock that is doubted keeps it shut until the partner's clock agrees, whatever was fetched (F22)", () => {
+test("a doubted clock keeps the gate closed until the partner's clock agrees, whatever was fetched (F22)", () => {
   const gate = aGate();
   gate.doubt();
   gate.fetched();
@@ -56,7 +56,7 @@ test("a clock that is doubted keeps it shut until the partner's clock agrees, wh
   expect(gate.said()).toEqual([1, 1]);
 });
 
-test("without a word from the partner it opens after five minutes: no gate stays shut (F22, F30)", () => {
+test("without an answer from the partner the gate opens after five minutes (F22, F30)", () => {
   const gate = aGate();
   gate.doubt();
   gate.passes(4.9);
@@ -65,7 +65,7 @@ test("without a word from the partner it opens after five minutes: no gate stays
   expect(gate.said()).toEqual([1, 1]);
 });
 
-test("each doubt shuts it anew and counts its own five minutes (F21)", () => {
+test("each doubt closes the gate again for five minutes of its own (F21)", () => {
   const gate = aGate();
   gate.fetched();
   gate.doubt();

@@ -18,7 +18,7 @@ const broken: KnownEvent = JSON.parse(
   JSON.stringify({ ...live(anEvent({ id: "EV-broken" })), revision: { event: { targets: [] } } }),
 );
 
-test("F15: a stored event that brings out a bug is set aside and forgotten, and its neighbours are picked up", () => {
+test("F15: a stored event that triggers a bug is quarantined and forgotten, and the others are restored", () => {
   const depot = aPicture();
   const changes = restoreState(depot, rememberedOf({ events: [broken, live(anEvent())] }), at("04:00"));
   expect([...depot.known.keys()]).toEqual(["EV-7731"]);
@@ -31,14 +31,14 @@ test("F15: a stored event that brings out a bug is set aside and forgotten, and 
   expect(changes[2]).toEqual({ kind: "eventForgotten", id: eventId("EV-broken") });
 });
 
-test("F15: beside an event that brings out a bug, what was acted on before the start is not missed", () => {
+test("F15: beside an event that triggers a bug, a window that was acted on before the start is not missed", () => {
   const depot = aPicture();
   const stored = rememberedOf({ events: [live(anEvent()), broken], evaluatedAt: at("05:30") });
   restoreState(depot, stored, at("07:00"));
   expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
 });
 
-test("an event that another program edited is set aside with its reason and forgotten, and never planned", () => {
+test("an event that another program edited is quarantined with its reason, forgotten, and never planned", () => {
   const depot = aPicture();
   const edited = [{ id: eventId("EV-edited"), raw: '{"amperes":32}' }];
   const changes = restoreState(depot, rememberedOf({ events: [live(anEvent())], edited }), at("04:00"));
@@ -58,7 +58,7 @@ test("an event that another program edited is set aside with its reason and forg
   ]);
 });
 
-test("a bug that no event brings out ends the start", () => {
+test("a bug that no event triggers ends the start", () => {
   const depot = aPicture();
   const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
   expect(() => restoreState(depot, noCommands, at("04:00"))).toThrow(TypeError);
@@ -76,7 +76,7 @@ test("a delivery that cannot be stored is answered so, and changes nothing (F05)
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("a failed commit is rolled back once, and only what it was about is read back", async () => {
+test("a failed commit is rolled back once, and only its own scope is read back", async () => {
   const depot = await aDepot()
     .withVehicles(3)
     .pollingEvery("1h")
@@ -96,7 +96,7 @@ test("a failed commit is rolled back once, and only what it was about is read ba
   expect(depot.standing()).toEqual(["bay-01 10 A until 09:00:00.000"]);
 });
 
-test("while the disk is full nothing new is sent and what holds keeps its lease; control recovers by itself (F05)", async () => {
+test("while the disk is full nothing new is sent and commands keep their lease; control recovers by itself (F05)", async () => {
   const depot = await aDepot()
     .withVehicles(3)
     .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10, vehicles: ["v1"] })
@@ -118,7 +118,7 @@ test("while the disk is full nothing new is sent and what holds keeps its lease;
   expect(depot.standing()).toEqual(["bay-01 14 A until 09:20:00.000", "bay-02 12 A until 09:20:00.000"]);
 });
 
-test("what went out but could not be recorded is refreshed, not repeated with every try (F05)", async () => {
+test("a publish that could not be recorded is refreshed, not repeated with every try (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
@@ -149,7 +149,7 @@ test("a start that could not be stored is tried again every few seconds, with no
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("two looks that share a commit that fails are both done again (F05)", async () => {
+test("two evaluations that share a failed commit are both repeated (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withVehicle("v2", null)
@@ -168,7 +168,7 @@ test("two looks that share a commit that fails are both done again (F05)", async
   expect(depot.timedCommands()).toEqual(["08:00:00.000 bay-01 10 A", "08:10:05.001 bay-02 10 A"]);
 });
 
-test("F04, F05: after the state was lost a first commit that fails puts the assertion of the chargers off, no more", () => {
+test("F04, F05: after the state was lost a first failed commit only delays the assertion of the chargers", () => {
   const depot = aPicture({ assertAll: true });
   depot.allowStarts();
   restoreState(depot, rememberedOf({}), at("04:00"));
@@ -201,7 +201,7 @@ test("F05: a pause for a switch of phases whose outcome could not be recorded go
   expect(arrived).toHaveLength(3);
 });
 
-test("F05: what went out but could not be recorded is judged all the same, where nothing is refreshed", async () => {
+test("F05: a publish that could not be recorded is judged all the same, where nothing is refreshed", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .equippedWith({ refresh: null })
@@ -227,11 +227,11 @@ test("F05: what went out but could not be recorded is judged all the same, where
   ]);
 });
 
-test("tries that were counted in memory stay counted, and what was judged since stays judged (F05)", () => {
+test("tries that were counted in memory stay counted, and a judgement since then stays (F05)", () => {
   const sent: CommandRecord = { ...commandRecord(chargerId("bay-01"), 1), sentAt: at("05:05"), sends: 3 };
   const restored = (stored: Partial<CommandRecord>, was: Partial<CommandRecord>) => {
     const depot = aPicture();
-    const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, said: [] };
+    const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, rows: [] };
     const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
     const bay = chargerId("bay-01");
     const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };

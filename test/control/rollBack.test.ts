@@ -20,7 +20,7 @@ test("an event that was never stored is forgotten, a charger without a stored co
   expect([depot.known.size, depot.agenda.size, depot.commands.size]).toEqual([0, 0, 0]);
 });
 
-test("a revision that was stored takes the place of one that was not, and what was evaluated stays so", () => {
+test("a stored revision replaces one that was not stored, and evaluated windows stay evaluated", () => {
   const depot = aPicture();
   const stored = live(anEvent({ ...noSpread, revision: at("04:00") }));
   depot.schedule.put(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
@@ -37,7 +37,7 @@ test("a revision that was stored takes the place of one that was not, and what w
   expect(marks).toEqual([[true, true]]);
 });
 
-test("a stored window that the dropped revision did not have was evaluated if it had begun, and is said again if nobody stored it", () => {
+test("a stored window that the dropped revision lacked counts as evaluated if it had begun, and is recorded again if it was not stored", () => {
   const depot = aPicture();
   depot.schedule.evaluatedTo(at("05:30"));
   depot.schedule.put(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
@@ -71,7 +71,7 @@ const row = (charger: string | null) =>
     },
   }) as const;
 
-test("a failed commit is about the events and chargers of its changes, and of its rows", () => {
+test("the scope of a failed commit is the events and chargers of its changes and rows", () => {
   const held = { charger: chargerId("bay-03"), events: [], since: at("05:00"), until: at("06:00") };
   const scope = scopeOf([
     { kind: "event", known: live(anEvent()) },

@@ -9,7 +9,7 @@ async function setBack(depot: TestDepot, minutes: number): Promise<void> {
   await depot.passes(65_000);
 }
 
-test("F21: a vehicle that is moved after the clock was set back is followed, whatever the other charger said before", async () => {
+test("F21: a vehicle that moves after the clock was set back is followed, whatever the other charger reported before", async () => {
   const depot = await aDepot()
     .withCharger("bay-01")
     .withCharger("bay-02")
@@ -27,7 +27,7 @@ test("F21: a vehicle that is moved after the clock was set back is followed, wha
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A", "bay-01 release"]);
 });
 
-test("F21: a charger that does not follow is found out after the clock was set back, too", async () => {
+test("F21: a charger that does not follow is detected after the clock was set back, too", async () => {
   const depot = await aDepot().withVehicles(1).withSilentChargers().running();
   await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
   await depot.until("08:29:50");
@@ -40,7 +40,7 @@ test("F21: a charger that does not follow is found out after the clock was set b
   expect(depot.audit("outcome").at(-1)).toContain("not followed: setpoint 8 A, reports a limit of 16 A");
 });
 
-test("F21: a charger that comes back after the clock was set back is told what holds", async () => {
+test("F21: a charger that comes back after the clock was set back is sent its command", async () => {
   const depot = await aDepot().withVehicles(1).withSilentChargers().equippedWith({ refresh: null }).running();
   await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
   await depot.until("08:10");
@@ -53,7 +53,7 @@ test("F21: a charger that comes back after the clock was set back is told what h
   expect(depot.messages()).toHaveLength(1);
 });
 
-test("F21: a release does not wait for one that the clock has not come to any more", async () => {
+test("F21: a release does not wait for one that now lies in the future", async () => {
   const depot = await aDepot()
     .withVehicles(2)
     .withControl({ releaseRamp: { current: 10 } })

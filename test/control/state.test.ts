@@ -49,14 +49,14 @@ test("a restart keeps the future: events, commands and holds are there again", (
   expect([depot.commands.get(bay)?.command.seq, depot.holds.get(bay)]).toEqual([1, hold]);
 });
 
-test("restoring again starts over from what is stored", () => {
+test("restoring again starts over from the stored state", () => {
   const depot = aPicture();
   depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
   depot.restore(remembered({ events: [] }), at("05:11"));
   expect([depot.known.size, depot.commands.size, depot.agenda.size]).toEqual([0, 0, 0]);
 });
 
-test("why a charger was told what it was told is known again, and not once its command is gone", () => {
+test("the reason of a command is known again after a restart, and not once the command is gone", () => {
   const depot = aPicture();
   const commands = [record("accepted")];
   depot.restore(remembered({ commands, reasons: new Map([["1-1", WHY]]) }), at("05:10"));
@@ -65,7 +65,7 @@ test("why a charger was told what it was told is known again, and not once its c
   expect(depot.whyOf(aCharger())).toBeNull();
 });
 
-test("F20: windows that passed since the last row are kept, so that the first look finds them missed", () => {
+test("F20: windows that passed since the last row are kept, so that the first evaluation records them as missed", () => {
   const depot = aPicture();
   depot.restore(remembered({ evaluatedAt: at("04:30") }), at("07:00"));
   expect([depot.schedule.evaluatedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
@@ -80,7 +80,7 @@ const commandsKept = (mode: "drive" | "observe") => {
   return depot.commands.size;
 };
 
-test("what was only observed was never sent: a charger that is driven now counts as never commanded", () => {
+test("an observed command was never sent: in drive mode its charger counts as never commanded", () => {
   expect([commandsKept("drive"), commandsKept("observe")]).toEqual([0, 1]);
 });
 
@@ -89,7 +89,7 @@ test("F04: after the state was lost no charger's last command is known", () => {
   expect([...aPicture({ assertAll: true }).unasserted]).toEqual(["bay-01", "bay-02"]);
 });
 
-test("F04: after a failed commit who was told nothing since the state was lost is still to be asserted", () => {
+test("F04: after a failed commit a charger without a command since the state was lost is still to be asserted", () => {
   const depot = aPicture({ assertAll: true });
   for (const id of depot.chargers.keys())
     depot.recordDecision(
@@ -112,7 +112,7 @@ test("commands are numbered from one in each epoch", () => {
   ]);
 });
 
-test("a charger with nobody on it is to be released, and one with the vehicle does what its event asks", () => {
+test("an empty charger is to be released, and one with the vehicle follows its event", () => {
   const depot = aPicture();
   expect([...depot.schedule.put(live(anEvent(noSpread)), at("05:10"))]).toEqual([bus]);
   const [first, second] = ["bay-01", "bay-02"].map((id) => depot.verdictOn(aCharger({ id }), at("05:10")));
@@ -207,7 +207,7 @@ test("measured phases count while they are fresh, and only where they are more t
   expect(silent.verdictOn(aCharger(), at("05:10")).desired).toEqual({ kind: "release" });
 });
 
-test("a charger that never spoke is neither online nor offline", () => {
+test("a charger that never sent a message is neither online nor offline", () => {
   expect(aPicture().presenceOf(bay)).toEqual({
     online: null,
     heardAt: null,
@@ -223,7 +223,7 @@ test("a charger that never spoke is neither online nor offline", () => {
   });
 });
 
-test("of two wishes to be looked at, the earlier one counts, and the later comes in its time", () => {
+test("of two requests for an evaluation, the earlier one counts, and the later one is due at its own time", () => {
   const depot = aPicture();
   expect(depot.next()).toBeUndefined();
   depot.wake(bay, at("05:20"));
@@ -234,7 +234,7 @@ test("of two wishes to be looked at, the earlier one counts, and the later comes
   expect(depot.next()).toBe(at("05:20"));
 });
 
-test("the next look is due at the next boundary or wish, whichever is first", () => {
+test("the next evaluation is due at the next boundary or request, whichever is first", () => {
   const depot = aPicture();
   depot.schedule.put(live(anEvent(noSpread)), at("04:00"));
   expect(depot.next()).toBe(at("05:00"));
@@ -244,7 +244,7 @@ test("the next look is due at the next boundary or wish, whichever is first", ()
   expect(depot.next()).toBe(at("04:30"));
 });
 
-test("dispatches that were found to be nowhere are said once", () => {
+test("dispatches without a charger are recorded once", () => {
   const depot = aPicture();
   const dispatch = aDispatch();
   depot.schedule.markUnplugged(dispatch);
@@ -254,13 +254,13 @@ test("dispatches that were found to be nowhere are said once", () => {
   ]);
 });
 
-test("F21: what a clock that was ahead had left behind lies ahead again after a restart", () => {
+test("F21: a window that a clock ahead had passed lies ahead again after a restart", () => {
   const depot = aPicture();
   depot.restore(remembered({ evaluatedAt: at("06:30") }), at("04:30"));
   expect([depot.schedule.evaluatedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
 });
 
-test("F21: what had ended by a clock that was ahead is planned anew once it is set back", () => {
+test("F21: a window that ended by a clock ahead is planned again once it is set back", () => {
   const depot = aPicture();
   depot.restore(remembered(), at("04:30"));
   depot.agenda.advance(at("07:00"));
@@ -272,7 +272,7 @@ test("F21: what had ended by a clock that was ahead is planned anew once it is s
   ]);
 });
 
-test("F21: what was weighed is not missed when the clock was set back over it, by whoever looks then or starts next", () => {
+test("F21: an evaluated window is not missed when the clock is set back over it, by the next evaluation or start", () => {
   const depot = aPicture();
   depot.restore(remembered(), at("04:30"));
   const [weighed] = depot.agenda.of(bus);
@@ -284,13 +284,13 @@ test("F21: what was weighed is not missed when the clock was set back over it, b
   expect(next.agenda.of(bus).map((dispatch) => next.schedule.isEvaluated(dispatch))).toEqual([true]);
 });
 
-test("F21: before the first look nothing was weighed", () => {
+test("F21: before the first evaluation no window counts as evaluated", () => {
   const depot = aPicture();
   depot.schedule.replan(at("04:30"));
   expect(depot.schedule.evaluatedAt).toBe(at("04:30"));
 });
 
-test("a wake that an earlier one took the place of wakes nobody", () => {
+test("a request for an evaluation that an earlier one replaced wakes no charger", () => {
   const depot = aPicture();
   depot.wake(bay, at("05:05"));
   depot.wake(bay, at("05:01"));

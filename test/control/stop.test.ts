@@ -9,7 +9,7 @@ const acting = (onStop: string) =>
     .withVehicles(2)
     .withEvent({ start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] });
 
-test("a stop that keeps sends nothing, and names every charger that stays limited", async () => {
+test("a stop that keeps limits sends nothing, and names every charger that stays limited", async () => {
   const depot = await acting("keep").running();
   await depot.until("08:10:30");
   depot.forget();
@@ -20,7 +20,7 @@ test("a stop that keeps sends nothing, and names every charger that stays limite
   ]);
 });
 
-test("a stop that releases tells every limited charger so, and a restart takes the event up again", async () => {
+test("a stop that releases is sent to every limited charger, and a restart resumes the event", async () => {
   const depot = await acting("release").running();
   await depot.until("08:10:30");
   depot.forget();
@@ -58,7 +58,7 @@ test("a stop that pauses is undone by a start after the event has ended", async 
   expect(depot.commands()).toEqual(["bay-01 release"]);
 });
 
-test("what a stop says comes after what is still on its way, and so is the last word", async () => {
+test("a stop's command follows the publish in flight, and so is the last", async () => {
   const depot = await acting("release").running();
   depot.floor.publishing("bay-01", { takesMs: 60_000 });
   await depot.until("08:00:30");
@@ -68,7 +68,7 @@ test("what a stop says comes after what is still on its way, and so is the last 
   expect(depot.floor.breaches).toEqual([]);
 });
 
-test("a stop names who could not be told, and until when", async () => {
+test("a stop names the chargers that it could not reach, and until when they stay limited", async () => {
   const depot = await aDepot()
     .withControl({ onStop: "release" })
     .withVehicles(3)
@@ -86,7 +86,7 @@ test("a stop names who could not be told, and until when", async () => {
   ]);
 });
 
-test("F05: a stop that cannot be recorded tells nobody, and names every charger that stays limited", async () => {
+test("F05: a stop that cannot be recorded sends nothing, and names every charger that stays limited", async () => {
   const depot = await acting("release").running();
   await depot.until("08:10:30");
   depot.forget();
@@ -127,7 +127,7 @@ test.each([
   expect(depot.warnings).toEqual([`bay-01 stays at 10 A until 08:12:00, then it ${words}`]);
 });
 
-test("a stop at a broker that hangs ends in time, and names who stays limited", async () => {
+test("a stop at a broker that hangs ends in time, and names the chargers that stay limited", async () => {
   const depot = await acting("release").running();
   await depot.until("08:10:30");
   depot.forget();

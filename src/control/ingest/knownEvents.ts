@@ -48,7 +48,7 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
   }
 }
 
-/** The same for readers. Writes go through the schedule. */
+/** Read-only view. Writes go through the schedule. */
 export type ReadonlyKnownEvents = ReadonlyMap<EventId, TrackedEvent> &
   Pick<KnownEvents, "whole" | "openAt" | "stored">;
 

@@ -122,7 +122,7 @@ export const ABSENT: Presence = {
   telemetry: null,
 };
 
-/** What every charger last reported. */
+/** Last report of every charger. */
 export class Presences {
   readonly #presence = new Map<ChargerId, Presence>();
   readonly #mayReturn = new Set<ChargerId>();

@@ -85,7 +85,7 @@ export class Schedule {
     return this.#agenda.replace(known.id, dispatches, now);
   }
 
-  /** The same event, received again: its dispatches stay. */
+  /** An event that was received again: its dispatches stay. */
   repeated(known: KnownEvent): void {
     this.#known.set(known.id, known);
     this.#over.push(overSince(known), known.id);

@@ -76,7 +76,7 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
       },
       publishState: async () => ({ ok: true }),
       isLinked: () => true,
-      ask: () => {},
+      fetchById: () => {},
       started: () => {},
       evaluated: () => {},
       warn: () => {},

@@ -57,7 +57,7 @@ test("a clock that jumps over a window leaves it missed, not fired late (F20)", 
   expect(depot.commands()).toEqual([]);
   expect(depot.audit("missed")).toHaveLength(1);
   expect(depot.audit("daemon").at(-1)).toMatch(
-    /^the clock of this machine was set forward by \d+(\.\d+)? s: everything is looked at anew$/,
+    /^the clock of this machine was set forward by \d+(\.\d+)? s: every charger is evaluated again$/,
   );
 });
 
