@@ -13,7 +13,7 @@ import {
 } from "../domain/units.ts";
 import type { Identity } from "../domain/vehicle.ts";
 
-/** What a charger says to an order. `value`: what it will hold to, in the order's own unit; null for pause and release. */
+/** Answer of a charger to an order. `value`: the accepted level in the order's own unit; null for pause and release. */
 export type Acceptance =
   | { readonly accepted: true; readonly charger: SimulatedCharger; readonly value: number | null }
   | { readonly accepted: false; readonly reason: string };
@@ -25,7 +25,7 @@ export const orderExpires = (received: Instant, until: Instant | null, lease: Mi
 const isOlder = (order: Pick<Order, "epoch" | "seq">, last: Order): boolean =>
   order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
 
-function held(charger: SimulatedCharger, order: Order): number | null {
+function acceptedValue(charger: SimulatedCharger, order: Order): number | null {
   const { phases, voltage } = charger.traits;
   const limit = limitOf(charger);
   switch (order.desired.kind) {
@@ -39,7 +39,7 @@ function held(charger: SimulatedCharger, order: Order): number | null {
   }
 }
 
-/** Takes an order with (epoch, seq) not lower than its last; the same one again renews its lease (DESIGN 5.6). */
+/** Accepts an order whose (epoch, seq) is not lower than the last one. A repeat renews the lease. */
 export function accept(before: SimulatedCharger, order: Order, now: Instant): Acceptance {
   const charger = step(before, now);
   const { order: last } = charger;
@@ -47,12 +47,12 @@ export function accept(before: SimulatedCharger, order: Order, now: Instant): Ac
     return { accepted: false, reason: `older than ${last.epoch}-${last.seq}` };
   if (order.expires <= now) return { accepted: false, reason: "its time has passed" };
   const ordered = { ...charger, order };
-  const level = asked(ordered, order);
+  const level = currentOf(ordered, order);
   if (!Number.isFinite(level) || level < 0) return { accepted: false, reason: "not a level" };
-  return { accepted: true, charger: ordered, value: held(ordered, order) };
+  return { accepted: true, charger: ordered, value: acceptedValue(ordered, order) };
 }
 
-/** What the charger would say of itself (DESIGN 6.2). */
+/** State as the charger publishes it in its telemetry. */
 export function stateOf(charger: SimulatedCharger): ChargerState {
   if (!charger.vehicle) return "unplugged";
   if (charger.vehicle.soc >= 100) return "finished";
@@ -62,7 +62,7 @@ export function stateOf(charger: SimulatedCharger): ChargerState {
 
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/** The telemetry message of the charger as it stands. */
+/** Telemetry message of the charger at its own moment. */
 export function telemetryOf(charger: SimulatedCharger): Telemetry {
   const { traits, vehicle, drawn } = charger;
   const phases = Array.from({ length: traits.phases });
@@ -87,18 +87,18 @@ export interface ChargerTraits {
   readonly phases: number;
   /** Phase to neutral. */
   readonly voltage: number;
-  /** Below this it cannot charge at all: it pauses. */
+  /** Lowest current that it can charge with. Below it the charger pauses. */
   readonly minCurrent: Amperes;
   readonly maxCurrent: Amperes;
-  /** Where it goes when nobody tells it anything. */
+  /** Limit while no order holds. */
   readonly ownDefault: Amperes;
-  /** How fast the drawn current follows, A per second. */
+  /** Slope of the drawn current, A per second. */
   readonly ramp: number;
 }
 
-/** What is plugged in, and what of it the charger can tell. */
+/** Vehicle at the plug, with the identity that the charger can read. */
 export interface PluggedVehicle {
-  /** Reported as `vehicle`; null: the charger cannot tell. */
+  /** Published as `vehicle`. Null: the charger does not know it. */
   readonly id: string | null;
   readonly identity: Identity | null;
   readonly maxCurrent: Amperes;
@@ -107,7 +107,7 @@ export interface PluggedVehicle {
   readonly soc: number;
 }
 
-/** What a `set` message asks (DESIGN 6.2); `expires`: the earlier of its `until` and the end of its lease. */
+/** Content of a `set` message. `expires`: the earlier of its `until` and the end of its lease. */
 export interface Order {
   readonly epoch: number;
   readonly seq: number;
@@ -144,8 +144,8 @@ export const switchedOn = (
   at: now,
 });
 
-/** What an order means for this charger, A per phase; neither checked nor bounded. */
-function asked({ traits }: SimulatedCharger, order: Order): number {
+/** Current that an order asks of this charger, A per phase. Neither checked nor bounded. */
+function currentOf({ traits }: SimulatedCharger, order: Order): number {
   switch (order.desired.kind) {
     case "current":
       return order.desired.amperes;
@@ -158,10 +158,10 @@ function asked({ traits }: SimulatedCharger, order: Order): number {
   }
 }
 
-/** The current it holds to at its own moment, A: what it was told, or its own default. 0 below its minimum. */
+/** Limit at the charger's own moment, A per phase: its order, or its own default. 0 below its minimum. */
 export function limitOf(charger: SimulatedCharger): Amperes {
   const { traits, order, at } = charger;
-  const wanted = order && at < order.expires ? asked(charger, order) : traits.ownDefault;
+  const wanted = order && at < order.expires ? currentOf(charger, order) : traits.ownDefault;
   return amperes(wanted < traits.minCurrent ? 0 : Math.min(wanted, traits.maxCurrent));
 }
 
@@ -170,7 +170,7 @@ function target(charger: SimulatedCharger): number {
   return vehicle && vehicle.soc < 100 ? Math.min(limitOf(charger), vehicle.maxCurrent) : 0;
 }
 
-/** Lets time pass in which nothing changes but the drawn current: a straight ramp, then the target. */
+/** Advances a span in which only the drawn current changes: a straight ramp, then the target. */
 function run(charger: SimulatedCharger, until: Instant): SimulatedCharger {
   const { traits, vehicle, drawn, at } = charger;
   const goal = target(charger);
@@ -190,22 +190,22 @@ function run(charger: SimulatedCharger, until: Instant): SimulatedCharger {
   };
 }
 
-/** The charger at `now`. An order that expires on the way is left exactly then. A clock that went back: no change. */
+/** The charger at `now`. An order that expires before `now` ends exactly then. A clock that went back changes nothing. */
 export function step(charger: SimulatedCharger, now: Instant): SimulatedCharger {
   if (now <= charger.at) return charger;
   const expires = charger.order?.expires ?? charger.at;
-  const turn = charger.at < expires && expires < now ? run(charger, expires) : charger;
-  return run(turn, now);
+  const atExpiry = charger.at < expires && expires < now ? run(charger, expires) : charger;
+  return run(atExpiry, now);
 }
 
-/** Another vehicle, or none: a new session. Drawing stops with the plug. */
+/** Another vehicle, or none. Starts a new session; the drawn current is 0 at once. */
 export const plugged = (
   charger: SimulatedCharger,
   vehicle: PluggedVehicle | null,
   now: Instant,
 ): SimulatedCharger => ({ ...step(charger, now), vehicle, drawn: amperes(0), sessionWh: 0 });
 
-/** After a power cut the orders are gone, the meter is not. */
+/** After a power cut: the order is lost, the energy counters are kept. */
 export const rebooted = (charger: SimulatedCharger, now: Instant): SimulatedCharger => ({
   ...charger,
   order: null,

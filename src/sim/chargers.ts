@@ -4,16 +4,16 @@ import { nativeTopics } from "../chargers/native/messages.ts";
 import { switchedOn, type ChargerTraits, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
 import { MqttCharger, type ChargerFaults, type ReceivedSet } from "./mqttCharger.ts";
 
-/** One outlet, what is plugged into it, and how it disobeys. */
+/** One charger, the vehicle at its plug, and its faults. */
 export interface ChargerSetup {
   readonly traits: ChargerTraits;
   readonly vehicle: PluggedVehicle | null;
   readonly faults?: ChargerFaults;
 }
 
-/** Where the simulated chargers of a site live. */
+/** Broker, site and chargers of a simulation. */
 export interface SimulatedChargersOptions {
-  /** Of the broker, e.g. mqtt://127.0.0.1:1883. */
+  /** Broker, e.g. mqtt://127.0.0.1:1883. */
   readonly url: string;
   readonly username?: string;
   readonly password?: string;
@@ -22,13 +22,13 @@ export interface SimulatedChargersOptions {
   readonly chargers: readonly ChargerSetup[];
   readonly now: () => Instant;
   readonly log: Logger;
-  /** Absent: 2 s. Changes are told at once. */
+  /** Absent: 2 s. Changes are published at once. */
   readonly telemetryEvery?: Millis;
   /** Absent: 1 s. */
   readonly reconnectAfter?: Millis;
 }
 
-/** How often the physics is looked at. */
+/** Step of the simulated physics. */
 const TICK_MS = 250;
 
 /** Native chargers with vehicles, each a real MQTT client that reconnects by itself. */
@@ -43,7 +43,7 @@ export class SimulatedChargers implements AsyncDisposable {
     }, TICK_MS);
   }
 
-  /** Starts connecting at once; `whenOnline` says when all are there. Throws for an id that cannot be a topic. */
+  /** Starts to connect at once; see `whenOnline`. Throws for an id that cannot be part of a topic. */
   static start(options: SimulatedChargersOptions): SimulatedChargers {
     const {
       prefix,
@@ -53,12 +53,12 @@ export class SimulatedChargers implements AsyncDisposable {
       telemetryEvery = seconds(2),
       reconnectAfter = millis(1000),
     } = options;
-    const plugs = chargers.map(({ traits, vehicle, faults = {} }) => {
+    const bays = chargers.map(({ traits, vehicle, faults = {} }) => {
       const topics = nativeTopics(prefix, site, traits.id);
       if (topics === null) throw new Error(`${prefix}/${site}/${traits.id} cannot be a topic`);
       return { model: switchedOn(traits, vehicle, now()), topics, faults };
     });
-    const connected = plugs.map(({ model, topics, faults }) => {
+    const connected = bays.map(({ model, topics, faults }) => {
       const clientId = `sim-${site}-${model.traits.id}`;
       const charger = new MqttCharger(model, {
         ...options,
@@ -73,24 +73,24 @@ export class SimulatedChargers implements AsyncDisposable {
     return new SimulatedChargers(new Map(connected));
   }
 
-  /** Every charger was subscribed and had said `true` at least once. Waits as long as there is no broker. */
+  /** Resolves when every charger has subscribed and published `online` once. Waits while there is no broker. */
   async whenOnline(): Promise<void> {
     await Promise.all([...this.#chargers.values()].map((charger) => charger.whenOnline()));
   }
 
-  /** One charger, to look into, to plug into or to break. Throws for an unknown id. */
+  /** Throws for an unknown id. */
   at(id: ChargerId): MqttCharger {
     const charger = this.#chargers.get(id);
     if (!charger) throw new Error(`no simulated charger ${id}`);
     return charger;
   }
 
-  /** What a charger is and does now. */
+  /** State of a charger now. Throws for an unknown id. */
   model(id: ChargerId): SimulatedCharger {
     return this.at(id).model;
   }
 
-  /** Every set message that came to a charger, oldest first. */
+  /** Every `set` message that a charger received, oldest first. */
   received(id: ChargerId): readonly ReceivedSet[] {
     return this.at(id).received;
   }

@@ -3,17 +3,17 @@ import { DateTime } from "luxon";
 import { type Instant, type Millis, minutes, iso, millis } from "../domain/units.ts";
 import { writeTimespan } from "../vtn/dialects/partner/times.ts";
 
-/** The day of the market; its regions are these. */
+/** Time zone of the market day. */
 const ZONE = "Europe/Oslo";
 const REGIONS = ["NO1", "NO2", "NO3", "NO4", "NO5", "SE1", "SE2", "SE3", "SE4", "DK1", "DK2", "FI"];
-/** Tomorrow's prices are out by this hour. */
+/** Local hour at which tomorrow's prices are published. */
 const OUT_AT = 13;
 const FORECAST_DAYS = 7;
 const HOUR = minutes(60);
 
 const bump = (hour: number, at: number, width: number): number => Math.exp(-(((hour - at) / width) ** 2));
 
-/** A plausible day: dear at breakfast and supper, cheap at night; regions differ. Currency per kWh. */
+/** Price with a morning and an evening peak, different for each region. Currency per kWh. */
 function priceAt(region: string, at: DateTime): number {
   const hour = at.hour + at.minute / 60;
   const level = 0.4 + 0.05 * REGIONS.indexOf(region) + 0.06 * Math.cos(((hour - 15) / 12) * Math.PI);
@@ -22,13 +22,13 @@ function priceAt(region: string, at: DateTime): number {
 
 const localMidnight = (now: Instant): DateTime => DateTime.fromMillis(now, { zone: ZONE }).startOf("day");
 
-/** Every step from `from` until before `until`, counted in time that has passed: a day may have 23 or 25 hours. */
+/** Starts of all steps in [from, until). Counted in elapsed time: a local day may have 23 or 25 hours. */
 function stepsOf(from: DateTime, until: DateTime, step: Millis): readonly DateTime[] {
   const count = Math.ceil((until.toMillis() - from.toMillis()) / step);
   return Array.from({ length: count }, (_, index) => from.plus({ milliseconds: index * step }));
 }
 
-/** The wire spells moments in UTC (partner-interface 2.1). */
+/** Moments on the wire are in UTC (partner-interface 2.1). */
 const utc = (at: DateTime): string => at.toUTC().toISO({ suppressMilliseconds: true }) ?? "";
 
 const unitsOf = (region: string) => ({
@@ -37,8 +37,8 @@ const unitsOf = (region: string) => ({
 });
 
 /**
- * Spot prices of today, and of tomorrow once they are out: a map from moment to price (openadr3 0). Null: there is no
- * such region.
+ * Spot prices of today, and of tomorrow once they are published: a map from moment to price (openadr3 0).
+ * Null: unknown region.
  */
 export function spotPrices(region: string, now: Instant, step: Millis = HOUR): object | null {
   if (!REGIONS.includes(region)) return null;
@@ -51,7 +51,7 @@ export function spotPrices(region: string, now: Instant, step: Millis = HOUR): o
   };
 }
 
-/** Expected prices of the week from the day after tomorrow, in segments of so many hours; `to` is the start of the last one. */
+/** Expected prices of seven days from the day after tomorrow. `to` is the start of a segment's last hour. Null: unknown region. */
 export function priceForecast(region: string, now: Instant, segmentHours: number): object | null {
   if (!REGIONS.includes(region)) return null;
   const first = localMidnight(now).plus({ days: 2 });
@@ -107,13 +107,13 @@ export interface WireEvent {
   readonly payload: WirePayload;
 }
 
-/** What an event shall ask for, in words of the depot; `wireEvent` spells it as the partner does. */
+/** An event to be simulated. `wireEvent` writes it in the partner's format. */
 export interface EventPlan {
   readonly id: string;
   readonly name?: string;
   readonly start: Instant;
   readonly durationMs: number;
-  /** Absent: none asked. */
+  /** Absent: no random start. */
   readonly randomizeStartMs?: number;
   /** Absent: 5. Lower wins. */
   readonly priority?: number;

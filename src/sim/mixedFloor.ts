@@ -18,12 +18,12 @@ import { smartEvse } from "./models/smartEvse.ts";
 import { victron } from "./models/victron.ts";
 import { warp } from "./models/warp.ts";
 import { MqttModel } from "./mqttModel.ts";
-import type { MakeFaults } from "./simulatedModel.ts";
+import type { ModelFaults } from "./simulatedModel.ts";
 
-/** A bus, not full for hours. */
+/** Battery of a bus: large enough to charge for hours. */
 const BATTERY = { capacityWh: 300_000, soc: 40 };
 
-/** Drawn current follows in three seconds or so. */
+/** A per second: the drawn current settles within about three seconds. */
 const RAMP = 8;
 
 const inAmperes = (charger: Charger, current: Amperes | null, power: Watts | null): Amperes | null =>
@@ -36,14 +36,14 @@ function pluggedInto(charger: Charger, vehicles: readonly Vehicle[], soc: number
   return {
     ...BATTERY,
     soc,
-    // One that has an identity is known by it; only the others need a charger that knows VTN ids.
+    // A vehicle with an identity is recognised by it. Only the others need a charger that reports VTN ids.
     id: identity === null ? vehicle.id : null,
     identity,
     maxCurrent: inAmperes(charger, vehicle.maxCurrent, vehicle.maxPower) ?? amperes(32),
   };
 }
 
-/** The outlet of a configuration, and what is plugged into it; `index` makes each a little different. */
+/** Simulated charger for a configured one, with its vehicle. `index` varies the state of charge. */
 function outletOf(charger: Charger, vehicles: readonly Vehicle[], index: number): ChargerSetup {
   const maxCurrent = inAmperes(charger, charger.maxCurrent, charger.maxPower) ?? amperes(32);
   return {
@@ -56,12 +56,12 @@ function outletOf(charger: Charger, vehicles: readonly Vehicle[], index: number)
       ownDefault: maxCurrent,
       ramp: RAMP,
     },
-    // Not all the same: a page full of equal numbers looks broken.
+    // Different values: a page of equal numbers looks broken.
     vehicle: pluggedInto(charger, vehicles, BATTERY.soc + ((index * 7) % 30)),
   };
 }
 
-/** The depot of a configuration, simulated: every native charger of the site's own broker, its bound vehicle plugged in. */
+/** Simulated chargers for the native chargers at the site's own broker, each with its bound vehicle plugged in. */
 export const depotOf = (
   chargers: readonly Charger[],
   vehicles: readonly Vehicle[],
@@ -70,12 +70,12 @@ export const depotOf = (
     .filter((charger) => charger.profile === "native" && charger.broker === "")
     .map((charger, index) => outletOf(charger, vehicles, index));
 
-/** The chargers of other makes at the site's own broker, as far as they can be simulated. */
+/** Simulated chargers for all chargers at the site's own broker whose profile has a model. */
 export const mixedDepotOf = (
   chargers: readonly Charger[],
   vehicles: readonly Vehicle[],
   profiles: ReadonlyMap<string, Profile>,
-): readonly MadeSetup[] =>
+): readonly ModelSetup[] =>
   chargers.flatMap((charger, index) => {
     const profile = profiles.get(charger.profile);
     if (profile === undefined || !MODELS.has(charger.profile) || charger.broker !== "") return [];
@@ -85,27 +85,27 @@ export const mixedDepotOf = (
     return [{ ...outletOf(charger, vehicles, index), profile: profile.profile, params: values, faults: {} }];
   });
 
-/** One outlet of a make, and how it disobeys. */
-export interface MadeSetup extends Omit<ChargerSetup, "faults"> {
+/** One charger that is driven by a profile, the vehicle at its plug, and its faults. */
+export interface ModelSetup extends Omit<ChargerSetup, "faults"> {
   /** Name of its profile, and that profile's parameters. */
   readonly profile: string;
   readonly params: Params;
-  readonly faults?: MakeFaults;
+  readonly faults?: ModelFaults;
 }
 
 export interface MixedFloorOptions {
-  /** Of the broker, e.g. mqtt://127.0.0.1:1883. */
+  /** Broker, e.g. mqtt://127.0.0.1:1883. */
   readonly url: string;
-  readonly chargers: readonly MadeSetup[];
+  readonly chargers: readonly ModelSetup[];
   readonly now: () => Instant;
   readonly log: Logger;
 }
 
-/** How often the physics is looked at, ms. */
+/** Step of the simulated physics, ms. */
 const TICK = 250;
 const RECONNECT = millis(1000);
 
-/** Chargers of many makes on one broker, each a client of its own on its make's topics. */
+/** Chargers of several models on one broker. Each is an MQTT client of its own. */
 export class MixedFloor implements AsyncDisposable {
   readonly chargers: readonly MqttModel[];
   readonly #ticking: NodeJS.Timeout;
@@ -119,17 +119,21 @@ export class MixedFloor implements AsyncDisposable {
 
   /** Starts connecting at once. Throws for a profile that cannot be simulated. */
   static start({ chargers, ...options }: MixedFloorOptions): MixedFloor {
-    const made = chargers.map(({ profile, params, traits, vehicle, faults = {} }) => {
-      const make = MODELS.get(profile);
-      if (make === undefined) throw new Error(`${profile} cannot be simulated`);
+    const models = chargers.map(({ profile, params, traits, vehicle, faults = {} }) => {
+      const createModel = MODELS.get(profile);
+      if (createModel === undefined) throw new Error(`${profile} cannot be simulated`);
       const clientId = `sim-${profile}-${traits.id}`;
-      const model = switchedOn(traits, vehicle, options.now());
-      return new MqttModel(make(params), model, faults, { ...options, clientId, reconnectAfter: RECONNECT });
+      const charger = switchedOn(traits, vehicle, options.now());
+      return new MqttModel(createModel(params), charger, faults, {
+        ...options,
+        clientId,
+        reconnectAfter: RECONNECT,
+      });
     });
-    return new MixedFloor(made);
+    return new MixedFloor(models);
   }
 
-  /** Every charger was there at least once. Waits as long as there is no broker. */
+  /** Resolves when every charger was online once. Waits while there is no broker. */
   async whenOnline(): Promise<void> {
     await Promise.all(this.chargers.map((charger) => charger.whenOnline()));
   }
@@ -140,7 +144,7 @@ export class MixedFloor implements AsyncDisposable {
   }
 }
 
-/** Every make that can be simulated, by the name of its profile; the parameters are those of the profile. */
+/** Charger models by the name of their profile. The parameters are those of the profile. */
 export const MODELS: ReadonlyMap<string, (params: Params) => Model> = new Map([
   ["go-e-v2", goE],
   ["openevse-override", openEvse],

@@ -8,25 +8,25 @@ import { telemetryOf } from "./charger.ts";
 import { FloorClient } from "./mqttModel.ts";
 import { accept, orderExpires, type Acceptance } from "./charger.ts";
 
-/** How a charger disobeys. Any of these together. */
+/** Faults of a native charger. They can be combined. */
 export interface ChargerFaults {
-  /** Accepts what it is told and goes on as before. */
+  /** Accepts a setpoint without applying it. */
   readonly ignoresSetpoints?: boolean;
-  /** Does what it is told and says nothing. */
+  /** Applies a setpoint without an acknowledgement. */
   readonly neverAcks?: boolean;
-  /** Answers every set with this reason. */
+  /** Rejects every setpoint with this reason. */
   readonly refuses?: string;
 }
 
-/** One message on `set`, as it arrived. */
+/** A message on `set`. */
 export interface ReceivedSet {
   readonly at: Instant;
-  /** Null: not readable. */
+  /** Null: malformed. */
   readonly set: SetMessage | null;
   readonly retained: boolean;
 }
 
-/** How a charger reaches its broker. */
+/** Connection of a native charger. */
 export interface MqttChargerOptions {
   readonly url: string;
   readonly username?: string;
@@ -39,15 +39,15 @@ export interface MqttChargerOptions {
   readonly log: Logger;
 }
 
-/** One simulated charger with a connection and a last will of its own, as DESIGN 6.2 has it. */
+/** One simulated native charger with a connection and a last will of its own. */
 export class MqttCharger implements AsyncDisposable {
   readonly received: ReceivedSet[] = [];
-  /** May be changed at any time. */
+  /** Can be changed at any time. */
   faults: ChargerFaults = {};
   readonly #options: MqttChargerOptions;
   readonly #client: FloorClient;
   #model: SimulatedCharger;
-  #told: Telemetry | null = null;
+  #published: Telemetry | null = null;
 
   constructor(model: SimulatedCharger, options: MqttChargerOptions) {
     this.#model = model;
@@ -57,40 +57,40 @@ export class MqttCharger implements AsyncDisposable {
       ...options,
       filters: [topics.set],
       will: { topic: topics.online, payload: "false", retain: true },
-      greet: () => {
-        this.#client.say({ topic: topics.online, payload: "true", retain: true }, 1);
-        this.#tell(telemetryOf(this.model));
+      onSubscribed: () => {
+        this.#client.publish({ topic: topics.online, payload: "true", retain: true }, 1);
+        this.#publishTelemetry(telemetryOf(this.model));
       },
-      hear: (_topic, payload, retain) => this.#obey(payload, retain),
+      onMessage: (_topic, payload, retain) => this.#onSet(payload, retain),
     });
   }
 
-  /** The charger as it stands now. */
+  /** State of the charger now. */
   get model(): SimulatedCharger {
     this.#model = step(this.#model, this.#options.now());
     return this.#model;
   }
 
-  /** Once it was subscribed and had said `true`, or was disposed of before. */
+  /** Resolves when the charger has subscribed and published `online` once, or is disposed of. */
   whenOnline(): Promise<void> {
     return this.#client.whenOnline();
   }
 
-  /** Lets time pass; tells what changed, and every `telemetryEvery` how things stand. */
+  /** Advances to now. Publishes telemetry when it changed, and at least every `telemetryEvery`. */
   tick(): void {
     const telemetry = telemetryOf(this.model);
-    const told = this.#told;
-    const due = told === null || telemetry.at >= after(told.at, this.#options.telemetryEvery);
-    if (due || differs(told, telemetry)) this.#tell(telemetry);
+    const last = this.#published;
+    const due = last === null || telemetry.at >= after(last.at, this.#options.telemetryEvery);
+    if (due || differs(last, telemetry)) this.#publishTelemetry(telemetry);
   }
 
-  /** Null: the plug is pulled. */
+  /** Null: unplugs the vehicle. */
   plug(vehicle: PluggedVehicle | null): void {
     this.#model = plugged(this.#model, vehicle, this.#options.now());
     this.tick();
   }
 
-  /** The connection is cut with no goodbye: the broker speaks the last will. It goes on charging. */
+  /** Cuts the connection without DISCONNECT: the broker publishes the last will. Charging goes on. */
   async dropOff(): Promise<void> {
     await this.#client.dropOff();
   }
@@ -99,7 +99,7 @@ export class MqttCharger implements AsyncDisposable {
     this.#client.comeBack();
   }
 
-  /** Off and on again: the order and what it last accepted are forgotten, the meter is not. */
+  /** Power cut: the order is lost, the energy counters are kept. */
   async reboot(): Promise<void> {
     await this.dropOff();
     this.#model = rebooted(this.#model, this.#options.now());
@@ -110,7 +110,7 @@ export class MqttCharger implements AsyncDisposable {
     await this.#client[Symbol.asyncDispose]();
   }
 
-  #obey(payload: Buffer, retained: boolean): void {
+  #onSet(payload: Buffer, retained: boolean): void {
     const at = this.#options.now();
     const set = readSet(payload) ?? null;
     this.received.push({ at, set, retained });
@@ -120,7 +120,7 @@ export class MqttCharger implements AsyncDisposable {
     const value = answer.accepted ? answer.value : null;
     const reason = answer.accepted ? null : answer.reason;
     if (this.faults.neverAcks !== true)
-      this.#client.say(
+      this.#client.publish(
         {
           topic: this.#options.topics.ack,
           payload: writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
@@ -136,13 +136,13 @@ export class MqttCharger implements AsyncDisposable {
     return accept(this.#model, { epoch, seq, desired, expires: orderExpires(at, until, lease) }, at);
   }
 
-  #tell(telemetry: Telemetry): void {
+  #publishTelemetry(telemetry: Telemetry): void {
     const message = {
       topic: this.#options.topics.telemetry,
       payload: writeTelemetry(telemetry),
       retain: false,
     };
-    if (this.#client.say(message)) this.#told = telemetry;
+    if (this.#client.publish(message)) this.#published = telemetry;
   }
 }
 

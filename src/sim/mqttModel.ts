@@ -6,17 +6,17 @@ import type { PluggedVehicle, SimulatedCharger } from "./charger.ts";
 import type { Message, Model } from "./models/model.ts";
 import {
   advance,
-  hear,
+  deliver,
   type SimulatedModel,
   simulatedModel,
-  type MakeFaults,
+  type ModelFaults,
   powerCycled,
   type Reaction,
   replugged,
-  tells,
+  messagesOf,
 } from "./simulatedModel.ts";
 
-/** How a simulated charger reaches its broker, and what it does there. */
+/** Connection of a simulated charger, and its handlers. */
 export interface FloorClientOptions {
   readonly url: string;
   readonly username?: string;
@@ -26,12 +26,12 @@ export interface FloorClientOptions {
   readonly log: Logger;
   readonly filters: readonly string[];
   readonly will: Message | null;
-  /** It is connected and subscribed: first the ear, then the mouth. */
-  readonly greet: () => void;
-  readonly hear: (topic: string, payload: Buffer, retained: boolean) => void;
+  /** Called after each connect, once subscribed: publishing earlier could miss an answer. */
+  readonly onSubscribed: () => void;
+  readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
 }
 
-/** The MQTT side of one simulated charger: a client of its own that comes back by itself, and queues nothing. */
+/** MQTT client of one simulated charger. It reconnects by itself and queues no publish. */
 export class FloorClient implements AsyncDisposable {
   readonly #options: FloorClientOptions;
   readonly #firstOnline = Promise.withResolvers<void>();
@@ -42,20 +42,20 @@ export class FloorClient implements AsyncDisposable {
     this.#client = this.#connect();
   }
 
-  /** Once it had greeted, or was disposed of before. */
+  /** Resolves after the first `onSubscribed`, or when disposed of. */
   whenOnline(): Promise<void> {
     return this.#firstOnline.promise;
   }
 
-  /** False: nobody to say it to. Never queued: it would be old when it arrived. */
-  say({ topic, payload, retain }: Message, qos: 0 | 1 = 0): boolean {
+  /** False: not connected. Never queued: the message would be outdated when it arrived. */
+  publish({ topic, payload, retain }: Message, qos: 0 | 1 = 0): boolean {
     const client = this.#client;
     if (!client?.connected) return false;
     client.publish(topic, payload, { qos, retain });
     return true;
   }
 
-  /** The connection is cut with no goodbye: the broker speaks the last will. */
+  /** Cuts the connection without DISCONNECT: the broker publishes the last will. */
   async dropOff(): Promise<void> {
     const client = this.#client;
     this.#client = null;
@@ -72,13 +72,13 @@ export class FloorClient implements AsyncDisposable {
   }
 
   #connect(): MqttClient {
-    const { url, username, password, clientId, reconnectAfter, log, filters, will, greet, hear } =
+    const { url, username, password, clientId, reconnectAfter, log, filters, will, onSubscribed, onMessage } =
       this.#options;
     const client = connect(url, {
       ...(username !== undefined && { username }),
       ...(password !== undefined && { password }),
       clientId,
-      // The embedded broker knows no later one.
+      // The embedded broker supports MQTT 3.1.1 only.
       protocolVersion: 4,
       clean: true,
       reconnectPeriod: reconnectAfter,
@@ -86,26 +86,26 @@ export class FloorClient implements AsyncDisposable {
       queueQoSZero: false,
       ...(will !== null && { will: { ...will, payload: Buffer.from(will.payload), qos: 1 as const } }),
     });
-    const greeting = async (): Promise<void> => {
+    const subscribe = async (): Promise<void> => {
       await client.subscribeAsync([...filters], { qos: 1 });
-      greet();
+      onSubscribed();
       this.#firstOnline.resolve();
     };
     client.on("connect", () => {
-      greeting().catch((error: Error) => {
-        log.debug({ clientId, reason: error.message }, "simulated charger lost its broker while greeting");
+      subscribe().catch((error: Error) => {
+        log.debug({ clientId, reason: error.message }, "simulated charger lost its broker while subscribing");
       });
     });
     client.on("error", (error) => {
       log.debug({ clientId, reason: error.message }, "simulated charger cannot reach its broker");
     });
-    client.on("message", (topic, payload, { retain }) => hear(topic, payload, retain));
+    client.on("message", (topic, payload, { retain }) => onMessage(topic, payload, retain));
     return client;
   }
 }
 
-/** How a charger of a make reaches its broker. */
-export interface MqttMakeOptions {
+/** Connection of a charger with a model. */
+export interface MqttModelOptions {
   readonly url: string;
   readonly username?: string;
   readonly password?: string;
@@ -115,69 +115,69 @@ export interface MqttMakeOptions {
   readonly log: Logger;
 }
 
-const TELL_ALL_MS = 1000;
+const PUBLISH_ALL_MS = 1000;
 
-/** One simulated charger of a make, on its make's own topics. */
+/** One simulated charger on the topics of its model. */
 export class MqttModel implements AsyncDisposable {
   readonly id: ChargerId;
   readonly #now: () => Instant;
   readonly #client: FloorClient;
-  readonly #told = new Map<string, string>();
-  #made: SimulatedModel;
-  #toldAllAt: Instant;
+  readonly #published = new Map<string, string>();
+  #simulated: SimulatedModel;
+  #publishedAllAt: Instant;
 
-  constructor(make: Model, charger: SimulatedCharger, faults: MakeFaults, options: MqttMakeOptions) {
+  constructor(model: Model, charger: SimulatedCharger, faults: ModelFaults, options: MqttModelOptions) {
     this.id = charger.traits.id;
     this.#now = options.now;
-    this.#made = simulatedModel(make, charger, faults);
-    this.#toldAllAt = charger.at;
+    this.#simulated = simulatedModel(model, charger, faults);
+    this.#publishedAllAt = charger.at;
     this.#client = new FloorClient({
       ...options,
-      filters: make.filters,
-      will: make.will,
-      greet: () => {
-        this.#told.clear();
+      filters: model.filters,
+      will: model.will,
+      onSubscribed: () => {
+        this.#published.clear();
         this.tick();
       },
-      hear: (topic, payload) => {
-        this.#apply(hear(this.#made, topic, payload.toString(), this.#now()));
+      onMessage: (topic, payload) => {
+        this.#apply(deliver(this.#simulated, topic, payload.toString(), this.#now()));
         this.tick();
       },
     });
   }
 
-  /** The charger as it stands now. */
+  /** State of the charger now. */
   get model(): SimulatedCharger {
-    this.#apply(advance(this.#made, this.#now()));
-    return this.#made.charger;
+    this.#apply(advance(this.#simulated, this.#now()));
+    return this.#simulated.charger;
   }
 
-  set faults(faults: MakeFaults) {
-    this.#made = { ...this.#made, faults };
+  set faults(faults: ModelFaults) {
+    this.#simulated = { ...this.#simulated, faults };
   }
 
   whenOnline(): Promise<void> {
     return this.#client.whenOnline();
   }
 
-  /** Lets time pass, and tells what is to be told. */
+  /** Advances to now and publishes the messages that are due. */
   tick(): void {
     const now = this.#now();
-    this.#apply(advance(this.#made, now));
-    const tellsAll = this.#made.make.tellsAlways && now >= this.#toldAllAt + TELL_ALL_MS;
-    if (tellsAll) this.#toldAllAt = now;
-    for (const message of tells(this.#made)) {
-      if (tellsAll || this.#told.get(message.topic) !== message.payload) this.#tell(message);
+    this.#apply(advance(this.#simulated, now));
+    const publishesAll = this.#simulated.model.publishesAll && now >= this.#publishedAllAt + PUBLISH_ALL_MS;
+    if (publishesAll) this.#publishedAllAt = now;
+    for (const message of messagesOf(this.#simulated)) {
+      if (publishesAll || this.#published.get(message.topic) !== message.payload) this.#publish(message);
     }
   }
 
-  /** Null: the plug is pulled. */
+  /** Null: unplugs the vehicle. */
   plug(vehicle: PluggedVehicle | null): void {
-    this.#made = replugged(this.#made, vehicle, this.#now());
+    this.#simulated = replugged(this.#simulated, vehicle, this.#now());
     this.tick();
   }
 
-  /** The connection is cut with no goodbye. It goes on charging. */
+  /** Cuts the connection without DISCONNECT. Charging goes on. */
   async dropOff(): Promise<void> {
     await this.#client.dropOff();
   }
@@ -186,10 +186,10 @@ export class MqttModel implements AsyncDisposable {
     this.#client.comeBack();
   }
 
-  /** Off and on again. */
+  /** Power cut. */
   async reboot(): Promise<void> {
     await this.dropOff();
-    this.#made = powerCycled(this.#made, this.#now());
+    this.#simulated = powerCycled(this.#simulated, this.#now());
     this.comeBack();
   }
 
@@ -198,11 +198,11 @@ export class MqttModel implements AsyncDisposable {
   }
 
   #apply({ charger, answers }: Reaction): void {
-    this.#made = charger;
-    for (const answer of answers) this.#client.say(answer, 1);
+    this.#simulated = charger;
+    for (const answer of answers) this.#client.publish(answer, 1);
   }
 
-  #tell(message: Message): void {
-    if (this.#client.say(message)) this.#told.set(message.topic, message.payload);
+  #publish(message: Message): void {
+    if (this.#client.publish(message)) this.#published.set(message.topic, message.payload);
   }
 }

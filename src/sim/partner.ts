@@ -10,13 +10,13 @@ import type { WireEvent } from "./events.ts";
 import { PartnerFaults, partnerRoutes, Tokens } from "./partnerRoutes.ts";
 import { ReportTray } from "./reports.ts";
 
-/** Where a partner delivers to, and the secret given at registration. */
+/** Webhook of a gateway, with the secret of its registration. */
 export interface WebhookTarget {
   readonly url: string;
   readonly secret: string;
 }
 
-/** What became of one delivery. */
+/** Outcome of one delivery. */
 export interface Delivered {
   /** HTTP status of the last attempt; null: no answer, or stopped. */
   readonly status: number | null;
@@ -51,7 +51,7 @@ async function post(target: WebhookTarget, body: string, stop: AbortSignal) {
 
 const succeeded = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
 
-/** Sends a signed body; anything but 2xx is tried again up to 3 times with doubling pauses, then dropped. */
+/** Sends a signed body. Anything but 2xx is retried up to 3 times with doubling pauses, then dropped. */
 async function sendSigned(
   target: WebhookTarget,
   body: string,
@@ -65,16 +65,15 @@ async function sendSigned(
   }
 }
 
-/** What a simulated partner needs to know. */
 export interface PartnerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Null: nobody registered one; `webhookTo` may later. */
+  /** Null: none registered yet, see `webhookTo`. */
   readonly webhook: WebhookTarget | null;
-  /** The partner's own clock: it stamps revisions and the `Date` header. */
+  /** Clock of the partner: for revisions and the `Date` header. */
   readonly now: () => Instant;
   readonly log: Logger;
   readonly envelope?: "array" | "events";
@@ -86,19 +85,19 @@ export interface PartnerOptions {
 /** CREATE and UPDATE send the bare event; DELETE an OpenADR notification. */
 export type Operation = "CREATE" | "UPDATE" | "DELETE";
 
-/** A partner that speaks partner-interface.md, to run the daemon against without a real one. */
+/** A simulated partner that implements partner-interface.md. */
 export class SimulatedPartner implements AsyncDisposable {
   readonly #options: PartnerOptions;
   readonly #server: FastifyInstance;
   readonly #tokens: Tokens;
   readonly #events = new Map<string, WireEvent>();
-  /** What was withdrawn, so that a DELETE can carry it and a return is a newer revision. */
+  /** Withdrawn events: a DELETE carries the event, and a later `put` is a newer revision. */
   readonly #withdrawn = new Map<string, WireEvent>();
   readonly #stop = new AbortController();
   #webhook: WebhookTarget | null;
-  /** What was reported to it. */
+  /** Reports that it accepted. */
   readonly reports = new ReportTray();
-  /** Failures, latency, and the counters of requests. */
+  /** Planned failures, latency and request counters. */
   readonly faults = new PartnerFaults();
 
   private constructor(options: PartnerOptions) {
@@ -123,7 +122,7 @@ export class SimulatedPartner implements AsyncDisposable {
     return partner;
   }
 
-  /** Base of both path families and of the spot prices. */
+  /** Base URL of both path families and of the spot prices. */
   get baseUrl(): string {
     const { address, port } = this.#server.server.address() as AddressInfo;
     return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
@@ -133,17 +132,17 @@ export class SimulatedPartner implements AsyncDisposable {
     return `${this.baseUrl}/connect/token`;
   }
 
-  /** Registers (or with null removes) the webhook that `deliver` sends to. */
+  /** Registers the webhook that `deliver` sends to. Null: removes it. */
   webhookTo(target: WebhookTarget | null): void {
     this.#webhook = target;
   }
 
-  /** Tokens issued so far are refused with 401 from now on. */
+  /** Rejects all tokens issued so far with 401. */
   revokeTokens(): void {
     this.#tokens.revoke();
   }
 
-  /** Stores a new or changed event; every call is a newer revision than all before it. */
+  /** Stores a new or changed event. Each call creates a newer revision than all before it. */
   put(event: WireEvent): WireEvent {
     const before = this.#events.get(event.ID) ?? this.#withdrawn.get(event.ID);
     const stored: WireEvent = {
@@ -156,12 +155,12 @@ export class SimulatedPartner implements AsyncDisposable {
     return stored;
   }
 
-  /** The event as it is served now. */
+  /** The current revision. Undefined: unknown or withdrawn. */
   stored(id: string): WireEvent | undefined {
     return this.#events.get(id);
   }
 
-  /** From now on missing from the list, and 404 by id; false: there is none. */
+  /** Removes an event from the list; by id it is answered with 404. False: unknown event. */
   withdraw(id: string): boolean {
     const event = this.#events.get(id);
     if (!event) return false;
@@ -170,7 +169,7 @@ export class SimulatedPartner implements AsyncDisposable {
     return true;
   }
 
-  /** As if it had never been: missing from the list, and nothing kept. */
+  /** Removes every trace of an event. */
   forget(id: string): void {
     this.#events.delete(id);
     this.#withdrawn.delete(id);
@@ -178,7 +177,7 @@ export class SimulatedPartner implements AsyncDisposable {
 
   /**
    * Sends a stored, withdrawn or given event to the webhook, signed, with retries (openadr3.md 0).
-   * Null status: no webhook, no answer, or stopped. Throws for an id that was never put.
+   * Null status: no webhook, no answer, or stopped. Throws for an unknown id.
    */
   async deliver(
     idOrEvent: string | WireEvent,
@@ -208,7 +207,7 @@ export class SimulatedPartner implements AsyncDisposable {
     await this.#server.close();
   }
 
-  /** Two changes within one millisecond must still differ. */
+  /** Modification time that differs from the previous one, even within one millisecond. */
   #newer(before: WireEvent | undefined): string {
     const previous = before ? Date.parse(before.modificationDateTime) : 0;
     return iso(instant(Math.max(this.#options.now(), previous + 1)));

@@ -6,14 +6,14 @@ import { between, type Instant, type Millis, millis } from "../domain/units.ts";
 import { type WireEvent, priceForecast, spotPrices } from "./events.ts";
 import { reportAnswer, type ReportTray } from "./reports.ts";
 
-/** The client that the partner knows, and how long a token of it lives. */
+/** The registered client, and the lifetime of its tokens. */
 export interface Registration {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly lifetime: Millis;
 }
 
-/** An answer of the token endpoint; errors as RFC 6749 5.2 spells them. */
+/** Answer of the token endpoint. Errors as in RFC 6749 5.2. */
 export type TokenAnswer =
   | { readonly status: 200; readonly body: { readonly access_token: string; readonly expires_in: number } }
   | { readonly status: 400; readonly body: { readonly error: string; readonly error_description: string } };
@@ -25,7 +25,7 @@ const refused = (error: string, error_description: string): TokenAnswer => ({
 
 const FIELDS = ["grant_type", "scope", "client_id", "client_secret"] as const;
 
-/** The identity server (partner-interface 5): issues tokens and knows which of them still hold. */
+/** Identity server (partner-interface 5): issues and checks tokens. */
 export class Tokens {
   readonly #registration: Registration;
   readonly #issued = new Map<string, Instant>();
@@ -35,12 +35,12 @@ export class Tokens {
     this.#registration = registration;
   }
 
-  /** All four fields, once each, and nothing else (partner-interface 5, step 2). */
+  /** Requires each of the four fields once and no other field (partner-interface 5, step 2). */
   grant(form: URLSearchParams, now: Instant): TokenAnswer {
     for (const field of FIELDS)
       if (form.getAll(field).length !== 1) return refused("invalid_request", `${field} once`);
-    const stranger = [...form.keys()].find((name) => !FIELDS.some((field) => field === name));
-    if (stranger !== undefined) return refused("invalid_request", `unknown field ${stranger}`);
+    const unknown = [...form.keys()].find((name) => !FIELDS.some((field) => field === name));
+    if (unknown !== undefined) return refused("invalid_request", `unknown field ${unknown}`);
     if (form.get("grant_type") !== "client_credentials")
       return refused("unsupported_grant_type", "client_credentials only");
     if (form.get("scope") === "") return refused("invalid_scope", "scope is empty");
@@ -53,20 +53,19 @@ export class Tokens {
     return { status: 200, body: { access_token: token, expires_in: Math.floor(lifetime / 1000) } };
   }
 
-  /** Whether an `Authorization` header carries a token that still holds. */
+  /** True for an `Authorization` header with a valid token. */
   admits(authorization: string | undefined, now: Instant): boolean {
     const token = /^Bearer ([\w-]+)$/.exec(authorization ?? "")?.[1];
     const issued = token === undefined ? undefined : this.#issued.get(token);
     return issued !== undefined && between(issued, now) < this.#registration.lifetime;
   }
 
-  /** From now on no token issued so far is accepted. */
   revoke(): void {
     this.#issued.clear();
   }
 }
 
-/** What a partner is asked over HTTP. */
+/** HTTP endpoint of the partner. */
 export type Endpoint = "token" | "list" | "event" | "prices" | "report";
 
 interface Failure {
@@ -75,25 +74,25 @@ interface Failure {
   left: number;
 }
 
-/** How a simulated partner misbehaves, and how often it was asked. */
+/** Planned failures, latency and request counters of a simulated partner. */
 export class PartnerFaults {
-  /** Every answer waits this long. */
+  /** Delay of every answer. */
   latency = millis(0);
   readonly requests: Record<Endpoint, number> = { token: 0, list: 0, event: 0, prices: 0, report: 0 };
   readonly #failures: Failure[] = [];
 
-  /** The next `times` requests (to one endpoint, or to any) answer `status`. */
+  /** Answers the next `times` requests with `status`. Null endpoint: any. */
   failNext(status: number, times = 1, endpoint: Endpoint | null = null): void {
     this.#failures.push({ status, endpoint, left: times });
   }
 
-  /** No failure is planned any more. */
+  /** Cancels all planned failures. */
   forgive(): void {
     this.#failures.length = 0;
   }
 
-  /** Counts a request; the status it must fail with, or null. */
-  meet(endpoint: Endpoint): number | null {
+  /** Counts a request. Returns the status to fail with; null: none. */
+  countRequest(endpoint: Endpoint): number | null {
     this.requests[endpoint] += 1;
     const failure = this.#failures.find(
       (planned) => planned.left > 0 && (planned.endpoint === null || planned.endpoint === endpoint),
@@ -104,18 +103,18 @@ export class PartnerFaults {
   }
 }
 
-/** What the routes answer from. */
+/** State that the routes read and change. */
 export interface PartnerState {
   readonly tokens: Tokens;
   readonly events: ReadonlyMap<string, WireEvent>;
   readonly reports: ReportTray;
   readonly faults: PartnerFaults;
-  /** A bare array is the contract; `{"events":[...]}` came later (openadr3.md 0). */
+  /** The contract is a bare array. `{"events":[...]}` is a later form (openadr3.md 0). */
   readonly envelope: "array" | "events";
   readonly now: () => Instant;
 }
 
-/** Ten thousand vehicles in 15-minute steps, say. */
+/** Bytes. Enough for ten thousand vehicles in 15-minute steps. */
 const MAX_REPORT = 32 * 1024 * 1024;
 
 type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
@@ -123,16 +122,16 @@ type Answer = (request: FastifyRequest, reply: FastifyReply) => unknown;
 const found = (prices: object | null, reply: FastifyReply): FastifyReply =>
   prices === null ? reply.code(404).send({ error: "unknown region" }) : reply.send(prices);
 
-/** partner-interface 4, on one server: identity, both path families, spot prices. */
-export function partnerRoutes(server: FastifyInstance, desk: PartnerState): void {
-  const { tokens, events, faults, now } = desk;
+/** Routes of partner-interface 4 on one server: identity, both path families, spot prices. */
+export function partnerRoutes(server: FastifyInstance, state: PartnerState): void {
+  const { tokens, events, faults, now } = state;
 
   const endpoint =
     (name: Endpoint, answer: Answer): Answer =>
     async (request, reply) => {
-      const failure = faults.meet(name);
+      const failure = faults.countRequest(name);
       await sleep(faults.latency);
-      // Node would stamp its own clock; a partner with a wrong clock must show it.
+      // Node would send its own clock; tests need the wrong clock of the partner here.
       reply.header("date", new Date(now()).toUTCString());
       if (failure !== null) return reply.code(failure).send({ error: "planned failure" });
       return answer(request, reply);
@@ -165,7 +164,7 @@ export function partnerRoutes(server: FastifyInstance, desk: PartnerState): void
       `/${family}/v1/events`,
       authorized("list", (_request, reply) => {
         const list = [...events.values()];
-        return reply.send(desk.envelope === "array" ? list : { events: list });
+        return reply.send(state.envelope === "array" ? list : { events: list });
       }),
     );
     server.get<{ Params: { id: string } }>(`/${family}/v1/events/:id`, (request, reply) =>
@@ -182,15 +181,15 @@ export function partnerRoutes(server: FastifyInstance, desk: PartnerState): void
       path,
       { bodyLimit: MAX_REPORT },
       authorized("report", ({ body }, reply) => {
-        const taken = desk.reports.take(body, now());
-        return typeof taken === "string"
-          ? reply.code(400).send({ error: taken })
-          : reply.code(201).send(reportAnswer(taken));
+        const stored = state.reports.accept(body, now());
+        return typeof stored === "string"
+          ? reply.code(400).send({ error: stored })
+          : reply.code(201).send(reportAnswer(stored));
       }),
     );
     server.get(
       path,
-      authorized("report", (_request, reply) => reply.send(desk.reports.taken.map(reportAnswer))),
+      authorized("report", (_request, reply) => reply.send(state.reports.accepted.map(reportAnswer))),
     );
   }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Instant, iso } from "../domain/units.ts";
 
-/** openadr3.md 2. What is not required there is not asked for; what is not known there is refused. */
+/** Report body of openadr3.md 2: optional members stay optional, unknown members are rejected. */
 const text = z.string().min(1);
 const name = text.max(128);
 const period = z.strictObject({
@@ -43,7 +43,7 @@ const openAdr31 = z.strictObject({
   resources,
 });
 
-/** openadr3.md 0: the next version of a service of the same kind. */
+/** Report format of a newer service (openadr3.md 0). */
 const action = z.strictObject({
   payloadType: z.literal("VehicleChargeAction"),
   resourceId: name,
@@ -65,22 +65,22 @@ const FORMATS = [
   ["vehicleChargeAction", vehicleChargeAction],
 ] as const;
 
-/** A report that a simulated partner took, in the format that it has. */
-export interface TakenReport {
+/** A report that a simulated partner accepted. */
+export interface AcceptedReport {
   readonly id: string;
   readonly at: Instant;
   readonly format: (typeof FORMATS)[number][0];
-  /** Of the event that it is about. */
+  /** Event id. */
   readonly event: string;
   readonly body: object;
 }
 
-/** Every report that came, in order; the same one twice is there twice. */
+/** Accepted reports in order of arrival, repeats included. */
 export class ReportTray {
-  readonly taken: TakenReport[] = [];
+  readonly accepted: AcceptedReport[] = [];
 
-  /** Takes a report of any of the three formats; a text says what is wrong with it. */
-  take(body: unknown, at: Instant): TakenReport | string {
+  /** Stores a report of any of the three formats. A string: the reason why it is rejected. */
+  accept(body: unknown, at: Instant): AcceptedReport | string {
     const wrong: string[] = [];
     for (const [format, schema] of FORMATS) {
       const read = schema.safeParse(body);
@@ -90,16 +90,16 @@ export class ReportTray {
         continue;
       }
       const event = "eventID" in read.data ? read.data.eventID : read.data.eventId;
-      const report = { id: `R-${this.taken.length + 1}`, at, format, event, body: read.data };
-      this.taken.push(report);
+      const report = { id: `R-${this.accepted.length + 1}`, at, format, event, body: read.data };
+      this.accepted.push(report);
       return report;
     }
     return `no report: ${wrong.join("; ")}`;
   }
 }
 
-/** How a partner answers it: the report with what it adds (openadr3.md 0 and 2). */
-export const reportAnswer = ({ id, at, body }: TakenReport): object => ({
+/** Answer to a report: the report with id and dates (openadr3.md 0 and 2). */
+export const reportAnswer = ({ id, at, body }: AcceptedReport): object => ({
   id,
   createdDateTime: iso(at),
   modificationDateTime: iso(at),

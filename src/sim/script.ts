@@ -28,8 +28,8 @@ const reportDescriptor = z.strictObject({
   startInterval: z.int().default(0),
 });
 
-/** Everything that a change may alter; `startIn` counts from the step that says it. */
-const asks = {
+/** Members that a change can alter. `startIn` counts from its own step. */
+const eventMembers = {
   name: z.string().min(1).optional(),
   startIn: duration.optional(),
   duration: duration.optional(),
@@ -43,28 +43,28 @@ const asks = {
 };
 
 const newEvent = z
-  .strictObject({ ...asks, key: z.string().min(1), duration })
+  .strictObject({ ...eventMembers, key: z.string().min(1), duration })
   .refine((event) => (event.amperes === undefined) !== (event.kilowatts === undefined), {
     error: "an event asks for either amperes or kilowatts",
   });
 const changedEvent = z
-  .strictObject({ ...asks, key: z.string().min(1) })
+  .strictObject({ ...eventMembers, key: z.string().min(1) })
   .refine((event) => event.amperes === undefined || event.kilowatts === undefined, {
     error: "an event asks for either amperes or kilowatts",
   });
 const knownEvent = z.strictObject({ key: z.string().min(1) });
 
 const step = z.discriminatedUnion("do", [
-  /** A new event. `poll`: nobody is told, it is found in the list. */
+  /** A new event. `poll`: no webhook is sent, the gateway finds the event in the list. */
   z.strictObject({ at: duration, do: z.literal("put"), event: newEvent, via: z.enum(["webhook", "poll"]) }),
-  /** Members that are not named stay as they are. */
+  /** Omitted members stay unchanged. */
   z.strictObject({
     at: duration,
     do: z.literal("change"),
     event: changedEvent,
     via: z.enum(["webhook", "poll"]),
   }),
-  /** Sends what is already known once more: a duplicate. */
+  /** Sends a known event again: a duplicate. */
   z.strictObject({ at: duration, do: z.literal("deliver"), event: knownEvent }),
   z.strictObject({
     at: duration,
@@ -76,10 +76,10 @@ const step = z.discriminatedUnion("do", [
 
 const script = z
   .strictObject({
-    /** Events get ids such as EV-1001, counting on over all rounds. */
+    /** Start of each event id, e.g. EV-1001. Numbers continue over all rounds. */
     idPrefix: z.string().min(1).default("EV-"),
     firstId: z.int().default(1001),
-    /** Length of one round; absent: one round only. */
+    /** Length of one round. Absent: one round only. */
     repeatEvery: duration.optional(),
     steps: z.array(step).min(1),
   })
@@ -87,31 +87,31 @@ const script = z
     const known = new Set<string>();
     let last = 0;
     for (const [index, { at, do: verb, event }] of steps.entries()) {
-      const say = (member: string, message: string) =>
+      const addIssue = (member: string, message: string) =>
         issues.addIssue({ code: "custom", path: ["steps", index, ...member.split(".")], message });
-      if (at < last) say("at", "steps are written in the order in which they happen");
+      if (at < last) addIssue("at", "steps are written in the order in which they happen");
       last = at;
       if (verb === "put") {
-        if (known.has(event.key)) say("event.key", `${event.key} was put before; use change`);
+        if (known.has(event.key)) addIssue("event.key", `${event.key} was put before; use change`);
         known.add(event.key);
-      } else if (!known.has(event.key)) say("event.key", `no earlier step puts ${event.key}`);
+      } else if (!known.has(event.key)) addIssue("event.key", `no earlier step puts ${event.key}`);
     }
     if (repeatEvery !== undefined && repeatEvery <= last)
       issues.addIssue({ code: "custom", path: ["repeatEvery"], message: "shorter than the steps take" });
   });
 
-/** What a partner does and when: steps relative to the start of a round. */
+/** Actions of a partner, each at a time relative to the start of a round. */
 export type Script = z.output<typeof script>;
 type ScriptStep = z.output<typeof step>;
 /** The event of a `put` or `change` step. */
 type ScriptEvent = z.output<typeof newEvent> | z.output<typeof changedEvent>;
 
-/** A script, or every mistake in it with its path, one a line. */
+/** A script, or all its mistakes: one per line, with the path. */
 export type ScriptRead =
   | { readonly ok: true; readonly script: Script }
   | { readonly ok: false; readonly reason: string };
 
-/** Reads a script from YAML text. */
+/** Parses YAML text. */
 export function readScript(text: string): ScriptRead {
   let tree: unknown;
   try {
@@ -125,7 +125,7 @@ export function readScript(text: string): ScriptRead {
   return { ok: false, reason: lines.join("\n") };
 }
 
-/** Reads a script file; a file that cannot be read is a value too. */
+/** Reads a script file. Does not throw for an unreadable file. */
 export async function loadScript(path: string): Promise<ScriptRead> {
   try {
     return readScript(await readFile(path, "utf8"));
@@ -134,16 +134,16 @@ export async function loadScript(path: string): Promise<ScriptRead> {
   }
 }
 
-/** What a running script needs. `tell` hears each step as a sentence. */
+/** Clock, stop signal and output of a running script. `log` receives one sentence per step. */
 export interface ScriptStage {
   readonly now: () => Instant;
   readonly signal: AbortSignal;
-  readonly tell: (sentence: string) => void;
+  readonly log: (sentence: string) => void;
 }
 
-const meaning = (plan: EventPlan): string => {
+const describe = (plan: EventPlan): string => {
   const level = "amperes" in plan.ask ? `${plan.ask.amperes} A` : `${plan.ask.kilowatts} kW`;
-  return `${plan.id} "${plan.name ?? plan.id}", ${level} for ${plan.vehicles?.join(", ") ?? "everybody"}, priority ${plan.priority ?? 5}`;
+  return `${plan.id} "${plan.name ?? plan.id}", ${level} for ${plan.vehicles?.join(", ") ?? "all vehicles"}, priority ${plan.priority ?? 5}`;
 };
 
 const askOf = (event: ScriptEvent): EventPlan["ask"] | null => {
@@ -151,7 +151,7 @@ const askOf = (event: ScriptEvent): EventPlan["ask"] | null => {
   return event.kilowatts === undefined ? null : { kilowatts: event.kilowatts };
 };
 
-/** The members that a step names, over what was there before. */
+/** The previous plan with the members of a step. */
 function planned(id: string, event: ScriptEvent, before: EventPlan | undefined, now: Instant): EventPlan {
   const start = event.startIn === undefined ? (before?.start ?? now) : after(now, event.startIn);
   return {
@@ -169,7 +169,7 @@ function planned(id: string, event: ScriptEvent, before: EventPlan | undefined, 
   };
 }
 
-/** Plays a script on a partner until it ends or `signal` aborts; deliveries still under way are waited for. */
+/** Runs a script on a partner until it ends or `signal` aborts, then waits for deliveries in progress. */
 export async function runScript(
   script: Script,
   partner: SimulatedPartner,
@@ -179,13 +179,13 @@ export async function runScript(
   let number = script.firstId;
 
   const send = (sent: string | WireEvent, operation: Operation, id: string): void => {
-    // Not awaited: a daemon that does not answer must not hold up the story.
+    // Not awaited: a daemon that does not answer must not delay the next step.
     const delivery = partner.deliver(sent, { operation }).then(({ status, attempts }) => {
       deliveries.delete(delivery);
       if (stage.signal.aborted) return;
       const answer = status === null ? "no answer" : `HTTP ${status}`;
       if (status === null || status >= 300)
-        stage.tell(`${id} was not taken: ${answer} after ${attempts} tries`);
+        stage.log(`${id} was not accepted: ${answer} after ${attempts} attempts`);
     });
     deliveries.add(delivery);
   };
@@ -202,18 +202,18 @@ export async function runScript(
         round.set(key, plan);
         const stored = partner.put(wireEvent(plan, now));
         const verb = step.do === "put" ? "new" : "changed";
-        const way = step.via === "webhook" ? "delivered by webhook" : "left to be found by polling";
-        stage.tell(`${verb}: ${meaning(plan)}; ${way}`);
+        const way = step.via === "webhook" ? "sent by webhook" : "available by polling only";
+        stage.log(`${verb}: ${describe(plan)}; ${way}`);
         if (step.via === "webhook") send(stored, step.do === "put" ? "CREATE" : "UPDATE", id);
         return;
       }
       case "deliver":
-        stage.tell(`${id} is delivered once more`);
+        stage.log(`${id} is sent again`);
         return send(id, "UPDATE", id);
       case "withdraw":
         partner.withdraw(id);
-        stage.tell(
-          `${id} is withdrawn; ${step.via === "webhook" ? "told by webhook" : "left to be missed by polling"}`,
+        stage.log(
+          `${id} is withdrawn; ${step.via === "webhook" ? "sent by webhook" : "noticed by polling only"}`,
         );
         if (step.via === "webhook") send(id, "DELETE", id);
         return;
@@ -228,7 +228,7 @@ export async function runScript(
 
   let previous: ReadonlyMap<string, EventPlan> = new Map();
   for (;;) {
-    // Not the planned moment: after a machine slept, missed rounds are not made up for.
+    // The actual moment, not the planned one: rounds missed during a suspend are skipped.
     const begun = stage.now();
     const round = new Map<string, EventPlan>();
     for (const step of script.steps) {
@@ -238,7 +238,7 @@ export async function runScript(
     }
     if (script.repeatEvery === undefined || stage.signal.aborted) break;
     await until(after(begun, script.repeatEvery));
-    // A round is kept for one more, then forgotten: a demo may go on for ever.
+    // Keep each round for one more, then forget it: a demo has no end.
     for (const { id } of previous.values()) partner.forget(id);
     previous = round;
   }

@@ -2,69 +2,73 @@ import { after, between, instant, type Instant, type Millis } from "../domain/un
 import { plugged, type PluggedVehicle, rebooted, type SimulatedCharger, step } from "./charger.ts";
 import { type ReceivedMessage, type Model, type Message, type LastOrder, viewOf } from "./models/model.ts";
 
-/** How a charger of a make disobeys. Any of these together. */
-export interface MakeFaults {
-  /** Hears what it is told and goes on as before, without an answer. */
+/** Faults of a charger with a model. They can be combined. */
+export interface ModelFaults {
+  /** Ignores orders and does not answer them. */
   readonly ignoresSetpoints?: boolean;
-  /** Confirms what it is told and does what it did. */
+  /** Confirms an order without applying it. */
   readonly lies?: boolean;
-  /** Takes so long to hear. */
+  /** Delay before a message has an effect. */
   readonly lagsBy?: Millis;
 }
 
-/** A charger of some make at one moment: what it was told, in the make's ways, and the physics behind. */
+/** A charger with a model at one moment: its last order and the physics behind it. */
 export interface SimulatedModel {
-  readonly make: Model;
-  readonly told: LastOrder;
-  /** What it acts on; other than what it was told where it lies. */
-  readonly acted: LastOrder;
+  readonly model: Model;
+  readonly order: LastOrder;
+  /** Order that the physics follows. With the fault `lies` it differs from `order`. */
+  readonly appliedOrder: LastOrder;
   readonly charger: SimulatedCharger;
-  /** What it has, whatever it is switched to. */
+  /** Phases of its supply, also while it charges on fewer. */
   readonly wiredPhases: number;
   readonly bootedAt: Instant;
-  /** Messages that a slow one has not come to, oldest first. */
-  readonly unheard: readonly (Pick<ReceivedMessage, "topic" | "payload"> & { readonly due: Instant })[];
-  readonly faults: MakeFaults;
+  /** Messages whose delay (`lagsBy`) has not passed, oldest first. */
+  readonly pending: readonly (Pick<ReceivedMessage, "topic" | "payload"> & { readonly due: Instant })[];
+  readonly faults: ModelFaults;
 }
 
-/** What a charger is after something, and what it says to that. */
+/** State after a step, and the messages that it publishes at once. */
 export interface Reaction {
   readonly charger: SimulatedModel;
   readonly answers: readonly Message[];
 }
 
-const FOREVER = instant(Infinity);
+const NO_EXPIRY = instant(Infinity);
 
-/** As delivered, at the charger's own moment. */
+/** A charger as delivered by its manufacturer, at the charger's own moment. */
 export const simulatedModel = (
-  make: Model,
+  model: Model,
   charger: SimulatedCharger,
-  faults: MakeFaults = {},
+  faults: ModelFaults = {},
 ): SimulatedModel =>
   acting({
-    make,
-    told: make.fresh,
-    acted: make.fresh,
+    model,
+    order: model.fresh,
+    appliedOrder: model.fresh,
     charger,
     wiredPhases: charger.traits.phases,
     bootedAt: charger.at,
-    unheard: [],
+    pending: [],
     faults,
   });
 
-/** A message reaches it. Retained or not: no make looks. */
-export function hear(before: SimulatedModel, topic: string, payload: string, now: Instant): Reaction {
+/** Delivers a message. No model distinguishes retained messages. */
+export function deliver(before: SimulatedModel, topic: string, payload: string, now: Instant): Reaction {
   const due = after(now, before.faults.lagsBy ?? (0 as Millis));
-  return advance({ ...before, unheard: [...before.unheard, { topic, payload, due }] }, now);
+  return advance({ ...before, pending: [...before.pending, { topic, payload, due }] }, now);
 }
 
-/** Lets time pass. */
+/** Advances to `now` and applies the messages that are due. */
 export function advance(before: SimulatedModel, now: Instant): Reaction {
   const charger = step(before.charger, now);
-  const aged = before.make.ages(before.told, now);
-  const acted = before.faults.lies === true ? before.acted : before.make.ages(before.acted, now);
-  const start: Reaction = { charger: { ...before, charger, told: aged, acted, unheard: [] }, answers: [] };
-  const { charger: heard, answers } = before.unheard
+  const aged = before.model.age(before.order, now);
+  const appliedOrder =
+    before.faults.lies === true ? before.appliedOrder : before.model.age(before.appliedOrder, now);
+  const start: Reaction = {
+    charger: { ...before, charger, order: aged, appliedOrder, pending: [] },
+    answers: [],
+  };
+  const { charger: reacted, answers } = before.pending
     .filter(({ due }) => due <= now)
     .reduce(({ charger: at, answers }, { topic, payload }) => {
       const reaction = react(at, {
@@ -77,59 +81,59 @@ export function advance(before: SimulatedModel, now: Instant): Reaction {
       });
       return { charger: reaction.charger, answers: [...answers, ...reaction.answers] };
     }, start);
-  const unheard = before.unheard.filter(({ due }) => due > now);
-  return { charger: acting({ ...heard, unheard }), answers };
+  const pending = before.pending.filter(({ due }) => due > now);
+  return { charger: acting({ ...reacted, pending }), answers };
 }
 
-function react(before: SimulatedModel, heard: ReceivedMessage): Reaction {
-  const { faults, make } = before;
-  const taken = make.hears(before.told, heard);
-  if (taken === null) return { charger: before, answers: [] };
-  // It still knows that its master lives.
-  const { masterAt } = taken.told;
+function react(before: SimulatedModel, received: ReceivedMessage): Reaction {
+  const { faults, model } = before;
+  const effect = model.receive(before.order, received);
+  if (effect === null) return { charger: before, answers: [] };
+  // A faulty charger still registers heartbeats.
+  const { masterAt } = effect.order;
   if (faults.ignoresSetpoints === true) {
-    const told = { ...before.told, masterAt };
-    return { charger: { ...before, told, acted: { ...before.acted, masterAt } }, answers: [] };
+    const order = { ...before.order, masterAt };
+    return { charger: { ...before, order, appliedOrder: { ...before.appliedOrder, masterAt } }, answers: [] };
   }
-  const acted = faults.lies === true ? before.acted : taken.told;
-  return { charger: { ...before, told: taken.told, acted }, answers: taken.answers };
+  const appliedOrder = faults.lies === true ? before.appliedOrder : effect.order;
+  return { charger: { ...before, order: effect.order, appliedOrder }, answers: effect.answers };
 }
 
-/** The physics does what the make makes of what it was told. */
-function acting(made: SimulatedModel): SimulatedModel {
-  const { make, acted, charger, wiredPhases } = made;
-  const phases = Math.min(acted.phases ?? wiredPhases, wiredPhases);
+/** Applies the model's reading of the order to the physics. */
+function acting(simulated: SimulatedModel): SimulatedModel {
+  const { model, appliedOrder, charger, wiredPhases } = simulated;
+  const phases = Math.min(appliedOrder.phases ?? wiredPhases, wiredPhases);
   const traits = { ...charger.traits, phases };
-  const order = { epoch: 0, seq: 0, desired: make.does(acted, traits), expires: FOREVER };
-  return { ...made, charger: { ...charger, traits, order } };
+  const order = { epoch: 0, seq: 0, desired: model.desired(appliedOrder, traits), expires: NO_EXPIRY };
+  return { ...simulated, charger: { ...charger, traits, order } };
 }
 
-/** Everything it would tell now. */
-export const tells = ({ make, told, charger, bootedAt }: SimulatedModel): readonly Message[] =>
-  make.tells(viewOf(told, charger, bootedAt));
+/** Messages on all topics at the charger's own moment. */
+export const messagesOf = ({ model, order, charger, bootedAt }: SimulatedModel): readonly Message[] =>
+  model.messages(viewOf(order, charger, bootedAt));
 
-/** Another vehicle, or none. */
+/** Another vehicle. Null: none. */
 export function replugged(
   before: SimulatedModel,
   vehicle: PluggedVehicle | null,
   now: Instant,
 ): SimulatedModel {
-  const { make } = before;
-  const left = vehicle === null ? make.unplugged : (told: LastOrder) => told;
+  const { model } = before;
+  const left = vehicle === null ? model.unplugged : (order: LastOrder) => order;
   const charger = plugged(before.charger, vehicle, now);
-  return acting({ ...before, charger, told: left(before.told), acted: left(before.acted) });
+  return acting({ ...before, charger, order: left(before.order), appliedOrder: left(before.appliedOrder) });
 }
 
-/** Off and on again: what the make does not keep is gone. */
+/** Power cut: the model decides what survives it. */
 export function powerCycled(before: SimulatedModel, now: Instant): SimulatedModel {
-  const { make } = before;
-  const told = make.rebooted(before.told);
-  const acted = make.rebooted(before.acted);
+  const { model } = before;
+  const order = model.rebooted(before.order);
+  const appliedOrder = model.rebooted(before.appliedOrder);
   return acting({
     ...before,
-    told,
-    acted,
-    unheard: [],
+    order,
+    appliedOrder,
+    pending: [],
     bootedAt: now,
     charger: rebooted(before.charger, now),
   });

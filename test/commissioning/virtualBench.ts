@@ -26,12 +26,12 @@ export function virtualBench(pairing: Pairing): VirtualBench {
   pair.pass(seconds(3));
   let [stopped, orderedAt, signal] = [false, pair.now, 0];
   let wanted: string | null = null;
-  const { confirmedBy } = pair.bound.profile;
+  const { confirmedBy } = pair.instance.profile;
   const taken = (): OrderOutcome | null => {
     if (bench.isMute) return null;
     const [reason] = pair.refusals;
     if (reason !== undefined) return { accepted: false, reason, at: pair.now };
-    const seen = confirmedBy === undefined ? undefined : pair.means[confirmedBy.signal];
+    const seen = confirmedBy === undefined ? undefined : pair.signals[confirmedBy.signal];
     return seen === signal ? { accepted: true, reason: null, at: orderedAt } : null;
   };
   const bench: VirtualBench = {
@@ -55,7 +55,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     outcome: taken,
     telemetry: (): Telemetry | null => (bench.isMute ? null : pair.telemetry),
     hasReported: () => !bench.isMute,
-    fallSilent: () => void (pair.talking = false),
+    fallSilent: () => void (pair.sendsKeepalives = false),
     until: async (condition, patience: Millis) => {
       const deadline = pair.now + patience;
       while (!condition()) {

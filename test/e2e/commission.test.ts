@@ -3,7 +3,7 @@ import pino from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 import { chargerId, instant } from "../../src/domain/units.ts";
-import type { MakeFaults } from "../../src/sim/simulatedModel.ts";
+import type { ModelFaults } from "../../src/sim/simulatedModel.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";
@@ -25,14 +25,14 @@ const SECTIONS = {
   vehicles: [{ id: "veh-1", charger: "bay-01" }],
 };
 
-async function aWarpSite(faults: MakeFaults = {}) {
+async function aWarpSite(faults: ModelFaults = {}) {
   const site = await aSite({ over: SECTIONS });
   onTestFinished(() => site[Symbol.asyncDispose]());
   return { site, ...(await aWarp(site.broker.url, faults)) };
 }
 
 /** One charger on this broker; `sets` is what somebody else told it. */
-async function aWarp(url: string, faults: MakeFaults = {}) {
+async function aWarp(url: string, faults: ModelFaults = {}) {
   const floor = MixedFloor.start({
     url,
     now: () => instant(Date.now()),

@@ -142,7 +142,7 @@ describe.skipIf(!mosquittoAvailable)(
         site.partner.put(anEvent("EV-1", { lastsMs: 2 * SECOND, startIn: SECOND, reportDescriptors }));
         await using daemon = await site.run();
         await telling(site, "charging", 11_040, 1000);
-        await waitFor(() => site.partner.reports.taken.length >= ASKS.length, { timeoutMs: 20_000 });
+        await waitFor(() => site.partner.reports.accepted.length >= ASKS.length, { timeoutMs: 20_000 });
         const posts = proxy.exchanges.filter(({ path }) => path.endsWith("/reports"));
         expect(wrongIn(contract, proxy.exchanges)).toEqual([]);
         expect(paths(posts)).toEqual([`POST /${family}/v1/reports 201`]);

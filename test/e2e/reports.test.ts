@@ -76,7 +76,7 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     await charging(site, event, lasts, ["bay-01", "bay-02"]);
     const sent = await settled(daemon, "sent");
 
-    const [usage, demand] = site.partner.reports.taken;
+    const [usage, demand] = site.partner.reports.accepted;
     expect([usage?.format, usage?.event]).toEqual(["openadr30", "EV/1"]);
     expect(usage?.body).toMatchObject({
       programID: "depot-flex",
@@ -138,7 +138,7 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
       await daemon.deliver(event);
       await charging(site, event, 2 * SECOND, ["bay-01"]);
       await settled(daemon, "sent");
-      expect(site.partner.reports.taken).toMatchObject([{ format, event: "EV-1" }]);
+      expect(site.partner.reports.accepted).toMatchObject([{ format, event: "EV-1" }]);
       expect(site.partner.faults.requests.report).toBe(1);
     },
   );
@@ -155,11 +155,11 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     site.partner.faults.forgive();
     await using daemon = await site.run();
     await settled(daemon, "sent");
-    expect(site.partner.reports.taken.map(({ body }) => body)).toEqual([composed.body]);
+    expect(site.partner.reports.accepted.map(({ body }) => body)).toEqual([composed.body]);
     await daemon.end("SIGKILL");
     await using again = await site.run();
     expect((await rows(again)).map(({ state }) => state)).toEqual(["sent"]);
-    expect(site.partner.reports.taken).toHaveLength(1);
+    expect(site.partner.reports.accepted).toHaveLength(1);
   });
 
   test("a report that the partner refused is shown with its words, and sent again by hand", async () => {

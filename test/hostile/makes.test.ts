@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { chargerId, instant } from "../../src/domain/units.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
-import { BUS, PLACES, TRAITS } from "../sim/pairing.ts";
+import { BUS, PARAMETERS, TRAITS } from "../sim/pairing.ts";
 import { aSite, anEvent } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -13,7 +13,7 @@ import { waitFor } from "../support/waitFor.ts";
 const MINUTE = 60_000;
 const MIB = 1024 * 1024;
 const PATIENCE = { timeoutMs: 30_000 };
-const MAKES = Object.entries(PLACES).map(([profile, params], index) => ({
+const MAKES = Object.entries(PARAMETERS).map(([profile, params], index) => ({
   id: `bay-${index + 1}`,
   vehicle: `veh-${index + 1}`,
   profile,

@@ -34,8 +34,8 @@ export const order = (seq: number, desired: Desired, expires = at(1000)): Order 
   expires,
 });
 
-/** The charger after an order that it must accept. */
-export function told(charger: SimulatedCharger, what: Order, when = charger.at): SimulatedCharger {
+/** The charger after an order that it accepts. Throws if it is rejected. */
+export function ordered(charger: SimulatedCharger, what: Order, when = charger.at): SimulatedCharger {
   const answer = accept(charger, what, when);
   if (!answer.accepted) throw new Error(answer.reason);
   return answer.charger;

@@ -2,16 +2,16 @@ import { expect, test } from "vitest";
 
 import { seconds, watts } from "../../src/domain/units.ts";
 import { limitOf, step, accept, orderExpires } from "../../src/sim/charger.ts";
-import { aCharger, at, current, order, told } from "./bay.ts";
+import { aCharger, at, current, order, ordered } from "./bay.ts";
 
-test("`until` ends it before the lease does", () => {
+test("an order ends at `until` when that is before the end of its lease", () => {
   expect(orderExpires(at(0), at(3), seconds(180))).toBe(at(3));
   expect(orderExpires(at(0), at(300), seconds(180))).toBe(at(180));
 });
 
-test("the same id again renews the lease; a lower one is refused", () => {
-  const charger = told(aCharger(), order(5, current(8), at(5)));
-  const renewed = told(charger, order(5, current(8), at(9)), at(4));
+test("a repeated id renews the lease; a lower id is rejected", () => {
+  const charger = ordered(aCharger(), order(5, current(8), at(5)));
+  const renewed = ordered(charger, order(5, current(8), at(9)), at(4));
   expect(limitOf(step(renewed, at(8)))).toBe(8);
   expect(accept(renewed, order(4, current(16)), at(4))).toEqual({
     accepted: false,
@@ -21,12 +21,12 @@ test("the same id again renews the lease; a lower one is refused", () => {
   expect(accept(renewed, { ...order(1, current(16)), epoch: 8 }, at(4))).toMatchObject({ accepted: true });
 });
 
-test("an order whose time has passed, or that is no level, is refused", () => {
+test("an expired order and a negative level are rejected", () => {
   expect(accept(aCharger(), order(1, current(8), at(3)), at(3))).toMatchObject({ accepted: false });
   expect(accept(aCharger(), order(1, current(-1)), at(3))).toMatchObject({ accepted: false });
 });
 
-test("the answer names what it will hold to, in the unit that was asked", () => {
+test("the answer contains the accepted level in the order's own unit", () => {
   expect(accept(aCharger(), order(1, current(40)), at(0))).toMatchObject({ value: 32 });
   expect(accept(aCharger(), order(1, { kind: "power", watts: watts(7400) }), at(0))).toMatchObject({
     value: 7383,

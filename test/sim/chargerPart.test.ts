@@ -13,59 +13,59 @@ import {
   accept,
   orderExpires,
 } from "../../src/sim/charger.ts";
-import { aCharger, at, BUS, current, order, told } from "./bay.ts";
+import { aCharger, at, BUS, current, order, ordered } from "./bay.ts";
 
-test("left alone it ramps up to what the vehicle can take", () => {
+test("without an order the current rises to the maximum of the vehicle", () => {
   expect(step(aCharger(), at(1)).drawn).toBe(8);
   expect(step(aCharger(), at(3)).drawn).toBe(24);
   expect(step(aCharger(), at(60)).drawn).toBe(24);
 });
 
-test("a setpoint is followed within seconds, down and up", () => {
-  const down = told(step(aCharger(), at(10)), order(1, current(10)));
+test("the drawn current follows a setpoint within seconds, down and up", () => {
+  const down = ordered(step(aCharger(), at(10)), order(1, current(10)));
   expect(step(down, at(11)).drawn).toBe(16);
   expect(step(down, at(20)).drawn).toBe(10);
-  const up = told(step(down, at(20)), order(2, current(16)));
+  const up = ordered(step(down, at(20)), order(2, current(16)));
   expect(step(up, at(30)).drawn).toBe(16);
 });
 
 test("power is shared by the phases and rounded down to 0.1 A", () => {
-  const charger = told(aCharger(), order(1, { kind: "power", watts: watts(7400) }));
+  const charger = ordered(aCharger(), order(1, { kind: "power", watts: watts(7400) }));
   expect(limitOf(charger)).toBe(10.7);
 });
 
-test("pause, and anything below its minimum, is no current at all", () => {
+test("a pause and a current below the minimum both stop charging", () => {
   for (const desired of [{ kind: "pause" } as const, current(5.9)]) {
-    const charger = step(told(step(aCharger(), at(10)), order(1, desired)), at(20));
+    const charger = step(ordered(step(aCharger(), at(10)), order(1, desired)), at(20));
     expect([charger.drawn, stateOf(charger)]).toEqual([0, "paused"]);
   }
 });
 
-test("the default returns the moment the lease ends, however late it is looked at", () => {
+test("the default holds from the end of the lease, even when evaluated later", () => {
   const expires = orderExpires(at(10), null, seconds(5));
-  const charger = told(step(aCharger(), at(10)), order(1, current(8), expires), at(10));
+  const charger = ordered(step(aCharger(), at(10)), order(1, current(8), expires), at(10));
   expect(step(charger, at(14)).drawn).toBe(8);
   expect(step(charger, at(16)).drawn).toBe(16);
   expect(step(charger, at(600)).drawn).toBe(24);
 });
 
-test("it meters what it draws: an hour at 16 A on three phases is 11 kWh", () => {
-  const charger = told(aCharger(), order(1, current(16), at(99_999)));
+test("the meter counts the drawn energy: an hour at 16 A on three phases is 11 kWh", () => {
+  const charger = ordered(aCharger(), order(1, current(16), at(99_999)));
   const settled = step(charger, at(10));
   const later = step(settled, at(3610));
   expect(later.energyWh - settled.energyWh).toBeCloseTo(11_040, 0);
   expect(later.vehicle?.soc).toBeCloseTo(40 + 11_040 / 3000, 1);
 });
 
-test("a full vehicle draws nothing, an empty bay reports nobody", () => {
+test("a full vehicle draws nothing, an empty bay reports no vehicle", () => {
   const full = step(aCharger({ ...BUS, soc: 100 }), at(10));
   expect([full.drawn, stateOf(full)]).toEqual([0, "finished"]);
   const empty = plugged(step(aCharger(), at(10)), null, at(10));
   expect(telemetryOf(empty)).toMatchObject({ state: "unplugged", vehicle: null, powerW: 0 });
 });
 
-test("a reboot forgets the order and keeps the meter", () => {
-  const charger = step(told(aCharger(), order(5, current(8))), at(10));
+test("a reboot loses the order and keeps the meter", () => {
+  const charger = step(ordered(aCharger(), order(5, current(8))), at(10));
   const again = rebooted(charger, at(10));
   expect(again.energyWh).toBe(charger.energyWh);
   expect(accept(again, order(1, current(16)), at(10))).toMatchObject({ accepted: true });
@@ -80,7 +80,7 @@ const wishes = fc.oneof(
   fc.constant<Desired>({ kind: "release" }),
 );
 
-test("after the ramp it never draws more than its limit, its vehicle or its hardware allow", () => {
+test("after the ramp the drawn current is within the limits of order, vehicle and hardware", () => {
   const history = fc.array(
     fc.tuple(wishes, fc.integer({ min: 0, max: 20 }), fc.integer({ min: 1, max: 20 })),
   );
@@ -89,9 +89,9 @@ test("after the ramp it never draws more than its limit, its vehicle or its hard
       let charger = aCharger();
       for (const [seq, [desired, wait, lease]] of orders.entries()) {
         const when = instant(charger.at + wait * 1000);
-        charger = told(charger, order(seq, desired, orderExpires(when, null, seconds(lease))), when);
+        charger = ordered(charger, order(seq, desired, orderExpires(when, null, seconds(lease))), when);
       }
-      // 32 A at 8 A per second: 4 s after the last change it has arrived, even if the lease ended on the way.
+      // 32 A at 8 A per second: settled 4 s after the last change, even if the lease ended during the ramp.
       const settled = step(charger, instant(charger.at + 24_000));
       expect(settled.drawn).toBeLessThanOrEqual(Math.min(limitOf(settled), BUS.maxCurrent) + 1e-9);
       const during = step(charger, instant(charger.at + 4000));
@@ -101,10 +101,10 @@ test("after the ramp it never draws more than its limit, its vehicle or its hard
   );
 });
 
-test("how often one looks makes no difference", () => {
+test("the number of evaluations does not change the result", () => {
   fc.assert(
     fc.property(wishes, fc.array(fc.integer({ min: 0, max: 30_000 })), (desired, looks) => {
-      const start = told(step(aCharger(), at(5)), order(1, desired, at(12)));
+      const start = ordered(step(aCharger(), at(5)), order(1, desired, at(12)));
       const once = step(start, at(35));
       const often = looks
         .toSorted((a, b) => a - b)

@@ -29,16 +29,16 @@ const aBay = (id: string): ChargerSetup => ({
 
 const current = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
 
-/** The daemon's side: everything the chargers say, read by the daemon's own dialect. */
+/** The daemon's side: all messages of the chargers, read by the daemon's own decoder. */
 class Gateway implements AsyncDisposable {
-  readonly heard: ChargerMessage[] = [];
+  readonly received: ChargerMessage[] = [];
   readonly #client: MqttClient;
 
   constructor(client: MqttClient) {
     this.#client = client;
     client.on("message", (topic, payload, { retain }) => {
       const message = readNative(PREFIX, SITE, topic, payload, now(), retain);
-      if (message) this.heard.push(message);
+      if (message) this.received.push(message);
     });
   }
 
@@ -68,7 +68,9 @@ class Gateway implements AsyncDisposable {
   }
 
   last<K extends ChargerMessage["kind"]>(kind: K) {
-    return this.heard.findLast((message): message is ChargerMessage & { kind: K } => message.kind === kind);
+    return this.received.findLast(
+      (message): message is ChargerMessage & { kind: K } => message.kind === kind,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,7 +102,7 @@ async function aDepot(url: string, setups: readonly ChargerSetup[] = [aBay(BAY)]
 
 const embedded = async () => `mqtt://127.0.0.1:${stack.use(await anEmbeddedBroker()).port}`;
 
-test("a charger says hello, takes a setpoint, answers, and is measured to follow it", async () => {
+test("a charger comes online, acknowledges a setpoint and reports that it follows", async () => {
   const { gateway, chargers } = await aDepot(await embedded());
   await waitFor(() => gateway.last("online")?.online);
   await gateway.set(1, current(16));
@@ -130,7 +132,7 @@ test("without a refresh the charger returns to its own default", async () => {
   await waitFor(() => gateway.last("telemetry")?.telemetry.limitA === 32);
 });
 
-test("an older command is refused and says so", async () => {
+test("an older command is rejected with a reason", async () => {
   const { gateway } = await aDepot(await embedded());
   await gateway.set(5, current(16));
   await waitFor(() => gateway.last("ack")?.id === "7-5");
@@ -139,7 +141,7 @@ test("an older command is refused and says so", async () => {
   expect(gateway.last("ack")).toMatchObject({ accepted: false, reason: "older than 7-5" });
 });
 
-test("a charger that drops off is reported by its last will, and comes back", async () => {
+test("a lost charger is reported offline by its last will, and online when it returns", async () => {
   const { gateway, chargers } = await aDepot(await embedded());
   await chargers.at(BAY).dropOff();
   await waitFor(() => gateway.last("online")?.online === false);
@@ -147,7 +149,7 @@ test("a charger that drops off is reported by its last will, and comes back", as
   await waitFor(() => gateway.last("online")?.online === true);
 });
 
-test("a reboot forgets the setpoint", async () => {
+test("a reboot loses the setpoint", async () => {
   const { gateway, chargers } = await aDepot(await embedded());
   await gateway.set(1, current(8));
   await waitFor(() => gateway.last("telemetry")?.telemetry.limitA === 8);
@@ -155,7 +157,7 @@ test("a reboot forgets the setpoint", async () => {
   await waitFor(() => gateway.last("telemetry")?.telemetry.limitA === 32);
 });
 
-test("a charger may disobey: accept and ignore, obey in silence, or refuse", async () => {
+test("a faulty charger can accept without applying, apply without an acknowledgement, or reject", async () => {
   const { gateway, chargers } = await aDepot(await embedded());
   const bay = chargers.at(BAY);
   bay.faults = { ignoresSetpoints: true };
@@ -171,29 +173,27 @@ test("a charger may disobey: accept and ignore, obey in silence, or refuse", asy
   await waitFor(() => gateway.last("ack")?.reason === "locked");
 });
 
-test("pulling the plug is told at once", async () => {
+test("unplugging is published at once", async () => {
   const { gateway, chargers } = await aDepot(await embedded());
   chargers.at(BAY).plug(null);
   await waitFor(() => gateway.last("telemetry")?.telemetry.state === "unplugged");
 });
 
-test("two hundred chargers come up on one broker", async () => {
+test("two hundred chargers come online on one broker", async () => {
   const setups = Array.from({ length: 200 }, (_, index) => aBay(`bay-${index}`));
   const { gateway } = await aDepot(await embedded(), setups);
-  const online = () => new Set(gateway.heard.filter(({ kind }) => kind === "online").map((m) => m.charger));
+  const online = () =>
+    new Set(gateway.received.filter(({ kind }) => kind === "online").map((m) => m.charger));
   await waitFor(() => online().size === 200);
 });
 
-test.skipIf(!mosquittoAvailable)(
-  "F85 after the broker was killed every charger is back by itself",
-  async () => {
-    const broker = stack.use(await Mosquitto.start({ port: await freePort() }));
-    const { gateway } = await aDepot(broker.url);
-    await waitFor(() => gateway.last("online")?.online);
-    await broker.kill();
-    gateway.heard.length = 0;
-    await broker.start();
-    const again = stack.use(await Gateway.start(broker.url));
-    await waitFor(() => again.last("online")?.online && again.last("telemetry"));
-  },
-);
+test.skipIf(!mosquittoAvailable)("F85 after the broker was killed every charger reconnects", async () => {
+  const broker = stack.use(await Mosquitto.start({ port: await freePort() }));
+  const { gateway } = await aDepot(broker.url);
+  await waitFor(() => gateway.last("online")?.online);
+  await broker.kill();
+  gateway.received.length = 0;
+  await broker.start();
+  const again = stack.use(await Gateway.start(broker.url));
+  await waitFor(() => again.last("online")?.online && again.last("telemetry"));
+});

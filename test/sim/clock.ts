@@ -1,7 +1,7 @@
 import pino from "pino";
 import { instant, type Instant } from "../../src/domain/units.ts";
 
-/** The clock that the tests hand to the simulators. */
+/** Clock of the simulators in tests. */
 export const now = (): Instant => instant(Date.now());
 
 export const silent = pino({ level: "silent" });

@@ -5,7 +5,7 @@ import { wireEvent } from "../../src/sim/events.ts";
 
 const NOW = instant(Date.UTC(2026, 10, 21, 12));
 
-test("an event is written in the spelling of the contract", () => {
+test("an event is written in the format of the contract", () => {
   const plan = {
     id: "EV-1",
     name: "Evening peak",
@@ -30,7 +30,7 @@ test("an event is written in the spelling of the contract", () => {
   });
 });
 
-test("the daemon's own reader finds nothing to reject, with and without the optional members", () => {
+test("the daemon reads simulated events, with and without the optional members", () => {
   const descriptor = {
     payloadType: "USAGE",
     readingType: "DIRECT_READ",

@@ -7,7 +7,7 @@ import { aCharger, aVehicle } from "../support/aCharger.ts";
 const bay = aCharger();
 const bus = aVehicle({ id: "bus-201", name: "Bus 201", maxPower: watts(13_800) });
 
-test("a configured native charger is simulated with the vehicle that is bound to it", () => {
+test("a configured native charger is simulated with its bound vehicle", () => {
   expect(depotOf([bay], [bus])).toMatchObject([
     {
       traits: { id: "bay-01", minCurrent: 6, maxCurrent: 32, ownDefault: 32 },
@@ -16,7 +16,7 @@ test("a configured native charger is simulated with the vehicle that is bound to
   ]);
 });
 
-test("a vehicle with an identity is told by it, as a real charger would", () => {
+test("a vehicle with an identity is reported by that identity, as by a real charger", () => {
   const identity = { kind: "mac", value: "02:aa:bb:00:00:01" };
   expect(depotOf([bay], [{ ...bus, identities: [identity] }])[0]?.vehicle).toMatchObject({
     id: null,
@@ -24,7 +24,7 @@ test("a vehicle with an identity is told by it, as a real charger would", () => 
   });
 });
 
-test("a charger without a vehicle is empty, other makes and other brokers are left out", () => {
+test("a charger without a vehicle is empty; other profiles and brokers are left out", () => {
   const others = [
     { ...bay, id: chargerId("wall"), profile: "go-e-v2" },
     { ...bay, id: chargerId("far"), broker: "hall" },
@@ -32,7 +32,7 @@ test("a charger without a vehicle is empty, other makes and other brokers are le
   expect(depotOf([bay, ...others], [])).toMatchObject([{ traits: { id: "bay-01" }, vehicle: null }]);
 });
 
-test("chargers of makes that can be simulated are, with the parameters of the configuration", () => {
+test("a charger whose profile has a model is simulated with its configured parameters", () => {
   const wall = { ...bay, id: chargerId("wall"), profile: "warp", params: { prefix: "warp3/AbCd" } };
   const relay = { ...bay, id: chargerId("relay"), profile: "tasmota-switch", params: { topic: "relay" } };
   const [made, ...more] = mixedDepotOf(

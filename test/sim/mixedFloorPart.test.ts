@@ -8,7 +8,7 @@ import { boundTo } from "../chargers/profile/aTrial.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { now, silent } from "./clock.ts";
-import { BUS, PLACES, TRAITS } from "./pairing.ts";
+import { BUS, PARAMETERS, TRAITS } from "./pairing.ts";
 
 let stack: AsyncDisposableStack;
 beforeEach(() => void (stack = new AsyncDisposableStack()));
@@ -16,7 +16,7 @@ afterEach(() => stack.disposeAsync());
 
 const setup = (profile: string) => ({
   profile,
-  params: boundTo(profile, PLACES[profile] ?? {}).values,
+  params: boundTo(profile, PARAMETERS[profile] ?? {}).values,
   traits: { ...TRAITS, id: chargerId(profile) },
   vehicle: BUS,
 });
@@ -25,14 +25,14 @@ async function aFloor(profiles: readonly string[]) {
   const broker = stack.use(await Mosquitto.start());
   const client = await connectAsync(broker.url);
   stack.defer(() => client.endAsync(true));
-  const heard = new Map<string, string>();
-  client.on("message", (topic, payload) => void heard.set(topic, payload.toString()));
+  const payloads = new Map<string, string>();
+  client.on("message", (topic, payload) => void payloads.set(topic, payload.toString()));
   await client.subscribeAsync("#");
   const floor = stack.use(
     MixedFloor.start({ url: broker.url, chargers: profiles.map(setup), now, log: silent }),
   );
   await floor.whenOnline();
-  return { client, heard, floor };
+  return { client, payloads, floor };
 }
 
 const only = ({ chargers: [charger] }: MixedFloor): MqttModel => {
@@ -43,8 +43,8 @@ const only = ({ chargers: [charger] }: MixedFloor): MqttModel => {
 const overridden = async (client: MqttClient, dA: string): Promise<void> =>
   void (await client.publishAsync("SmartEVSE/1/Set/CurrentOverride", dA, { qos: 1 }));
 
-test.skipIf(!mosquittoAvailable)("ten makes live on one broker, each on topics of its own", async () => {
-  const { client, heard } = await aFloor([...MODELS.keys()]);
+test.skipIf(!mosquittoAvailable)("ten models share one broker, each on its own topics", async () => {
+  const { client, payloads } = await aFloor([...MODELS.keys()]);
   await client.publishAsync("R/c0619ab1/keepalive", "");
   for (const topic of [
     "go-eCharger/000001/amp",
@@ -58,24 +58,24 @@ test.skipIf(!mosquittoAvailable)("ten makes live on one broker, each on topics o
     "N/c0619ab1/evcharger/40/Status",
     "ocpp/charger1/state/status",
   ])
-    await waitFor(() => heard.has(topic));
+    await waitFor(() => payloads.has(topic));
 });
 
 test.skipIf(!mosquittoAvailable)(
-  "one drops off with its last will, comes back, reboots and loses its override",
+  "a charger is reported offline by its last will, reconnects, reboots and loses its override",
   async () => {
-    const { client, heard, floor } = await aFloor(["smartevse"]);
+    const { client, payloads, floor } = await aFloor(["smartevse"]);
     const charger = only(floor);
     await overridden(client, "160");
-    await waitFor(() => charger.model.drawn === 16 && heard.get("SmartEVSE/1/EVChargePower") === "11040");
+    await waitFor(() => charger.model.drawn === 16 && payloads.get("SmartEVSE/1/EVChargePower") === "11040");
     await charger.dropOff();
-    await waitFor(() => heard.get("SmartEVSE/1/connected") === "offline");
+    await waitFor(() => payloads.get("SmartEVSE/1/connected") === "offline");
     charger.comeBack();
-    await waitFor(() => heard.get("SmartEVSE/1/connected") === "online");
+    await waitFor(() => payloads.get("SmartEVSE/1/connected") === "online");
     await charger.reboot();
-    await waitFor(() => heard.get("SmartEVSE/1/ChargeCurrentOverride") === "0");
+    await waitFor(() => payloads.get("SmartEVSE/1/ChargeCurrentOverride") === "0");
     charger.plug(null);
-    await waitFor(() => heard.get("SmartEVSE/1/EVPlugState") === "Disconnected");
+    await waitFor(() => payloads.get("SmartEVSE/1/EVPlugState") === "Disconnected");
     charger.plug(BUS);
     charger.faults = { ignoresSetpoints: true };
     await overridden(client, "80");

@@ -1,4 +1,4 @@
-import { decodeMessage as hearMessage } from "../../src/chargers/profile/decodeMessage.ts";
+import { decodeMessage } from "../../src/chargers/profile/decodeMessage.ts";
 import type { ProfileInstance, Params } from "../../src/chargers/profile/instance.ts";
 import {
   telemetryOf,
@@ -27,19 +27,19 @@ import { MODELS } from "../../src/sim/mixedFloor.ts";
 import type { Message } from "../../src/sim/models/model.ts";
 import {
   advance,
-  hear,
+  deliver as deliverTo,
   type SimulatedModel,
   simulatedModel,
-  type MakeFaults,
-  tells,
+  type ModelFaults,
+  messagesOf,
 } from "../../src/sim/simulatedModel.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 
 const START = instant(Date.UTC(2026, 10, 21, 12));
 const SECOND = millis(1000);
 
-/** Parameters that every simulated make can be placed with. */
-export const PLACES: Readonly<Record<string, Params>> = {
+/** Profile parameters for each model. */
+export const PARAMETERS: Readonly<Record<string, Params>> = {
   "go-e-v2": { serial: "000001" },
   "openevse-override": { base: "openevse-a7d4" },
   warp: { prefix: "warp3/AbCd" },
@@ -74,67 +74,67 @@ export interface Pairing {
   readonly profile: string;
   readonly maxCurrent?: number;
   readonly vehicle?: PluggedVehicle | null;
-  readonly faults?: MakeFaults;
+  readonly faults?: ModelFaults;
 }
 
-/** The profile engine and a simulated charger of its make, face to face in virtual time, without a broker. */
+/** A profile and a simulated charger of its model, connected in virtual time without a broker. */
 export class Pair {
-  readonly bound: ProfileInstance;
+  readonly instance: ProfileInstance;
   now: Instant = START;
-  made: SimulatedModel;
-  standing: DriverKnowledge = { acquired: false, pause: "none", phases: null };
-  #stands = NOTHING_STANDS;
+  simulated: SimulatedModel;
+  knowledge: DriverKnowledge = { acquired: false, pause: "none", phases: null };
+  #lastKnown = NOTHING_STANDS;
   telemetry: Telemetry = { at: START };
-  /** As long as we are there, keepalives are said. */
-  talking = true;
+  /** False: the gateway is lost and sends no keepalives. */
+  sendsKeepalives = true;
   readonly refusals: string[] = [];
-  readonly #ear: TelemetryMap;
-  readonly #memory = new Map<string, string>();
-  readonly #said = new Map<string, string>();
-  readonly #kept = new Map<string, Instant>();
+  readonly #telemetryMap: TelemetryMap;
+  readonly #lastPayloads = new Map<string, string>();
+  readonly #published = new Map<string, string>();
+  readonly #keptAliveAt = new Map<string, Instant>();
   readonly #reported: Reported;
 
   constructor({ profile, maxCurrent = 32, vehicle = BUS, faults = {} }: Pairing) {
-    this.bound = boundTo(profile, { ...PLACES[profile], maxCurrentA: maxCurrent });
-    this.#ear = compileTelemetry(this.bound);
-    this.#reported = new Reported(this.bound);
-    const make = MODELS.get(profile)?.(this.bound.values);
-    if (make === undefined) throw new Error(`${profile} cannot be simulated`);
+    this.instance = boundTo(profile, { ...PARAMETERS[profile], maxCurrentA: maxCurrent });
+    this.#telemetryMap = compileTelemetry(this.instance);
+    this.#reported = new Reported(this.instance);
+    const model = MODELS.get(profile)?.(this.instance.values);
+    if (model === undefined) throw new Error(`${profile} cannot be simulated`);
     const most = amperes(maxCurrent);
     const traits = { ...TRAITS, maxCurrent: most, ownDefault: most };
-    this.made = simulatedModel(make, switchedOn(traits, vehicle, START), faults);
+    this.simulated = simulatedModel(model, switchedOn(traits, vehicle, START), faults);
   }
 
-  /** What the outlet lets through, A per phase. */
+  /** Limit of the charger, A per phase. */
   get limit(): number {
-    return limitOf(this.made.charger);
+    return limitOf(this.simulated.charger);
   }
 
   get drawn(): number {
-    return this.made.charger.drawn;
+    return this.simulated.charger.drawn;
   }
 
-  /** One message to it, and what it answers. */
-  say(topic: string, payload: string): void {
-    const { charger, answers } = hear(this.made, topic, payload, this.now);
-    this.made = charger;
-    this.#listen(answers);
+  /** Delivers one message and decodes the answers. */
+  deliver(topic: string, payload: string): void {
+    const { charger, answers } = deliverTo(this.simulated, topic, payload, this.now);
+    this.simulated = charger;
+    this.#decode(answers);
   }
 
-  get means(): Signals {
-    return currentSignals(this.#stands);
+  get signals(): Signals {
+    return currentSignals(this.#lastKnown);
   }
 
   order(desired: Desired): void {
-    if (!this.standing.acquired && desired.kind !== "release") this.#reported.take();
-    const bound = { ...this.bound, reported: this.#reported.values };
-    const orders = ordersFor(desired, this.standing, bound, this.now);
+    if (!this.knowledge.acquired && desired.kind !== "release") this.#reported.take();
+    const instance = { ...this.instance, reported: this.#reported.values };
+    const orders = ordersFor(desired, this.knowledge, instance, this.now);
     if (!orders.ok) throw new Error(orders.reason);
-    for (const { topic, payload } of orders.publishes) this.say(topic, payload);
-    this.standing = orders.after;
+    for (const { topic, payload } of orders.publishes) this.deliver(topic, payload);
+    this.knowledge = orders.after;
   }
 
-  /** Second by second. */
+  /** Advances the time in steps of one second. */
   pass(span: Millis, each: () => void = () => {}): void {
     const until = after(this.now, span);
     for (; this.now < until; this.now = after(this.now, SECOND)) {
@@ -145,35 +145,35 @@ export class Pair {
   }
 
   #tick(): void {
-    if (this.talking) this.#keepAlive();
-    const { charger, answers } = advance(this.made, this.now);
-    this.made = charger;
-    this.#listen(answers);
-    const news = tells(charger).filter(
-      ({ topic, payload }) => charger.make.tellsAlways || this.#said.get(topic) !== payload,
+    if (this.sendsKeepalives) this.#keepAlive();
+    const { charger, answers } = advance(this.simulated, this.now);
+    this.simulated = charger;
+    this.#decode(answers);
+    const due = messagesOf(charger).filter(
+      ({ topic, payload }) => charger.model.publishesAll || this.#published.get(topic) !== payload,
     );
-    for (const { topic, payload } of news) this.#said.set(topic, payload);
-    this.#listen(news);
+    for (const { topic, payload } of due) this.#published.set(topic, payload);
+    this.#decode(due);
   }
 
   #keepAlive(): void {
-    for (const { every, publishAt } of keepalivesOf(this.bound)) {
+    for (const { every, publishAt } of keepalivesOf(this.instance)) {
       const { topic, payload } = publishAt(this.now, false);
-      const last = this.#kept.get(topic);
+      const last = this.#keptAliveAt.get(topic);
       if (last !== undefined && this.now < after(last, every)) continue;
-      this.#kept.set(topic, this.now);
-      this.say(topic, payload);
+      this.#keptAliveAt.set(topic, this.now);
+      this.deliver(topic, payload);
     }
   }
 
-  #listen(messages: readonly Message[]): void {
+  #decode(messages: readonly Message[]): void {
     for (const { topic, payload } of messages) {
       this.#reported.record(topic, payload, false);
-      const { signals: means, answer } = hearMessage(this.#ear, this.#memory, topic, payload);
+      const { signals, answer } = decodeMessage(this.#telemetryMap, this.#lastPayloads, topic, payload);
       if (answer?.accepted === false) this.refusals.push(answer.reason ?? "");
-      const told = telemetryOf(means, this.#stands, this.bound.electrics.phases, this.now);
-      this.#stands = folded(this.#stands, means);
-      this.telemetry = { ...this.telemetry, ...told };
+      const changes = telemetryOf(signals, this.#lastKnown, this.instance.electrics.phases, this.now);
+      this.#lastKnown = folded(this.#lastKnown, signals);
+      this.telemetry = { ...this.telemetry, ...changes };
     }
   }
 }

@@ -12,7 +12,7 @@ interface Hook {
   readonly bodies: { readonly text: string; readonly signature: unknown }[];
 }
 
-/** A webhook that answers with the given statuses in turn, the last one for ever. */
+/** A webhook that answers with the given statuses in order, then repeats the last one. */
 async function withHook(statuses: readonly number[], use: (hook: Hook) => Promise<void>): Promise<void> {
   const bodies: { text: string; signature: unknown }[] = [];
   const server = createServer((incoming, reply) => {
@@ -35,7 +35,7 @@ async function withHook(statuses: readonly number[], use: (hook: Hook) => Promis
   }
 }
 
-test("every put and withdrawal is a newer revision, even within one millisecond", async () => {
+test("each put and each withdrawal creates a newer revision, even within one millisecond", async () => {
   await using partner = await SimulatedPartner.start({ ...START, now: () => instant(1_800_000_000_000) });
   const revisions = [partner.put(anEvent("EV-1")), partner.put(anEvent("EV-1"))];
   expect(partner.withdraw("EV-1")).toBe(true);
@@ -60,7 +60,7 @@ test("a webhook delivery is the bare event, signed over its raw bytes", async ()
   });
 });
 
-test("a withdrawal is told as an OpenADR notification", async () => {
+test("a withdrawal is sent as an OpenADR notification", async () => {
   await withHook([202], async (hook) => {
     await using partner = await SimulatedPartner.start({ ...START, webhook: { url: hook.url, secret: "s" } });
     partner.put(anEvent("EV-1"));
@@ -77,7 +77,7 @@ test("a withdrawal is told as an OpenADR notification", async () => {
   });
 });
 
-test("F50 a delivery that fails is sent again, the same bytes, and dropped after three retries", async () => {
+test("F50 a failed delivery is sent again with the same bytes, and dropped after three retries", async () => {
   await withHook([500, 503, 200], async (hook) => {
     await using partner = await SimulatedPartner.start({ ...START, webhook: { url: hook.url, secret: "s" } });
     expect(await partner.deliver(anEvent("EV-1"))).toMatchObject({ status: 200, attempts: 3 });
@@ -90,7 +90,7 @@ test("F50 a delivery that fails is sent again, the same bytes, and dropped after
   });
 });
 
-test("a webhook that nobody listens on is a value, not an error", async () => {
+test("an unreachable webhook gives a null status and does not throw", async () => {
   await using partner = await SimulatedPartner.start(START);
   partner.webhookTo({ url: "http://127.0.0.1:1/hook", secret: "s" });
   expect(await partner.deliver(anEvent("EV-1"))).toEqual({ status: null, attempts: 4, answer: "" });

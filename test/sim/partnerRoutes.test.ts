@@ -5,7 +5,7 @@ import { SimulatedPartner } from "../../src/sim/partner.ts";
 import { now } from "./clock.ts";
 import { anEvent, CREDENTIALS, START } from "./partnerSetup.ts";
 
-/** The token request of partner-interface 5. */
+/** Token request of partner-interface 5. */
 const FORM = {
   grant_type: "client_credentials",
   scope: "spk.spotprice spk.forecast",
@@ -32,7 +32,7 @@ async function get(partner: SimulatedPartner, path: string, token: unknown) {
 
 const tokenOf = async (partner: SimulatedPartner) => (await askToken(partner, FORM)).answer["access_token"];
 
-test("the right credentials get a token for an hour", async () => {
+test("correct credentials get a token for an hour", async () => {
   await using partner = await SimulatedPartner.start(START);
   expect(await askToken(partner, FORM)).toEqual({
     statusCode: 200,
@@ -45,7 +45,7 @@ test.each([
   ["a wrong secret", { client_secret: "guess" }, "invalid_client"],
   ["another grant", { grant_type: "password" }, "unsupported_grant_type"],
   ["an empty scope", { scope: "" }, "invalid_scope"],
-  ["a field that nobody knows", { audience: "x" }, "invalid_request"],
+  ["an unknown field", { audience: "x" }, "invalid_request"],
 ])("%s gets no token", async (_what, change, error) => {
   await using partner = await SimulatedPartner.start(START);
   expect(await askToken(partner, { ...FORM, ...change })).toMatchObject({
@@ -54,7 +54,7 @@ test.each([
   });
 });
 
-test("both path families serve the list and single events to whoever has a token", async () => {
+test("both path families serve the list and single events to a client with a token", async () => {
   await using partner = await SimulatedPartner.start(START);
   const stored = partner.put(anEvent("EV/1 a"));
   const token = await tokenOf(partner);
@@ -67,13 +67,13 @@ test("both path families serve the list and single events to whoever has a token
   expect(partner.faults.requests).toMatchObject({ list: 4, event: 4 });
 });
 
-test("the later envelope is there for those who ask for it", async () => {
+test("the list can be sent in the later envelope", async () => {
   await using partner = await SimulatedPartner.start({ ...START, envelope: "events" });
   const { answer } = await get(partner, "/vtn/v1/events", await tokenOf(partner));
   expect(answer).toEqual({ events: [] });
 });
 
-test("a token ends with its lifetime, and when it is revoked", async () => {
+test("a token is rejected after its lifetime and after it was revoked", async () => {
   let time = now();
   await using partner = await SimulatedPartner.start({ ...START, now: () => time });
   const token = await tokenOf(partner);
@@ -86,13 +86,13 @@ test("a token ends with its lifetime, and when it is revoked", async () => {
   expect((await get(partner, "/vtn/v1/events", another)).statusCode).toBe(401);
 });
 
-test("a partner whose clock is wrong shows it in the Date header", async () => {
+test("the Date header shows the partner's own clock", async () => {
   await using partner = await SimulatedPartner.start({ ...START, now: () => instant(0) });
   const { headers } = await get(partner, "/vtn/v1/events", "none");
   expect(headers["date"]).toBe("Thu, 01 Jan 1970 00:00:00 GMT");
 });
 
-test("spot prices and forecasts are served by region, and 404 for a region that is none", async () => {
+test("spot prices and forecasts are served by region; an unknown region gets 404", async () => {
   await using partner = await SimulatedPartner.start(START);
   const token = await tokenOf(partner);
   const asked = async (path: string) => get(partner, `/smart/v1/prices/${path}`, token);
@@ -103,7 +103,7 @@ test("spot prices and forecasts are served by region, and 404 for a region that 
   expect((await asked("forecast/XX9")).statusCode).toBe(404);
 });
 
-test("planned failures come as often as planned, and only where planned", async () => {
+test("planned failures happen as often as planned, and only on the planned endpoint", async () => {
   await using partner = await SimulatedPartner.start(START);
   const token = await tokenOf(partner);
   partner.faults.failNext(503, 2, "list");

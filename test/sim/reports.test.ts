@@ -50,14 +50,14 @@ const written = (format: ReportFormat): unknown =>
   });
 
 test.each(["openadr30", "openadr31", "vehicleChargeAction"] as const)(
-  "a report as %s is taken as that",
+  "a report in the format %s is accepted as such",
   (format) => {
     const tray = new ReportTray();
-    const taken = tray.take(written(format), START);
-    expect(taken).toMatchObject({ id: "R-1", format, event: "EV-1" });
-    expect(tray.taken).toEqual([taken]);
-    if (typeof taken !== "string")
-      expect(reportAnswer(taken)).toMatchObject({ id: "R-1", createdDateTime: "2026-11-21T12:00:00.000Z" });
+    const report = tray.accept(written(format), START);
+    expect(report).toMatchObject({ id: "R-1", format, event: "EV-1" });
+    expect(tray.accepted).toEqual([report]);
+    if (typeof report !== "string")
+      expect(reportAnswer(report)).toMatchObject({ id: "R-1", createdDateTime: "2026-11-21T12:00:00.000Z" });
   },
 );
 
@@ -67,8 +67,10 @@ test.each<readonly [string, unknown]>([
   ["no program", { ...(written("openadr30") as object), programID: "" }],
   ["a field of our own", { ...(written("openadr31") as object), flags: [] }],
   ["a payload without a value", JSON.parse(JSON.stringify(written("openadr30")).replace("[4.2]", "[]"))],
-])("%s is refused, and it says why", (_what, body) => {
+])("%s is rejected with a reason", (_what, body) => {
   const tray = new ReportTray();
-  expect(tray.take(body, START)).toMatch(/^no report: openadr30: .+; openadr31: .+; vehicleChargeAction: .+/);
-  expect(tray.taken).toEqual([]);
+  expect(tray.accept(body, START)).toMatch(
+    /^no report: openadr30: .+; openadr31: .+; vehicleChargeAction: .+/,
+  );
+  expect(tray.accepted).toEqual([]);
 });

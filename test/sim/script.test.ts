@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadScript, readScript, type Script } from "../../src/sim/script.ts";
 
-/** The mistakes in a script, or "". */
+/** Mistakes in a script. Empty: none. */
 const mistakes = (text: string): string => {
   const read = readScript(text);
   return read.ok ? "" : read.reason;
@@ -9,7 +9,7 @@ const mistakes = (text: string): string => {
 
 const PUT = "{ at: 1s, do: put, via: poll, event: { key: a, amperes: 16, duration: 4s } }";
 
-test("durations become milliseconds, defaults are filled in", () => {
+test("durations are read as milliseconds, and defaults are filled in", () => {
   const read = readScript(`steps: [ ${PUT} ]`);
   expect(read).toMatchObject({
     ok: true,
@@ -36,11 +36,11 @@ test.each([
     `steps: [ { at: 1s, do: put, via: poll, event: { key: a, duration: 4s } } ]`,
     "steps.0.event: an event asks for either amperes or kilowatts",
   ],
-])("a mistake is told with its place: %s", (text, mistake) => {
+])("a mistake is reported with its path: %s", (text, mistake) => {
   expect(mistakes(text)).toContain(mistake);
 });
 
-test("a file that is not there is a value, not an error", async () => {
+test("a missing file is reported and does not throw", async () => {
   expect(await loadScript("no-such-script.yaml")).toMatchObject({ ok: false });
 });
 
@@ -52,7 +52,7 @@ async function shipped(): Promise<Script> {
   return read.script;
 }
 
-test("the demo tells one whole story, release included, within its first ten seconds", async () => {
+test("the first event of the demo starts, ends and is released within ten seconds", async () => {
   const { steps } = await shipped();
   const ends = steps.map((step) =>
     step.do === "put"
@@ -63,13 +63,13 @@ test("the demo tells one whole story, release included, within its first ten sec
   expect(steps[0]).toMatchObject({ do: "put", via: "webhook" });
 });
 
-test("the demo shows every kind of step and both kinds of level", async () => {
+test("the demo has every kind of step and both kinds of level", async () => {
   const { steps } = await shipped();
   expect(new Set(steps.map((step) => step.do))).toEqual(new Set(["put", "deliver", "change", "withdraw"]));
   expect(JSON.stringify(steps)).toContain("kilowatts");
 });
 
-test("events put by the demo have ended before the round that forgets them", async () => {
+test("events of the demo end before the round that forgets them", async () => {
   const { steps, repeatEvery } = await shipped();
   for (const step of steps) {
     if (step.do !== "put") continue;

@@ -7,12 +7,12 @@ import type { Charger } from "../../src/domain/charger.ts";
 import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import {
   advance,
-  hear,
-  type MakeFaults,
+  deliver,
+  type ModelFaults,
   powerCycled,
   type Reaction,
   replugged,
-  tells,
+  messagesOf,
 } from "../../src/sim/simulatedModel.ts";
 import { step } from "../../src/sim/charger.ts";
 import type { Message, LastOrder } from "../../src/sim/models/model.ts";
@@ -92,7 +92,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
     bay.made = powerCycled(bay.made, this.now());
-    const { will } = bay.made.make;
+    const { will } = bay.made.model;
     if (will !== null)
       setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.chance());
     setTimeout(() => this.greets(bay), lasts);
@@ -123,8 +123,8 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   };
 
   pretends = (charger: string): boolean => {
-    const { told, acted } = this.at(charger).made;
-    return stanceIn(told) !== stanceIn(acted);
+    const { order, appliedOrder } = this.at(charger).made;
+    return stanceIn(order) !== stanceIn(appliedOrder);
   };
 
   /** Nobody draws from an empty outlet, and some stand still until they are told their first level. */
@@ -198,7 +198,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   #deliver(bay: MadeBay, topic: string, payload: string): void {
     if (!bay.connected) return;
     const before = stanceOf(bay);
-    this.#apply(bay, hear(bay.made, topic, payload, this.now()));
+    this.#apply(bay, deliver(bay.made, topic, payload, this.now()));
     if (stanceOf(bay) !== before) this.#tellNews(bay);
   }
 
@@ -210,7 +210,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     if (!tellsAll && bay.alive === null) return;
     if (!tellsAll) return this.#tellNews(bay, ({ topic }) => topic === bay.alive);
     // What measures a current never shows the same twice.
-    if (bay.made.make.tellsAlways || isDrawing(bay)) bay.said.clear();
+    if (bay.made.model.publishesAll || isDrawing(bay)) bay.said.clear();
     this.#tellNews(bay);
   }
 
@@ -221,7 +221,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 
   #tellNews(bay: MadeBay, which: (message: Message) => boolean = () => true): void {
     if (!bay.connected || this.isOn(bay.muteUntil)) return;
-    for (const message of tells(bay.made)) {
+    for (const message of messagesOf(bay.made)) {
       if (!which(message) || bay.said.get(message.topic) === message.payload) continue;
       bay.said.set(message.topic, message.payload);
       this.#carry(bay, message);
@@ -239,7 +239,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     if (this.isUp) bay.line?.speaks.handleMessage(message.topic, Buffer.from(message.payload), false);
   }
 
-  #fails(bay: MadeBay, faults: MakeFaults, lasts: number): void {
+  #fails(bay: MadeBay, faults: ModelFaults, lasts: number): void {
     bay.made = { ...bay.made, faults };
     setTimeout(() => {
       if (bay.made.faults === faults) bay.made = { ...bay.made, faults: {} };
@@ -250,6 +250,6 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 /** What a command can have changed; a keepalive changes none of it. */
 const stanceIn = ({ level, paused, mode, phases }: LastOrder): string =>
   JSON.stringify([level, paused, mode, phases]);
-const stanceOf = ({ made: { told } }: MadeBay): string => stanceIn(told);
+const stanceOf = ({ made: { order } }: MadeBay): string => stanceIn(order);
 
 const isDrawing = ({ made: { charger } }: MadeBay): boolean => charger.drawn > 0;

@@ -71,7 +71,7 @@ export class SimTray {
         // The second time some say that they have it, and some take it again.
         if (this.taken.has(posted.name) && random() < 0.5)
           return { status: 409, headers: HEADERS, body: "{}" };
-        const answer = this.#tray.take(JSON.parse(body), instant(truth()));
+        const answer = this.#tray.accept(JSON.parse(body), instant(truth()));
         if (typeof answer === "string")
           return { status: 422, headers: HEADERS, body: JSON.stringify({ detail: answer }) };
         this.taken.set(posted.name, body);

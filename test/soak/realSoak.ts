@@ -94,7 +94,7 @@ export async function realSoak(plan: RealSoak): Promise<Soaked> {
   stop.abort();
   await flowing;
   const told = await daemon.metric('setpointd_publishes_total{outcome="acknowledged"');
-  return { samples, traffic: traffic.count, reports: partner.reports.taken.length, told };
+  return { samples, traffic: traffic.count, reports: partner.reports.accepted.length, told };
 }
 
 const aPartner = (webhook: string): Promise<SimulatedPartner> =>

@@ -101,7 +101,7 @@ export async function demo(level: string): Promise<ExitCode> {
   const playing = runScript(script.script, partner, {
     now,
     signal: stop.signal,
-    tell: (sentence) => world.log.info(`partner: ${sentence}`),
+    log: (sentence) => world.log.info(`partner: ${sentence}`),
   });
   await stopped;
   say("Stopping.");

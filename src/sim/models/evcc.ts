@@ -5,47 +5,47 @@ import {
   identityOf,
   inAmperes,
   isWithin,
-  kept,
+  unchanged,
   type Model,
   param,
   type Params,
   retained,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
-// No released one knows smart.
+// No release of evcc supports the mode `smart`.
 const MODES = ["off", "now", "pv", "minpv"];
-/** It says online at once, and subscribes to its commands only after its set-up and a clean-up. */
+/** evcc publishes `online` at once and subscribes to its commands only this long after the start. */
 const READY_AFTER_MS = 1500;
-/** How often it evaluates its one loadpoint. */
+/** Interval at which evcc evaluates its loadpoint. */
 const INTERVAL = seconds(30);
 const PHASES = ["0", "1", "3"];
 
 /**
- * evcc with one loadpoint. A current out of its range is an error and the old one stays; mode and current are kept
- * through a restart. Only off and now say what it does; with the others it is its own master, up to that current.
- * A current waits until the loadpoint is evaluated; a change of mode, or any word about phases, has it evaluated at
- * once. It empties every topic that it was told something on, and obeys nothing in its first moments.
+ * evcc with one loadpoint. Rejects a current out of its range and keeps the old one. Mode and current survive a
+ * restart. Only the modes `off` and `now` fix the current; in the other modes evcc controls it, up to that current.
+ * A current is applied when the loadpoint is evaluated. A change of mode or of phases triggers that at once.
+ * Each command topic is cleared after use. Commands in the first moments after a start are ignored.
  */
 export function evcc(params: Params): Model {
   const root = param(params, "root");
   const loadpoint = `${root}/loadpoints/${param(params, "id")}`;
   return {
-    fresh: { ...UNTOLD, mode: "pv" },
+    fresh: { ...NO_ORDER, mode: "pv" },
     filters: [`${loadpoint}/+/set`],
     will: retained(`${root}/status`, "offline"),
-    hears: (told, heard) => {
-      if (heard.payload === "" || heard.upFor < READY_AFTER_MS) return null;
-      return { told: read(told, heard) ?? told, answers: [retained(heard.topic, "")] };
+    receive: (order, received) => {
+      if (received.payload === "" || received.upFor < READY_AFTER_MS) return null;
+      return { order: read(order, received) ?? order, answers: [retained(received.topic, "")] };
     },
-    ages: (told, now) => (told.waiting !== null && now >= told.waiting.until ? evaluated(told) : told),
-    does: ({ mode, level }) => (mode === "off" ? { kind: "pause" } : (level ?? { kind: "release" })),
+    age: (order, now) => (order.waiting !== null && now >= order.waiting.until ? evaluated(order) : order),
+    desired: ({ mode, level }) => (mode === "off" ? { kind: "pause" } : (level ?? { kind: "release" })),
     rebooted: evaluated,
-    unplugged: kept,
-    tells: (view) => {
-      const { native, charger, currents, voltages, level, told, vehicle } = view;
-      const enabled = told.mode !== "off";
+    unplugged: unchanged,
+    messages: (view) => {
+      const { native, charger, currents, voltages, level, order, vehicle } = view;
+      const enabled = order.mode !== "off";
       const topics: Readonly<Record<string, string | number | boolean>> = {
         chargePower: native.powerW ?? 0,
         "chargeCurrents/l1": currents[0],
@@ -59,15 +59,15 @@ export function evcc(params: Params): Model {
         connected: vehicle !== null,
         charging: charger.drawn > 0,
         enabled,
-        mode: told.mode,
-        maxCurrent: askedIn(told) ?? level,
-        effectiveMaxCurrent: askedIn(told) ?? level,
+        mode: order.mode,
+        maxCurrent: askedIn(order) ?? level,
+        effectiveMaxCurrent: askedIn(order) ?? level,
         offeredCurrent: enabled && vehicle !== null ? level : 0,
         phasesActive: charger.traits.phases,
-        phasesConfigured: told.phases ?? 0,
+        phasesConfigured: order.phases ?? 0,
         vehicleName: "",
         vehicleIdentity: identityOf(view, "mac") ?? identityOf(view, "rfid") ?? "",
-        // Also where none is known.
+        // 0 also while the state of charge is unknown.
         vehicleSoc: vehicle === null ? 0 : Math.round(vehicle.soc),
       };
       return [
@@ -78,26 +78,26 @@ export function evcc(params: Params): Model {
         ...Object.entries(topics).map(([key, value]) => retained(`${loadpoint}/${key}`, value)),
       ];
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
 
-function read(told: LastOrder, { topic, payload, traits, at }: ReceivedMessage): LastOrder | null {
+function read(order: LastOrder, { topic, payload, traits, at }: ReceivedMessage): LastOrder | null {
   const key = topic.split("/").at(-2);
   if (key === "mode") {
     if (!MODES.includes(payload)) return null;
-    return payload === told.mode ? told : evaluated({ ...told, mode: payload });
+    return payload === order.mode ? order : evaluated({ ...order, mode: payload });
   }
   if (key === "phasesConfigured")
-    return PHASES.includes(payload) ? evaluated({ ...told, phases: Number(payload) || null }) : null;
+    return PHASES.includes(payload) ? evaluated({ ...order, phases: Number(payload) || null }) : null;
   return key === "maxCurrent" && isOffered(Number(payload), traits)
-    ? { ...told, waiting: { level: inAmperes(amperes(Number(payload))), until: after(at, INTERVAL) } }
+    ? { ...order, waiting: { level: inAmperes(amperes(Number(payload))), until: after(at, INTERVAL) } }
     : null;
 }
 
-/** What waited holds now. */
-const evaluated = (told: LastOrder): LastOrder =>
-  told.waiting === null ? told : { ...told, level: told.waiting.level, waiting: null };
+/** The waiting level becomes the level. */
+const evaluated = (order: LastOrder): LastOrder =>
+  order.waiting === null ? order : { ...order, level: order.waiting.level, waiting: null };
 
 const askedIn = ({ waiting }: LastOrder): number | null =>
   waiting?.level.kind === "current" ? waiting.level.amperes : null;

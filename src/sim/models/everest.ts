@@ -7,19 +7,19 @@ import {
   inAmperes,
   isWithin,
   jsonIn,
-  kept,
+  unchanged,
   live,
   type Model,
   lastLevel,
   memberOf,
   type Message,
-  obeyed,
+  desiredOf,
   param,
   type Params,
-  taken,
-  type Taken,
+  accepted,
+  type OrderEffect,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
   type View,
 } from "./model.ts";
 
@@ -35,8 +35,8 @@ const STATE: Readonly<Record<ChargerState, string>> = {
 
 const inWatts = (value: number): Setpoint => ({ kind: "power", watts: watts(value) });
 
-/** What both of its interfaces tell each second, on topics of their own; `faults` are told by the older one only. */
-const told = (view: View, root: string, faults: object = {}): readonly Message[] => {
+/** Messages of both interfaces. Only the older one has `faults`. */
+const sharedMessages = (view: View, root: string, faults: object = {}): readonly Message[] => {
   const { native, charger, currents, voltages, vehicle } = view;
   const [L1, L2, L3] = currents;
   const [U1, U2, U3] = voltages;
@@ -62,28 +62,28 @@ const told = (view: View, root: string, faults: object = {}): readonly Message[]
   ];
 };
 
-/** The limit goes with the process that holds it; pausing is part of the session. */
+/** The limit is lost with the process. The pause ends with the session. */
 const common = {
-  fresh: UNTOLD,
+  fresh: NO_ORDER,
   will: null,
-  ages: kept,
-  does: obeyed,
-  rebooted: () => UNTOLD,
+  age: unchanged,
+  desired: desiredOf,
+  rebooted: () => NO_ORDER,
   unplugged: (before: LastOrder): LastOrder => ({ ...before, paused: false }),
-  tellsAlways: true,
+  publishesAll: true,
 } as const;
 
 /**
- * EVerest's API module. Signed amperes or watts, each replacing the whole limit; 0 and less import nothing. A limit
- * stays until the next one.
+ * EVerest's older API module. Signed amperes or watts; each replaces the whole limit. 0 and less stop charging.
+ * A limit holds until the next one.
  */
 export function everestLegacy(params: Params): Model {
   const root = `everest_api/${param(params, "evse")}`;
   return {
     ...common,
     filters: [`${root}/cmd/+`],
-    hears: legacyHears,
-    tells: (view) => [
+    receive: receiveLegacy,
+    messages: (view) => [
       live("everest_api/connectors", [param(params, "evse")]),
       live(`${root}/var/datetime`, iso(view.at)),
       live(`${root}/var/hardware_capabilities`, {
@@ -94,36 +94,36 @@ export function everestLegacy(params: Params): Model {
         max_current: view.level,
         nr_of_phases_available: view.charger.traits.phases,
       }),
-      ...told(view, `${root}/var`, { permanent_fault: false }),
+      ...sharedMessages(view, `${root}/var`, { permanent_fault: false }),
     ],
   };
 }
 
-function legacyHears(before: LastOrder, { topic, payload, plugged }: ReceivedMessage): Taken {
+function receiveLegacy(before: LastOrder, { topic, payload, plugged }: ReceivedMessage): OrderEffect {
   const number = Number.parseFloat(payload);
   switch (lastLevel(topic)) {
     case "set_limit_amps":
-      return Number.isFinite(number) ? taken({ ...before, level: inAmperes(number), phases: null }) : null;
+      return Number.isFinite(number) ? accepted({ ...before, level: inAmperes(number), phases: null }) : null;
     case "set_limit_watts":
-      return Number.isFinite(number) ? taken({ ...before, level: inWatts(number), phases: null }) : null;
+      return Number.isFinite(number) ? accepted({ ...before, level: inWatts(number), phases: null }) : null;
     case "set_limit_amps_phases": {
       const [amps, phases] = ["amps", "phases"].map((key) => memberOf(jsonIn(payload), key));
       if (typeof amps !== "number" || (phases !== 1 && phases !== 3)) return null;
-      return taken({ ...before, level: inAmperes(amps), phases });
+      return accepted({ ...before, level: inAmperes(amps), phases });
     }
     case "pause_charging":
-      // Without a session nothing happens, and nobody says so.
-      return plugged ? taken({ ...before, paused: true }) : null;
+      // Ignored without a session, and not answered.
+      return plugged ? accepted({ ...before, paused: true }) : null;
     case "resume_charging":
-      return taken({ ...before, paused: false });
+      return accepted({ ...before, paused: false });
     default:
       return null;
   }
 }
 
 /**
- * EVerest API version 1: limits as schedules, of which the first entry holds at once, and pauses with a reply where it
- * is wanted. Without the communication check it complains, and holds its limits.
+ * EVerest API version 1. Limits are schedules whose first entry holds at once. A pause is answered on `replyTo`.
+ * Without the communication check EVerest logs a complaint and keeps its limits.
  */
 export function everestV1(params: Params): Model {
   const limits = `everest_api/1/external_energy_limits_consumer/${param(params, "limitsModule")}`;
@@ -131,32 +131,32 @@ export function everestV1(params: Params): Model {
   return {
     ...common,
     filters: [`${limits}/m2e/+`, `${evse}/m2e/+`],
-    hears: (before, { topic, payload, at, plugged }) => {
+    receive: (before, { topic, payload, at, plugged }) => {
       const name = lastLevel(topic);
-      if (name === "communication_check") return taken({ ...before, masterAt: at });
+      if (name === "communication_check") return accepted({ ...before, masterAt: at });
       if (name === "set_external_limits") {
         const level = scheduledIn(jsonIn(payload));
-        return level === undefined ? null : taken({ ...before, level });
+        return level === undefined ? null : accepted({ ...before, level });
       }
       if (name !== "pause_charging" && name !== "resume_charging") return null;
       const replyTo = memberOf(jsonIn(payload), "headers", "replyTo");
       const answers = typeof replyTo === "string" ? [live(replyTo, plugged)] : [];
-      if (!plugged) return { told: before, answers };
-      return { told: { ...before, paused: name === "pause_charging" }, answers };
+      if (!plugged) return { order: before, answers };
+      return { order: { ...before, paused: name === "pause_charging" }, answers };
     },
-    tells: (view) => [
+    messages: (view) => [
       live(`${limits}/e2m/heartbeat`, Math.floor((view.at - view.bootedAt) / 1000)),
       live(`${evse}/e2m/enforced_limits`, {
         valid_for: 10,
         limits_root_side: { ac_max_current_A: { value: view.level, source: "energy manager" } },
       }),
       live(`${evse}/e2m/hw_capabilities`, { max_current_A_import: view.charger.traits.maxCurrent }),
-      ...told(view, `${evse}/e2m`),
+      ...sharedMessages(view, `${evse}/e2m`),
     ],
   };
 }
 
-/** The limit of the first entry; null: schedules without one free it; undefined: not all three schedules are there. */
+/** Limit of the first entry. Null: schedules without a limit. Undefined: not all three schedules are present. */
 function scheduledIn(json: unknown): Setpoint | null | undefined {
   const names = ["schedule_import", "schedule_export", "schedule_setpoints"];
   if (!names.every((name) => Array.isArray(memberOf(json, name)))) return undefined;

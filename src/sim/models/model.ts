@@ -4,83 +4,83 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Amperes, amperes, type Instant, type Millis } from "../../domain/units.ts";
 import { type ChargerTraits, type PluggedVehicle, type SimulatedCharger, telemetryOf } from "../charger.ts";
 
-/** One MQTT message of a charger, or to one. */
+/** An MQTT message that a charger publishes. */
 export interface Message {
   readonly topic: string;
   readonly payload: string;
   readonly retain: boolean;
 }
 
-/** What a charger keeps of what it was told, whatever its make. */
+/** Commanded state of a charger, the same for every model. */
 export interface LastOrder {
-  /** The level that it took last; null: none, so its own maximum holds. */
+  /** Last accepted level. Null: none, so the charger's own maximum holds. */
   readonly level: Setpoint | null;
   readonly paused: boolean;
-  /** In the make's own words. */
+  /** Mode in the model's own terms. */
   readonly mode: string;
-  /** Phases that it was switched to; null: all it has. */
+  /** Phases that it was switched to. Null: all. */
   readonly phases: number | null;
-  /** A level that it took and does not act on before a moment; null: there is none. */
+  /** Accepted level that is applied only at `until`. Null: none. */
   readonly waiting: { readonly level: Setpoint; readonly until: Instant } | null;
-  /** The last sign of life of its master, by the master's own clock where that is in it; null: none yet. */
+  /** Last keepalive of its controller; by the controller's clock where the message carries it. Null: none yet. */
   readonly masterAt: Instant | null;
 }
 
-/** What a message did: what holds from now on, and what is answered at once. Null: silently ignored. */
-export type Taken = { readonly told: LastOrder; readonly answers: readonly Message[] } | null;
+/** Effect of a message: the new order, and the answers. Null: ignored without an answer. */
+export type OrderEffect = { readonly order: LastOrder; readonly answers: readonly Message[] } | null;
 
-/** A message as it reaches a charger. */
+/** A message as a charger receives it. */
 export interface ReceivedMessage {
   readonly topic: string;
   readonly payload: string;
   readonly at: Instant;
   readonly traits: ChargerTraits;
-  /** Whether a vehicle is plugged in. */
+  /** A vehicle is plugged in. */
   readonly plugged: boolean;
-  /** Since it was switched on. */
+  /** Time since the charger was switched on. */
   readonly upFor: Millis;
 }
 
-/** All that a charger can tell of. */
+/** Values that a model can publish. */
 export interface View {
-  readonly told: LastOrder;
+  readonly order: LastOrder;
   readonly charger: SimulatedCharger;
-  /** What it would tell as a native one: the measured values, rounded. */
+  /** Measured values, rounded as a native charger publishes them. */
   readonly native: Telemetry;
-  /** A per phase, with 0 for phases that are not used. */
+  /** A per phase; 0 for unused phases. */
   readonly currents: readonly [number, number, number];
   readonly voltages: readonly [number, number, number];
-  /** The level it holds to, whether or not it is paused: its own maximum where nobody told it one. */
+  /** Accepted level, also while paused. Without one: the charger's own maximum. */
   readonly level: Amperes;
   readonly vehicle: PluggedVehicle | null;
   readonly at: Instant;
   readonly bootedAt: Instant;
 }
 
-/** How one make behaves on its topics, as reference documents have it; pure, so that it runs in virtual time too. */
+/** Behaviour of one charger model on its topics, as its documents describe it. Pure, so it also runs in virtual time. */
 export interface Model {
-  /** How it is delivered. */
+  /** State as delivered by the manufacturer. */
   readonly fresh: LastOrder;
-  /** What it subscribes to. */
+  /** Topic filters of its subscriptions. */
   readonly filters: readonly string[];
   /** Null: it has no last will. */
   readonly will: Message | null;
-  readonly hears: (told: LastOrder, heard: ReceivedMessage) => Taken;
-  /** What its own clock does to what it was told. */
-  readonly ages: (told: LastOrder, now: Instant) => LastOrder;
-  /** What it does with what it was told. */
-  readonly does: (told: LastOrder, traits: ChargerTraits) => Desired;
-  /** What is left of it after a power cut. */
-  readonly rebooted: (told: LastOrder) => LastOrder;
-  /** What is left of it when the vehicle leaves. */
-  readonly unplugged: (told: LastOrder) => LastOrder;
-  /** All its topics as they stand. */
-  readonly tells: (view: View) => readonly Message[];
-  /** Whether it tells everything each second; else what changed. */
-  readonly tellsAlways: boolean;
+  readonly receive: (order: LastOrder, received: ReceivedMessage) => OrderEffect;
+  /** Effect of elapsed time on an order. */
+  readonly age: (order: LastOrder, now: Instant) => LastOrder;
+  /** Setpoint that results from an order. */
+  readonly desired: (order: LastOrder, traits: ChargerTraits) => Desired;
+  /** Order that remains after a power cut. */
+  readonly rebooted: (order: LastOrder) => LastOrder;
+  /** Order that remains when the vehicle leaves. */
+  readonly unplugged: (order: LastOrder) => LastOrder;
+  /** Messages on all its topics. */
+  readonly messages: (view: View) => readonly Message[];
+  /** True: publishes everything each second. False: publishes changes. */
+  readonly publishesAll: boolean;
 }
 
-export const UNTOLD: LastOrder = {
+export const NO_ORDER: LastOrder = {
   level: null,
   paused: false,
   mode: "",
@@ -89,31 +89,33 @@ export const UNTOLD: LastOrder = {
   masterAt: null,
 };
 
-/** For makes that keep what they were told, whatever happens. */
-export const kept = (told: LastOrder): LastOrder => told;
+/** For models that keep their order. */
+export const unchanged = (order: LastOrder): LastOrder => order;
 
 /** Pause, or the level, or its own maximum. */
-export function obeyed({ paused, level }: LastOrder): Desired {
+export function desiredOf({ paused, level }: LastOrder): Desired {
   if (paused) return { kind: "pause" };
   return level ?? { kind: "release" };
 }
 
 export const inAmperes = (value: number): Setpoint => ({ kind: "current", amperes: amperes(value) });
 
-/** What is told stays as it is, and there is nothing to answer. */
-export const taken = (told: LastOrder, ...answers: readonly Message[]): Taken => ({ told, answers });
+export const accepted = (order: LastOrder, ...answers: readonly Message[]): OrderEffect => ({
+  order,
+  answers,
+});
 
-/** A text goes as it is, everything else as JSON. */
-const spelled = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** A text is sent as it is, anything else as JSON. */
+const serialized = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 export const retained = (topic: string, value: Json): Message => ({
   topic,
-  payload: spelled(value),
+  payload: serialized(value),
   retain: true,
 });
 export const live = (topic: string, value: Json): Message => ({
   topic,
-  payload: spelled(value),
+  payload: serialized(value),
   retain: false,
 });
 
@@ -126,40 +128,40 @@ export function jsonIn(payload: string): unknown {
   }
 }
 
-/** A member of a JSON object, down a path of names and places; undefined: it is not there. */
+/** Member of a JSON value at a path of names and indexes. Undefined: missing. */
 export const memberOf = (json: unknown, ...path: readonly (string | number)[]): unknown =>
   path.reduce<unknown>(
     (at, key) => (typeof at === "object" && at !== null ? Reflect.get(at, key) : undefined),
     json,
   );
 
-/** The name at the end of a topic. */
+/** Last level of a topic. */
 export const lastLevel = (topic: string): string => topic.slice(topic.lastIndexOf("/") + 1);
 
-/** Both ends belong to it. */
+/** Bounds included. */
 export const isWithin = (value: unknown, least: number, most: number): value is number =>
   typeof value === "number" && value >= least && value <= most;
 
 export const isWholeWithin = (value: unknown, least: number, most: number): value is number =>
   Number.isInteger(value) && isWithin(value, least, most);
 
-/** The vehicle's identity of this kind; null: it has none, or there is no vehicle. */
+/** Identity of this kind. Null: no vehicle, or it has none of this kind. */
 export const identityOf = ({ vehicle }: View, kind: string): string | null =>
   vehicle?.identity?.kind === kind ? vehicle.identity.value : null;
 
-/** The view of a charger at its own moment. */
-export function viewOf(told: LastOrder, charger: SimulatedCharger, bootedAt: Instant): View {
+/** Values of a charger at its own moment. */
+export function viewOf(order: LastOrder, charger: SimulatedCharger, bootedAt: Instant): View {
   const { traits, vehicle, at } = charger;
   const native = telemetryOf(charger);
   const [l1 = 0, l2 = 0, l3 = 0] = native.currentsA ?? [];
   const { voltage } = traits;
   return {
-    told,
+    order,
     charger,
     native,
     currents: [l1, l2, l3],
     voltages: [voltage, voltage, voltage],
-    level: levelIn(told, traits),
+    level: levelIn(order, traits),
     vehicle,
     at,
     bootedAt,
@@ -175,7 +177,7 @@ function levelIn({ level }: LastOrder, { maxCurrent, phases, voltage }: ChargerT
 /** The parameters of a profile, by name. */
 export type Params = ReadonlyMap<string, string | number | null>;
 
-/** A parameter as text. Throws where it is missing: the profile has refused that before. */
+/** A parameter as text. Throws if it is missing: the profile's own check rejects that earlier. */
 export function param(params: Params, name: string): string {
   const value = params.get(name);
   if (value == null) throw new Error(`no parameter ${name}`);

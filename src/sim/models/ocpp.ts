@@ -4,16 +4,16 @@ import {
   inAmperes,
   isWithin,
   jsonIn,
-  kept,
+  unchanged,
   type Model,
   memberOf,
-  obeyed,
+  desiredOf,
   param,
   type Params,
   retained,
-  taken,
+  accepted,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
 const STATUS: Readonly<Record<ChargerState, string>> = {
@@ -34,41 +34,41 @@ const OFF = "OFF";
 const UNDERSTOOD = ["set_charging_profile", "clear_charging_profile"];
 
 /**
- * An OCPP 1.6 charge point behind ocpp2mqtt: charging profiles in A or W, kept until they are cleared. A limit that it
- * cannot charge with, 0 above all, suspends it. Each connection begins with charging_enabled OFF, which refuses every
- * session. An action that is unknown, or not there, is not answered.
+ * An OCPP 1.6 charge point behind ocpp2mqtt. Charging profiles in A or W hold until they are cleared. A limit below
+ * its minimum suspends charging. Each connection starts with charging_enabled OFF, which rejects every session.
+ * A missing or unknown action is not answered.
  */
 export function ocpp(params: Params): Model {
   const base = param(params, "base");
-  const read = (told: LastOrder, json: unknown): LastOrder | null => {
+  const read = (order: LastOrder, json: unknown): LastOrder | null => {
     const args = memberOf(json, "args");
     if (memberOf(args, "connector_id") !== Number(param(params, "connector"))) return null;
-    if (memberOf(json, "action") === "clear_charging_profile") return { ...told, level: null };
+    if (memberOf(json, "action") === "clear_charging_profile") return { ...order, level: null };
     const schedule = memberOf(args, "cs_charging_profiles", "charging_schedule");
     const limit = memberOf(schedule, "charging_schedule_period", 0, "limit");
     const unit = memberOf(schedule, "charging_rate_unit");
     if (!isWithin(limit, 0, Infinity) || (unit !== "A" && unit !== "W")) return null;
-    return { ...told, level: unit === "A" ? inAmperes(limit) : { kind: "power", watts: watts(limit) } };
+    return { ...order, level: unit === "A" ? inAmperes(limit) : { kind: "power", watts: watts(limit) } };
   };
   return {
-    fresh: { ...UNTOLD, mode: OFF },
+    fresh: { ...NO_ORDER, mode: OFF },
     filters: [`${base}/cmd`],
     will: null,
-    hears: (told, { payload }) => {
+    receive: (order, { payload }) => {
       const json = jsonIn(payload);
       const action = memberOf(json, "action");
       if (action === "charging_enabled")
-        return taken({ ...told, mode: memberOf(json, "args") === ON ? ON : OFF });
+        return accepted({ ...order, mode: memberOf(json, "args") === ON ? ON : OFF });
       if (!UNDERSTOOD.some((known) => known === action)) return null;
-      const after = read(told, json);
+      const after = read(order, json);
       const answers = [retained(`${base}/cmd_result/status`, after === null ? "Rejected" : "Accepted")];
-      return { told: after ?? told, answers };
+      return { order: after ?? order, answers };
     },
-    ages: kept,
-    does: (told) => (told.mode === ON ? obeyed(told) : { kind: "pause" }),
-    rebooted: (told) => ({ ...told, mode: OFF }),
-    unplugged: kept,
-    tells: ({ native, charger, currents, at }) => {
+    age: unchanged,
+    desired: (order) => (order.mode === ON ? desiredOf(order) : { kind: "pause" }),
+    rebooted: (order) => ({ ...order, mode: OFF }),
+    unplugged: unchanged,
+    messages: ({ native, charger, currents, at }) => {
       const states: Readonly<Record<string, string | number>> = {
         status: STATUS[native.state ?? "unknown"],
         error_code: "NoError",
@@ -81,6 +81,6 @@ export function ocpp(params: Params): Model {
       };
       return Object.entries(states).map(([key, value]) => retained(`${base}/state/${key}`, value));
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }

@@ -3,17 +3,17 @@ import {
   identityOf,
   inAmperes,
   jsonIn,
-  kept,
+  unchanged,
   live,
   type Model,
   memberOf,
-  obeyed,
+  desiredOf,
   param,
   type Params,
   retained,
-  taken,
+  accepted,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
 const STATE: Readonly<Record<ChargerState, number>> = {
@@ -31,29 +31,29 @@ const KEEPS = "keeps";
 const OVERRIDE = "override";
 
 /**
- * OpenEVSE with a manual override: a JSON object that is merged into the one before, in RAM only. A current below the
- * minimum is clamped up to it, and the override is dropped when the vehicle leaves unless it says otherwise.
+ * OpenEVSE with a manual override: a JSON object that is merged into the previous one, in RAM only. A current below
+ * the minimum is raised to it. The override ends when the vehicle leaves, unless `auto_release` is false.
  */
 export function openEvse(params: Params): Model {
   const base = param(params, "base");
   const announce = `openevse/announce/${base.slice(-4)}`;
   const announced = (state: string) => retained(announce, { state, mqtt: base });
   return {
-    fresh: UNTOLD,
+    fresh: NO_ORDER,
     filters: [`${base}/override/set`],
     will: announced("disconnected"),
-    hears: (before, { payload, traits }) => {
-      if (payload === "clear") return taken(UNTOLD);
+    receive: (before, { payload, traits }) => {
+      if (payload === "clear") return accepted(NO_ORDER);
       const json = jsonIn(payload);
       if (typeof json !== "object" || json === null) return null;
-      return taken(merged(before, json, traits.maxCurrent));
+      return accepted(merged(before, json, traits.maxCurrent));
     },
-    ages: kept,
-    does: obeyed,
-    rebooted: () => UNTOLD,
-    unplugged: (told) => (told.mode === KEEPS ? told : UNTOLD),
-    tells: (view) => {
-      const { native, charger, currents, voltages, level, told, vehicle } = view;
+    age: unchanged,
+    desired: desiredOf,
+    rebooted: () => NO_ORDER,
+    unplugged: (order) => (order.mode === KEEPS ? order : NO_ORDER),
+    messages: (view) => {
+      const { native, charger, currents, voltages, level, order, vehicle } = view;
       const plain: Readonly<Record<string, string | number | boolean>> = {
         amp: Math.round(currents[0] * 1000),
         voltage: voltages[0],
@@ -64,19 +64,19 @@ export function openEvse(params: Params): Model {
         total_energy: charger.energyWh / 1000,
         state: STATE[native.state ?? "unknown"],
         vehicle: vehicle === null ? 0 : 1,
-        status: told.paused ? "disabled" : "active",
+        status: order.paused ? "disabled" : "active",
         temp: false,
-        manual_override: told.mode === "" ? 0 : 1,
+        manual_override: order.mode === "" ? 0 : 1,
         rfid_auth: identityOf(view, "rfid") ?? "",
         evse_connected: 1,
       };
       return [
         announced("connected"),
-        retained(`${base}/override`, override(told)),
+        retained(`${base}/override`, override(order)),
         ...Object.entries(plain).map(([key, value]) => live(`${base}/${key}`, value)),
       ];
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
 

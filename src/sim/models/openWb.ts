@@ -6,57 +6,57 @@ import {
   inAmperes,
   isWithin,
   jsonIn,
-  kept,
+  unchanged,
   type Model,
   memberOf,
-  obeyed,
+  desiredOf,
   param,
   type Params,
   retained,
-  type Taken,
+  type OrderEffect,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
-/** How long after its master's last heartbeat, by the master's clock, it stops charging. */
+/** Age of the primary's last heartbeat, by the primary's clock, at which charging stops. */
 const HEARTBEAT_MS = 80_000;
 
 /**
- * openWB 2.x as a secondary: 0 or 6 to 32 A, anything else is rejected and the old value stays. 80 s after the last
- * heartbeat of its primary, or without any, it goes to 0 A. It empties every topic that it was told something on.
+ * openWB 2.x as a secondary. Accepts 0 or 6 to 32 A; anything else is rejected and the old value stays.
+ * Goes to 0 A 80 s after the last heartbeat of its primary, or without any. Each command topic is cleared after use.
  */
 export function openWb(params: Params): Model {
   const duo = param(params, "duo");
   const set = "openWB/set/internal_chargepoint";
   const ours = `${set}/${duo}/data`;
   const get = `openWB/internal_chargepoint/${duo}/get`;
-  const read = (told: LastOrder, { topic, payload, at }: ReceivedMessage): LastOrder | null => {
+  const read = (order: LastOrder, { topic, payload, at }: ReceivedMessage): LastOrder | null => {
     const value = jsonIn(payload);
     if (topic === `${set}/global_data`) {
       const heartbeat = memberOf(value, "heartbeat");
-      return typeof heartbeat === "number" ? { ...told, masterAt: instant(heartbeat * 1000) } : null;
+      return typeof heartbeat === "number" ? { ...order, masterAt: instant(heartbeat * 1000) } : null;
     }
     if (topic === `${ours}/phases_to_use`)
-      return value === 1 || value === 3 ? { ...told, mode: String(value) } : null;
+      return value === 1 || value === 3 ? { ...order, mode: String(value) } : null;
     if (topic === `${ours}/trigger_phase_switch`)
-      return value === true && told.mode !== "" ? { ...told, phases: Number(told.mode) } : null;
+      return value === true && order.mode !== "" ? { ...order, phases: Number(order.mode) } : null;
     if (topic !== `${ours}/set_current` || (value !== 0 && !isWithin(value, 6, 32))) return null;
-    return expired({ ...told, level: inAmperes(value), paused: value === 0 }, at);
+    return expired({ ...order, level: inAmperes(value), paused: value === 0 }, at);
   };
   return {
-    fresh: { ...UNTOLD, level: inAmperes(0), paused: true },
+    fresh: { ...NO_ORDER, level: inAmperes(0), paused: true },
     filters: [`${set}/global_data`, `${ours}/+`],
     will: null,
-    hears: (told, heard): Taken => {
-      // What it emptied itself.
-      if (heard.payload === "") return null;
-      return { told: read(told, heard) ?? told, answers: [retained(heard.topic, "")] };
+    receive: (order, received): OrderEffect => {
+      // The charger's own clearing of the topic.
+      if (received.payload === "") return null;
+      return { order: read(order, received) ?? order, answers: [retained(received.topic, "")] };
     },
-    ages: expired,
-    does: obeyed,
-    rebooted: (told) => ({ ...told, level: inAmperes(0), paused: true, masterAt: null }),
-    unplugged: kept,
-    tells: (view) => {
+    age: expired,
+    desired: desiredOf,
+    rebooted: (order) => ({ ...order, level: inAmperes(0), paused: true, masterAt: null }),
+    unplugged: unchanged,
+    messages: (view) => {
       const { native, charger, currents, voltages, vehicle } = view;
       const mac = identityOf(view, "mac");
       const topics: Readonly<Record<string, Parameters<typeof retained>[1]>> = {
@@ -70,7 +70,7 @@ export function openWb(params: Params): Model {
         phases_in_use: charger.traits.phases,
         evse_current: limitOf(charger),
         rfid: identityOf(view, "rfid"),
-        // The Pro only.
+        // openWB Pro only.
         ...(mac !== null && { vehicle_id: mac }),
         soc: vehicle === null ? null : Math.round(vehicle.soc),
         fault_state: 0,
@@ -79,11 +79,11 @@ export function openWb(params: Params): Model {
       // A text is JSON too, in quotes.
       return Object.entries(topics).map(([key, value]) => retained(`${get}/${key}`, JSON.stringify(value)));
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
 
-const expired = (told: LastOrder, now: number): LastOrder =>
-  told.masterAt !== null && told.masterAt + HEARTBEAT_MS >= now
-    ? told
-    : { ...told, level: inAmperes(0), paused: true };
+const expired = (order: LastOrder, now: number): LastOrder =>
+  order.masterAt !== null && order.masterAt + HEARTBEAT_MS >= now
+    ? order
+    : { ...order, level: inAmperes(0), paused: true };

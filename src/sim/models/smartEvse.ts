@@ -4,17 +4,17 @@ import {
   identityOf,
   inAmperes,
   isWholeWithin,
-  kept,
+  unchanged,
   lastLevel,
   type Model,
-  obeyed,
+  desiredOf,
   param,
   type Params,
   retained,
-  taken,
-  type Taken,
+  accepted,
+  type OrderEffect,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
 const STATE: Readonly<Record<ChargerState, string>> = {
@@ -32,28 +32,28 @@ const OBEYING = ["Normal", "Smart"];
 const ONE_PHASE = "1";
 
 /**
- * SmartEVSE 3.5. An override in tenths of an ampere counts in modes Normal and Smart and within its own limits only,
- * else nothing happens; 0 is no level but gives control back. It is in RAM, the mode is not.
+ * SmartEVSE 3.5. An override in tenths of an ampere is accepted in modes Normal and Smart, within the charger's limits.
+ * 0 ends the override. A restart loses the override and keeps the mode.
  */
 export function smartEvse(params: Params): Model {
   const prefix = param(params, "prefix");
   return {
-    fresh: { ...UNTOLD, mode: "Normal" },
+    fresh: { ...NO_ORDER, mode: "Normal" },
     filters: [`${prefix}/Set/+`],
     will: retained(`${prefix}/connected`, "offline"),
-    hears,
-    ages: kept,
-    does: obeyed,
-    rebooted: (told) => ({ ...told, level: null }),
-    unplugged: kept,
-    tells: (view) => {
-      const { native, charger, currents, level, told, vehicle } = view;
+    receive,
+    age: unchanged,
+    desired: desiredOf,
+    rebooted: (order) => ({ ...order, level: null }),
+    unplugged: unchanged,
+    messages: (view) => {
+      const { native, charger, currents, level, order, vehicle } = view;
       const [mac, card] = [identityOf(view, "mac"), identityOf(view, "rfid")];
       const topics: Readonly<Record<string, string | number>> = {
         connected: "online",
-        Mode: told.mode,
-        ChargeCurrent: told.paused ? 0 : tenths(level),
-        ChargeCurrentOverride: told.level === null ? 0 : tenths(level),
+        Mode: order.mode,
+        ChargeCurrent: order.paused ? 0 : tenths(level),
+        ChargeCurrentOverride: order.level === null ? 0 : tenths(level),
         MaxCurrent: tenths(charger.traits.maxCurrent),
         EVChargePower: native.powerW ?? 0,
         EVImportActiveEnergy: Math.round(charger.energyWh),
@@ -63,39 +63,41 @@ export function smartEvse(params: Params): Model {
         EVCurrentL3: tenths(currents[2]),
         State: STATE[native.state ?? "unknown"],
         EVPlugState: vehicle === null ? "Disconnected" : "Connected",
-        Access: told.mode === "Off" ? "Deny" : told.paused ? "Pause" : "Allow",
+        Access: order.mode === "Off" ? "Deny" : order.paused ? "Pause" : "Allow",
         Error: "None",
         NrOfPhases: charger.traits.phases,
-        // Builds with a modem, and those with a card reader.
+        // EVCCID: builds with a modem. RFIDLastRead: builds with a card reader.
         ...(mac !== null && { EVCCID: mac }),
         ...(card !== null && { RFIDLastRead: card }),
       };
       return Object.entries(topics).map(([key, value]) => retained(`${prefix}/${key}`, value));
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
 
-/** Its unit of current. */
+/** Unit of current on its topics. */
 const tenths = (current: number): number => Math.round(current * 10);
 
-function hears(told: LastOrder, { topic, payload, traits }: ReceivedMessage): Taken {
+function receive(order: LastOrder, { topic, payload, traits }: ReceivedMessage): OrderEffect {
   switch (lastLevel(topic)) {
     case "Mode": {
       if (!MODES.includes(payload)) return null;
       const paused = payload === "Pause" || payload === "Off";
-      return taken({ ...told, mode: payload, paused, level: payload === "Solar" ? null : told.level });
+      return accepted({ ...order, mode: payload, paused, level: payload === "Solar" ? null : order.level });
     }
     case "CurrentOverride": {
       const override = payload === "" ? Number.NaN : Number(payload);
-      if (!OBEYING.includes(told.mode)) return null;
-      if (override === 0) return taken({ ...told, level: null });
+      if (!OBEYING.includes(order.mode)) return null;
+      if (override === 0) return accepted({ ...order, level: null });
       return isWholeWithin(override, traits.minCurrent * 10, traits.maxCurrent * 10)
-        ? taken({ ...told, level: inAmperes(override / 10) })
+        ? accepted({ ...order, level: inAmperes(override / 10) })
         : null;
     }
     case "EnableC2":
-      return /^[0-4]$/.test(payload) ? taken({ ...told, phases: payload === ONE_PHASE ? 1 : null }) : null;
+      return /^[0-4]$/.test(payload)
+        ? accepted({ ...order, phases: payload === ONE_PHASE ? 1 : null })
+        : null;
     default:
       return null;
   }

@@ -4,16 +4,16 @@ import {
   inAmperes,
   isWholeWithin,
   jsonIn,
-  kept,
+  unchanged,
   live,
   type Model,
   memberOf,
   param,
   type Params,
-  taken,
-  type Taken,
+  accepted,
+  type OrderEffect,
   type LastOrder,
-  UNTOLD,
+  NO_ORDER,
 } from "./model.ts";
 
 const STATUS: Readonly<Record<ChargerState, number>> = {
@@ -27,32 +27,32 @@ const STATUS: Readonly<Record<ChargerState, number>> = {
 };
 
 const MANUAL = "0";
-/** Without a keepalive for this long the GX device says nothing more. */
+/** The GX device stops publishing this long after the last keepalive. */
 const KEEPALIVE_MS = 60_000;
 const HEARTBEAT_MS = 3000;
 
 /**
- * Victron EV Charging Station behind a GX device. Whole amperes from 6 that count in manual mode only, start and stop
- * apart from it; anything else is left as it was. It speaks only while someone keeps it awake.
+ * Victron EV Charging Station behind a GX device. Whole amperes from 6, with an effect in manual mode only. Start and
+ * stop work in every mode. Anything else is ignored. The GX device publishes only while it receives keepalives.
  */
 export function victron(params: Params): Model {
   const portal = param(params, "portalId");
   const station = `evcharger/${param(params, "instance")}`;
   return {
-    fresh: { ...UNTOLD, mode: "1" },
+    fresh: { ...NO_ORDER, mode: "1" },
     filters: [`W/${portal}/${station}/+`, `R/${portal}/keepalive`],
     will: null,
-    hears,
-    ages: kept,
-    does: ({ mode, paused, level }) => {
+    receive,
+    age: unchanged,
+    desired: ({ mode, paused, level }) => {
       if (paused) return { kind: "pause" };
       return mode === MANUAL && level !== null ? level : { kind: "release" };
     },
-    rebooted: kept,
-    unplugged: kept,
-    tells: (view) => {
-      const { native, charger, level, told, at } = view;
-      if (told.masterAt === null || at > told.masterAt + KEEPALIVE_MS) return [];
+    rebooted: unchanged,
+    unplugged: unchanged,
+    messages: (view) => {
+      const { native, charger, level, order, at } = view;
+      if (order.masterAt === null || at > order.masterAt + KEEPALIVE_MS) return [];
       const values: Readonly<Record<string, number>> = {
         "Ac/Power": native.powerW ?? 0,
         Current: native.currentsA?.[0] ?? 0,
@@ -61,8 +61,8 @@ export function victron(params: Params): Model {
         Status: STATUS[native.state ?? "unknown"],
         SetCurrent: Math.floor(level),
         MaxCurrent: charger.traits.maxCurrent,
-        Mode: Number(told.mode),
-        StartStop: told.paused ? 0 : 1,
+        Mode: Number(order.mode),
+        StartStop: order.paused ? 0 : 1,
         Connected: 1,
       };
       return [
@@ -70,17 +70,17 @@ export function victron(params: Params): Model {
         ...Object.entries(values).map(([path, value]) => live(`N/${portal}/${station}/${path}`, { value })),
       ];
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
 
-function hears(told: LastOrder, { topic, payload, at, traits }: ReceivedMessage): Taken {
+function receive(order: LastOrder, { topic, payload, at, traits }: ReceivedMessage): OrderEffect {
   const path = topic.split("/").at(-1);
-  if (path === "keepalive") return taken({ ...told, masterAt: at });
+  if (path === "keepalive") return accepted({ ...order, masterAt: at });
   const value = memberOf(jsonIn(payload), "value");
   if (path === "SetCurrent" && isWholeWithin(value, 6, traits.maxCurrent))
-    return taken({ ...told, level: inAmperes(value) });
-  if (path === "StartStop" && isWholeWithin(value, 0, 1)) return taken({ ...told, paused: value === 0 });
-  if (path === "Mode" && isWholeWithin(value, 0, 2)) return taken({ ...told, mode: String(value) });
+    return accepted({ ...order, level: inAmperes(value) });
+  if (path === "StartStop" && isWholeWithin(value, 0, 1)) return accepted({ ...order, paused: value === 0 });
+  if (path === "Mode" && isWholeWithin(value, 0, 2)) return accepted({ ...order, mode: String(value) });
   return null;
 }

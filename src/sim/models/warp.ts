@@ -3,15 +3,15 @@ import {
   inAmperes,
   isWholeWithin,
   jsonIn,
-  kept,
+  unchanged,
   type Model,
   memberOf,
-  obeyed,
+  desiredOf,
   param,
   type Params,
   retained,
-  taken,
-  UNTOLD,
+  accepted,
+  NO_ORDER,
 } from "./model.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import { limitOf } from "../charger.ts";
@@ -28,46 +28,46 @@ const STATE: Readonly<Record<ChargerState, number>> = {
 
 const LEAST = 6000;
 const MOST = 32_000;
-/** What each place of a meter's `values` is: V, A and W of the phases, W and kWh of all. */
+/** Meaning of each position in a meter's `values`: voltages, currents, total W, total kWh. */
 const VALUE_IDS = [1, 2, 3, 13, 17, 21, 74, 209];
 
 /**
- * Tinkerforge WARP as its older firmware has it: the slot for external control counts only once it is switched on.
- * Whole milliamperes, 0 blocks, anything else below 6000 is refused without a word. An object of one member may be
- * abbreviated to its value.
+ * Tinkerforge WARP with older firmware. The slot for external control has an effect only once it is enabled.
+ * Whole milliamperes. 0 blocks charging; other values below 6000 are ignored without an answer.
+ * An object with one member can be abbreviated to its value.
  */
 export function warp(params: Params): Model {
   const prefix = param(params, "prefix");
   const meter = `meters/${param(params, "meter")}`;
   return {
-    fresh: { ...UNTOLD, mode: "off" },
+    fresh: { ...NO_ORDER, mode: "off" },
     filters: [
       `${prefix}/evse/external_current_update`,
       `${prefix}/evse/external_enabled_update`,
       `${prefix}/power_manager/external_control_update`,
     ],
     will: null,
-    hears: (told, { topic, payload }) => {
+    receive: (order, { topic, payload }) => {
       const json = jsonIn(payload);
       const value = typeof json === "object" && json !== null ? Object.values(json)[0] : json;
       if (topic.endsWith("/external_enabled_update"))
-        return typeof value === "boolean" ? taken({ ...told, mode: value ? "on" : "off" }) : null;
+        return typeof value === "boolean" ? accepted({ ...order, mode: value ? "on" : "off" }) : null;
       if (topic.endsWith("/external_control_update")) {
         const phases = memberOf(json, "phases_wanted") ?? value;
-        return phases === 1 || phases === 3 ? taken({ ...told, phases }) : null;
+        return phases === 1 || phases === 3 ? accepted({ ...order, phases }) : null;
       }
       if (value !== 0 && !isWholeWithin(value, LEAST, MOST)) return null;
-      return taken({ ...told, level: inAmperes(value / 1000), paused: value === 0 });
+      return accepted({ ...order, level: inAmperes(value / 1000), paused: value === 0 });
     },
-    ages: kept,
-    does: (told) => (told.mode === "on" ? obeyed(told) : { kind: "release" }),
-    // What holds then is in external_defaults: 32 A as delivered.
-    rebooted: (told) => ({ ...UNTOLD, mode: told.mode }),
-    unplugged: kept,
-    tells: (view) => {
-      const { native, charger, currents, voltages, told, vehicle } = view;
+    age: unchanged,
+    desired: (order) => (order.mode === "on" ? desiredOf(order) : { kind: "release" }),
+    // After a restart external_defaults holds: 32 A as delivered.
+    rebooted: (order) => ({ ...NO_ORDER, mode: order.mode }),
+    unplugged: unchanged,
+    messages: (view) => {
+      const { native, charger, currents, voltages, order, vehicle } = view;
       const kWh = charger.energyWh / 1000;
-      const slot = told.level?.kind === "current" ? Math.round(told.level.amperes * 1000) : MOST;
+      const slot = order.level?.kind === "current" ? Math.round(order.level.amperes * 1000) : MOST;
       const tag = identityOf(view, "rfid");
       const mac = identityOf(view, "mac");
       const topics: Readonly<Record<string, Parameters<typeof retained>[1]>> = {
@@ -78,7 +78,7 @@ export function warp(params: Params): Model {
           error_state: 0,
         },
         "evse/external_current": { current: slot },
-        "evse/external_enabled": { enabled: told.mode === "on" },
+        "evse/external_enabled": { enabled: order.mode === "on" },
         "evse/low_level_state": { uptime: view.at - view.bootedAt },
         "meter/values": { power: native.powerW ?? 0, energy_rel: kWh, energy_abs: kWh },
         [`${meter}/value_ids`]: VALUE_IDS,
@@ -90,11 +90,11 @@ export function warp(params: Params): Model {
           authorization_type: tag === null ? 0 : 2,
           authorization_info: tag === null ? null : { tag_type: 0, tag_id: tag },
         },
-        // WARP 4 only, and only from vehicles that say who they are.
+        // WARP 4 only, and only for vehicles that send their MAC address.
         ...(vehicle !== null && mac !== null && { "ev/state": { mac, soc: Math.round(vehicle.soc) } }),
       };
       return Object.entries(topics).map(([topic, value]) => retained(`${prefix}/${topic}`, value));
     },
-    tellsAlways: false,
+    publishesAll: false,
   };
 }
