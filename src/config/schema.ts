@@ -32,13 +32,13 @@ export const configFile = z.strictObject(
       .min(1)
       .prefault("./state")
       .describe(
-        "Directory of what must survive a restart; relative to $STATE_DIRECTORY, else to this file. Default ./state. One per daemon.",
+        "Directory of the stored state; relative to $STATE_DIRECTORY if systemd sets it, otherwise to this file. Default ./state. Each daemon needs its own.",
       ),
-    vtn: vtnSection.describe("The partner's service that events come from."),
+    vtn: vtnSection.describe("The partner's service that sends events."),
     webhook: webhookSection
       .optional()
       .describe(
-        "Listener for the partner's deliveries. Leave it out where the partner cannot reach the site: then polling alone brings the events.",
+        "Listener for the partner's deliveries. Leave it out if the partner cannot reach the site: events are then fetched by polling only.",
       ),
     operator: z
       .strictObject({
@@ -52,35 +52,33 @@ export const configFile = z.strictObject(
           .max(64)
           .prefault([])
           .describe(
-            "Further names that this listener is asked by, e.g. a DNS name. Its addresses, localhost and this machine's own name need not be listed. Default [].",
+            "Further host names of this listener, e.g. a DNS name. Its addresses, localhost and this machine's own name need not be listed. Default [].",
           ),
       })
       .prefault({})
       .describe("Listener for the people on site."),
-    mqtt: brokerSection.describe("The broker that the chargers are reached over."),
+    mqtt: brokerSection.describe("The broker that the chargers are connected to."),
     brokers: z
       .record(topicName, brokerSection)
       .prefault({})
       .describe(
-        "Further brokers by name, with the keys of mqtt (some chargers are a broker); a charger names one with broker. Default {}.",
+        "Further brokers by name, with the keys of mqtt (some chargers contain a broker). A charger selects one with its key broker. Default {}.",
       ),
     clock: z
       .strictObject({
         maxSkew: duration("1s", "1d")
           .prefault("5m")
           .describe(
-            "Largest difference to the partner's clock, two answers running, before a warning. Default 5m.",
+            "Largest difference to the partner's clock in two consecutive answers before a warning. Default 5m.",
           ),
       })
       .prefault({})
-      .describe("How far clocks are believed."),
+      .describe("Limits for wrong clocks."),
     control: controlSection.prefault({}).describe("How events become setpoints."),
     report: reportSection
       .prefault({})
-      .describe("Reports that events ask for. The contract does not say how their counts are meant."),
-    retention: retentionSection
-      .prefault({})
-      .describe("How long what is over is kept. It is pruned once a day."),
+      .describe("Reports that events request. The contract does not define how their counts are meant."),
+    retention: retentionSection.prefault({}).describe("How long past data is kept. It is pruned once a day."),
     chargers: z
       .array(chargerEntry)
       .max(100_000)
@@ -90,7 +88,7 @@ export const configFile = z.strictObject(
       .array(vehicleEntry)
       .max(100_000)
       .prefault([])
-      .describe("The vehicles that are yours; events for others are counted, not acted on. Default []."),
+      .describe("Your vehicles. Events for other vehicles are counted, not acted on. Default []."),
   },
   {
     error: (issue) =>

@@ -7,35 +7,33 @@ const report = z.strictObject({
   topic: z
     .string()
     .min(1)
-    .describe("Where it is reported, as plain text; {name} puts in a parameter. Required."),
+    .describe("Topic of the report, as plain text; {name} inserts a parameter. Required."),
   pattern: z
     .string()
     .min(1)
-    .describe("What the whole value has to match; other values are not kept. Required."),
+    .describe("Regular expression for the whole value; other values are ignored. Required."),
   when: z
     .enum(["now", "taken"])
     .prefault("now")
-    .describe(
-      "The latest value, or the one that held when the first command after a release took control. Default now.",
-    ),
+    .describe("now: the latest value; taken: the value at the first command after a release. Default now."),
   otherwise: z
     .string()
     .optional()
     .describe(
-      "The value where none is known; {name} puts in a parameter, {maxCurrent} the maximum. Left out: what has it is not sent.",
+      "The value if none is known; {name} inserts a parameter, {maxCurrent} the maximum. Left out: a message with it is not sent.",
     ),
   keeps: z
     .string()
     .optional()
     .describe(
-      "For taken: a value that counts as the owner's also when it is reported during a level, and is then not overwritten. Left out: none.",
+      "For taken: a value that belongs to the owner even if it is reported during a level; it is then not overwritten. Left out: none.",
     ),
 });
 
 /** A topic that shows a command of another topic. */
 const shownCommand = z.strictObject({
   told: z.string().min(1).describe("The topic of the command. Required."),
-  shown: z.string().min(1).describe("The topic that reports it as it stands. Required."),
+  shown: z.string().min(1).describe("The topic that reports the present value. Required."),
 });
 
 const sentences = z.array(z.string().min(1));
@@ -76,13 +74,13 @@ export const fields = z.strictObject({
   profile: z
     .string({ error: "a name as the file has it: lower case letters, digits, - and ." })
     .regex(/^[a-z0-9][a-z0-9.-]{0,63}$/)
-    .describe("Its name, which is the file's too. Required."),
-  title: z.string().min(1).describe("The make and what of it is spoken to. Required."),
+    .describe("Name of the profile, and of its file. Required."),
+  title: z.string().min(1).describe("The charger make, and its interface. Required."),
   experimental: z.boolean().prefault(false).describe("Not yet tried on enough chargers. Default false."),
   params: z
     .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), parameter)
     .prefault({})
-    .describe("What has to be known of one charger, by name. Default {}."),
+    .describe("Parameters of one charger, by name. Default {}."),
   names: z
     .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), derivedName)
     .prefault({})
@@ -94,20 +92,20 @@ export const fields = z.strictObject({
       zero: z
         .enum(["pause", "ignored", "minimum", "release", "unsupported"])
         .describe(
-          "What a 0 would mean to the charger. It is never sent as a level: a level of 0 is a pause. Required.",
+          "What the charger does at a level of 0. It is never sent: a level of 0 is a pause. Required.",
         ),
       belowMinimum: z
         .enum(["pause", "ignored", "minimum", "obeyed"])
         .describe(
-          "What less than its minimum would mean to the charger. It is never sent: it is a pause. Required.",
+          "What the charger does at a level below its minimum. It is never sent: such a level is a pause. Required.",
         ),
     })
-    .describe("What it can be told. Required."),
+    .describe("Levels that it accepts. Required."),
   phases: z
     .record(z.enum(["1", "3"]), z.union([z.string(), z.number()]))
     .optional()
-    .describe("How it spells a number of phases. Left out: it cannot switch phases."),
-  actions: actions.describe("What is published. Required."),
+    .describe("Payload for each number of phases. Left out: it cannot switch phases."),
+  actions: actions.describe("Messages of each action. Required."),
   cannot: z
     .partialRecord(z.enum(["pause", "resume", "release", "setPhases"]), z.string())
     .prefault({})
@@ -116,35 +114,35 @@ export const fields = z.strictObject({
     .boolean()
     .prefault(false)
     .describe(
-      "Whether taking control starts charging: then it is done behind the limit, and for no pause. Default false.",
+      "Whether taking control starts charging. It then follows the limit, and is left out for a pause. Default false.",
     ),
   resumeSetsLimit: z
     .boolean()
     .prefault(false)
     .describe(
-      "Whether what ends a pause brings back an old limit: then the limit comes behind it. Default false.",
+      "Whether the end of a pause restores an old limit. The limit is then sent after it. Default false.",
     ),
   levelEndsPause: z
     .boolean()
     .prefault(false)
     .describe(
-      "Whether each level, in A or W, replaces the one before and so ends a pause by itself: then resume is not sent beside it. Default false.",
+      "Whether each level, in A or W, ends a pause by itself. resume is then not sent with it. Default false.",
     ),
   releaseEndsPause: z
     .boolean()
     .prefault(true)
-    .describe("Whether release also ends a pause; else resume is sent before it. Default true."),
+    .describe("Whether release also ends a pause. Otherwise resume is sent before it. Default true."),
   releaseKeepsLimit: z
     .boolean()
     .prefault(false)
     .describe(
-      "Whether the last limit stays after a release: then it is raised to the charger's maximum behind it. Default false.",
+      "Whether the last limit stays after a release. It is then raised to the charger's maximum after the release. Default false.",
     ),
   ownLimit: z
     .string()
     .optional()
     .describe(
-      "The name in reports of the limit from before the event: where it is known, release puts it back, and the limit is not raised. Left out: none.",
+      "Name in reports of the limit from before the event. If it is known, release restores it and the limit is not raised. Left out: none.",
     ),
   reports: z
     .record(z.string().regex(/^[A-Za-z][A-Za-z0-9]*$/), report)
@@ -159,13 +157,15 @@ export const fields = z.strictObject({
   echoes: z
     .array(
       z.strictObject({
-        told: z.string().min(1).describe("The topic that it is told something on. Required."),
-        shown: z.string().min(1).describe("The topic that shows it, one that telemetry reads. Required."),
+        told: z.string().min(1).describe("The topic of the command. Required."),
+        shown: z.string().min(1).describe("The topic that shows it, one of telemetry. Required."),
       }),
     )
     .prefault([])
-    .describe("Where it shows live what it was told: what is shown there is not told again. Default []."),
-  keepalive: z.array(keepalive).prefault([]).describe("What has to be repeated. Default []."),
+    .describe(
+      "Topics that show commands live. A command that is shown already is not sent again. Default [].",
+    ),
+  keepalive: z.array(keepalive).prefault([]).describe("Messages that must be repeated. Default []."),
   refresh: z
     .strictObject({
       every: recurring.prefault("60s").describe("How often the setpoint is sent again. Default 60s."),
@@ -177,18 +177,18 @@ export const fields = z.strictObject({
         .boolean()
         .prefault(false)
         .describe(
-          "Whether a release is sent again too, since the charger stands still when nobody tells it a level. Default false.",
+          "Whether a release is sent again too, because the charger stops without a level. Default false.",
         ),
     })
     .prefault({})
     .describe("When the setpoint is sent again although nothing changed."),
   deviceTimeout: z
     .strictObject({
-      after: span.describe("How long without us. Required."),
+      after: span.describe("Time without a message from the gateway. Required."),
       effect: z.enum(["pause", "own limits"]).describe("What the charger does then. Required."),
     })
     .optional()
-    .describe("What the charger does by itself when it hears no more of us. Left out: it holds the last."),
+    .describe("What the charger does without messages from the gateway. Left out: it keeps the last level."),
   rate: z
     .strictObject({
       minInterval: span.prefault("0s").describe("Least time between two different setpoints. Default 0s."),
@@ -197,7 +197,7 @@ export const fields = z.strictObject({
         .enum(["none", "flash", "database"])
         .prefault("none")
         .describe(
-          "What each write wears: such setpoints are sent when they change or were not taken, not to refresh. Default none.",
+          "What each write wears. Such setpoints are sent when they change or were not accepted, not as a refresh. Default none.",
         ),
     })
     .prefault({})
@@ -209,39 +209,39 @@ export const fields = z.strictObject({
       deadTime: span.prefault("60s").describe("How long it stays paused after a switch. Default 60s."),
     })
     .prefault({})
-    .describe("With which pauses phases are switched, for chargers that can."),
-  telemetry: telemetry.prefault({}).describe("What it tells. Default {}."),
+    .describe("Pauses around a switch of phases, for chargers that can switch."),
+  telemetry: telemetry.prefault({}).describe("Signals that it reports. Default {}."),
   nativePayloads: z
     .boolean()
     .prefault(false)
-    .describe("It tells everything as the native topics do, so telemetry is left out. Default false."),
+    .describe("Whether it uses the native payloads, so that telemetry is left out. Default false."),
   alive: z
     .strictObject({
       topic: z.string().min(1).describe("A topic with a message every so often. Required."),
       silentAfter: recurring.describe("Silence that means offline. Required."),
     })
     .optional()
-    .describe("How it shows that it is there without a last will. Left out: by anything it says."),
+    .describe("Topic that shows life, for chargers without a last will. Left out: any message."),
   ready: z
     .strictObject({ topic: z.string().min(1).describe("The topic. Required.") })
     .optional()
     .describe(
-      "A topic whose first live message after its last will says online shows that it obeys again. Left out: with online.",
+      "Topic whose first live message after online shows that the charger obeys. Left out: it obeys at online.",
     ),
   burst: recurring
     .optional()
     .describe(
-      "Its measured values come one by one within this time, and are judged together. Left out: each as it comes.",
+      "Measured values arrive one by one within this time, and are judged together. Left out: each at once.",
     ),
   retained: z
     .boolean()
     .prefault(false)
     .describe(
-      "Whether its telemetry is retained, so that what a subscription brings may be old. Default false.",
+      "Whether its telemetry is retained, so that the first messages of a subscription may be old. Default false.",
     ),
   confirmedBy: z
     .strictObject({
-      signal: z.enum(["requestedA", "limitA"]).describe("The signal that repeats it. Required."),
+      signal: z.enum(["requestedA", "limitA"]).describe("The signal that repeats the setpoint. Required."),
       tolerance: z.number().min(0).prefault(0).describe("In A. Default 0."),
       within: recurring.prefault("10s").describe("How soon. Default 10s."),
       release: z
@@ -251,7 +251,7 @@ export const fields = z.strictObject({
     })
     .optional()
     .describe(
-      "How the charger shows that it took a setpoint; where it never told this signal, limitA shows it too. Left out: it does not.",
+      "How the charger confirms a setpoint. If it never reported this signal, limitA confirms as well. Left out: it does not.",
     ),
   results: z
     .array(
@@ -264,8 +264,8 @@ export const fields = z.strictObject({
       }),
     )
     .prefault([])
-    .describe("Topics where it answers a command with yes or no. Default []."),
-  setup: sentences.prefault([]).describe("What has to be set on the charger before, for people. Default []."),
+    .describe("Topics with the charger's answers to commands. Default []."),
+  setup: sentences.prefault([]).describe("Settings on the charger, for people. Default []."),
   ifWeDie: z.string().min(1).describe("What happens when the gateway dies, for people. Required."),
   uncertain: sentences.prefault([]).describe("What no source confirms yet, for people. Default []."),
 });

@@ -17,8 +17,8 @@ const pattern = z.string({ error: PATTERN }).refine(
 
 /** A parameter that is part of another one. */
 const found = z.strictObject({
-  in: z.string().min(1).describe("The parameter that holds it. Required."),
-  match: pattern.describe("A regular expression whose first group is it. Required."),
+  in: z.string().min(1).describe("The parameter that contains it. Required."),
+  match: pattern.describe("A regular expression. Its first group is the value. Required."),
 });
 
 /** A parameter of one charger. Required, unless it has a default or is optional. */
@@ -27,12 +27,12 @@ export const parameter = z.strictObject({
   default: z
     .union([z.string(), z.number()])
     .optional()
-    .describe("Its value where the charger's params say nothing. Left out: required."),
+    .describe("Its value if the charger's params lack it. Left out: required."),
   optional: z
     .boolean()
     .prefault(false)
     .describe(
-      "It may be left out: topics with it are not read then, and a JSON value that is nothing else is null. Default false.",
+      "Whether it may be left out. Topics with it are then not read, and a JSON value of it alone is null. Default false.",
     ),
   found: found.optional().describe("Its value where the params leave it out. Left out: see default."),
   type: z
@@ -47,7 +47,7 @@ export const parameter = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("What pattern asks for, in words, e.g. 6 or 8 digits. Left out: the pattern is shown."),
+    .describe("The meaning of pattern for people, e.g. 6 or 8 digits. Left out: the pattern is shown."),
   levels: z
     .enum(["one", "many"])
     .prefault("one")
@@ -81,7 +81,7 @@ const RECURRING = "a duration from 1s to 1d, e.g. 30s or 10m";
 /** An interval. A shorter one floods the charger, and a timer for a much longer one fires at once. */
 export const recurring = span.refine((ms) => ms >= 1000 && ms <= 86_400_000, { error: RECURRING });
 
-const PLACEHOLDERS = "{name} puts in a parameter or one of the values of the action";
+const PLACEHOLDERS = "{name} inserts a parameter or a value of the action";
 
 const topic = z.string().min(1).describe(`Topic; ${PLACEHOLDERS}. Required.`);
 const text = z.string().optional().describe(`Payload as text; ${PLACEHOLDERS}. Either text or json.`);
@@ -130,7 +130,7 @@ export const keepalive = z
       .boolean()
       .prefault(false)
       .describe(
-        "Whether it only asks for telemetry, and keeps nobody obeying: such are sent in mode observe too. Default false.",
+        "Whether it only requests telemetry and does not keep the charger obeying. It is then sent in mode observe too. Default false.",
       ),
   })
   .refine(onePayload, ONE_PAYLOAD);
@@ -143,7 +143,7 @@ const publishes = z.array(publishTemplate);
 export const actions = z.strictObject({
   acquire: publishes
     .prefault([])
-    .describe("Taking control, once before the first setpoint. Default []: nothing has to be said."),
+    .describe("Taking control, once before the first setpoint. Default []: no message is needed."),
   setCurrent: publishes
     .min(1)
     .describe("A limit; {current} is it in A per phase, times limits.current.scale. Required."),
@@ -155,7 +155,7 @@ export const actions = z.strictObject({
   pause: publishes.prefault([]).describe("No charging. Default []: see cannot."),
   resume: publishes
     .prefault([])
-    .describe("Charging again after a pause, at {current}. Default []: nothing has to be said."),
+    .describe("Charging again after a pause, at {current}. Default []: no message is needed."),
   release: publishes
     .prefault([])
     .describe("Control given back; {maxCurrent} is the charger's own maximum. Default []: see cannot."),
@@ -176,29 +176,29 @@ const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** One value from the payloads of a topic. The id keeps the JSON Schema small. */
 const reading = z
   .strictObject({
-    topic: z.string().min(1).describe("The topic; {name} puts in a parameter. Required."),
+    topic: z.string().min(1).describe("The topic; {name} inserts a parameter. Required."),
     path: path
       .optional()
-      .describe("Where it stands in the JSON payload. Left out: the payload is the value, as plain text."),
+      .describe("Path of the value in the JSON payload. Left out: the payload is the value, as plain text."),
     index: z
       .strictObject({
-        topic: z.string().min(1).describe("The topic that tells the place. Required."),
+        topic: z.string().min(1).describe("The topic that holds the place. Required."),
         path: path.prefault("$").describe("Where in its JSON payload. Default $."),
         find: scalar.optional().describe("The place is where this stands in a list of ids."),
         add: z.int().prefault(0).describe("The place is the number there plus this. Default 0."),
       })
       .optional()
-      .describe("The place that [#] in path stands for, told by another topic. Left out: path has no [#]."),
+      .describe("The place for [#] in path, from another topic. Left out: path has no [#]."),
     map: z
       .record(z.string(), scalar)
       .optional()
       .describe(
-        "What each spelling on the wire means; null means unknown, an ending * any rest. Of what is not listed numbers stay numbers, the rest tells nothing.",
+        "Meaning of each value on the wire. null: unknown; a final * stands for any rest. Numbers that are not listed stay numbers; other values are ignored.",
       ),
     otherwise: scalar
       .optional()
       .describe(
-        "What spellings mean that map does not list, but for null, nil, none, nan and -, which mean unknown. Left out: see map.",
+        "Meaning of values that map does not list, except null, nil, none, nan and -, which mean unknown. Left out: see map.",
       ),
     scale: z
       .union([z.number(), z.string()])
@@ -214,12 +214,12 @@ const reading = z
     kind: z
       .enum(["rfid", "mac", "evccid", "vin", "name", "rfid or mac"])
       .optional()
-      .describe("For vehicleId: what kind of identity it is; rfid or mac is told by its looks."),
+      .describe("For vehicleId: the kind of identity; rfid or mac is decided by its form."),
     nullIsNobody: z
       .boolean()
       .prefault(false)
       .describe(
-        "For vehicleId: null here is nobody, whatever the ways after it still say. Default false: they are asked.",
+        "For vehicleId: null means no vehicle, and later readings are ignored. Default false: they are used.",
       ),
   })
   .meta({ id: "reading" });
@@ -248,16 +248,14 @@ export const telemetry = z.strictObject({
   currentA: signal.optional().describe("Current drawn where one number is all there is, A."),
   currentsA: signal.optional().describe("Currents drawn by phase, A."),
   voltagesV: signal.optional().describe("Voltages by phase, V."),
-  limitA: signal.optional().describe("The limit in force by the charger's own word, A per phase."),
-  requestedA: signal
-    .optional()
-    .describe("The limit that was asked for, as the charger repeats it, A per phase."),
+  limitA: signal.optional().describe("The active limit as the charger reports it, A per phase."),
+  requestedA: signal.optional().describe("The commanded limit as the charger repeats it, A per phase."),
   plugged: signal.optional().describe("Whether a vehicle is plugged in."),
   charging: signal.optional().describe("Whether it charges."),
-  paused: signal.optional().describe("Whether it was told not to charge."),
+  paused: signal.optional().describe("Whether it is paused by a command."),
   error: signal.optional().describe("Whether the charger has a fault."),
-  state: signal.optional().describe("Its state in the words of the native profile."),
-  vehicleId: signal.optional().describe("What names the vehicle or the session's user."),
+  state: signal.optional().describe("Its state, as in the native profile."),
+  vehicleId: signal.optional().describe("Identity of the vehicle, or of the user of the session."),
   socPct: signal.optional().describe("State of charge of the vehicle, %."),
   phases: signal.optional().describe("Phases in use."),
   online: signal.optional().describe("Whether the charger is connected, from its last will."),

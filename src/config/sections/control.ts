@@ -49,19 +49,19 @@ export const controlSection = z.strictObject({
     .enum(["release", "keep"])
     .prefault("release")
     .describe(
-      "What a start in observe does with chargers that an earlier run in drive left limited: release them, once, or keep. Default release.",
+      "What a start in observe does with chargers that an earlier run in drive limited: release them once, or keep the limits. Default release.",
     ),
   units: z
     .strictObject({
       current: z
         .enum(["A"])
         .prefault("A")
-        .describe("Unit of a current that an event asks for: A, per phase. Default A."),
+        .describe("Unit of a current in an event: A, per phase. Default A."),
       power: z
         .enum(["kW", "W"])
         .prefault("kW")
         .describe(
-          "Unit of a power that an event asks for, per vehicle: kW or W. Default kW. Change it when the partner confirms the other.",
+          "Unit of a power in an event, per vehicle: kW or W. Default kW. Change it when the partner confirms the other.",
         ),
     })
     .prefault({})
@@ -70,7 +70,7 @@ export const controlSection = z.strictObject({
     .enum(["lower", "higher"])
     .prefault("lower")
     .describe(
-      "Which priority number wins where events overlap: lower (as in OpenADR 3) or higher. Default lower.",
+      "Which priority number wins if events overlap: lower (as in OpenADR 3) or higher. Default lower.",
     ),
   priorityZero: z
     .enum(["highest", "unset"])
@@ -110,30 +110,30 @@ export const controlSection = z.strictObject({
   releaseRamp: releaseRamp
     .optional()
     .describe(
-      "How fast all chargers together may rise when they are released or let up, a minute: { power: 100 } in kW or { current: 64 } in A per phase. One after another, the longest waiting first; reductions never wait. No protective function. Left out: at once.",
+      "Largest increase of all chargers together per minute, at releases and higher limits: { power: 100 } in kW or { current: 64 } in A per phase. The charger that waits longest is next. Reductions never wait. This is not a protective function. Left out: no limit.",
     ),
   onStop: z
     .enum(["keep", "release", "pause"])
     .prefault("keep")
     .describe(
-      "What an orderly stop of setpointd does with chargers that are limited: keep, release or pause. Default keep.",
+      "What an orderly stop of setpointd does with limited chargers: keep the limit, release or pause. Default keep.",
     ),
   refresh: duration("1s", "1h")
     .prefault("60s")
     .describe(
-      "How often a standing command is sent again, 1s to 1h; a charger's lease is three times this. Default 60s.",
+      "How often an active command is sent again, 1s to 1h; a charger's lease is three times this. Default 60s.",
     ),
   silentAfter: duration("10s", "7d")
     .optional()
     .describe(
-      "A charger that spoke before and was not heard of for this long is shown as unreachable, and told again what holds when it is heard. Left out: three times refresh, at least 5m.",
+      "A charger without a message for this long is shown as unreachable. Its command is sent again at its next message. Left out: three times refresh, at least 5m.",
     ),
   verdict: z
     .strictObject({
       ramp: duration("1s", "1h")
         .prefault("30s")
         .describe(
-          "How long a charger and its vehicle may take to do what they were told, before what they report is held against it. Default 30s.",
+          "Time for a charger and its vehicle to follow a command, before their telemetry counts against it. Default 30s.",
         ),
       amperes: quantity(0, 100, "amperes", 0.5)
         .prefault(0.5)
@@ -143,7 +143,7 @@ export const controlSection = z.strictObject({
         .describe("The same in percent of the level; the larger of the two counts. Default 5."),
     })
     .prefault({})
-    .describe("When a command counts as followed or not followed, by what the charger reports and draws."),
+    .describe("When a command counts as followed or not followed, by the charger's telemetry."),
   minInterval: minInterval
     .prefault("0s")
     .describe(

@@ -21,19 +21,17 @@ export const brokerSection = z.strictObject({
   embedded: embedded
     .optional()
     .describe(
-      "Run a small broker (MQTT 3.1.1) inside setpointd, in place of url. For trying out and for small sites.",
+      "Runs a small broker (MQTT 3.1.1) inside setpointd, instead of url. For trials and small sites.",
     ),
   username: z
     .string()
     .min(1)
     .max(256)
     .optional()
-    .describe("User name at the broker. Left out: none is sent."),
+    .describe("User name at the broker. Left out: no user name is sent."),
   password: secrets
     .optional()
-    .describe(
-      "Password that belongs to username, as { file: PATH } or { env: NAME }. Of a list the first is sent.",
-    ),
+    .describe("Password of username, as { file: PATH } or { env: NAME }. The first of a list is sent."),
   tls: z
     .strictObject({
       ca: pem
@@ -43,14 +41,14 @@ export const brokerSection = z.strictObject({
         ),
       cert: pem
         .optional()
-        .describe("PEM file of our own certificate, where the broker asks for one. Needs key."),
+        .describe("PEM file of our own certificate, if the broker requires one. Needs key."),
       key: pem.optional().describe("PEM file of the private key of cert."),
     })
     .optional()
     .describe("Certificates for mqtts and wss. The broker's certificate is always verified."),
   prefix: topicPrefix
     .prefault("setpointd")
-    .describe("First levels of all native topics, which go on with the site's id. Default setpointd."),
+    .describe("First levels of all native topics. The site's id follows. Default setpointd."),
 });
 
 /** Connection to one broker. */

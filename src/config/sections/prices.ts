@@ -24,18 +24,18 @@ export const pricesSection = z.strictObject({
     .refine((all) => new Set(all).size === all.length, { error: "each region once" })
     .prefault([])
     .describe(
-      "Regions whose spot prices are fetched, in the partner's codes, e.g. [NO1]. Default []. Prices are stored, published and shown; no charger is told anything because of them.",
+      "Regions whose spot prices are fetched, in the partner's codes, e.g. [NO1]. Default []. Prices are stored, published and shown. They never command a charger.",
     ),
   cron: cron
     .prefault("2 * * * *")
     .describe(
-      "When prices are fetched, as cron in the site's time zone, within 30 s; at every start too. Default 2 * * * *. At most 60 requests an hour are made.",
+      "When prices are fetched, as a cron expression in the site's time zone, within 30 s; also at every start. Default 2 * * * *. At most 60 requests an hour are made.",
     ),
   forecastPath: path
     .nullable()
     .prefault(null)
     .describe(
-      "Where price forecasts are, after baseUrl, e.g. /smart/v1/prices/forecast/{region}?segmentSize=6. Default null: none is fetched. The partner tells it.",
+      "Path of price forecasts, after baseUrl, e.g. /smart/v1/prices/forecast/{region}?segmentSize=6. Default null: none is fetched. Ask the partner for it.",
     ),
 });
 

@@ -15,26 +15,26 @@ export const reportSection = z.strictObject({
     .boolean()
     .prefault(true)
     .describe(
-      "Whether reports are sent. Default true. Where they are not, each report descriptor is flagged in the record.",
+      "Whether reports are sent. Default true. If false, each report descriptor is flagged in the record.",
     ),
   mode: z
     .enum(["auto", "event", "implied", "fixed", "frequencySeconds", "frequencyMinutes"])
     .prefault(REPORT_DEFAULTS.mode)
     .describe(
-      "What an interval of a report is: auto divides the event so that the asked reports fill it; event is the whole event; implied goes on after the event; fixed has steps of subInterval; in the last two the descriptor's frequency is a time. Default auto.",
+      "What an interval of a report is: auto divides the event so that the requested reports fill it; event is the whole event; implied continues after the event; fixed has steps of subInterval; in the last two the descriptor's frequency is a time. Default auto.",
     ),
   subInterval: duration("1s", "1d")
     .prefault("15m")
-    .describe("Length of an interval where the partner names none, and in mode fixed. Default 15m."),
+    .describe("Length of an interval if the partner names none, and in mode fixed. Default 15m."),
   minInterval: duration("1s", "1d")
     .prefault("1m")
-    .describe("No interval is shorter, unless the event is. Default 1m."),
+    .describe("Shortest interval, unless the event is shorter. Default 1m."),
   maxIntervals: count(1, 10_000)
     .prefault(REPORT_DEFAULTS.maxIntervals)
     .describe("Most intervals in one report, and most reports planned ahead. Default 96."),
   settleDelay: duration("0s", "1h")
     .prefault("30s")
-    .describe("How long late readings are waited for before a report is made. Default 30s."),
+    .describe("How long a report waits for late readings. Default 30s."),
   catchUp: z
     .enum(["latest", "all", "none"])
     .prefault(REPORT_DEFAULTS.catchUp)
@@ -44,25 +44,21 @@ export const reportSection = z.strictObject({
   continueAfterEvent: z
     .boolean()
     .prefault(REPORT_DEFAULTS.continueAfterEvent)
-    .describe("Whether a descriptor that repeats without end goes on after the event. Default false."),
+    .describe("Whether a descriptor that repeats without end continues after the event. Default false."),
   onCancel: z
     .enum(["none", "partial"])
     .prefault(REPORT_DEFAULTS.onCancel)
     .describe(
-      "What is reported of an event that is withdrawn: none, or the part that there was of it. Reports due before are sent in any case. Default none.",
+      "What is reported of a withdrawn event: none, or the part before the withdrawal. Reports that were due before are always sent. Default none.",
     ),
   forecastSource: z
     .enum(["setpoint", "none"])
     .prefault(REPORT_DEFAULTS.forecastSource)
-    .describe(
-      "What a forecast is made from: the setpoints that the chargers will be given, or none (then it says so). Default setpoint.",
-    ),
+    .describe("Source of a forecast: the planned setpoints, or none (the report says so). Default setpoint."),
   percentScale: z
     .union([z.literal(100), z.literal(1)], { error: "100 or 1" })
     .prefault(REPORT_DEFAULTS.percentScale)
-    .describe(
-      "What a full battery is called: 100 or 1. Default 100. Change it when the partner tells you to.",
-    ),
+    .describe("Value of a full battery: 100 or 1. Default 100. Change it when the partner asks for it."),
   baselineDays: count(1, 45)
     .prefault(REPORT_DEFAULTS.baselineDays)
     .describe("Comparable days in a baseline, of the 45 before. Default 10."),
@@ -72,29 +68,27 @@ export const reportSection = z.strictObject({
   format: z
     .enum(["openadr30", "openadr31", "vehicleChargeAction"])
     .prefault("openadr30")
-    .describe("How a report is spelled. Default openadr30. The contract does not show it: ask the partner."),
+    .describe("Format of a report. Default openadr30. The contract does not define it: ask the partner."),
   family: z
     .enum(["energy-coordination", "vtn"])
     .nullable()
     .prefault(null)
-    .describe(
-      "Which path family takes the reports: energy-coordination or vtn. Default null: that of the events.",
-    ),
+    .describe("Path family of the reports: energy-coordination or vtn. Default null: that of the events."),
   path: path
     .prefault("/{family}/v1/reports")
-    .describe("Where reports are sent, after vtn.baseUrl. Default /{family}/v1/reports."),
+    .describe("Path of reports, after vtn.baseUrl. Default /{family}/v1/reports."),
   clientName: z
     .string()
     .min(1)
     .max(128)
     .nullable()
     .prefault(null)
-    .describe("What the reports call this client. Default null: vtn.clientId."),
+    .describe("Name of this client in reports. Default null: vtn.clientId."),
   notes: z
     .boolean()
     .prefault(true)
     .describe(
-      "Whether a report tells why a value is missing (CAUSE), and how many vehicles are in a sum (INCLUDED), as private payload types. Default true. Turn it off where the partner refuses them.",
+      "Whether a report states why a value is missing (CAUSE) and how many vehicles are in a sum (INCLUDED), as private payload types. Default true. Switch it off if the partner refuses them.",
     ),
   location: z
     .strictObject({
@@ -103,14 +97,14 @@ export const reportSection = z.strictObject({
     })
     .nullable()
     .prefault(null)
-    .describe("Where the site is, for the format vehicleChargeAction. Default null: not told."),
+    .describe("Location of the site, for the format vehicleChargeAction. Default null: not sent."),
   giveUpAfter: duration("1m", "30d")
     .prefault("7d")
-    .describe("How long an undelivered report is tried before it is given up and flagged. Default 7d."),
+    .describe("How long an undelivered report is retried before it is flagged as failed. Default 7d."),
   keepReadings: duration("1d", "400d")
     .prefault("50d")
     .describe(
-      "How long readings are kept, for baselines at least 46d. Default 50d. A charger takes about 1.1 MB a day, from the ninth day on a sixth of that; retention.bytes says how much in all, then the oldest go first. Ages count only while the partner's clock agrees with ours.",
+      "How long readings are kept, for baselines at least 46d. Default 50d. A charger needs about 1.1 MB a day, from the ninth day on a sixth of that. retention.bytes limits the total; beyond it the oldest are deleted first. Ages count only while the partner's clock agrees with ours.",
     ),
 });
 

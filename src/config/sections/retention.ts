@@ -20,33 +20,33 @@ export const retentionSection = z.strictObject({
   maxEvents: count(100, 1_000_000)
     .prefault(20_000)
     .describe(
-      "Ended events beyond this number go before their time, the oldest first, unless the partner still lists them. Default 20000.",
+      "Ended events beyond this number are deleted early, oldest first, unless the partner still lists them. Default 20000.",
     ),
   withdrawn: duration("8d", "3650d")
     .prefault("400d")
     .describe(
-      "How long it is remembered that an event was withdrawn, so that a late delivery cannot revive it. Default 400d.",
+      "How long a withdrawal is stored, so that a late delivery cannot revive the event. Default 400d.",
     ),
   reports: duration("8d", "3650d")
     .prefault("400d")
     .describe(
-      "How long reports are kept, 8d to 3650d. Default 400d. One that is still to be sent always stays.",
+      "How long reports are kept, 8d to 3650d. Default 400d. A report that is not sent yet is always kept.",
     ),
   audit: duration("8d", "3650d")
     .prefault("400d")
     .describe(
-      "How long rows of the record are kept, 8d to 3650d. Default 400d. Export them before that with audit --json where you must keep them longer.",
+      "How long rows of the record are kept, 8d to 3650d. Default 400d. Export them with audit --json first if you must keep them longer.",
     ),
   maxAuditRows: count(10_000, 100_000_000)
     .prefault(100_000_000)
     .describe(
-      "Rows of the record beyond this number go before their time; a thousand rows take about 1 MB. Default 100000000, so that bytes decides.",
+      "Rows of the record beyond this number are deleted early; a thousand rows need about 1 MB. Default 100000000, so that bytes decides.",
     ),
   bytes: bytes
     .nullable()
     .prefault(null)
     .describe(
-      "Disk space for what is kept, 100MB to 1TB: 60 % for readings, 30 % for the record, 10 % for ended events. Beyond it the oldest go before their time; there is a warning from 80 % on. Default null: 4 GB and 10 MB for each charger. setpointd check says how long that lasts.",
+      "Disk space for stored data, 100MB to 1TB: 60 % for readings, 30 % for the record, 10 % for ended events. Beyond it the oldest are deleted early. There is a warning from 80 % on. Default null: 4 GB and 10 MB for each charger. setpointd check shows how long that lasts.",
     ),
 });
 

@@ -37,7 +37,7 @@ const phaseSwitching = z.strictObject({
   every: duration("1m", "24h")
     .prefault("15m")
     .describe(
-      "Least time between two switches, 1m to 24h; the make's own is kept too. Meanwhile, and where an event ends sooner, it does what the phases that it has can do, and never more than is asked. A release switches back: one that comes sooner than planned waits, but not one by hand. Default 15m.",
+      "Least time between two switches, 1m to 24h; the minimum of the profile applies too. Until then, and if an event ends sooner, the charger uses its present phases and never exceeds the level. A release switches back: an early one waits, one by an operator does not. Default 15m.",
     ),
 });
 
@@ -48,7 +48,7 @@ export const chargerEntry = z.strictObject({
     .min(1)
     .prefault("native")
     .describe(
-      "How this make speaks MQTT: a name of setpointd profile list, or of a file in profiles beside this one. Default native.",
+      "Profile of this charger: a name from setpointd profile list, or of a file in the folder profiles beside this file. Default native.",
     ),
   params: z
     .record(
@@ -57,13 +57,13 @@ export const chargerEntry = z.strictObject({
     )
     .prefault({})
     .describe(
-      "What the profile needs to know of this charger, e.g. its serial; setpointd profile show NAME tells. Default {}; native needs nothing.",
+      "Parameters of the profile, e.g. the serial number; setpointd profile show NAME lists them. Default {}; native needs nothing.",
     ),
   broker: z
     .string()
     .min(1)
     .optional()
-    .describe("Name of an entry of brokers that this charger is reached over. Left out: mqtt."),
+    .describe("Name of an entry of brokers that this charger is connected to. Left out: mqtt."),
   current: z
     .strictObject({
       min: quantity(0, 1000, "amperes", 6)
@@ -104,34 +104,34 @@ export const chargerEntry = z.strictObject({
   belowMinimum: z
     .enum(["pause", "hold"])
     .prefault("pause")
-    .describe("When less than the minimum is asked: pause, or hold the minimum. Default pause."),
-  atEnd: atEnd.optional().describe("As control.atEnd, for this charger. Left out: control's."),
+    .describe("If a level is below the minimum: pause, or hold the minimum. Default pause."),
+  atEnd: atEnd.optional().describe("Like control.atEnd, for this charger. Left out: as in control."),
   minInterval: minInterval
     .optional()
-    .describe("As control.minInterval, for this charger. Left out: control's."),
+    .describe("Like control.minInterval, for this charger. Left out: as in control."),
   minOff: duration("0s", "1h")
     .prefault("0s")
     .describe(
-      "Least time that a pause lasts, to protect contactors and vehicles; a pause itself is never delayed. Default 0s.",
+      "Shortest duration of a pause, to protect contactors and vehicles; a pause itself is never delayed. Default 0s.",
     ),
   minOn: duration("0s", "1h")
     .prefault("0s")
     .describe(
-      "Least time that it charges before a pause of our own choice, which only phaseSwitching knows: to go back to three phases for more power. A pause that an event asks for, or leaves too little for anything else, never waits. Default 0s.",
+      "Shortest charging time before a pause that phaseSwitching needs to go back to three phases. A pause that an event requires never waits. Default 0s.",
     ),
   phaseSwitching: phaseSwitching
     .optional()
     .describe(
-      "Lets it be switched to one phase, paused meanwhile, where an event leaves too little for three (2.3 kW is 10 A on one, and less than 6 A on three), and back. A current is asked for each phase, so one phase rarely helps there. Left out: its phases are left alone.",
+      "Allows a switch to one phase and back, in a pause, if an event leaves too little power for three phases (2.3 kW is 10 A on one phase, and less than 6 A on three). Events in A are per phase, so it rarely helps there. Left out: phases are never switched.",
     ),
-  deadband: deadband.optional().describe("As control.deadband, for this charger. Left out: control's."),
+  deadband: deadband.optional().describe("Like control.deadband, for this charger. Left out: as in control."),
   writesPerHour: z
     .int({ error: "a whole number from 1, e.g. 12" })
     .min(1)
     .max(3600)
     .optional()
     .describe(
-      "Most commands in an hour, 1 to 3600; beyond it increases wait, a release or the end of a pause for 5 minutes at most, reductions never. Left out: what the make bears, 12 where each write wears it.",
+      "Most commands in an hour, 1 to 3600; beyond it increases wait. A release or the end of a pause waits 5 minutes at most; reductions never wait. Left out: the limit of the profile, 12 if each write wears the charger's memory.",
     ),
 });
 
@@ -151,14 +151,12 @@ const identity = z
   });
 
 export const vehicleEntry = z.strictObject({
-  id: vehicleName.describe(
-    "What the partner calls the vehicle in the targets of its events. Required, unique.",
-  ),
-  name: z.string().min(1).max(256).optional().describe("What people call it. Left out: its id."),
+  id: vehicleName.describe("Id of the vehicle in the targets of the partner's events. Required, unique."),
+  name: z.string().min(1).max(256).optional().describe("Name for people. Left out: its id."),
   charger: topicName
     .optional()
     .describe(
-      "The charger it always uses, where none can say what is plugged in. Left out: telemetry tells.",
+      "The charger that it always uses, if chargers cannot identify vehicles. Left out: telemetry identifies the vehicle.",
     ),
   current: z
     .strictObject({ max: current("Largest current it takes, in A per phase. Required within current.") })
@@ -181,7 +179,7 @@ export const vehicleEntry = z.strictObject({
     .max(16)
     .prefault([])
     .describe(
-      "What a charger may say to name it, one kind each: mac, rfid, or any other; upper or lower case is the same. Default [].",
+      "Identities of the vehicle that a charger may report, one kind each: mac, rfid, or any other. Upper and lower case are equal. Default [].",
     ),
 });
 

@@ -13,7 +13,7 @@ export const vtnSection = z.strictObject({
     .enum(["energy-coordination", "vtn"])
     .prefault("energy-coordination")
     .describe(
-      "Which of the partner's two path families serves your events: energy-coordination or vtn. Default energy-coordination. Change it when the partner tells you to.",
+      "Which of the partner's two path families serves your events: energy-coordination or vtn. Default energy-coordination. Change it when the partner asks for it.",
     ),
   tokenUrl: webUrl.describe(
     "Whole address of the token endpoint, usually ending in /connect/token. Required.",
@@ -24,7 +24,7 @@ export const vtnSection = z.strictObject({
     .max(256)
     .describe("Client identifier that the partner's operator issued to you. Required."),
   clientSecret: secrets.describe(
-    "Client secret that belongs to clientId, as { file: PATH } or { env: NAME }, never as text. Of a list the first is sent. Required.",
+    "Client secret of clientId, as { file: PATH } or { env: NAME }, never as text. The first of a list is sent. Required.",
   ),
   scope: z
     .string()
@@ -33,7 +33,7 @@ export const vtnSection = z.strictObject({
     .nullable()
     .prefault("spk.spotprice spk.forecast")
     .describe(
-      "Scopes asked for with the token, separated by spaces. Default spk.spotprice spk.forecast. Change it when the partner names others; null leaves the field out.",
+      "Scopes requested with the token, separated by spaces. Default spk.spotprice spk.forecast. Change it when the partner names others; null omits the field.",
     ),
   pollEvery: duration("1s", "1h")
     .prefault("60s")
@@ -43,7 +43,7 @@ export const vtnSection = z.strictObject({
   staleAfter: duration("10s", "7d")
     .prefault("10m")
     .describe(
-      "Without a good answer from the partner for this long, an alarm is raised; the stored plan goes on. Default 10m. Keep it above a few pollEvery.",
+      "An alarm is raised if the partner gives no good answer for this long. The stored plan continues. Default 10m. Keep it above a few pollEvery.",
     ),
   prices: pricesSection
     .prefault({})

@@ -28,7 +28,7 @@ export const webhookKeyFault = (secret: string): string | null =>
 
 const secretOf = (scheme: string) =>
   secrets.describe(
-    `Secret of ${scheme}, as { file: PATH } or { env: NAME }; during a rotation a list, all of which are accepted. Required.`,
+    `Secret of ${scheme}, as { file: PATH } or { env: NAME }; during a rotation a list, and each entry is accepted. Required.`,
   );
 
 const headerName = (example: string) =>
@@ -57,12 +57,12 @@ const hmac = z.strictObject({
   timestamp: z
     .strictObject({
       header: headerName("X-Payload-Timestamp").describe(
-        "Header that carries the moment of signing: Unix seconds, Unix milliseconds or ISO 8601. Required within timestamp.",
+        "Header with the time of signing: Unix seconds, Unix milliseconds or ISO 8601. Required within timestamp.",
       ),
       tolerance: duration("1s", "1h")
         .prefault("5m")
         .describe(
-          "How far that moment may be from this machine's clock, before or after it. Default 5m. Change it where deliveries take longer.",
+          "Largest difference of that time from this machine's clock, in both directions. Default 5m. Increase it if deliveries take longer.",
         ),
     })
     .optional()
@@ -115,7 +115,7 @@ export const webhookSection = z.strictObject({
     })
     .prefault(false)
     .describe(
-      "Addresses or networks of your reverse proxies: their X-Forwarded-For names the sender. true believes that header of everyone, so it is shown in the log and counts for nothing else. Default false.",
+      "Addresses or networks of your reverse proxies: their X-Forwarded-For names the sender. true accepts that header from everyone, so it is only logged. Default false.",
     ),
   tls: z
     .strictObject({
@@ -124,12 +124,12 @@ export const webhookSection = z.strictObject({
       clientCa: pem
         .optional()
         .describe(
-          "PEM file of the authority that signed the partner's client certificate; a sender without one is turned away. Left out: none is asked for.",
+          "PEM file of the authority that signed the partner's client certificate; a sender without one is refused. Left out: no certificate is required.",
         ),
     })
     .optional()
     .describe(
-      "Serve HTTPS here; the files are read again on SIGHUP. Leave it out behind a reverse proxy that does.",
+      "Serves HTTPS. The files are read again on SIGHUP. Leave it out behind a reverse proxy that serves HTTPS.",
     ),
   auth: auth
     .optional()
