@@ -242,6 +242,13 @@ test("rooms with rules read no clock and no random source", () => {
   expect(reading).toEqual([]);
 });
 
+test("only daemon/real.ts, the command line and the simulator read the wall clock or a random source", () => {
+  const reading = source
+    .filter((file) => !["cli", "sim"].includes(roomOf(file)))
+    .filter((file) => /\b(Date\.now|Math\.random|new Date\(\)|DateTime\.(now|utc)\(\))/.test(text(file)));
+  expect(reading).toEqual(["src/daemon/real.ts"]);
+});
+
 test("no file is longer than 300 lines without a listed reason", () => {
   const long = source.filter((file) => text(file).split("\n").length > 301);
   expect(long).toEqual(Object.keys(LONG));

@@ -47,7 +47,7 @@ export interface ControlApiParts {
   readonly resend: (record: ReportRecord) => void;
 }
 
-/** What the verbs ask of the running daemon, answered from its own parts (DESIGN 6.4). */
+/** Answers to the requests that verbs send to the running daemon. */
 export function controlApi(parts: ControlApiParts): ControlApi {
   const {
     config,

@@ -83,7 +83,7 @@ export interface ChargerSender {
     isDoubted: boolean,
   ) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
-  /** Whether the broker of a charger is connected. */
+  /** True: the broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
 }
 

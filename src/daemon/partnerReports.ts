@@ -28,7 +28,7 @@ type ReportEdges = Pick<
 /** Rows of the record, or reports, read at a time. */
 const PAGE = 1000;
 
-/** The same with what follows from the stored events, for where nothing runs: for showing, never for acting. */
+/** The stored schedule with the reports that follow from the stored events. For showing while no daemon runs, never for sending. */
 export function plannedSchedule(config: Config, remembered: StoredState, store: Store): ReportSchedule {
   const desk = storedSchedule(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
@@ -46,7 +46,7 @@ export function plannedSchedule(config: Config, remembered: StoredState, store: 
 export const shownReports = (desk: ReportSchedule, store: Store): readonly ReportRow[] =>
   reportsView(desk, store.reports({ limit: PAGE }));
 
-/** One report with its body, which one that is only planned has not got; null: there is none of this name. */
+/** One report with its body. A report that is only planned has none. Null: no report of this name. */
 export function shownReport(
   desk: ReportSchedule,
   store: Store,

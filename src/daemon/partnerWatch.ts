@@ -12,10 +12,10 @@ import type { Fetched as Asked } from "../vtn/client.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { partnerDialect } from "../vtn/dialects/partner/dialect.ts";
 
-/** What is not ours and may be away. */
+/** A remote side that may be away. */
 export type Neighbour = "partner" | "broker" | `broker ${string}`;
 
-/** Puts on record from when until when the partner, or a broker, was away: a proof shows it beside what was missed. */
+/** Records when the partner, or a broker, was away. A proof shows that beside what was missed. */
 export function outages(
   write: (changes: readonly Change[]) => void,
   now: () => Instant,
@@ -23,17 +23,17 @@ export function outages(
 ) {
   const gone = new Map<Neighbour, Instant>();
   return {
-    /** `since`: the last sign of it. Said once. */
+    /** `since`: its last sign of life. Recorded once. */
     gone(who: Neighbour, since: Instant): void {
       if (gone.has(who)) return;
       gone.set(who, since);
       write([row(who, now(), `the ${who} is away since ${wallClock(since)}`, since, false)]);
     },
 
-    /** The last sign of whoever is away. Null: nothing is known to be away. */
+    /** Last sign of life of a side that is away. Null: not known to be away. */
     awaySince: (who: Neighbour): Instant | null => gone.get(who) ?? null,
 
-    /** Nothing, where it was there all the time. */
+    /** Records nothing if it was not away. */
     back(who: Neighbour): void {
       const since = gone.get(who);
       if (since === undefined) return;
@@ -48,11 +48,11 @@ const row = (who: Neighbour, at: Instant, words: string, since: Instant, over: b
   auditRow("silence", at, words, { facts: { outage: who, since: iso(since), ...(over ? { over } : {}) } });
 
 export interface PartnerWatchOptions {
-  /** The time that we go by. */
+  /** Time of the site clock. */
   readonly now: () => Instant;
-  /** What the clock of this machine says, believed or not. */
+  /** Clock of this machine, believed or not. */
   readonly wall: () => Instant;
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => number;
   readonly isClockDoubted: () => boolean;
   readonly staleAfter: Millis;
@@ -62,11 +62,11 @@ export interface PartnerWatchOptions {
   readonly wallClock: WallClock;
   readonly away: Pick<ReturnType<typeof outages>, "gone" | "back">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
-  /** The partner has just told about the time that the clock of this machine tells. */
+  /** Called when an answer of the partner agrees with the clock of this machine. */
   readonly onClockAgrees: () => void;
 }
 
-/** What the partner's answers tell of the partner itself: whether it is there, since when not, and what time it has. */
+/** Health and clock of the partner, as its answers show them. */
 export class PartnerWatch {
   readonly #options: PartnerWatchOptions;
   #health: PartnerHealth;
@@ -86,18 +86,18 @@ export class PartnerWatch {
     return this.#health.everAnswered && this.#health.failures === 0;
   }
 
-  /** Its clock confirms ours; one that does not tell its time proves nothing. */
+  /** True: the partner's clock confirms ours. An answer without a date confirms nothing. */
   get clockAgrees(): boolean {
     return !this.#options.isClockDoubted() && this.#health.failures === 0 && this.#isWithin();
   }
 
-  /** How far our clock is known to be ahead of the partner's, where that is more than is tolerated. */
+  /** Lead of our clock over the partner's. Zero: within tolerance, or unknown. */
   ahead(): Millis {
     const { now, monotonic, maxSkew } = this.#options;
     return aheadOf(this.#clock, { wall: now(), monotonic: millis(monotonic()) }, maxSkew);
   }
 
-  /** To be called with every answer; the same answer, as the flow takes it. */
+  /** Call with every answer. Returns the answer as control reads it. */
   heard(answer: Asked): Fetched {
     const { now, monotonic, staleAfter, maxSkew, wallClock, away, log, onClockAgrees } = this.#options;
     const attempt =
@@ -120,7 +120,7 @@ export class PartnerWatch {
     return asFetched(answer);
   }
 
-  /** Of the clock that is to be believed or not, not of what we go by meanwhile. */
+  /** Skew of the clock of this machine, not of the site clock. */
   #wallSkew(skew: Millis | null): Millis | null {
     const { wall, now } = this.#options;
     return skew === null ? null : millis(skew - between(wall(), now()));

@@ -139,9 +139,9 @@ export interface LoopEdges {
   readonly chargers: ChargerSender;
   readonly reports: ReportService;
   readonly counters: LoopCounters;
-  /** Whether the partner's clock confirms ours. */
+  /** True: the partner's clock confirms ours. */
   readonly clockAgrees: () => boolean;
-  /** How far our clock is known to be ahead of the partner's. */
+  /** Lead of our clock over the partner's. Zero: within tolerance, or unknown. */
   readonly ahead: () => Millis;
 }
 

@@ -11,26 +11,26 @@ import { comparableDays, type FillContext } from "../reporting/evidence.ts";
 import { withMargins } from "../reporting/report.ts";
 import type { Store } from "../store/sqlite/store.ts";
 
-/** What a proof is made from, whoever makes it: the daemon, or a verb on the stored state. */
+/** Sources of a proof, for the daemon and for a verb on the stored state. */
 export interface ProofSources {
   readonly config: Config;
   readonly store: Store;
   readonly siteKey: Buffer;
   readonly now: () => Instant;
-  /** What is stored of the event; null: nothing any more. */
+  /** The stored event. Null: not stored any more. */
   readonly known: KnownEvent | null;
 }
 
-/** A text that is a proof, or a sentence why there is none. */
+/** Text of a proof, or the reason why there is none. */
 export type Proven =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string };
 
-/** At once: for a verb, which has nothing else to do. */
+/** Composes without a pause, for a verb. */
 export const proofNow = (event: string, format: Format, sources: ProofSources): Proven =>
   runToEnd(proving(event, format, sources));
 
-/** A little at a time: for the daemon. */
+/** Composes in steps, for the daemon, whose event loop must run in between. */
 export const proofGently = (
   event: string,
   format: Format,
@@ -90,10 +90,10 @@ function* proving(id: string, format: Format, sources: ProofSources): ResumableT
   return { ok: true, text: lines.join("\n") };
 }
 
-/** More reports on one event than this are not meant. */
+/** Cap on the reports of one event. */
 const MOST_REPORTS = 10_000;
 
-/** What was said on the chargers that it was on, and on its own. */
+/** Readings of the chargers where the vehicle was, and of its own charger. */
 function readingsOf(
   vehicle: VehicleId,
   window: Window,
