@@ -11,7 +11,7 @@ const NOTHING = new Set<typeof id>();
 const far = (name: string, day: number, start = "05:00") =>
   live(anEvent({ id: name, start: instant(at(start) + day * 86_400_000), randomizeStart: millis(0) }));
 
-test("F40 F41: an event is asked for when two complete lists in a row have lacked it, the same list twice included", () => {
+test("F40 F41: an event is fetched by id when two complete lists in a row lack it, the same list twice included", () => {
   const absences = new Absences();
   expect(absences.listed(new Set([id]), [known], at("04:10"))).toEqual([]);
   expect([absences.listed(NOTHING, [known], at("04:11")), absences.isMissing(id)]).toEqual([[], false]);
@@ -20,14 +20,14 @@ test("F40 F41: an event is asked for when two complete lists in a row have lacke
   expect([absences.listed(null, [gone], at("04:13")), absences.isMissing(id)]).toEqual([[], false]);
 });
 
-test("F40: one that could not be had by its id is asked for with every list", () => {
+test("F40: an event whose fetch failed is fetched again with every list", () => {
   const absences = new Absences();
   absences.listed(NOTHING, [known], at("04:10"));
   const asked = ["04:11", "04:12", "04:13"].map((time) => absences.listed(null, [known], at(time)));
   expect(asked).toEqual([[id], [id], [id]]);
 });
 
-test("F41: an event that is listed in between is counted from the beginning again", () => {
+test("F41: an event that is listed in between is counted from zero again", () => {
   const absences = new Absences();
   absences.listed(NOTHING, [known], at("04:10"));
   absences.listed(new Set([id]), [known], at("04:11"));
@@ -35,7 +35,7 @@ test("F41: an event that is listed in between is counted from the beginning agai
   expect(absences.listed(NOTHING, [known], at("04:13"))).toEqual([id]);
 });
 
-test("ended and withdrawn events are not asked for", () => {
+test("ended and withdrawn events are not fetched", () => {
   const absences = new Absences();
   const others = [known, withdrawn(anEvent({ id: "EV-2" }), at("05:00"))];
   absences.listed(NOTHING, others, at("06:10"));
@@ -52,7 +52,7 @@ function askings(absences: Absences, lists: number, apart: number, from: Instant
   });
 }
 
-test("L4 F41: one that the lists go on lacking although it is there is asked for ever more rarely, but once in an hour", () => {
+test("L4 F41: an existing event that the lists lack is fetched ever less often, but at least once an hour", () => {
   expect(askings(new Absences(), 3600, 1000, at("00:00"))).toEqual([
     2, 6, 14, 30, 62, 126, 254, 510, 1022, 2046,
   ]);
@@ -61,13 +61,13 @@ test("L4 F41: one that the lists go on lacking although it is there is asked for
   expect(askings(new Absences(), 8, 3_600_000, at("00:00"))).toEqual([2, 4, 6, 8]);
 });
 
-test("F21: a clock that is set back by days does not put the next asking off by days", () => {
+test("F21: a clock that is set back by days does not delay the next fetch by days", () => {
   const absences = new Absences();
   askings(absences, 600, 60_000, at("12:00"));
   expect(askings(absences, 62, 60_000, instant(at("12:00") - 3 * 86_400_000)).length).toBe(1);
 });
 
-test("one that was found is missing again only when two more lists lack it, and what others had fetched does not count as asked for", () => {
+test("a found event is missing again only when two more lists lack it, and fetches with another cause do not lengthen the wait", () => {
   const absences = new Absences();
   absences.found(id);
   absences.listed(NOTHING, [known], at("04:10"));
@@ -79,7 +79,7 @@ test("one that was found is missing again only when two more lists lack it, and 
   expect([absences.listed(null, [known], at("04:14")), absences.isMissing(id)]).toEqual([[], true]);
 });
 
-test("of the events that are missing, those that were never found by their id go first, then the one that starts first", () => {
+test("among missing events, those never found by id come first, then the earliest start", () => {
   const absences = new Absences();
   const there = [far("EV-there", 0, "04:30")];
   for (let list = 0; list < 4; list += 1) absences.listed(NOTHING, there, at(`04:0${list}`));
@@ -90,7 +90,7 @@ test("of the events that are missing, those that were never found by their id go
   expect(asked[3]).toEqual(["EV-soon", "EV-next", "EV-late", "EV-there"]);
 });
 
-test("until there was a complete list every event may be on it, and none is missing; then the list tells", () => {
+test("before the first complete list every event may be listed, and none is missing", () => {
   const absences = new Absences();
   expect([absences.mayBeListed(id), absences.listed(null, [known], at("04:00"))]).toEqual([true, []]);
   absences.listed(NOTHING, [known], at("04:01"));
@@ -99,6 +99,6 @@ test("until there was a complete list every event may be on it, and none is miss
   expect(absences.mayBeListed(id)).toBe(true);
 });
 
-test("an event has ended when not even the latest start can still be acting", () => {
+test("an event has ended when even its latest random start has ended", () => {
   expect([hasEnded(known, at("06:09:59.999")), hasEnded(known, at("06:10"))]).toEqual([false, true]);
 });

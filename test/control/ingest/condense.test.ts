@@ -34,7 +34,7 @@ test("an event becomes a summary once it is over", () => {
   expect(depot.known.whole(known.id)).toBe(known);
 });
 
-test("an event stays whole until it is stored as it is in memory", () => {
+test("an event stays whole until its latest state is stored", () => {
   const unstored = aDepotOf(null);
   const older = aDepotOf(live(anEvent({ randomizeStart: millis(0), revision: at("03:00") })));
   for (const depot of [unstored, older]) {
@@ -61,7 +61,7 @@ test("an event stays whole while a charger follows it, or is held because of it"
   expect(kind(depot)).toBe("over");
 });
 
-test("an event that was forgotten, or is a summary already, costs nothing", () => {
+test("a forgotten event, or a summary, is not condensed again", () => {
   const depot = aDepotOf(known);
   depot.schedule.condenseLater(known.id, at("06:00"));
   condense(depot, at("06:00"));

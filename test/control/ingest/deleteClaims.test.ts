@@ -7,7 +7,7 @@ const id = eventId("EV-7731");
 const none = () => false;
 const all = () => true;
 
-test("a delete is asked about at once, and the same one again after a minute at the earliest", () => {
+test("a delete causes a fetch by id at once, and a repeat after a minute at the earliest", () => {
   const claims = new DeleteClaims();
   expect(["04:10", "04:10:59.999", "04:11", "04:11:30"].map((when) => claims.add(id, at(when)))).toEqual([
     true,
@@ -19,14 +19,14 @@ test("a delete is asked about at once, and the same one again after a minute at 
   expect(claims.add(id, at("03:00"))).toBe(true);
 });
 
-test("only a 404 that was asked for after the delete confirms it", () => {
+test("only a 404 requested after the delete confirms it", () => {
   const claims = new DeleteClaims();
   expect(claims.isConfirmedBy(id, at("04:10"))).toBe(false);
   claims.add(id, at("04:10"));
   expect(["04:09", "04:10"].map((asked) => claims.isConfirmedBy(id, at(asked)))).toEqual([false, true]);
 });
 
-test("a fetch that finds the event refutes the deletes before it, not one that came while it was on its way", () => {
+test("a fetch that finds the event refutes the deletes before its request, not later ones", () => {
   const claims = new DeleteClaims();
   claims.settle(id, at("04:00"));
   claims.add(id, at("04:10"));
@@ -37,7 +37,7 @@ test("a fetch that finds the event refutes the deletes before it, not one that c
   expect(claims.lackedBy(none, at("04:11"))).toEqual([]);
 });
 
-test("an event whose delete no fetch has settled is asked for after each list that lacks it, for an hour", () => {
+test("an event with an unsettled delete is fetched after each list that lacks it, for an hour", () => {
   const claims = new DeleteClaims();
   claims.add(id, at("04:10"));
   expect(claims.lackedBy(all, at("04:10:30"))).toEqual([]);
@@ -62,7 +62,7 @@ test("a list that holds the event a minute after the delete refutes it; a clock 
   }
 });
 
-test("F62 deletes of a thousand unknown events push each other out, not the memory of the gateway", () => {
+test("F62 deletes of a thousand unknown events evict each other, so memory stays bounded", () => {
   const claims = new DeleteClaims();
   for (let count = 0; count < 1_500; count += 1) claims.add(eventId(`EV-${count}`), instant(count));
   expect(claims.lackedBy(none, instant(2_000))).toHaveLength(1_000);

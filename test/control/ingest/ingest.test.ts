@@ -8,7 +8,7 @@ import { aPicture } from "../../support/aPicture.ts";
 const acting = () =>
   aDepot().withVehicles(3).withEvent({ start: "08:00", minutes: 180, spread: 10, amperes: 10 }).running();
 
-test("a webhook is answered with what became of its events, after the commit", async () => {
+test("a webhook is answered with the counts of its events, after the commit", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const event = depot.has({ start: "08:00" });
   const counts = async (body: unknown) => {
@@ -61,7 +61,7 @@ test("the same event by webhook and by poll, again and again, changes nothing (F
   expect(depot.audit("event", "decision")).toHaveLength(rows);
 });
 
-test("the same start in another spelling, repeated or edited, redraws no offset in the middle of an event", async () => {
+test("the same start in another notation, repeated or edited, changes no offset in the middle of an event", async () => {
   const depot = await acting();
   await depot.until("08:20");
   depot.forget();
@@ -91,7 +91,7 @@ test("an event that is listed twice in one list counts as its later entry, with 
   expect(depot.audit("event").filter((words) => words.includes("is listed twice"))).toHaveLength(1);
 });
 
-test("made, deleted and made again in one body is what it is in three (F51)", async () => {
+test("create, delete and create in one body gives the same as in three (F51)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   const first = depot.has({ start: "08:00", amperes: 16 });
   const gone = { objectType: "EVENT", operation: "DELETE", object: { ID: "EV-1" } };
@@ -104,7 +104,7 @@ test("made, deleted and made again in one body is what it is in three (F51)", as
   expect(depot.audit("event")).toHaveLength(3);
 });
 
-test("the same rubbish in every poll is recorded once (F39)", async () => {
+test("the same malformed entry in every poll is recorded once (F39)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const good = depot.has({ id: "EV-1", start: "08:00", amperes: 10 });
   depot.partner.events.set("EV-2", { ...good, ID: "EV-2", intervalPeriod: { start: "soon" } });
@@ -132,7 +132,7 @@ test("a change in the middle of an event sends each charger one message, and non
   expect(depot.messages()).toEqual([]);
 });
 
-test("a vehicle that an edit takes out of an event is released at its own moment, the others are told nothing", async () => {
+test("a vehicle that an edit removes from an event is released at its own moment, the others are sent nothing", async () => {
   const depot = await acting();
   await depot.until("08:20:30");
   depot.forget();
@@ -178,7 +178,7 @@ test("one empty list withdraws nothing, nor do many while the event is found by 
   expect(depot.standing()).toHaveLength(3);
 });
 
-test("events that the list goes on lacking leave requests for one that is really gone (F41, L4)", async () => {
+test("events that the lists lack for long leave requests for one that is really gone (F41, L4)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "00:30", minutes: 120, amperes: 10 })
@@ -233,7 +233,7 @@ test("a withdrawn event stays withdrawn for late copies of it, and comes back wi
   expect(depot.commands()).toEqual(["bay-01 12 A"]);
 });
 
-test("a later list that holds a withdrawn event brings it back; one that was asked for before does not", async () => {
+test("a later list with a withdrawn event revives it; a list requested before does not", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -254,7 +254,7 @@ test("a later list that holds a withdrawn event brings it back; one that was ask
 
 const DELETE = { objectType: "EVENT", operation: "DELETE" };
 
-test("a second delete while a list is on its way is final for that list", async () => {
+test("a second delete while a list request is in flight is final for that list", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })
@@ -272,7 +272,7 @@ test("a second delete while a list is on its way is final for that list", async 
   expect(depot.commands()).toEqual([]);
 });
 
-test("a delete without its revision withdraws once the event is gone by its id, asked at once", async () => {
+test("a delete without its revision withdraws once a fetch by id, sent at once, finds nothing", async () => {
   const depot = await acting();
   await depot.until("08:30:30");
   depot.forget();
@@ -299,7 +299,7 @@ test("captured bytes of a delete release no bay, and cost at most one request a 
   expect(depot.commands().filter((words) => words.endsWith("release"))).toEqual([]);
 });
 
-test("a redelivered delete without its revision does not withdraw the event that was made anew", async () => {
+test("a redelivered delete without its revision does not withdraw an event that was created again", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const gone = { ...DELETE, object: { ID: "EV-1" } };
   await depot.deliver({ start: "08:00", amperes: 16 });
@@ -329,7 +329,7 @@ test("a delete that no request could settle is settled by the next list that lac
   expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["list", "EV-1"]);
 });
 
-test("an event that comes after a delete of it is asked for again: the answer that is on its way is older", async () => {
+test("an event that arrives after its delete is fetched again: the answer in flight is older", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:10");
   const event = depot.has({ start: "08:00", amperes: 10 });
@@ -368,7 +368,7 @@ test("one 404 by id withdraws nothing while the lists hold the event, nor after 
   expect(depot.audit("event").filter((words) => words.includes("withdrawn"))).toEqual([]);
 });
 
-test("same time and other content by webhook after a fetch is asked by its id at once (F51)", async () => {
+test("same time and other content by webhook after a fetch is fetched by id at once (F51)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   depot.has({ start: "08:00", amperes: 16 });
   await depot.until("01:10");
@@ -380,7 +380,7 @@ test("same time and other content by webhook after a fetch is asked by its id at
   expect(depot.commands()).toEqual(["bay-01 8 A"]);
 });
 
-test("an older revision that comes late is not acted on (F51)", async () => {
+test("an older revision that arrives late is not acted on (F51)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 16, revision: 2 })

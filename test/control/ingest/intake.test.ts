@@ -25,7 +25,7 @@ const deleted = (revision: string | null = null) =>
 const gone = { kind: "gone", id: eventId("EV-7731") } as const;
 const rev = (revision: string, name = "Evening peak") => anEvent({ revision: at(revision), name });
 
-test("a fetch that was asked for before an event came by itself does not withdraw it", () => {
+test("a fetch that was requested before an event arrived by webhook does not withdraw it", () => {
   const known = live(rev("04:00"), { receivedAt: at("04:10"), source: "webhook" });
   const missing = (askedAt: string, when = "04:11") =>
     intake(known, gone, { source: "fetch", at: at(when), askedAt: at(askedAt) }).outcome;
@@ -34,7 +34,7 @@ test("a fetch that was asked for before an event came by itself does not withdra
   expect(missing("03:00", "03:01")).toBe("withdrawn");
 });
 
-test("an event that was never heard of is new", () => {
+test("an unknown event is new", () => {
   const { outcome, known, warning, fetchById: ask } = take(undefined, rev("04:00"));
   expect([outcome, warning, ask]).toEqual(["new", null, false]);
   expect(known).toEqual(live(rev("04:00"), { receivedAt: at("04:10"), source: "webhook" }));
@@ -75,7 +75,7 @@ test("an event stored by an earlier release keeps its offsets when it comes agai
   );
 });
 
-test("F50: the same event again is a repeat and changes nothing, whichever way it came", () => {
+test("F50: the same event again is a repeat and changes nothing, by webhook or fetch", () => {
   const known = live(rev("04:00"));
   for (const source of ["webhook", "fetch"] as const) {
     const again = take(known, rev("04:00"), "04:10", source);
@@ -83,7 +83,7 @@ test("F50: the same event again is a repeat and changes nothing, whichever way i
   }
 });
 
-test("F50: a fetch that repeats what a webhook said makes it the fetched word", () => {
+test("F50: a fetch that repeats a webhook marks the event as fetched", () => {
   const known = live(rev("04:00"), { source: "webhook" });
   expect(take(known, rev("04:00"), "04:10", "fetch")).toMatchObject({
     outcome: "repeat",
@@ -91,7 +91,7 @@ test("F50: a fetch that repeats what a webhook said makes it the fetched word", 
   });
 });
 
-test("F51: same time, other content: what a fetch returns wins over what a webhook said, with a warning", () => {
+test("F51: same time, other content: a fetch wins over a webhook, with a warning", () => {
   const known = live(rev("04:00", "by webhook"), { source: "webhook" });
   const fetched = take(known, rev("04:00", "fetched"), "04:10", "fetch");
   expect(fetched).toMatchObject({
@@ -102,7 +102,7 @@ test("F51: same time, other content: what a fetch returns wins over what a webho
   expect(fetched.warning).toMatch(/EV-7731 came with the same modification time.*what was fetched wins/);
 });
 
-test("F51: same time, other content by webhook after a fetch: what was fetched stays until a fetch by id decides, with a warning", () => {
+test("F51: same time, other content by webhook after a fetch: the fetched content stays until a fetch by id decides, with a warning", () => {
   const known = live(rev("04:00"));
   const later = take(known, rev("04:00", "other"));
   expect([later.outcome, later.known === known, later.fetchById]).toEqual(["stale", true, true]);
@@ -126,7 +126,7 @@ test("an explicit delete withdraws, and leaves the highest revision as its tombs
   expect(take(live(rev("04:00")), deleted("04:05"))).toMatchObject({ known: { watermark: at("04:05") } });
 });
 
-test("F51: a delete that is older than what is known is stale", () => {
+test("F51: a delete that is older than the known revision is stale", () => {
   const known = live(rev("04:05"));
   const late = take(known, deleted("04:00"));
   expect([late.outcome, late.known === known]).toEqual(["stale", true]);
@@ -141,7 +141,7 @@ test("a delete without a revision changes nothing: it may be a replay, and a fet
   expect(take(known, gone, "04:11", "fetch").outcome).toBe("withdrawn");
 });
 
-test("a withdrawal of an event never heard of leaves a tombstone: what was sent before it comes too late", () => {
+test("a withdrawal of an unknown event leaves a tombstone: earlier revisions arrive too late", () => {
   const askedAt = at("04:09");
   const confirmed = intake(undefined, gone, { source: "fetch", at: at("04:10"), askedAt });
   expect([confirmed.outcome, confirmed.known]).toEqual([
@@ -173,7 +173,7 @@ test("a second delete only raises the tombstone", () => {
   });
 });
 
-test("a 404 about an event that is withdrawn already means nothing", () => {
+test("a 404 for a withdrawn event changes nothing", () => {
   const { known } = take(live(rev("04:00")), deleted("04:00"));
   expect(take(known, gone)).toMatchObject({ outcome: "repeat", known });
 });
@@ -184,7 +184,7 @@ test("only a newer revision revives a withdrawn event by webhook", () => {
   expect(take(known, rev("04:01"), "04:11").outcome).toBe("new");
 });
 
-test("a fetch that was asked after the withdrawal revives it, one that was on its way does not", () => {
+test("a fetch requested after the withdrawal revives the event, one in flight does not", () => {
   const { known } = take(live(rev("04:00")), deleted("04:00"), "04:10");
   const fetched = (askedAt: string) =>
     intake(
@@ -196,7 +196,7 @@ test("a fetch that was asked after the withdrawal revives it, one that was on it
   expect(fetched("04:10").outcome).toBe("new");
 });
 
-test("F51: a delete that comes twice is final for what was asked for before the second one", () => {
+test("F51: a repeated delete is final for fetches requested before the second one", () => {
   const first = take(live(rev("04:00")), deleted("04:00"), "04:10").known;
   for (const again of [deleted("04:00"), deleted()]) {
     const second = take(first, again, "04:12").known;
@@ -211,7 +211,7 @@ test("F51: a delete that comes twice is final for what was asked for before the 
   }
 });
 
-test("F22: an event that comes back by a clock that is behind its withdrawal was gone until then", () => {
+test("F22: an event that returns by a clock behind its withdrawal was gone until then", () => {
   const cut = take(live(rev("04:00")), deleted("04:00"), "05:30").known;
   const back = take(cut, rev("04:01"), "01:00").known;
   expect(back).toMatchObject({ receivedAt: at("01:00"), goneUntil: at("05:30") });
@@ -244,7 +244,7 @@ test("a start of 'now' stays the first receipt when the event is withdrawn and c
   expect(timed).toMatchObject({ kind: "withdrawn", anchor: null });
 });
 
-test("a start of 'now' is the first receipt once more where the event is made anew after it was withdrawn (F53)", () => {
+test("a start of 'now' is the receipt again where the event is created again after its withdrawal (F53)", () => {
   const first = take(undefined, anEvent({ start: "now", revision: at("04:00") }), "04:10").known;
   const cut = take(first, deleted("04:05"), "04:20").known;
   const anew = take(cut, anEvent({ start: "now", revision: at("04:29") }), "04:30").known;
@@ -260,7 +260,7 @@ test("a start that becomes 'now' is the receipt of that revision, and one that b
 const endingsAfter = (when: string, event = rev("04:00")) =>
   take(live(event), anEvent({ revision: at("07:59") }), when).known?.endings.map((ending) => ending.at);
 
-test("F52: a revision that may have been acting is kept as an ending, one that was not is forgotten", () => {
+test("F52: a revision that may have been acting is kept as an ending, another is forgotten", () => {
   expect(endingsAfter("04:59")).toEqual([]);
   expect(endingsAfter("05:00")).toEqual([at("05:00")]);
   expect(endingsAfter("06:09")).toEqual([at("06:09")]);
@@ -268,14 +268,14 @@ test("F52: a revision that may have been acting is kept as an ending, one that w
   expect(endingsAfter("05:30", anEvent({ ask: { kind: "unknown", payloadType: "X" } }))).toEqual([]);
 });
 
-test("endings are kept until nothing of them can be left, ten minutes", () => {
+test("endings are kept for ten minutes, until no remainder is possible", () => {
   const cut = take(live(rev("04:00")), deleted("04:00"), "05:30").known;
   expect(cut?.endings).toHaveLength(1);
   expect(take(cut, rev("05:31"), "05:39").known?.endings).toHaveLength(1);
   expect(take(cut, rev("05:31"), "05:40").known?.endings).toEqual([]);
 });
 
-test("a revision that came after an ending is kept with it, for it may have taken over", () => {
+test("a revision after an ending is kept with it, as it may have taken over", () => {
   const cut = take(
     live(rev("04:00")),
     anEvent({ revision: at("05:30"), duration: minutes(0) }),

@@ -16,7 +16,7 @@ const change = fc.oneof(
   fc.record({ kind: fc.constantFrom("clear", "take", "startOver"), id: fc.constant(eventId("EV-1")) }),
 );
 
-test("whoever takes in what changed, and nothing else, knows what there is", () => {
+test("a reader that applies only the changed events knows all events", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
       const changed = new UnreadChanges<EventId>();

@@ -20,7 +20,7 @@ const event = (id: number, revision = 1): Notice => ({
 });
 const unreadable = (path: string): Notice => ({ kind: "rejected", id: null, path, reason: "odd", raw: "1" });
 
-test("only a list of more than 250 entries is taken in in parts", () => {
+test("only a list of more than 250 entries is ingested in parts", () => {
   const many = Array.from({ length: 251 }, (_, id) => event(id));
   expect(isLong(list(many))).toBe(true);
   expect(isLong(list(many.slice(1)))).toBe(false);
@@ -37,7 +37,7 @@ test("a part holds 250 events, none of the parts shows absence, and what is unre
   expect([...parts, last].map(({ complete }) => complete)).toEqual([false, false, false, false]);
 });
 
-test("whatever a list repeats, the parts together say the same of each event as the whole, and no event is in two", () => {
+test("with any repeats in a list, the parts give the same result per event as the whole, and no event is in two", () => {
   const entry = fc.record({ id: fc.nat({ max: 400 }), revision: fc.integer({ min: 1, max: 3 }) });
   const made = Array.from({ length: 401 * 4 }, (_, index) => event(index >> 2, index & 3));
   fc.assert(

@@ -30,11 +30,11 @@ function said(...attempts: readonly (readonly [string, Attempt])[]) {
   });
 }
 
-test("the first answer is said once, later ones are not", () => {
+test("the first answer is logged once, later ones are not", () => {
   expect(said(["05:00", answered()], ["05:01", answered(null)])).toEqual([["info the partner answers"], []]);
 });
 
-test("a clock that is set back does not put the alarm for a long silence off", () => {
+test("a clock that is set back does not delay the alarm for a long silence", () => {
   const steps = said(
     ["05:00", answered()],
     ["04:00", failed("HTTP 503")],
@@ -47,7 +47,7 @@ test("a clock that is set back does not put the alarm for a long silence off", (
   ]);
 });
 
-test("F30: an outage is said once for each reason, and so is its end", () => {
+test("F30: an outage is logged once for each reason, and so is its end", () => {
   const words = "warn the partner cannot be asked: HTTP 503; the stored plan goes on";
   expect(
     said(
@@ -64,7 +64,7 @@ test("F30: an outage is said once for each reason, and so is its end", () => {
   ]);
 });
 
-test("F30: an outage that shows now as one thing, now as another, says each once; the next one says them again", () => {
+test("F30: an outage with alternating reasons logs each once; the next outage logs them again", () => {
   const [cut, refused] = [failed("read ECONNRESET"), failed("connect ECONNRESET")];
   expect(
     said(
@@ -78,7 +78,7 @@ test("F30: an outage that shows now as one thing, now as another, says each once
   ).toEqual([1, 1, 0, 0, 1, 1]);
 });
 
-test("F30: a partner that words each refusal anew is heard sixteen times", () => {
+test("F30: a partner that varies its error texts is logged sixteen times", () => {
   const refusals = Array.from({ length: 100 }, (_, n) => ["05:00", failed(`HTTP ${400 + n}`)] as const);
   expect(said(...refusals).flat()).toHaveLength(16);
 });
@@ -92,7 +92,7 @@ test("F30: a partner that is silent for longer than staleAfter raises one alarm"
   ]);
 });
 
-test("what was never asked is no failure of the partner and no news, but time without an answer passes", () => {
+test("a request that was not made is no failure and not logged, but the time without an answer passes", () => {
   const health = recordAttempt(freshHealth(at("05:00")), failed("HTTP 503"), at("05:01"), limits).health;
   const soon = recordAttempt(health, heldBack("our own limit"), at("05:02"), limits);
   expect(soon).toEqual({ health, messages: [] });
@@ -101,7 +101,7 @@ test("what was never asked is no failure of the partner and no news, but time wi
   expect(late.messages).toMatchObject([{ level: "error" }]);
 });
 
-test("F22: the clocks disagree only when two answers running say so, and that is said once", () => {
+test("F22: clock skew is logged once, after two consecutive answers show it", () => {
   const off = seconds(400);
   const steps = said(
     ["05:00", answered(off)],
@@ -117,7 +117,7 @@ test("F22: the clocks disagree only when two answers running say so, and that is
   expect(steps[3]).toHaveLength(1);
 });
 
-test("F22: a clock that is behind is said to be behind", () => {
+test("F22: a clock that is behind is logged as behind", () => {
   const steps = said(["05:00", answered(seconds(-400))], ["05:01", answered(seconds(-400))]);
   expect(steps[1]).toEqual(["warn our clock is 400 s behind the partner's: check the time of this machine"]);
 });

@@ -12,7 +12,7 @@ const seconds = (asked: readonly string[]): readonly number[] =>
 const gaps = (times: readonly number[]): readonly number[] =>
   times.slice(1).map((time, index) => Math.round((time - (times[index] ?? 0)) * 10) / 10);
 
-test("the list is asked for at the start and then every minute", async () => {
+test("the list is polled at the start and then every minute", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   await depot.until("00:05:30");
   expect(depot.partner.asked[0]).toBe("00:00:00.000 list");
@@ -32,14 +32,14 @@ test.each([
   for (const found of gaps(seconds(depot.partner.asked))) expect(found).toBeCloseTo(gap, 0);
 });
 
-test("a slow partner is asked one thing at a time", async () => {
+test("a slow partner gets one request at a time", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.partner.takesMs = 300_000;
   await depot.until("00:30");
   for (const gap of gaps(seconds(depot.partner.asked)).slice(1)) expect(gap).toBeGreaterThanOrEqual(360);
 });
 
-test("hints hurry the list, but at most once in ten seconds", async () => {
+test("hints bring the next list forward, but at most once in ten seconds", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:10");
   depot.forget();
@@ -62,7 +62,7 @@ test("a hint right after the start is answered with a list at once", async () =>
   expect(seconds(depot.partner.asked)).toEqual([expect.closeTo(2, 0)]);
 });
 
-test("a clock that is set back holds no hint up", async () => {
+test("a clock that is set back delays no hint", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:10");
   await depot.post([]);
@@ -74,7 +74,7 @@ test("a clock that is set back holds no hint up", async () => {
   expect(seconds(depot.partner.asked)).toHaveLength(1);
 });
 
-test("a hint that comes while a list is under way asks for another one", async () => {
+test("a hint during a list request causes another one", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   depot.partner.takesMs = 5000;
   await depot.until("00:10");
@@ -86,7 +86,7 @@ test("a hint that comes while a list is under way asks for another one", async (
   expect(seconds(depot.partner.asked)).toHaveLength(2);
 });
 
-test("hints do not hurry a partner that is failing; the pauses grow to five minutes with full jitter (F32)", async () => {
+test("hints do not shorten the back-off of a failing partner; it grows to five minutes with full jitter (F32)", async () => {
   const fractions = [0.1, 0.9];
   let turn = 0;
   const depot = await aDepot()
@@ -119,7 +119,7 @@ test("a Retry-After is obeyed, whatever hints say (F33)", async () => {
   expect(second - first).toBeGreaterThanOrEqual(120);
 });
 
-test("after a failure the first answer brings the ordinary pace back", async () => {
+test("after a failure the first answer restores the normal interval", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").whosePartnerAnswers({ status: 500 }).running();
   await depot.until("00:10");
   depot.partner.answers = "well";
@@ -139,7 +139,7 @@ test("an event that a webhook only names is fetched by its id", async () => {
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("an event that cannot be had by its id is looked for in the list, once", async () => {
+test("an event that cannot be fetched by id causes one early list", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:10");
   depot.has({ id: "EV-9", start: "08:00", amperes: 10 });

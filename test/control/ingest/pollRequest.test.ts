@@ -47,7 +47,7 @@ function aPoll(random = 0.99) {
 
 const passes = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-test("a requested poll asks at once, although the partner has failed for so long that the next try is minutes away", async () => {
+test("a requested poll is sent at once, although after many failures the next try is minutes away", async () => {
   const { partner, asked, polls } = aPoll();
   await passes(30 * 60_000);
   const before = asked.length;
@@ -65,7 +65,7 @@ test("a requested poll asks at once, although the partner has failed for so long
   expect(asked).toHaveLength(before + 2);
 });
 
-test("requested polls that fail make our own tries no rarer", async () => {
+test("requested polls that fail do not lengthen our own back-off", async () => {
   const { asked, polls } = aPoll();
   await passes(0);
   for (let request = 0; request < 20; request += 1) {
@@ -78,7 +78,7 @@ test("requested polls that fail make our own tries no rarer", async () => {
   expect(asked).toHaveLength(before + 1);
 });
 
-test("a list that is already on its way is not the answer: it may be older than the request", async () => {
+test("a list request in flight is not the answer: it may be older than the poll request", async () => {
   const { partner, asked, polls } = aPoll();
   partner.takesMs = 5000;
   partner.answer = { kind: "unchanged", at: instant(0) };

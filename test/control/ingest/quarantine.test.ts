@@ -19,7 +19,7 @@ test("F39: one bad event in a list is on record by its id", async () => {
   ]);
 });
 
-test("F12: a body full of rubbish is counted whole, and takes twenty rows of the record and one for the rest", async () => {
+test("F12: a body full of malformed entries is counted whole, and takes twenty rows of the record and one for the rest", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const body = Array.from({ length: 3000 }, (_, index) => bad(`EV-${index}`));
   expect(await depot.post(body)).toMatchObject({ kind: "taken", taken: { rejected: 3000 } });
@@ -32,7 +32,7 @@ test("F12: a body full of rubbish is counted whole, and takes twenty rows of the
   expect(depot.audit("rejected").slice(21)).toEqual([expect.stringContaining("event EV-new ")]);
 });
 
-test("F05, F39: a bad event that could not be recorded is recorded when it comes again", async () => {
+test("F05, F39: a bad event that could not be recorded is recorded when it arrives again", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.disk.full = true;
   expect(await depot.post([bad("EV-2")])).toMatchObject({ kind: "refused", status: 503 });
@@ -49,7 +49,7 @@ test("twenty-one bad events are twenty rows and one", async () => {
   expect(depot.audit("rejected")).toHaveLength(21);
 });
 
-test("F15: an event that brings out a bug is set aside, its neighbours and what was known of it stay, and nothing ends", () => {
+test("F15: an event that triggers a bug is quarantined, the others and its earlier state stay, and the process goes on", () => {
   const poison = at("07:00");
   const depot = new ControlState({
     chargers: [aCharger()],

@@ -24,7 +24,7 @@ const NOT_FOUND: PostAnswer = { kind: "answered", status: 404, words: "", retryA
 
 const event = anEvent({ reports: [aDescriptor()] });
 
-test("a summary tells what an event was, when it was over and what it asked for, without its targets", () => {
+test("a summary has the kind, the end and the request of an event, without its targets", () => {
   const summary = summaryOf(live(event), 700);
   expect(summary).toEqual({
     kind: "over",
@@ -53,7 +53,7 @@ const noticed = (changes: Parameters<typeof anEvent>[0]): EventNotice => ({
   event: anEvent({ reports: [aDescriptor()], ...changes }),
 });
 
-test("a repeat and an older revision of an event that is over need nothing from the disk", () => {
+test("a repeat or an older revision of an event that is over needs no read from the disk", () => {
   const summary = summaryOf(live(event), 700);
   expect(outcomeFor(summary, noticed({}))).toBe("repeat");
   expect(outcomeFor(summary, noticed({ revision: at("03:59") }))).toBe("stale");
@@ -70,7 +70,7 @@ test("a state is the same in memory and on disk, whole or not", () => {
   expect(isSameState(withdrawn(event, at("04:00")), summary)).toBe(false);
 });
 
-test("what a charger stops following, and what a hold waits for, is known of a summary as well", () => {
+test("releases and holds work with summaries as well", () => {
   const context = { siteKey: Buffer.alloc(32), vehicles: new Map(), settings: settingsWith() };
   const [was, gone] = [summaryOf(live(event), 700), summaryOf(withdrawn(event, at("04:30")), 90)];
   const ends = [was, gone].map((known) => howEnded(known, vehicleId("veh-214"), context, at("07:00")));
@@ -102,7 +102,7 @@ const lookedAt = (stored: readonly ReportObligation[], whole: KnownEvent | null,
   return [desk.upcoming.size, ...ended.map(({ state, reason }) => `${state} ${reason}`)];
 };
 
-test("of an event that is over the whole is read only while a report of it is owed (L3)", () => {
+test("an event that is over is read as a whole only while a report of it is pending (L3)", () => {
   const summary = summaryOf(live(event), 700);
   expect(lookedAt([duty("done")], null, summary)).toEqual([0]);
   expect(lookedAt([duty("open")], live(event), summary)).toEqual([1]);
