@@ -210,6 +210,8 @@ export interface ControlSources {
   readonly unlocked$: Observable<ChargerId>;
 }
 
+/** Chargers reconnect to a broker that was away within this time. */
+const LATE_RETURN = minutes(1);
 /** Cap on publishes in flight to one broker. The session of a broker with a lower cap enforces that. */
 const WINDOW = 20;
 
@@ -238,6 +240,10 @@ export function control(
   const all$ = merge(
     of(() => stages.everyone()), // the first evaluation
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
+    sources.brokerUp$.pipe(
+      mergeMap((broker) => timer(LATE_RETURN).pipe(map(() => broker))),
+      map((broker) => () => stages.repeatAfterReturn(broker, LATE_RETURN)),
+    ),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
     sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),

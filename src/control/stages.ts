@@ -205,6 +205,23 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return back.map(({ id }) => ({ charger: id, reassert: !depot.sendQueue.isInFlight(id) }));
     },
 
+    /**
+     * A charger may come back to its broker after us, and miss what was sent at once. One that is written to only on
+     * change gets it once more, unless it is seen to follow it. `after`: time since the broker returned.
+     */
+    repeatAfterReturn(broker: string, after: Millis): readonly Reevaluation[] {
+      const since = ports.now() - after;
+      return [...depot.chargers.values()].flatMap(({ id, broker: own, refresh }) => {
+        const record = depot.commands.get(id);
+        if (own !== broker || refresh !== null || record === undefined) return [];
+        const isOpen = record.progress === "accepted" || record.progress === "acknowledged";
+        if (!isOpen || record.sentAt === null || record.sentAt < since) return [];
+        // The broker took it, which says nothing of a charger that was not connected.
+        depot.commands.record({ ...record, progress: "acknowledged" });
+        return [{ charger: id, reassert: true }];
+      });
+    },
+
     allowStarts(): readonly Reevaluation[] {
       depot.allowStarts();
       // A clock that is trusted again may have stepped by hours. Handle that before anything reads the time.

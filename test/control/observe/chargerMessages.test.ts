@@ -507,3 +507,43 @@ test("a command of an earlier start that its charger refuses is decided again on
   expect(depot.audit("decision")).toHaveLength(2);
   expect(depot.floor.published.at(-1)?.words).toBe("bay-01 10 A");
 });
+
+test.each([
+  ["a level", { minutes: 120 }, "10 A"],
+  ["a release", { minutes: 10 }, "release"],
+])(
+  "a charger that is written to on change gets %s once more a minute after its broker's return",
+  async (_, span, level) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .equippedWith({ refresh: null })
+      .withEvent({ start: "08:00", amperes: 10, ...span })
+      .running();
+    await depot.until("08:05");
+    depot.brokerGoes();
+    await depot.until("08:15");
+    depot.forget();
+    depot.brokerReturns();
+    await depot.until("08:30");
+    expect(depot.messages().map((message) => message.replace(/\.\d{3}/, ""))).toEqual([
+      `08:15:00 bay-01 ${level}`,
+      `08:16:00 bay-01 ${level}`,
+    ]);
+  },
+);
+
+test("a charger that is seen to follow gets nothing more after its broker's return", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("08:05");
+  await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
+  depot.brokerGoes();
+  await depot.until("08:15");
+  depot.forget();
+  depot.brokerReturns();
+  await depot.until("08:30");
+  expect(depot.messages()).toHaveLength(1);
+});
