@@ -213,7 +213,7 @@ test("a retained message judges nothing, and is no sign of life", async () => {
   expect(judgements(depot)).toEqual([]);
   await depot.until("08:20");
   await depot.hears({ kind: "telemetry", charger: chargerId("bay-01"), telemetry, snapshot: true });
-  expect(depot.warnings.concat(depot.audit("silence")).join()).not.toContain("heard again");
+  expect(depot.warnings.concat(depot.audit("silence")).join()).not.toContain("sends messages again");
 });
 
 test("a charger whose clock is months behind is judged by the receipt of its messages", async () => {
