@@ -1,5 +1,5 @@
 import type { Change, StoredState, Scope, StoredScope } from "../domain/changes.ts";
-import { commandId, type CommandRecord, nextJudgement } from "../domain/command.ts";
+import { commandId, type CommandRecord } from "../domain/command.ts";
 import type { Rejected } from "../domain/delivery.ts";
 import type { KnownEvent } from "../domain/event.ts";
 import {
@@ -8,10 +8,10 @@ import {
   type EventId,
   type Instant,
   seconds,
-  earlier,
   type VehicleId,
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
+import { clockMovedBack } from "./send/commandLife.ts";
 import { expand } from "./schedule/expand.ts";
 import type { ControlState } from "./state.ts";
 
@@ -138,17 +138,11 @@ function asSent(stored: CommandRecord, lastSent: CommandRecord): CommandRecord {
  * Otherwise they would be newer than any message for as long as the clock was ahead.
  */
 export function onClockMovedBack(depot: ControlState, now: Instant): void {
-  const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
   depot.occupancy.onClockMovedBack(now);
   depot.ramp?.onClockMovedBack(now);
   depot.presence.onClockMovedBack(now);
-  for (const record of depot.commands.values()) {
-    if (record.judgeAt === null) continue;
-    // The charger keeps the ramp time that it had.
-    const latest = nextJudgement(now, depot.settings.verdict.ramp, record.resends);
-    const followedAt = cut(record.followedAt ?? null);
-    depot.commands.record({ ...record, judgeAt: earlier(record.judgeAt, latest), followedAt });
-  }
+  const { ramp } = depot.settings.verdict;
+  for (const record of depot.commands.values()) depot.commands.record(clockMovedBack(record, ramp, now));
 }
 
 /** The events and chargers whose stored state may differ from memory after these changes were dropped. */

@@ -38,17 +38,16 @@ export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
 /** A lease lasts three refreshes, because two messages may be lost. */
 export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
 
-/** State of a command; src/README.md, "Life of a command", has the diagram. */
-type Progress =
-  | "planned"
-  | "acknowledged"
-  | "accepted"
-  | "refused"
-  /** Measured: the charger follows the setpoint, or does not. Only these two are final. */
-  | "followed"
-  | "notFollowed"
-  /** Decided in observe mode and never published. The charger counts as not commanded. */
-  | "observed";
+/**
+ * State of a command. control/send/commandLife.ts has the transitions and their diagram.
+ *
+ * - `planned`: decided and stored. No publish succeeded yet.
+ * - `acknowledged`: the broker acknowledged a publish. It says nothing about the charger.
+ * - `accepted`, `refused`: the charger answered. Some makes never do.
+ * - `followed`, `notFollowed`: telemetry shows the setpoint, or does not. A measurement counts more than an answer.
+ * - `observed`: decided in observe mode and never published. The charger counts as not commanded.
+ */
+type Progress = "planned" | "acknowledged" | "accepted" | "refused" | "followed" | "notFollowed" | "observed";
 
 /**
  * Maximum re-sends of a command that is not followed. The wait doubles each time; after the last one an alarm follows

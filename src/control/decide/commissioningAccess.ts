@@ -7,6 +7,7 @@ import {
   reallySent,
   desiredAfter,
 } from "../../domain/command.ts";
+import { decidedAgain, newCommand } from "../send/commandLife.ts";
 import { type CommissioningLock, commissioningLock, preemptedBy } from "./commissioningLock.ts";
 import { type Desired, formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";
@@ -55,15 +56,8 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
     decidedAt: now,
   } as const;
   const record: CommandRecord = {
-    command,
-    progress: "planned",
     // The trial's setpoints are unknown here. A release ends any of them, as it would end a pause.
-    replaces: { kind: "pause" },
-    sentAt: null,
-    sends: 0,
-    judgeAt: null,
-    resends: 0,
-    failures: 0,
+    ...newCommand(command, { kind: "pause" }),
     isLent: true,
     ...(sent !== null && isToBeFreed(sent) ? { standing: sent } : {}),
   };
@@ -128,27 +122,12 @@ export function lockStatus(
 }
 
 function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): readonly Change[] {
-  const command = { ...last.command, ...depot.nextId() };
-  const { charger, desired } = command;
-  const { standing: _, outAt: __, ...record } = last;
-  const replaces = desiredAfter(last, depot.sendQueue.isInFlight(command.charger));
+  const { charger, desired } = last.command;
+  const replaces = desiredAfter(last, depot.sendQueue.isInFlight(charger));
   depot.sendQueue.awaitCommit(charger);
   const what = desired.kind === "release" ? "to be released" : `${formatLevel(desired)} again`;
-  const again = {
-    ...record,
-    replaces,
-    command,
-    progress: "planned",
-    sentAt: null,
-    sends: 0,
-    judgeAt: null,
-  } as const;
-  return storeCommand(
-    depot,
-    { ...again, isLent: false },
-    now,
-    `${charger} is back from commissioning: ${what}`,
-  );
+  const again = decidedAgain(last, depot.nextId(), replaces);
+  return storeCommand(depot, again, now, `${charger} is back from commissioning: ${what}`);
 }
 
 /**

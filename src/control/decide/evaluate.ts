@@ -5,7 +5,6 @@ import {
   type Command,
   commandId,
   type CommandRecord,
-  reallySent,
   desiredAfter,
   type Hold,
   type Decision,
@@ -17,6 +16,7 @@ import { dropKeptLimit } from "../observe/keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
 import type { Dispatch } from "../schedule/expand.ts";
+import { newCommand, observedOnly } from "../send/commandLife.ts";
 import { strandedRelease } from "../send/stranded.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
@@ -127,17 +127,8 @@ export function decide(
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
   const observing = decision.cause !== "observe" && depot.barTo("plan", id) !== null;
-  const planned: CommandRecord = {
-    command,
-    progress: "planned",
-    sentAt: null,
-    sends: 0,
-    failures: 0,
-    replaces,
-    judgeAt: null,
-    resends: 0,
-  };
-  const record = observing ? observed(planned, last) : planned;
+  const planned = newCommand(command, replaces);
+  const record = observing ? observedOnly(planned, last) : planned;
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.recordDecision(record, reason);
   const message = observing ? `observing, not sent: ${reason.words}` : reason.words;
@@ -156,12 +147,6 @@ export function decide(
 function endedOf(depot: ControlState, { event, vehicle, cause }: Decision, now: Instant): Ended {
   if (cause !== "ended" || event === null || vehicle === null) return "in its time";
   return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
-}
-
-/** Replaces the last decision, but not the last command that was sent. */
-function observed(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
-  const standing = last === undefined ? null : reallySent(last);
-  return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
 }
 
 /** The setpoint as in the record. `phases` only where they were switched. */

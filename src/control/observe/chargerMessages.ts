@@ -1,9 +1,10 @@
 import type { Change } from "../../domain/changes.ts";
-import { commandId, type CommandRecord, nextJudgement } from "../../domain/command.ts";
+import { commandId } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
-import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
+import { type ChargerId, type Instant, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
 import type { Reevaluation } from "../ports.ts";
+import { answered, isJudged, rampRestarted } from "../send/commandLife.ts";
 import { outcomeRow } from "../send/outcome.ts";
 import type { ControlState } from "../state.ts";
 import { judge } from "./judge.ts";
@@ -227,14 +228,8 @@ const newer = (before: Instant | null, reported: unknown, at: Instant, isNewest:
 /** A charger that returns may have lost its setpoint. It gets the ramp time once more. */
 function restartRampTime(depot: ControlState, charger: ChargerId, now: Instant): void {
   const record = depot.commands.get(charger);
-  if (record === undefined || record.judgeAt === null) return;
-  const judgeAt = nextJudgement(now, depot.settings.verdict.ramp, 0);
-  depot.commands.record({ ...record, judgeAt: later(record.judgeAt, judgeAt) });
+  if (record !== undefined) depot.commands.record(rampRestarted(record, depot.settings.verdict.ramp, now));
 }
-
-/** A measured result counts more than an acknowledgement. */
-const isJudged = ({ progress }: CommandRecord): boolean =>
-  progress === "followed" || progress === "notFollowed";
 
 /** Recorded once for a command. The result is open until the charger sends a message. */
 function recordUnconfirmed(
@@ -256,18 +251,14 @@ function handleAcknowledgement(
 ): HandledMessage {
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
-  const progress = ack.accepted ? "accepted" : "refused";
   // A charger that accepted a higher number since refuses this one each time. A release that could not be stored has
   // such a number when the process ends before it is.
   const isOutnumbered =
     !ack.accepted && record.command.epoch < depot.epoch && !depot.commands.isNumberRefused(record.command);
   if (isOutnumbered) depot.commands.numberRefused(record.command);
-  // Each refresh is acknowledged. Only the first or a different answer is recorded. A charger that refuses
-  // each refresh and draws little would alternate between refused and followed otherwise.
-  const isSettled = record.progress === "followed" || (ack.accepted && isJudged(record));
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
-  if (record.progress === progress || isSettled) return { ...NOTHING, affectedChargers: again };
-  const next = { ...record, progress } as const;
+  const next = answered(record, ack.accepted);
+  if (next === null) return { ...NOTHING, affectedChargers: again };
   depot.commands.record(next);
   depot.feed.chargerChanged(ack.charger);
   const elapsed = millis(now - record.command.decidedAt);
@@ -275,7 +266,11 @@ function handleAcknowledgement(
     ? `accepted by the charger after ${elapsed} ms`
     : `refused by the charger: ${ack.reason ?? "it gave no reason"}`;
   const changes = [
-    outcomeRow(record.command, now, message, { progress, value: ack.value, reason: ack.reason }),
+    outcomeRow(record.command, now, message, {
+      progress: next.progress,
+      value: ack.value,
+      reason: ack.reason,
+    }),
     { kind: "command", record: next } as const,
   ];
   return {

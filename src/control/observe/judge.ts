@@ -1,16 +1,11 @@
 import { complianceWith } from "./compliance.ts";
-import {
-  type CommandRecord,
-  isRetried,
-  isSteady,
-  MOST_RESENDS,
-  nextJudgement,
-} from "../../domain/command.ts";
+import { type CommandRecord, isRetried, MOST_RESENDS } from "../../domain/command.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
+import { followed, followedNoLonger, isAlarming, notFollowed, retriedAt } from "../send/commandLife.ts";
 import { outcomeRow } from "../send/outcome.ts";
 
 export interface JudgeResult {
@@ -39,11 +34,11 @@ export function judge(depot: ControlState, id: ChargerId, telemetry: Telemetry, 
       // Drawing less is no violation, but the charger did not accept the setpoint either.
       if (progress === "followed" || (progress === "refused" && isRetried(record, charger.refresh)))
         return NOTHING;
-      return followed(depot, record, compliance.words, now);
+      return recordFollowed(depot, record, compliance.words, now);
     case "notFollowed":
       return isEarly
         ? resetFollowed(depot, record)
-        : notFollowed(depot, charger, record, compliance.words, now);
+        : recordNotFollowed(depot, charger, record, compliance.words, now);
   }
 }
 
@@ -51,13 +46,14 @@ export function judge(depot: ControlState, id: ChargerId, telemetry: Telemetry, 
  * After an alarm, only a charger that follows steadily closes it. Otherwise each short success would add two
  * rows.
  */
-function followed(depot: ControlState, record: CommandRecord, words: string, now: Instant): JudgeResult {
-  const since = record.followedAt ?? now;
-  const next = { ...record, followedAt: since };
-  if (record.resends <= MOST_RESENDS)
-    return recordVerdict(depot, { ...next, progress: "followed" }, `followed: ${words}`, now);
-  if (isSteady(next, depot.settings.verdict.ramp, now))
-    return recordVerdict(depot, { ...next, progress: "followed", resends: 0 }, `followed: ${words}`, now);
+function recordFollowed(
+  depot: ControlState,
+  record: CommandRecord,
+  words: string,
+  now: Instant,
+): JudgeResult {
+  const next = followed(record, depot.settings.verdict.ramp, now);
+  if (next.progress === "followed") return recordVerdict(depot, next, `followed: ${words}`, now);
   depot.commands.record(next);
   return NOTHING;
 }
@@ -66,11 +62,12 @@ function followed(depot: ControlState, record: CommandRecord, words: string, now
  * The next judgement is not due, but the charger does not follow: the time that it followed no longer counts.
  */
 function resetFollowed(depot: ControlState, record: CommandRecord): JudgeResult {
-  if (record.followedAt != null) depot.commands.record({ ...record, followedAt: null });
+  const next = followedNoLonger(record);
+  if (next !== null) depot.commands.record(next);
   return NOTHING;
 }
 
-function notFollowed(
+function recordNotFollowed(
   depot: ControlState,
   { id, writesPerHour }: Charger,
   record: CommandRecord,
@@ -78,32 +75,19 @@ function notFollowed(
   now: Instant,
 ): JudgeResult {
   const { ramp } = depot.settings.verdict;
-  const isForgotten = record.progress === "followed" && isSteady(record, ramp, now);
-  const resends = isForgotten ? 0 : record.resends;
-  if (resends > MOST_RESENDS) return resetFollowed(depot, record);
-  const next: CommandRecord = {
-    ...record,
-    progress: "notFollowed",
-    followedAt: null,
-    resends: resends + 1,
-    judgeAt: nextJudgement(now, ramp, resends + 1),
-  };
-  if (resends === MOST_RESENDS) {
+  const next = notFollowed(record, ramp, now);
+  if (next === null) return resetFollowed(depot, record);
+  if (isAlarming(next)) {
     const still = `still not followed after ${MOST_RESENDS} more tries: ${words}; something else controls it, or it is broken`;
     return recordVerdict(depot, next, still, now, { alarm: true });
   }
   const writableAt = writesPerHour === null ? now : depot.writes.roomAt(id, writesPerHour, now);
   if (writableAt > now) {
     const nextTry = `the next try is at ${depot.wallClock(writableAt)}, it allows ${writesPerHour} writes an hour`;
-    return recordVerdict(
-      depot,
-      { ...next, resends, judgeAt: writableAt },
-      `not followed: ${words}; ${nextTry}`,
-      now,
-    );
+    return recordVerdict(depot, retriedAt(next, writableAt), `not followed: ${words}; ${nextTry}`, now);
   }
   if (writesPerHour !== null) depot.writes.add(id, now);
-  const again = `not followed: ${words}; sent again (${resends + 1} of ${MOST_RESENDS})`;
+  const again = `not followed: ${words}; sent again (${next.resends} of ${MOST_RESENDS})`;
   return { ...recordVerdict(depot, next, again, now, { resent: true }), resend: true };
 }
 

@@ -1,16 +1,10 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import {
-  type Command,
-  commandId,
-  type CommandRecord,
-  isRetried,
-  nextJudgement,
-  type Sent,
-} from "../../domain/command.ts";
+import { type Command, commandId, type CommandRecord, isRetried, type Sent } from "../../domain/command.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { ControlState } from "../state.ts";
+import { isFirstPublish, published, publishFailed } from "./commandLife.ts";
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = seconds(60);
@@ -52,23 +46,11 @@ function recordAcknowledged(
   now: Instant,
 ): readonly Change[] {
   depot.commands.publishSucceeded(record.command.charger);
-  const first = record.progress === "planned" || record.sentAt === null;
+  const first = isFirstPublish(record);
   const isNews = record.progress === "planned";
   const { charger } = record.command;
   const configured = depot.chargers.get(charger);
-  const isRetry = !first && isRetried(record, configured?.refresh);
-  const resends = record.resends + (isRetry ? 1 : 0);
-  const { ramp } = depot.settings.verdict;
-  const next: CommandRecord = {
-    ...record,
-    resends,
-    progress: isNews ? "acknowledged" : record.progress,
-    sentAt: now,
-    outAt: record.outAt ?? record.sentAt ?? now,
-    sends: record.sends + 1,
-    failures: 0,
-    judgeAt: first || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,
-  };
+  const next = published(record, configured?.refresh, depot.settings.verdict.ramp, now);
   depot.commands.record(next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
   const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
@@ -95,7 +77,7 @@ function recordFailed(
 ): readonly Change[] {
   const { command } = record;
   depot.commands.publishFailed(command.charger, reason, now);
-  const next = { ...record, failures: record.failures + 1 };
+  const next = publishFailed(record);
   depot.commands.record(next);
   depot.wake(
     command.charger,
