@@ -69,7 +69,7 @@ const reached = (url: string): NamedBroker => ({
   address: { url, username: DAEMON.username, password: () => DAEMON.password, tls: null },
 });
 
-test("a charger that names another broker is reached over that one, and believed over no other", async () => {
+test("a charger with a named broker is reached over that one, and its messages count over no other", async () => {
   await using site = await anEmbeddedBroker();
   await using yard = await anEmbeddedBroker();
   const [siteUrl, yardUrl] = [site, yard].map(({ port }) => `mqtt://127.0.0.1:${port}`);
@@ -165,7 +165,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     }
   });
 
-  test("F85: every return of the broker is told, so that what holds can be said again", async () => {
+  test("F85: every return of the broker is reported, so that commands can be sent again", async () => {
     await using broker = await Mosquitto.start();
     await using depot = await aFleet(broker.url);
     await broker.kill();
@@ -197,7 +197,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.brokers).toEqual([true]);
   });
 
-  test("F95: rubbish is counted, told once per charger, and costs nobody anything", async () => {
+  test("F95: malformed messages are counted, logged once per charger, and do not affect other chargers", async () => {
     await using broker = await Mosquitto.start();
     await using depot = await aFleet(broker.url);
     await using floor = await anObserver(broker.url);
@@ -220,7 +220,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
   });
 
-  test("F95: one charger that floods costs a count and one warning, while another is heard and gets its setpoint", async () => {
+  test("F95: a charger that floods causes a count and one warning, while another one still gets its setpoint", async () => {
     await using broker = await Mosquitto.start();
     await using floor = await anObserver(broker.url);
     const discarded: string[] = [];
@@ -249,7 +249,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
   });
 
-  test("a make on a broker of its own gets its orders and keepalives there, and its state is told at the site's", async () => {
+  test("a charger on its own broker gets its commands and keepalives there, and its state is published at the site's broker", async () => {
     await using site = await Mosquitto.start();
     await using box = await Mosquitto.start();
     await using onSite = await anObserver(site.url);
@@ -283,7 +283,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.messages).toMatchObject([{ kind: "telemetry", telemetry: { powerW: 2 } }]);
   });
 
-  test("two brokers by name that are one server do not push each other out", async () => {
+  test("two broker names for one server do not disconnect each other", async () => {
     await using broker = await Mosquitto.start();
     await using depot = await aFleet(broker.url, {
       chargers: [aCharger({ id: "bay-01" }), aCharger({ id: "bay-02", broker: "yard" })],
@@ -297,7 +297,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.brokers).toEqual([true, true]);
   });
 
-  test("a charger's own heartbeat can be left out for a while; one that another needs too cannot", async () => {
+  test("the keepalive of one charger can be paused; one that another charger shares cannot", async () => {
     await using broker = await Mosquitto.start();
     const chargers = [
       box("bay-01", 0, "192.0.2.1"),
@@ -315,7 +315,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(fleet.shows(BAY)).toEqual({ kind: "current", amperes: 13 });
   });
 
-  test("who only observes asks chargers for what they tell, and keeps none obeying but the one under trial", async () => {
+  test("in observe mode only telemetry is requested, and no charger is kept obeying but the one under trial", async () => {
     await using broker = await Mosquitto.start();
     await using floor = await anObserver(broker.url);
     await using depot = await aFleet(broker.url, {
@@ -341,7 +341,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.fleet.resumeKeepalives(chargerId("bay-09"))).toBeTypeOf("function");
   });
 
-  test("a charger on another broker or with another profile is not spoken to in native words", async () => {
+  test("a charger on another broker or with another profile gets no native messages", async () => {
     await using broker = await Mosquitto.start();
     const chargers = [
       aCharger({ id: "bay-01", broker: "yard" }),

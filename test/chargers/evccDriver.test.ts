@@ -86,8 +86,8 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
 
 const OWNED = { mode: "minpv", maxCurrent: "16", phasesConfigured: "0" };
 
-describe("what the owner of a loadpoint had set", () => {
-  test("is put back after the event: mode, current and automatic phases", async () => {
+describe("the settings of the owner of a loadpoint", () => {
+  test("are restored after the event: mode, current and automatic phases", async () => {
     const point = aLoadpoint(OWNED);
     expect(await point.told(A(8))).toEqual(["maxCurrent 8", "phasesConfigured 0", "mode now"]);
     point.hears("mode", "now");
@@ -99,7 +99,7 @@ describe("what the owner of a loadpoint had set", () => {
     expect(point.acks()).toEqual(["true null", "true null"]);
   });
 
-  test("is asked for anew at each event, but not while a release has not arrived", async () => {
+  test("are read anew at each event, but not before a release has arrived", async () => {
     const point = aLoadpoint(OWNED);
     await point.told(A(8));
     point.hears("mode", "now");
@@ -115,13 +115,13 @@ describe("what the owner of a loadpoint had set", () => {
     expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 20", "phasesConfigured 0"]);
   });
 
-  test("is not known after a restart in the middle of an event: releaseMode and the largest current", async () => {
+  test("are not known after a restart during an event: releaseMode and the largest current are set", async () => {
     const point = aLoadpoint();
     expect(await point.told(A(8))).toEqual(["maxCurrent 8", "mode now"]);
     expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 32"]);
   });
 
-  test("is not started where it is off, and goes off again after a pause", async () => {
+  test("include off: the loadpoint is not started, and goes off again after a pause", async () => {
     const point = aLoadpoint({ ...OWNED, mode: "off" });
     expect(await point.told(A(8))).toEqual(["maxCurrent 8", "phasesConfigured 0"]);
     await point.told(PAUSE);
@@ -129,7 +129,7 @@ describe("what the owner of a loadpoint had set", () => {
     expect(await point.told(RELEASE)).toContain("mode off");
   });
 
-  test("counts too when it is switched off during the event", async () => {
+  test("include off during the event", async () => {
     const point = aLoadpoint(OWNED);
     await point.told(A(8));
     point.hears("mode", "now");
@@ -140,7 +140,7 @@ describe("what the owner of a loadpoint had set", () => {
   });
 });
 
-test("phases that are switched along with a level are not undone by those that evcc reported before", async () => {
+test("phases that are switched with a level are not undone by an earlier report of evcc", async () => {
   const point = aLoadpoint(OWNED);
   const onOne: Desired = {
     kind: "current",
@@ -155,7 +155,7 @@ test("phases that are switched along with a level are not undone by those that e
   expect((await point.told(RELEASE)).at(-1)).toBe("phasesConfigured 0");
 });
 
-test("a release that evcc refuses is not accepted, and says which mode stayed", async () => {
+test("a release that evcc refuses is not accepted, and the reason names the mode", async () => {
   const point = aLoadpoint(OWNED);
   await point.told(A(8));
   point.hears("mode", "now");
@@ -164,7 +164,7 @@ test("a release that evcc refuses is not accepted, and says which mode stayed", 
   expect(point.acks().at(-1)).toBe("false not confirmed within 10 s, it repeats now instead of minpv");
 });
 
-test("evcc is back only when it obeys: its first update after online, not online itself", () => {
+test("evcc is back at its first update after online, not at online itself", () => {
   const point = aLoadpoint({ "evcc/status": "online" });
   point.hears("evcc/status", "offline");
   const said = () => point.kinds("online").map((message) => message.kind === "online" && message.online);
@@ -184,7 +184,7 @@ const commandedEarly = async () => {
 };
 
 describe("a command that was sent while evcc starts, after its retained online", () => {
-  test("is asked for again, whole, at the first live update, and only there", async () => {
+  test("is requested again, whole, at the first live update, and only there", async () => {
     const { point, first } = await commandedEarly();
     point.hears("evcc/updated", 1_795_262_400, true);
     point.hears("mode", "minpv");
@@ -199,7 +199,7 @@ describe("a command that was sent while evcc starts, after its retained online",
     expect(point.kinds("forgot")).toHaveLength(1);
   });
 
-  test("is not asked for again where evcc has shown it, or where there was none", async () => {
+  test("is not requested again if evcc has shown it, or without a command", async () => {
     const { point } = await commandedEarly();
     point.hears("mode", "now");
     point.hears("maxCurrent", 8);
@@ -211,7 +211,7 @@ describe("a command that was sent while evcc starts, after its retained online",
     expect(idle.kinds("forgot")).toHaveLength(0);
   });
 
-  test("is asked for once by its return where evcc comes back live", async () => {
+  test("is sent again once, by its return, if evcc comes back live", async () => {
     const { point } = await commandedEarly();
     point.hears("evcc/status", "offline");
     point.hears("evcc/status", "online");
@@ -220,7 +220,7 @@ describe("a command that was sent while evcc starts, after its retained online",
     expect(point.kinds("online").at(-1)).toMatchObject({ online: true, snapshot: false });
   });
 
-  test("is asked for again after each return of the broker", async () => {
+  test("is requested again after each return of the broker", async () => {
     const { point } = await commandedEarly();
     point.hears("evcc/updated", 1_795_262_401);
     point.reconnects();
@@ -229,7 +229,7 @@ describe("a command that was sent while evcc starts, after its retained online",
   });
 });
 
-test("a mode or a current that somebody overwrites is sent again at once, and at most once a minute", async () => {
+test("a mode or a current that is overwritten is sent again at once, and at most once a minute", async () => {
   const point = aLoadpoint(OWNED);
   await point.told(PAUSE);
   point.hears("mode", "minpv");

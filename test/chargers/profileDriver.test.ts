@@ -86,7 +86,7 @@ const goE = () => aLine("go-e-v2", { serial: "000001" });
 const smartevse = () => aLine("smartevse", { prefix: "S" });
 const victron = () => aLine("victron-evcs", { portalId: "gx" });
 
-test("control is taken before the first command, and again when charger or broker came back", async () => {
+test("control is taken before the first command, and again when the charger or the broker is back", async () => {
   const station = victron();
   const set = '40/SetCurrent {"value":16}';
   expect(await station.told(A(16))).toEqual(['40/Mode {"value":0}', set]);
@@ -99,7 +99,7 @@ test("control is taken before the first command, and again when charger or broke
   expect(await station.again(A(16))).toEqual(['40/Mode {"value":0}', set]);
 });
 
-test("control that was taken before the charger was heard after an outage of the broker is taken again", async () => {
+test("control that was taken before the first message after an outage of the broker is taken again", async () => {
   const station = victron();
   const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
   station.line.brokerUp();
@@ -118,7 +118,7 @@ test("after a release control is taken anew", async () => {
   expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
 });
 
-test("a pause ends as the make wants it, also one that was told before a restart", async () => {
+test("a pause ends as the profile says, also one from before a restart", async () => {
   const charger = goE();
   expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
   expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
@@ -128,7 +128,7 @@ test("a pause ends as the make wants it, also one that was told before a restart
   expect(await goE().told(A(16), A(10))).toEqual(["amp/set 16"]);
 });
 
-test("what ends a pause is said again with its level, until the charger shows that it took it", async () => {
+test("a resume is repeated with each level until the charger shows that it may charge", async () => {
   const station = victron();
   await station.told(PAUSE);
   const both = ['40/SetCurrent {"value":16}', '40/StartStop {"value":1}'];
@@ -138,7 +138,7 @@ test("what ends a pause is said again with its level, until the charger shows th
   expect(await station.again(A(16), PAUSE)).toEqual(both.slice(0, 1));
 });
 
-test("what ends a pause goes with a new level and with the release too, while the charger does not show it", async () => {
+test("a resume is sent with a new level and with the release too, while the charger does not show it", async () => {
   const station = victron();
   await station.told(PAUSE);
   await station.told(A(16), PAUSE);
@@ -152,7 +152,7 @@ test("what ends a pause goes with a new level and with the release too, while th
   expect(await station.again(RELEASE, A(10))).not.toContain(resume);
 });
 
-test("a charger that shows a pause after a restart is told to go on with its next level", async () => {
+test("a charger that shows a pause after a restart gets a resume with its next level", async () => {
   const station = victron();
   station.hears("N/gx/evcharger/40/Status", { value: 6 });
   expect(await station.told(A(10), A(16))).toContain('40/StartStop {"value":1}');
@@ -164,7 +164,7 @@ const onOne = (desired: Desired & { readonly kind: "current" | "pause" }): Desir
 });
 const TEN = { kind: "current", amperes: amperes(10) } as const;
 
-test("phases are told once; anew to a charger that came back, unless it says that it still has them", async () => {
+test("phases are sent once, and again after a return, unless the charger reports that it kept them", async () => {
   const charger = goE();
   expect(await charger.told(onOne({ kind: "pause" }), PAUSE)).toEqual(["frc/set 1", "psm/set 1"]);
   expect(await charger.told(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
@@ -184,7 +184,7 @@ test("phases are told once; anew to a charger that came back, unless it says tha
   expect(await box.told(onOne(TEN))).not.toContainEqual(expect.stringContaining("phases_wanted"));
 });
 
-test("phases that were switched before a restart are not told again, and are given back", async () => {
+test("phases that were switched before a restart are not sent again, and are restored by the release", async () => {
   expect(await goE().told(onOne(TEN), onOne({ kind: "pause" }))).toEqual(["amp/set 10", "frc/set 2"]);
   expect(await goE().told(RELEASE, onOne(TEN))).toContain("psm/set 2");
   const away = goE();
@@ -193,7 +193,7 @@ test("phases that were switched before a restart are not told again, and are giv
   expect(await away.told(RELEASE, onOne(TEN))).toContain("psm/set 2");
 });
 
-test("a pause that nobody acknowledged counts, since it may have arrived", async () => {
+test("a pause without an acknowledgement counts, because it may have arrived", async () => {
   const answers: Sent[] = [{ ok: false, retry: true, reason: "no PUBACK" }];
   const published: string[] = [];
   const { line } = aLine("go-e-v2", { serial: "000001" }, async (topic, payload) => {
@@ -216,7 +216,7 @@ test("a pause that nobody acknowledged counts, since it may have arrived", async
   expect(published.at(-1)).toBe("go-eCharger/000001/frc/set 2");
 });
 
-test("an order that fails in the middle has failed, and the rest of it is not sent", async () => {
+test("a command that fails in the middle has failed, and its rest is not sent", async () => {
   const published: string[] = [];
   const { line } = aLine("smartevse", { prefix: "S" }, async (topic) => {
     published.push(topic);
@@ -237,7 +237,7 @@ test("an order that fails in the middle has failed, and the rest of it is not se
   expect(published).toEqual(["S/Set/Mode"]);
 });
 
-test("nothing past its end is sent, and what a make cannot do fails with its reason", async () => {
+test("a command past its end is not sent, and an impossible one fails with its reason", async () => {
   const { line } = goE();
   const past: Command = {
     charger: BAY,
@@ -256,7 +256,7 @@ test("nothing past its end is sent, and what a make cannot do fails with its rea
   expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
 });
 
-test("where taking control starts charging, a pause is said once, and what ends it takes control", async () => {
+test("where taking control starts charging, a pause is sent once, and the resume takes control", async () => {
   const evcc = aLine("evcc", { id: 1 });
   const [off, on, limit] = ["mode/set off", "mode/set now", "maxCurrent/set 10"];
   expect(await evcc.told(PAUSE)).toEqual([off]);
@@ -268,7 +268,7 @@ test("where taking control starts charging, a pause is said once, and what ends 
   expect(await evcc.again(A(10), A(10))).toEqual([limit, on]);
 });
 
-test("where each write wears it, the same level is not written again for another event, but is for a charger that came back", async () => {
+test("where each write wears the charger, the same level is not sent for another event, but is after a return", async () => {
   const charger = goE();
   await charger.told(A(16));
   expect(await charger.told(A(16))).toEqual([]);
@@ -277,7 +277,7 @@ test("where each write wears it, the same level is not written again for another
   expect(await charger.told(A(16))).toEqual(["amp/set 16"]);
 });
 
-test("a charger that repeats what it was told has accepted it", async () => {
+test("a charger that repeats a command has accepted it", async () => {
   const charger = goE();
   await charger.told(A(13.7));
   charger.hears("go-eCharger/000001/amp", 16);
@@ -302,7 +302,7 @@ test("a charger that repeats what it was told has accepted it", async () => {
   expect(charger.acks()).toEqual(["true null", "true null", "true null"]);
 });
 
-test("one that does not repeat it in time has not taken it, which is said once; later it still may", async () => {
+test("a charger that does not repeat a command in time has not accepted it: reported once, and it still may later", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/amp", 32);
   await charger.told(A(10));
@@ -314,7 +314,7 @@ test("one that does not repeat it in time has not taken it, which is said once; 
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
-test("a charger cannot confirm while its broker is away", async () => {
+test("a charger cannot confirm while its broker is down", async () => {
   const charger = goE();
   await charger.told(A(10));
   charger.line.brokerDown();
@@ -322,7 +322,7 @@ test("a charger cannot confirm while its broker is away", async () => {
   expect(charger.acks()).toEqual([]);
 });
 
-test("a no is a refusal in the charger's own words; a yes counts where it shows nothing else; a retained one is old", async () => {
+test("a refusal has the charger's reason; an acceptance counts without confirmedBy only; a retained answer is old", async () => {
   const charger = goE();
   await charger.told(A(10));
   charger.hears("go-eCharger/000001/amp/result", "success");
@@ -336,7 +336,7 @@ test("a no is a refusal in the charger's own words; a yes counts where it shows 
   expect(bridge.acks()).toEqual(["true null"]);
 });
 
-test("telemetry is one thing at a time, and the picture is all of it", () => {
+test("a telemetry message holds single values, and lastKnown holds all", () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/car", 2);
   charger.hears("go-eCharger/000001/acu", 16);
@@ -357,7 +357,7 @@ test("telemetry is one thing at a time, and the picture is all of it", () => {
   ]);
 });
 
-test("what it drew before a command is not held against it", async () => {
+test("measurements from before a command do not count for it", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/nrg", nrg(20));
   expect(charger.lastKnown()?.powerW).toBe(13_800);
@@ -368,7 +368,7 @@ test("what it drew before a command is not held against it", async () => {
   expect(charger.lastKnown()).toMatchObject({ powerW: 6900, limitA: 10 });
 });
 
-test("a limit that is only repeated counts as its limit while a level holds, not after", async () => {
+test("a repeated limit counts as its limit while a level is active, not after", async () => {
   const station = victron();
   const repeats = (value: number) => station.hears("N/gx/evcharger/40/SetCurrent", { value });
   repeats(32);
@@ -381,7 +381,7 @@ test("a limit that is only repeated counts as its limit while a level holds, not
   expect(station.lastKnown()).not.toHaveProperty("limitA");
 });
 
-test("a release is not taken by who still shows the pause that was to end with it", async () => {
+test("a release is not accepted while the charger still shows the pause", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/amp", 32, true);
   charger.hears("go-eCharger/000001/frc", 1, true);
@@ -392,7 +392,7 @@ test("a release is not taken by who still shows the pause that was to end with i
   expect(charger.acks()).toEqual(["true null"]);
 });
 
-test("released, a make that limits itself shows by its limit only that it is free", async () => {
+test("after a release, the own limit of a charger shows only that it is free", async () => {
   const charger = smartevse();
   await charger.told(A(10));
   await charger.told(RELEASE, A(10));
@@ -413,7 +413,7 @@ test("released, a make that limits itself shows by its limit only that it is fre
   expect(raised.lastKnown()?.limitA).toBe(32);
 });
 
-test("where nobody is, a charger that says it is paused takes a release, and is not told to go on", async () => {
+test("a paused charger without a vehicle accepts a release, and gets no resume", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/car", 1);
   charger.hears("go-eCharger/000001/alw", false);
@@ -475,7 +475,7 @@ test.each<[string, Params, string, readonly unknown[], string]>([
   },
 );
 
-test("what waited at the broker tells how things stand, but measures nothing", () => {
+test("retained messages give the state, but no measurement", () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/eto", 123_456, true);
   charger.hears("go-eCharger/000001/car", 3, true);
@@ -483,7 +483,7 @@ test("what waited at the broker tells how things stand, but measures nothing", (
   expect(charger.messages).toMatchObject([{ kind: "telemetry", telemetry: { state: "connected" } }]);
 });
 
-test("a charger that forgets at the plug says so when a vehicle comes", () => {
+test("a charger that forgets its limit at plug-in gets it again when a vehicle comes", () => {
   const charger = aLine("openevse-override", { base: "o" });
   charger.hears("o/vehicle", "0", true);
   charger.hears("o/vehicle", "1", true);
@@ -504,13 +504,13 @@ test.each([
   ["go-eCharger/000001/eto", '{"a":1}'],
   ["go-eCharger/000001/amp", Buffer.from([0xff, 0xfe, 0x00])],
   ["go-eCharger/000001/nrg", Buffer.alloc(65 * 1024, "1")],
-])("F95: %s with rubbish is rubbish, and nothing else", (topic, payload) => {
+])("F95: %s with a malformed payload is malformed, without other effect", (topic, payload) => {
   const charger = goE();
   charger.line.handleMessage(topic, Buffer.from(payload), false);
   expect(charger.messages.map(({ kind }) => kind)).toEqual(["malformed"]);
 });
 
-test("what a make declares unknown, leaves out or takes away is no rubbish", () => {
+test("a value that is unknown, absent or deleted is not malformed", () => {
   const charger = goE();
   for (const payload of ["null", '"NaN"', "", "[]"]) charger.hears("go-eCharger/000001/acu", payload);
   charger.hears("go-eCharger/000001/car", 99);
@@ -519,7 +519,7 @@ test("what a make declares unknown, leaves out or takes away is no rubbish", () 
   expect(charger.messages.filter(({ kind }) => kind === "malformed")).toEqual([]);
 });
 
-test("power goes as watts where the make takes them", async () => {
+test("power is sent in watts to chargers that accept them", async () => {
   const evse = aLine("everest-api-legacy", { evse: "e" });
   expect(await evse.told({ kind: "power", watts: watts(-5000) })).toEqual(["cmd/set_limit_watts -5000"]);
   evse.hears("everest_api/e/var/limits", { max_current: 0 });
@@ -529,7 +529,7 @@ test("power goes as watts where the make takes them", async () => {
 const telling = ({ messages }: ReturnType<typeof aLine>) =>
   messages.flatMap((message) => (message.kind === "telemetry" ? [message.telemetry] : [])).at(-1);
 
-test("what was measured and waited at the broker counts once its charger speaks, but no verdict rests on it", () => {
+test("retained measurements count once, with the first live message, but not for a verdict", () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/nrg", nrg(16), true);
   charger.hears("go-eCharger/000001/eto", 1234, true);
@@ -543,7 +543,7 @@ test("what was measured and waited at the broker counts once its charger speaks,
   expect(charger.messages).toHaveLength(heard);
 });
 
-test("what a charger now says goes before what waited, and so does what its newer firmware says", () => {
+test("live values have priority over retained ones, and so do those of newer firmware", () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/nrg", nrg(16), true);
   charger.hears("go-eCharger/000001/nrg", nrg(6));
@@ -556,7 +556,7 @@ test("what a charger now says goes before what waited, and so does what its newe
   expect(telling(box)).toMatchObject({ powerW: 3000 });
 });
 
-test("what waited for a charger that has only just come is of its life before", () => {
+test("retained measurements do not count after a birth message", () => {
   const charger = smartevse();
   charger.hears("S/EVChargePower", "11040", true);
   charger.hears("S/connected", "offline", true);
@@ -586,7 +586,7 @@ test.each([
   ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "null", null],
   ["evcc", { id: 1 }, "evcc/loadpoints/1/maxCurrent", "16", null],
 ] as const)(
-  "%s with %j that says %s %s stands under what commissioning has to put back",
+  "%s with %j that says %s %s shows the level that commissioning has to restore",
   (profile, params, topic, said, shown) => {
     const charger = aLine(profile, params);
     expect(charger.line.shows()).toBeNull();
@@ -644,14 +644,14 @@ test.each([
       ["trx", "1"],
     ]),
   ],
-])("%s with %j names who is there now (%s), not who was there before", (profile, params, who, messages) => {
+])("%s with %j identifies the present vehicle (%s), not the one before", (profile, params, who, messages) => {
   const charger = aLine(profile, params);
   for (const [topic, payload] of messages) charger.hears(topic, payload);
   expect(telling(charger)?.identity).toEqual({ kind: "name", value: who });
   expect(charger.lastKnown()?.identity).toEqual({ kind: "name", value: who });
 });
 
-test("control is taken anew from who took it: when its level is not followed, or not confirmed", async () => {
+test("control is taken again from another controller: when a level is not followed, or not confirmed", async () => {
   const station = victron();
   const [mode, set] = ['40/Mode {"value":0}', '40/SetCurrent {"value":16}'];
   await station.told(A(16));
@@ -664,7 +664,7 @@ test("control is taken anew from who took it: when its level is not followed, or
   expect(await station.again(A(16))).toEqual([set]);
 });
 
-test("less than it was told is granted, not refused; a limit that stays above is", async () => {
+test("a lower limit than commanded is not a refusal; a limit that stays above is", async () => {
   const granted = aLine("everest-api-legacy", { evse: "e" });
   const limits = "everest_api/e/var/limits";
   await granted.told(A(16));
@@ -676,7 +676,7 @@ test("less than it was told is granted, not refused; a limit that stays above is
   expect(granted.acks()).toEqual(["false not confirmed within 10 s, it repeats 10 A"]);
 });
 
-test("what it allows confirms where it never repeats what it was told, and only there", async () => {
+test("the allowed limit confirms only if the charger never repeats its command", async () => {
   const loadpoint = "evcc/loadpoints/1";
   const offering = aLine("evcc", { id: 1 });
   await offering.told(A(16));
@@ -693,21 +693,24 @@ test("what it allows confirms where it never repeats what it was told, and only 
 test.each([
   ["openevse-override", "override"],
   ["openevse-claim", "claim"],
-])("%s confirms by what it retains, and where that is never told by its pilot", async (profile, door) => {
-  const restarted = aLine(profile, { base: "o" });
-  restarted.hears(`o/${door}`, { state: "active", charge_current: 16 }, true);
-  await restarted.told(A(16), A(16));
-  expect(restarted.acks()).toEqual(["true null"]);
-  restarted.hears(`o/${door}`, { state: "null" });
-  await restarted.told(RELEASE, A(16));
-  expect(restarted.acks()).toEqual(["true null", "true null"]);
-  const older = aLine(profile, { base: "o" });
-  await older.told(A(16));
-  older.hears("o/pilot", "16");
-  expect(older.acks()).toEqual(["true null"]);
-});
+])(
+  "%s confirms by its retained limit, and by its pilot if that was never reported",
+  async (profile, door) => {
+    const restarted = aLine(profile, { base: "o" });
+    restarted.hears(`o/${door}`, { state: "active", charge_current: 16 }, true);
+    await restarted.told(A(16), A(16));
+    expect(restarted.acks()).toEqual(["true null"]);
+    restarted.hears(`o/${door}`, { state: "null" });
+    await restarted.told(RELEASE, A(16));
+    expect(restarted.acks()).toEqual(["true null", "true null"]);
+    const older = aLine(profile, { base: "o" });
+    await older.told(A(16));
+    older.hears("o/pilot", "16");
+    expect(older.acks()).toEqual(["true null"]);
+  },
+);
 
-test("a vehicle that paused by itself was not told to: no pause is taken by it, and none has to be ended", async () => {
+test("a vehicle that paused by itself was not paused by a command, and needs no resume", async () => {
   const session = "everest_api/e/var/session_info";
   const paused = aLine("everest-api-legacy", { evse: "e" });
   paused.hears(session, { state: "ChargingPausedEV" });
@@ -720,7 +723,7 @@ test("a vehicle that paused by itself was not told to: no pause is taken by it, 
   expect(await restarted.told(A(16))).toEqual(["cmd/set_limit_amps 16"]);
 });
 
-test("a mode that a charger shows live is not written once more, but is after an outage", async () => {
+test("a mode that a charger shows live is not sent again, but is after an outage", async () => {
   const charger = smartevse();
   charger.hears("S/Mode", "Normal", true);
   expect(await charger.told(PAUSE)).toEqual(["Set/Mode Pause"]);

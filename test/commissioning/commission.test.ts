@@ -51,7 +51,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   return { lent, written, words, told, ended };
 }
 
-test("the pledge is stored before control can decide anything else, and what was taken before it began never begins", async () => {
+test("the lock is stored before control can decide anything else, and a charger that control took back is never tried", async () => {
   const { lent, written, told, ended } = aTrialOf("bay-01");
   expect(written).toEqual(lent.pendingRelease);
   lent.lock.preemptedBy = "EV-C wants it";
@@ -63,14 +63,14 @@ test("the pledge is stored before control can decide anything else, and what was
   expect([written, told]).toEqual([lent.pendingRelease, []]);
 });
 
-test("one that is stopped before it began is back as it was", async () => {
+test("a trial that is stopped before its start leaves the charger as it was", async () => {
   const { lent, words, told, ended } = aTrialOf("bay-01");
   lent.lock.cancelRequested = true;
   expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
   expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
 });
 
-test("where the pledge cannot be stored nothing is tried", async () => {
+test("without a stored lock no charger is tried", async () => {
   const { told, ended } = aTrialOf("bay-01", { ok: false, reason: "the disk is full", dropped: [] });
   expect(await ended).toMatchObject({ complaint: "nothing was tried: the disk is full" });
   expect(told).toEqual([]);

@@ -8,19 +8,19 @@ import { aCharger } from "../support/aCharger.ts";
 const A = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
 const before = (standing: Desired | null, shown: Desired | null) => priorState(standing, shown, aCharger());
 
-test("a limit of ours is what it is left with, whatever it shows", () => {
+test("our own limit is restored, whatever the charger shows", () => {
   expect(before(A(10), A(16))).toEqual({ desired: A(10), source: "record" });
   expect(describePriorState(before(A(10), null))).toBe("set to 10 A by us before");
 });
 
-test("a limit of somebody else is put back too, and so is that there was none", () => {
+test("a limit of another controller is restored, and so is the absence of one", () => {
   expect(before(null, A(16))).toEqual({ desired: A(16), source: "charger" });
   expect(describePriorState(before(null, A(16)))).toBe("at 16 A before, not by us");
   expect(before(null, A(32)).desired).toEqual({ kind: "release" });
   expect(describePriorState(before(null, { kind: "release" }))).toBe("free before");
 });
 
-test("what cannot be known is released, and said", () => {
+test("a charger whose prior level is not known is released, and the output says so", () => {
   expect(before(null, null).desired).toEqual({ kind: "release" });
   expect(describePriorState(before(null, null))).toContain("so it is released");
 });

@@ -47,7 +47,7 @@ describe("a charger on the bench", () => {
     },
   );
 
-  test("one that was never heard fails as such, and is not said to refuse", async () => {
+  test("a charger that never sent a message fails, and is not reported as a refusal", async () => {
     const bench = virtualBench({ profile: "warp" });
     bench.isMute = true;
     const result = await tryCharger(aTrial(), bench);
@@ -57,7 +57,7 @@ describe("a charger on the bench", () => {
     expect(formatResult(result)).not.toContain("refused");
   });
 
-  test("one that ignores setpoints fails, and what it draws is told", async () => {
+  test("a charger that ignores setpoints fails, with its measured current", async () => {
     const result = await tryCharger(
       aTrial(),
       virtualBench({ profile: "warp", faults: { ignoresSetpoints: true } }),
@@ -70,7 +70,7 @@ describe("a charger on the bench", () => {
     ]);
   });
 
-  test("one that lies is found out by what it draws", async () => {
+  test("a charger that confirms but does not follow is caught by its measured current", async () => {
     const result = await tryCharger(aTrial(), virtualBench({ profile: "evcc", faults: { lies: true } }));
     expect(result.steps.map(({ confirmedAfter, effect }) => [confirmedAfter !== null, effect.kind])).toEqual([
       [true, "followed"],
@@ -80,7 +80,7 @@ describe("a charger on the bench", () => {
     expect(isGood(result)).toBe(false);
   });
 
-  test("one without a vehicle cannot be measured, which is said and is no failure where it confirms", async () => {
+  test("without a vehicle a level cannot be measured: the output says so, and a confirmation is enough", async () => {
     const result = await tryCharger(aTrial(), virtualBench({ profile: "smartevse", vehicle: null }));
     expect(formatResult(result)).toContain("cannot be measured: nothing is plugged in");
     expect(isGood(result)).toBe(true);
@@ -88,14 +88,14 @@ describe("a charger on the bench", () => {
     expect(isGood(silent)).toBe(false);
   });
 
-  test("a vehicle that takes less than it may is measured all the same", async () => {
+  test("a vehicle that draws less than allowed is measured all the same", async () => {
     const vehicle = { ...BUS, maxCurrent: amperes(10) };
     const result = await tryCharger(aTrial(), virtualBench({ profile: "go-e-v2", vehicle }));
     expect(result.steps.map(({ drawn }) => drawn)).toEqual([10, 10, 6]);
     expect(isGood(result)).toBe(true);
   });
 
-  test("whoever holds a charger at a level keeps it: that is what it is left with", async () => {
+  test("a level set by another controller is restored", async () => {
     const bench = virtualBench({ profile: "victron-evcs" });
     const result = await tryCharger(aTrial({ leave: { kind: "current", amperes: amperes(10) } }), bench);
     expect([bench.ordered.at(-1), bench.pair.limit]).toEqual(["10", 10]);
@@ -129,20 +129,20 @@ describe("what a charger does in silence", () => {
     expect(isGood(result)).toBe(true);
   });
 
-  test("one that does not do what its profile says fails", async () => {
+  test("a charger that breaks the promise of its profile fails", async () => {
     const result = await tryCharger(aTrial({ silence: PAUSES }), virtualBench({ profile: "warp" }));
     expect(formatResult(result)).toContain("NOT as expected: pauses after 80 s of silence");
     expect(isGood(result)).toBe(false);
   });
 
-  test("without a vehicle nothing can be said of it where only the meter could show it", async () => {
+  test("without a vehicle the silence of a charger without other signals cannot be measured", async () => {
     const bench = virtualBench({ profile: "ocpp2mqtt", vehicle: null });
     const result = await tryCharger(aTrial({ silence: HOLDS }), bench);
     expect(result.silence?.seen).toBe("unmeasured");
   });
 });
 
-describe("whatever happens, the charger is left as it was asked to", () => {
+describe("the prior state is always restored", () => {
   test("Ctrl-C in the middle ends the trial and releases", async () => {
     const bench = virtualBench({ profile: "go-e-v2" });
     const progress = (): void => {
@@ -162,7 +162,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     expect([bench.ordered.at(-1), result.silence]).toEqual(["release", null]);
   });
 
-  test("what control has taken is told nothing more, and is not put back", async () => {
+  test("a charger that control took back receives no more orders, and its prior state is not restored", async () => {
     const bench = virtualBench({ profile: "warp" });
     const progress = (): void => {
       if (bench.ordered.length === 2) bench.take("EV-7 wants it");
@@ -173,7 +173,7 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     expect(resultFacts(result)).toMatchObject({ takenFor: "EV-7 wants it", left: null });
   });
 
-  test("a broker that is away for a moment is tried again", async () => {
+  test("an order that fails because the broker is down for a moment is retried", async () => {
     const bench = virtualBench({ profile: "warp" });
     bench.broker.push({ ok: true }, AWAY, AWAY, AWAY, AWAY);
     const result = await tryCharger(aTrial(), bench);
@@ -181,14 +181,14 @@ describe("whatever happens, the charger is left as it was asked to", () => {
     expect([bench.ordered.at(-1), result.leftFailure, isGood(result)]).toEqual(["release", null, false]);
   });
 
-  test("one that stays away is said loudly, with the remedy", async () => {
+  test("a broker that stays down is reported, with the remedy", async () => {
     const bench = virtualBench({ profile: "warp" });
     bench.broker = Array.from({ length: 20 }, () => AWAY);
     const result = await tryCharger(aTrial(), bench);
     expect(formatResult(result)).toContain("NOT left with release: broker not connected; setpointd release");
   });
 
-  test("a bug in the middle still releases", async () => {
+  test("an exception in the middle still releases the charger", async () => {
     const bench = virtualBench({ profile: "warp" });
     await expect(tryCharger(aTrial(), { ...bench, telemetry: failing })).rejects.toThrow("bug");
     expect(bench.ordered).toEqual(["32", "release"]);

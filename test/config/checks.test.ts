@@ -8,7 +8,7 @@ afterAll(() => authority[Symbol.dispose]());
 const ca = { file: authority.ca };
 const { cert } = authority.issue("gateway");
 
-test("a webhook authenticates in exactly one way", () => {
+test("a webhook has exactly one kind of authentication", () => {
   expect(mistakesIn({ webhook: { listen: "127.0.0.1:8090", auth: { bearer: { secret } } } })).toEqual([]);
   expect(
     mistakesIn({ webhook: { listen: "127.0.0.1:8090", auth: { bearer: { secret }, hmac: { secret } } } }),
@@ -18,18 +18,18 @@ test("a webhook authenticates in exactly one way", () => {
   ]);
 });
 
-test("a broker is either somewhere else or embedded", () => {
+test("a broker has either a url or is embedded", () => {
   expect(mistakesIn({ mqtt: { embedded: {} } })).toEqual(["mqtt.embedded: url and embedded"]);
   expect(mistakesIn({ brokers: { yard: {} } })).toEqual(["brokers.yard: none of url, embedded"]);
 });
 
-test("an embedded broker that asks for a name asks for a password too", () => {
+test("an embedded broker with a user name needs a password", () => {
   expect(mistakesIn({ mqtt: { url: undefined, embedded: {}, username: "depot" } })).toEqual([
     "mqtt.username: a username without a password, which lets in whoever knows the name",
   ]);
 });
 
-test("a password needs a user, a certificate its key, and both an encrypted address", () => {
+test("a password needs a user name, a certificate its key, and both an encrypted address", () => {
   expect(mistakesIn({ mqtt: { password: secret } })).toEqual([
     "mqtt.password: a password without a username",
   ]);
@@ -42,14 +42,14 @@ test("a password needs a user, a certificate its key, and both an encrypted addr
   expect(mistakesIn({ mqtt: { url: "wss://b", username: "u", password: secret, tls: { ca } } })).toEqual([]);
 });
 
-test("two listeners do not share a port, unless both take any free one", () => {
+test("two listeners cannot share a port, except port 0", () => {
   expect(mistakesIn({ webhook: { listen: "0.0.0.0:8080" } })).toEqual([
     "operator.listen: port 8080, which webhook.listen has too",
   ]);
   expect(mistakesIn({ webhook: { listen: "0.0.0.0:0" }, operator: { listen: "127.0.0.1:0" } })).toEqual([]);
 });
 
-test("a charger's broker is one of the brokers", () => {
+test("a charger must name a configured broker", () => {
   const chargers = [{ id: "a", broker: "yrad", current: { max: 16 } }];
   expect(theMistake({ chargers, brokers: { yard: { url: "mqtt://10.0.0.1" } } })).toEqual({
     path: "chargers[0].broker",

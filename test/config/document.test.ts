@@ -7,7 +7,7 @@ const lines = (text: string, ...paths: readonly (readonly (string | number)[])[]
   return read.ok ? paths.map((path) => read.source.lineOf(path)) : read.mistakes;
 };
 
-test("every value is found at its line, a missing one at the deepest part that is there", () => {
+test("every value has its line, a missing one that of its deepest part present", () => {
   const text = "site:\n  id: a\nchargers:\n  - id: b\n  -\n    id: c\n    current: { max: 3 }\n";
   expect(
     lines(
@@ -22,16 +22,16 @@ test("every value is found at its line, a missing one at the deepest part that i
   ).toEqual([1, 2, 1, 6, 7, null]);
 });
 
-test("values behind an alias are found where they are written", () => {
+test("values of an alias have the line of the anchor", () => {
   expect(lines("a: &one\n  x: 1\nb: *one\n", ["b", "x"])).toEqual([2]);
 });
 
-test("a section that is merged in counts as written here", () => {
+test("a merged section counts as written here", () => {
   const read = readYaml("a: &one { x: 1 }\nb: { <<: *one, y: 2 }\n");
   expect(read.ok && read.source.value).toEqual({ a: { x: 1 }, b: { x: 1, y: 2 } });
 });
 
-test("digits with leading zeros are the text they are: nobody means a number by them", () => {
+test("digits with leading zeros stay text", () => {
   const read = readYaml("a: 000001\nb: [0123, -007, 0012e3, 00]\nc: &x 08\nd: *x\n");
   expect(read.ok && read.source.value).toEqual({
     a: "000001",
@@ -46,7 +46,7 @@ test("all other numbers stay numbers", () => {
   expect(read.ok && read.source.value).toEqual({ a: [0, 10, -0, 0.5, 31, 1000], b: "007", c: 7 });
 });
 
-test("broken YAML is told with line and column, and without a piece of the file", () => {
+test("broken YAML is reported with line and column, without quoting the file", () => {
   const read = readYaml('site:\n\tid: "x"\npassword: "a"hunter2\n');
   expect(read.ok).toBe(false);
   expect(read).toMatchObject({ mistakes: [{ line: 2, column: 1 }, {}] });
@@ -59,7 +59,7 @@ test.each([
   ["chargers:\n  - id: bay-01\n current: { max: 32 }\n  - id: bay-02\n    current: { max: 32 }\n", [3]],
   ['site:\n\tid: a\n\ttimezone: UTC\npassword: "a"b\n', [2, 4]],
   ["a: 1\na: 2\nb: 1\nb: 2\n", [2, 4]],
-])("one line that is indented wrongly is one mistake at that line, beside others: %j", (text, where) => {
+])("a wrong indentation is one mistake at its line, beside others: %j", (text, where) => {
   const read = readYaml(text);
   const mistakes = read.ok ? [] : read.mistakes;
   expect(mistakes.map(({ line }) => line)).toEqual(where);

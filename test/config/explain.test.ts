@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { explain, foundInWords, pathText } from "../../src/config/explain.ts";
 
-test("a mistake is told with its file, line and path, what was found and what would be right", () => {
+test("a mistake is shown with file, line, path, present value and right value", () => {
   const mistake = {
     path: "chargers[0].current.max",
     line: 14,
@@ -21,13 +21,13 @@ config.yaml:3:7
   );
 });
 
-test("paths read as in a program, odd keys in quotes", () => {
+test("paths are written as in code, unusual keys in quotes", () => {
   expect(pathText(["chargers", 2, "current", "max"])).toBe("chargers[2].current.max");
   expect(pathText(["brokers", "a b"])).toBe('brokers["a b"]');
   expect(pathText([])).toBe("");
 });
 
-test("what stands where a secret belongs is never shown", () => {
+test("a value in the place of a secret is never shown", () => {
   const shown = [
     foundInWords("hunter2", ["mqtt", "password"]),
     foundInWords("hunter2", ["webhook", "auth", "hmac", "secret", 0]),
@@ -42,7 +42,7 @@ test("what stands where a secret belongs is never shown", () => {
   expect(shown.join()).not.toContain("hunter2");
 });
 
-test("of an address what is no secret is shown", () => {
+test("the parts of an address that are no secret are shown", () => {
   expect(foundInWords("mqtt://depot:pa/ss@w0rd@10.0.0.1:1883", ["mqtt", "url"])).toBe(
     '"mqtt://***@10.0.0.1:1883" (text)',
   );

@@ -4,7 +4,7 @@ import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
 
 const charger = (id: string, over: object = {}) => ({ id, current: { max: 32 }, ...over });
 
-test("no two chargers, vehicles or identities are the same, whatever the case of an identity", () => {
+test("chargers, vehicles and identities are unique, whatever the case of an identity", () => {
   expect(mistakesIn({ chargers: [charger("a"), charger("a")] })).toEqual([
     'chargers[1].id: "a", which chargers[0].id has too',
   ]);
@@ -25,14 +25,14 @@ test("two spellings of one Unicode id are one vehicle (F67)", () => {
   expect(mistakesIn({ vehicles: [{ id: "caf\u00e9" }, { id: "cafe\u0301" }] })).toHaveLength(1);
 });
 
-test("a charger has limits, and its least is not above its most", () => {
+test("a charger has limits, and its minimum is not above its maximum", () => {
   expect(mistakesIn({ chargers: [{ id: "a" }] })).toEqual(["chargers[0]: a without current and power"]);
   expect(
     mistakesIn({ chargers: [charger("a", { current: { min: 10, max: 8 }, power: { min: 5, max: 3.5 } })] }),
   ).toEqual(["chargers[0].current: min 10 A, max 8 A", "chargers[0].power: min 5 kW, max 3.5 kW"]);
 });
 
-test("a vehicle is bound to a charger that exists", () => {
+test("a vehicle is bound to an existing charger", () => {
   expect(theMistake({ chargers: [charger("bay-01")], vehicles: [{ id: "v", charger: "bay-1" }] })).toEqual({
     path: "vehicles[0].charger",
     found: '"bay-1", which is no charger',
@@ -40,7 +40,7 @@ test("a vehicle is bound to a charger that exists", () => {
   });
 });
 
-test("vehicles share a charger only when all of them can be told apart", () => {
+test("vehicles share a charger only if identities distinguish all of them", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }), (named) => {
       const vehicles = named.map((has, n) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
 
-test("a misspelt key suggests the one that was meant", () => {
+test("a misspelt key suggests the right one", () => {
   expect(theMistake({ vtn: { polEvery: "30s" } })).toEqual({
     path: "vtn.polEvery",
     found: "an unknown key",
@@ -10,7 +10,7 @@ test("a misspelt key suggests the one that was meant", () => {
   });
 });
 
-test("a misspelt word lists the right ones", () => {
+test("a misspelt value lists the right ones", () => {
   expect(theMistake({ control: { mode: "drvie" } })).toEqual({
     path: "control.mode",
     found: '"drvie" (text)',
@@ -25,7 +25,7 @@ test("an unknown profile names the known ones", () => {
   });
 });
 
-test("a number with its unit attached is told the unit", () => {
+test("a number with a unit attached gets a message with the unit", () => {
   expect(theMistake({ chargers: [{ id: "a", current: { max: "32A" } }] })).toEqual({
     path: "chargers[0].current.max",
     found: '"32A" (text)',
@@ -33,13 +33,13 @@ test("a number with its unit attached is told the unit", () => {
   });
 });
 
-test("a mistake inside one way of authenticating is told there", () => {
+test("a mistake inside one kind of authentication is reported there", () => {
   expect(
     mistakesIn({ webhook: { auth: { hmac: { algorithm: "md5", secret: { env: "SECRET" } } } } }),
   ).toEqual(['webhook.auth.hmac.algorithm: "md5" (text)']);
 });
 
-test("a way of authenticating that is none is told what there is, and a secret in its place is not shown", () => {
+test("an unknown kind of authentication lists the known ones, and never shows a secret", () => {
   for (const auth of ["SuperSecretToken", ["hmac"], { bearer: "SuperSecretToken" }]) {
     const mistake = theMistake({ webhook: { auth } });
     expect(JSON.stringify(mistake)).not.toContain("SuperSecretToken");
@@ -52,7 +52,7 @@ test("a way of authenticating that is none is told what there is, and a secret i
   });
 });
 
-test("all mistakes come at once, whatever the kind of value", () => {
+test("all mistakes are reported at once, whatever the type of the value", () => {
   expect(
     mistakesIn({
       site: { id: 7 },

@@ -17,12 +17,12 @@ function load(content: string | Buffer, env: Record<string, string> = {}) {
   return loadConfig(file, env);
 }
 
-test("a good file is a configuration with its state beside it", () => {
+test("a valid file is a configuration with its state beside it", () => {
   const result = load(stringify(least), { SECRET: "a secret of the tests" });
   expect(result).toMatchObject({ ok: true, warnings: [], config: { state: join(directory, "state") } });
 });
 
-test("a mistake has the line it is on, and mistakes come in the order of the file", () => {
+test("a mistake has its line, and mistakes are in the order of the file", () => {
   const result = load(`${stringify(least)}operater: {}\n`.replace("id: bay-01", "id: bay 01"));
   const lines = stringify(least).split("\n");
   expect(result).toMatchObject({
@@ -34,7 +34,7 @@ test("a mistake has the line it is on, and mistakes come in the order of the fil
   });
 });
 
-test("secrets that cannot be read and mistakes between keys are told together", () => {
+test("unreadable secrets and mistakes between keys are reported together", () => {
   const result = load(stringify({ ...least, webhook: { listen: "0.0.0.0:8080" } }));
   expect(result.ok ? [] : result.mistakes.map(({ path }) => path).toSorted()).toEqual([
     "operator.listen",
@@ -64,13 +64,13 @@ test("a file that is absent, a directory or huge has one clear mistake", () => {
   expect(found).toEqual(["a file that does not exist", "a file that is a directory", "more than 16 MiB"]);
 });
 
-test("a cause that repeats itself does not fill the screen", () => {
+test("a repeated cause does not fill the screen", () => {
   const vehicles = Array.from({ length: 500 }, (_, n) => ({ id: `v${n}`, charger: "nowhere" }));
   const result = load(stringify({ ...least, vehicles }), { SECRET: "a secret of the tests" });
   expect(result.ok ? [] : result.mistakes).toHaveLength(100);
 });
 
-test("whatever stands in the place of a section, the answer is mistakes and never a throw", () => {
+test("any value in the place of a section gives mistakes, never an exception", () => {
   const keys = [
     "site",
     "state",

@@ -14,7 +14,7 @@ test.each([
   expect(nearest(word, KEYS)).toBe(meant);
 });
 
-test("a word that resembles nothing suggests nothing", () => {
+test("a word without a similar one suggests nothing", () => {
   expect(nearest("timezone", KEYS)).toBeNull();
   expect(nearest("x", [])).toBeNull();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { configured } from "../support/aConfiguration.ts";
 
-test("the least configuration is complete", () => {
+test("the smallest configuration is complete", () => {
   expect(configured({})).toMatchObject({
     site: { id: "depot", timezone: "UTC" },
     state: "/etc/setpointd/state",
@@ -13,6 +13,6 @@ test("the least configuration is complete", () => {
   expect(configured({}).brokers.size).toBe(0);
 });
 
-test("no secret can be printed along with the configuration", () => {
+test("printing the configuration shows no secret", () => {
   expect(JSON.stringify(configured({}, { SECRET: "hunter2" }))).not.toContain("hunter2");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { warningsIn } from "../support/aConfiguration.ts";
 
-test("the least configuration warns of nothing", () => {
+test("the smallest configuration has no warnings", () => {
   expect(warningsIn({})).toEqual([]);
 });
 
@@ -21,16 +21,16 @@ test.each(["/energy-coordination/v1", "/a/VTN/v1/events", "/vtn"])(
   },
 );
 
-test("a baseUrl with a path of its own is nothing to warn about", () => {
+test("a baseUrl with a path of its own has no warning", () => {
   expect(warningsIn({ vtn: { baseUrl: "https://api.example/vtn-gateway/depot" } })).toEqual([]);
 });
 
-test("a webhook without auth is warned about, unless none was written", () => {
+test("a webhook without auth is warned about, unless it says none", () => {
   expect(warningsIn({ webhook: {} })).toHaveLength(1);
   expect(warningsIn({ webhook: { auth: "none" } })).toEqual([]);
 });
 
-test("doors that stand open to the network are warned about", () => {
+test("listeners that are open to the network are warned about", () => {
   expect(warningsIn({ operator: { listen: "0.0.0.0:8080" } })).toHaveLength(1);
   const listen = "[::]:1883";
   expect(warningsIn({ mqtt: { url: undefined, embedded: { listen } } })).toHaveLength(1);
@@ -50,7 +50,7 @@ test("a site without chargers is warned about", () => {
 
 const broker = (url: string) => ({ mqtt: { url, username: "u", password: { env: "SECRET" } } });
 
-test("a password that travels in the clear to another host is warned about", () => {
+test("a password sent in the clear to another host is warned about", () => {
   expect(warningsIn(broker("mqtt://10.0.0.7:1883"))).toEqual([
     "mqtt.url: mqtt://10.0.0.7:1883, over which the password travels in the clear",
   ]);

@@ -4,7 +4,7 @@ import { TopicOwners } from "../../../src/chargers/broker/access.ts";
 
 const ONLY = "only setpointd publishes there";
 
-test("nobody but the daemon commands a charger, or speaks for the site", () => {
+test("only the daemon commands a charger, or publishes for the site", () => {
   const owners = new TopicOwners("setpointd/depot");
   for (const path of [
     "chargers/bay-01/set",
@@ -17,7 +17,7 @@ test("nobody but the daemon commands a charger, or speaks for the site", () => {
   expect(owners.refusal("bay-01", "setpointd/depot/chargers/bay-01/ack/more")).toBe(ONLY);
 });
 
-test("a charger reports on its own topics; another client cannot pass for it while it is connected", () => {
+test("a charger publishes on its own topics; another client cannot impersonate it while it is connected", () => {
   const owners = new TopicOwners("setpointd/depot");
   const telemetry = "setpointd/depot/chargers/bay-01/telemetry";
   expect(owners.refusal("box-1", telemetry)).toBeNull();
@@ -29,6 +29,6 @@ test("a charger reports on its own topics; another client cannot pass for it whi
   expect(owners.refusal("box-2", telemetry)).toBeNull();
 });
 
-test("topics of other makes are no matter of the site's root", () => {
+test("topics of other makes lie outside of the site's root", () => {
   expect(new TopicOwners("setpointd/depot").refusal("x", "go-eCharger/000001/amp")).toBeNull();
 });

@@ -11,7 +11,7 @@ const broker = (reach: BrokerConfig["reach"]): BrokerConfig => ({
   prefix: "setpointd",
 });
 
-test("a broker elsewhere is reached by its url, with the certificates there are", () => {
+test("a broker elsewhere is reached by its url, with the configured certificates", () => {
   const address = addressOf(broker({ kind: "url", url: "mqtts://broker.example" }), null);
   expect(address).toMatchObject({
     url: "mqtts://broker.example",
@@ -25,7 +25,7 @@ test.each([
   ["::", "mqtt://[::1]:2000"],
   ["192.0.2.7", "mqtt://192.0.2.7:2000"],
   ["::1", "mqtt://[::1]:2000"],
-])("the broker inside, listening on %s, is reached at %s", (host, url) => {
+])("the embedded broker, listening on %s, is reached at %s", (host, url) => {
   const inside = { port: 2000, username: "setpointd", password: "drawn at each start" };
   const address = addressOf(broker({ kind: "embedded", listen: { host, port: 0 } }), inside);
   expect([address.url, address.username, address.password()]).toEqual([

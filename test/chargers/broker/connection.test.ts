@@ -41,7 +41,7 @@ function connected(url: string, version: 4 | 5) {
   return { client, connection, complaints };
 }
 
-test("what is published while the library says goodbye already is refused", async () => {
+test("a publish while the library disconnects is refused", async () => {
   const { client, connection } = await aConnection();
   expect(await connection.opened).toBe(true);
   client.end(false);
@@ -51,14 +51,14 @@ test("what is published while the library says goodbye already is refused", asyn
   });
 });
 
-test("a stop right after the broker's welcome is no complaint about the broker, and nobody is told that it is up", async () => {
+test("a stop right after CONNACK is not a complaint about the broker, and the session is not reported as up", async () => {
   const { client, connection, complaints } = await aConnection();
   client.once("connect", () => void connection.close());
   expect([await connection.opened, complaints]).toEqual([false, []]);
   expect((await connection.ended).kind).toBe("stopped");
 });
 
-test("a subscription that the broker refuses is a complaint that names its topics", async () => {
+test("a refused subscription is a complaint that names its topics", async () => {
   const aedes = await Aedes.createBroker({
     authorizeSubscribe: (_client, subscription, done) =>
       done(null, subscription.topic.endsWith("telemetry") ? null : subscription),

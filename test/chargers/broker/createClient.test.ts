@@ -9,19 +9,19 @@ import {
 const three = (choice: VersionChoice, failure: "unanswered" | "other") =>
   [1, 2, 3].reduce((now) => afterFailure(now, failure), choice);
 
-test("MQTT 5 is spoken first, and 3.1.1 at once where the broker refuses it", () => {
+test("MQTT 5 is tried first, and 3.1.1 at once if the broker refuses it", () => {
   expect(firstChoice.version).toBe(5);
   expect(afterFailure(firstChoice, "version").version).toBe(4);
 });
 
-test("what worked is kept, and MQTT 5 gets another chance after three failures", () => {
+test("a version that worked is kept, and MQTT 5 is tried again after three failures", () => {
   const old = afterSuccess(afterFailure(firstChoice, "version"));
   expect(old.version).toBe(4);
   expect(afterFailure(old, "other").version).toBe(4);
   expect(three(old, "other").version).toBe(5);
 });
 
-test("a broker that is merely away is no reason to leave MQTT 5; one that hangs up three times is", () => {
+test("a broker that is down keeps MQTT 5; a broker that hangs up three times does not", () => {
   expect(three(firstChoice, "other").version).toBe(5);
   expect(afterFailure(firstChoice, "unanswered").version).toBe(5);
   expect(three(firstChoice, "unanswered").version).toBe(4);

@@ -43,19 +43,19 @@ test("a url cannot smuggle in a client id or a password", () => {
   expect([options.username, options.password]).toEqual([undefined, undefined]);
 });
 
-test("an IPv6 address loses its brackets where a socket is opened", () => {
+test("an IPv6 address loses its brackets for a socket", () => {
   expect(told({ url: "mqtt://[::1]:1" })).toMatchObject({ host: "::1", port: 1 });
   expect(told({ url: "ws://[::1]:1/mqtt?a=b" })).toMatchObject({ host: "[::1]", path: "/mqtt?a=b" });
 });
 
 const tls = () => ({ cert: "c", key: "k" });
 
-test("a certificate given for an open connection does not quietly turn it into another one", () => {
+test("a certificate for an unencrypted connection does not change the protocol", () => {
   expect(told({ tls })).toMatchObject({ protocol: "mqtt" });
   expect(told({ tls }).cert).toBeUndefined();
 });
 
-test("the password is asked for at every attempt", () => {
+test("the password is read at every attempt", () => {
   let asked = 0;
   const password = () => `word-${(asked += 1)}`;
   expect(told({ username: "depot", password }).password).toBe("word-1");
@@ -69,11 +69,11 @@ test("certificates are read at every attempt (F72)", () => {
   expect([told(broker).ca, told(broker).ca]).toEqual(["authority 1", "authority 2"]);
 });
 
-test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is no broker", (url) => {
+test.each(["http://127.0.0.1", "broker", "ssl://127.0.0.1"])("%s is not a broker", (url) => {
   expect(() => told({ url })).toThrow("not mqtt, mqtts, ws or wss");
 });
 
-test("certificates of brokers are verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", () => {
+test("certificates of brokers are verified, whatever NODE_TLS_REJECT_UNAUTHORIZED is", () => {
   for (const url of ["mqtts://127.0.0.1:1", "wss://127.0.0.1:1"])
     expect(told({ url }).rejectUnauthorized).toBe(true);
 });

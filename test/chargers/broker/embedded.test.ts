@@ -9,7 +9,7 @@ const listen = (port = 0) => anEmbeddedBroker({ port });
 /** As the daemon connects. */
 const asDaemon = { username: DAEMON.username, password: () => DAEMON.password };
 
-test("the session falls back to MQTT 3.1.1, without calling that an outage, and finds it again after a restart", async () => {
+test("the session falls back to MQTT 3.1.1 without reporting an outage, and reconnects after a restart", async () => {
   const broker = await listen();
   await using depot = aSession(`mqtt://127.0.0.1:${broker.port}`, asDaemon);
   await upped(depot);
@@ -21,7 +21,7 @@ test("the session falls back to MQTT 3.1.1, without calling that an outage, and 
   await waitFor(() => depot.ups.filter((line) => line === "up").length === 2);
 });
 
-test("setpoints, retained state and presence pass through it; an expiry that it cannot know does no harm", async () => {
+test("setpoints, retained state and presence pass through it; message expiry is ignored without harm", async () => {
   await using broker = await listen();
   const url = `mqtt://127.0.0.1:${broker.port}`;
   await using depot = aSession(`mqtt://127.0.0.1:${broker.port}`, asDaemon);
@@ -36,7 +36,7 @@ test("setpoints, retained state and presence pass through it; an expiry that it 
   expect(other.seen).toContain(`${PRESENCE} true`);
 });
 
-test("it stops even while somebody holds a connection without saying a word", async () => {
+test("it stops even while a client holds a connection without a CONNECT", async () => {
   const broker = await listen();
   const mute = connect({ host: "127.0.0.1", port: broker.port });
   mute.on("error", () => undefined);
@@ -45,12 +45,12 @@ test("it stops even while somebody holds a connection without saying a word", as
   await waitFor(() => mute.closed);
 });
 
-test("a taken address is a reason not to start", async () => {
+test("an address in use prevents the start", async () => {
   await using broker = await listen();
   await expect(listen(broker.port)).rejects.toThrow("EADDRINUSE");
 });
 
-test("where a user and a password are configured, nobody else gets in", async () => {
+test("with a configured user and password, no other client is accepted", async () => {
   const credentials = { username: "depot", password: () => "right" };
   await using broker = await anEmbeddedBroker({ credentials });
   const url = `mqtt://127.0.0.1:${broker.port}`;
@@ -68,7 +68,7 @@ test("where a user and a password are configured, nobody else gets in", async ()
 
 const once: IClientOptions = { reconnectPeriod: 0, protocolVersion: 4 };
 
-test("only the daemon commands a charger, and no other client throws it out with its id", async () => {
+test("only the daemon commands a charger, and no other client disconnects it by its id", async () => {
   await using broker = await listen();
   const url = `mqtt://127.0.0.1:${broker.port}`;
   await using depot = aSession(`mqtt://127.0.0.1:${broker.port}`, asDaemon);
@@ -91,7 +91,7 @@ test("only the daemon commands a charger, and no other client throws it out with
   expect(depot.ups.filter((line) => line === "up")).toHaveLength(1);
 });
 
-test("another charger cannot pass for one that is connected; the charger itself can come back", async () => {
+test("another client cannot impersonate a connected charger; the charger itself can reconnect", async () => {
   await using broker = await listen();
   const url = `mqtt://127.0.0.1:${broker.port}`;
   const online = "setpointd/depot/chargers/bay-01/online";
@@ -111,7 +111,7 @@ test("another charger cannot pass for one that is connected; the charger itself 
   await replacement.endAsync();
 });
 
-test("a stranger cannot make it buffer: a large first packet, too many connections", async () => {
+test("an unauthenticated client cannot fill its buffers: a large first packet, too many connections", async () => {
   await using broker = await anEmbeddedBroker({ mostConnections: 3 });
   const large = connect({ host: "127.0.0.1", port: broker.port });
   large.on("error", () => undefined);

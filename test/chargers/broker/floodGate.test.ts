@@ -14,7 +14,7 @@ test("F95: a flood passes at 50 messages a second, after the burst of a subscrip
   expect(through(1000, admits)).toBe(50);
 });
 
-test("a charger that tells 40 things a second is never cut", () => {
+test("a charger that publishes 40 messages a second is never limited", () => {
   let now = 0;
   const admits = floodGate(() => instant(now));
   for (let second = 0; second < 600; second += 1) {
@@ -23,7 +23,7 @@ test("a charger that tells 40 things a second is never cut", () => {
   }
 });
 
-test("a clock that is set back lets nothing extra through, and goes on", () => {
+test("a clock that is set back lets no extra message through", () => {
   let now = 1_000_000;
   const admits = floodGate(() => instant(now));
   through(200, admits);

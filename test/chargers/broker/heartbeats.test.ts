@@ -22,7 +22,7 @@ const aHeart = () =>
     () => instant(Date.now()),
   );
 
-test("two chargers of one gateway are kept alive by one message, the first of which is its own", () => {
+test("two chargers of one gateway share one keepalive, with its special first message", () => {
   using heart = aHeart();
   heart.start();
   vi.advanceTimersByTime(60_000);
@@ -30,7 +30,7 @@ test("two chargers of one gateway are kept alive by one message, the first of wh
   expect(said).toEqual(["R/gx/keepalive ", further, further]);
 });
 
-test("while the broker is away nothing is repeated; its return begins anew", () => {
+test("while the broker is down no keepalive is sent; its return starts them again", () => {
   using heart = aHeart();
   heart.start();
   heart.stop();
@@ -42,7 +42,7 @@ test("while the broker is away nothing is repeated; its return begins anew", () 
   expect(said).toHaveLength(4);
 });
 
-test("one that is to be left alone hears nothing until it is spoken with again", () => {
+test("a charger whose keepalives are paused receives none until they resume", () => {
   using heart = aHeart();
   heart.start();
   const speakAgain = heart.pauseKeepalives(stations.slice(0, 1).flatMap(keepalivesOf));

@@ -18,12 +18,12 @@ test.each([
   expect(endOfError(error, true).kind).toBe("dropped");
 });
 
-test("a refusal is told in the words for the broker's code alone", () => {
+test("a refusal is reported with the text for its code only", () => {
   const refused = new ErrorWithReasonCode("Connection refused: Not authorized", 5);
   expect(endOfError(refused, false)).toEqual({ kind: "denied", reason: "Not authorized" });
 });
 
-test("an error without words is told by its code", () => {
+test("an error without a message is reported by its code", () => {
   expect(endOfError(system("ECONNREFUSED", ""), false).reason).toBe("ECONNREFUSED");
 });
 
@@ -32,12 +32,12 @@ test("F84: only reason code 0x8e means that another client has our id", () => {
   expect(endOfDisconnect(0x8b)).toEqual({ kind: "dropped", reason: "the broker disconnected us (0x8b)" });
 });
 
-test("a silent close is an answer to CONNECT only if there was none", () => {
+test('a close without a packet means "unanswered" only before CONNACK', () => {
   expect(endOfClose(false).kind).toBe("unanswered");
   expect(endOfClose(true).kind).toBe("dropped");
 });
 
-test("F86: what the broker refuses is not tried again, what got lost is", () => {
+test("F86: a refused publish is not retried, a lost one is", () => {
   const topic = "setpointd/depot/chargers/bay-01/set";
   expect(sentOf(undefined, topic)).toEqual({ ok: true });
   expect(sentOf(new ErrorWithReasonCode("Publish error: Not authorized", 0x87), topic)).toEqual({

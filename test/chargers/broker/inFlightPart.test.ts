@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { inFlightWindow } from "../../../src/chargers/broker/inFlight.ts";
 
-test("F82: never more inside than the window holds, and everyone gets in, in order", async () => {
+test("F82: the window is never exceeded, and all enter in order", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 20 }),
@@ -30,7 +30,7 @@ test("F82: never more inside than the window holds, and everyone gets in, in ord
   );
 });
 
-test("a slot that is handed over stays taken: a publish that comes later waits", async () => {
+test("a slot that is handed over stays taken: a later publish waits", async () => {
   const window = inFlightWindow(1);
   expect(await window.enter()).toBe(true);
   const second = window.enter();
@@ -45,7 +45,7 @@ test("a slot that is handed over stays taken: a publish that comes later waits",
   expect(entered).toBe(true);
 });
 
-test("a closed window turns away those who wait and those who come", async () => {
+test("a closed window refuses those that wait and those that come", async () => {
   const window = inFlightWindow(1);
   expect(await window.enter()).toBe(true);
   const waiting = window.enter();

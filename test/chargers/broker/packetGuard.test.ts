@@ -17,7 +17,7 @@ function packet(type: number, bytes: number): Buffer {
 const CONNECT = packet(1, 30);
 const publish = (bytes: number): Buffer => packet(3, bytes);
 
-test("ordinary packets pass, however they are cut into chunks", () => {
+test("ordinary packets pass, in any chunks", () => {
   const stream = Buffer.concat([CONNECT, publish(10), publish(200_000), publish(0), publish(130)]);
   fc.assert(
     fc.property(fc.array(fc.nat(stream.length), { maxLength: 20 }), (cuts) => {
@@ -29,11 +29,11 @@ test("ordinary packets pass, however they are cut into chunks", () => {
   );
 });
 
-test("the first packet may be a CONNECT with its will, and not a megabyte", () => {
+test("the first packet may be a CONNECT with its will, but not a megabyte", () => {
   expect(packetGuard(() => 0)(publish(5_000))).toBe("a packet of 5000 bytes, at most 4096 are taken");
 });
 
-test("a later packet is found too large by its header, before its bytes have come", () => {
+test("a later packet is rejected by its header, before its bytes arrive", () => {
   const guard = packetGuard(() => 0);
   expect(guard(CONNECT)).toBeNull();
   expect(guard(publish(300_000).subarray(0, 6))).toBe("a packet of 300000 bytes, at most 262144 are taken");
@@ -49,10 +49,10 @@ test("too many packets in a second end the connection, the same number in two se
   expect(guard(Buffer.concat([publish(1), publish(1)]))).toBe("more than 1000 packets in a second");
 });
 
-test("bytes that are no MQTT end the connection", () => {
+test("bytes that are not MQTT end the connection", () => {
   expect(packetGuard(() => 0)(Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0x01]))).toContain("not MQTT");
 });
 
-test("whatever comes, the guard answers", () => {
+test("any bytes get an answer", () => {
   fc.assert(fc.property(fc.uint8Array(), (bytes) => packetGuard(() => 0)(bytes) !== undefined));
 });

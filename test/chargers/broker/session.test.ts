@@ -11,7 +11,7 @@ import { aScriptedBroker } from "../scriptedBroker.ts";
 const live = { retain: false };
 
 describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
-  test("comes up once the broker is there, and tells the outage once", async () => {
+  test("connects when the broker appears, and logs the outage once", async () => {
     const port = await freePort();
     let absences = 0;
     await using depot = aSession(`mqtt://127.0.0.1:${port}`, { onAbsent: () => (absences += 1) });
@@ -29,7 +29,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.lines.find(({ level }) => level === 40)?.reason).toContain("ECONNREFUSED");
   });
 
-  test("gateways that lost their broker together do not come back together: the pause is a random share", async () => {
+  test("gateways that lost their broker together reconnect at random times", async () => {
     const port = await freePort();
     const slow = { backoffFloor: minutes(10), backoffCeiling: minutes(10) };
     // Shares of ten minutes: 1.2 s, and then none.
@@ -45,7 +45,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(performance.now() - began).toBeLessThan(10_000);
   });
 
-  test("what turns into something else in one outage is told again, each reason once, and a refusal with what to check", async () => {
+  test("each new reason of one outage is logged once, and a refusal with the keys to check", async () => {
     const port = await freePort();
     let absences = 0;
     await using depot = aSession(`mqtt://127.0.0.1:${port}`, {
@@ -71,7 +71,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.logText()).not.toContain("wrong");
   });
 
-  test("what the broker had retained is known before the session says that it is up", async () => {
+  test("retained messages arrive before the session is up", async () => {
     await using broker = await Mosquitto.start();
     await using other = await anObserver(broker.url);
     await other.client.publishAsync("setpointd/depot/chargers/bay-01/online", "true", {
@@ -96,19 +96,19 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     ]);
   });
 
-  test("a publish right after the start waits for the first attempt instead of failing", async () => {
+  test("a publish right after the start waits for the first attempt", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     expect(await depot.session.publish("a", "1", live)).toEqual({ ok: true });
     expect(depot.ups).toEqual(["up"]);
   });
 
-  test("a publish right after the start fails with the first attempt where no broker is there", async () => {
+  test("a publish right after the start fails with the first attempt if there is no broker", async () => {
     await using depot = aSession(`mqtt://127.0.0.1:${await freePort()}`);
     expect(await depot.session.publish("a", "1", live)).toMatchObject({ ok: false, retry: true });
   });
 
-  test("says true while it is there and false when it stops in order", async () => {
+  test("publishes true when connected and false at an orderly stop", async () => {
     await using broker = await Mosquitto.start();
     await using other = await anObserver(broker.url);
     {
@@ -120,7 +120,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(other.seen).toEqual([`${PRESENCE} true`, `${PRESENCE} false`]);
   });
 
-  test("the last will says false when the session is cut off", async () => {
+  test("the last will publishes false when the session is cut off", async () => {
     await using broker = await Mosquitto.start();
     await using other = await anObserver(broker.url);
     await using depot = aSession(broker.url, { timing: { takenOverPause: millis(60_000) } });
@@ -130,7 +130,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     await waitFor(() => other.seen.includes(`${PRESENCE} false`));
   });
 
-  test("F84: two gateways with one id throw each other out ever more rarely, even where the broker gives no reason", async () => {
+  test("F84: two gateways with one id disconnect each other ever more rarely, even without a reason from the broker", async () => {
     await using broker = await Mosquitto.start();
     const timing = { backoffFloor: millis(50), backoffCeiling: millis(60_000) };
     await using depot = aSession(broker.url, { timing });
@@ -142,7 +142,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(performance.now() - begun).toBeGreaterThan(700);
   });
 
-  test("F81: a frozen broker is noticed by the missing PUBACK, and connected again when it thaws", async () => {
+  test("F81: a frozen broker is detected by the missing PUBACK, and reconnected when it thaws", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -159,7 +159,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(await depot.session.publish("setpointd/x", "2", live)).toEqual({ ok: true });
   });
 
-  test("F81: a frozen broker is noticed without any publish, by the keepalive", async () => {
+  test("F81: a frozen broker is detected without any publish, by the keepalive", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url, { timing: { keepalive: millis(1000) } });
     await upped(depot);
@@ -168,7 +168,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.ups[1]).toContain("Keepalive timeout");
   });
 
-  test("F85: after a broker restart that forgot everything it subscribes again and says that it is up", async () => {
+  test("F85: after a restart of a broker without memory it subscribes again and reports that it is up", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -182,7 +182,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     await waitFor(() => depot.heard.length === 1);
   });
 
-  test("F80: nothing published before or during an outage ever arrives after it (finding 3)", async () => {
+  test("F80: a publish from before or during an outage never arrives after it (finding 3)", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -205,7 +205,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(other.seen.filter((line) => line.startsWith("setpointd/old"))).toEqual([]);
   });
 
-  test("F82: a burst far larger than the window is taken in order, all of it", async () => {
+  test("F82: a burst far larger than the window is published whole, in order", async () => {
     await using broker = await Mosquitto.start();
     await using other = await anObserver(broker.url);
     await using depot = aSession(broker.url, { timing: { ackDeadline: millis(5000) } });
@@ -217,7 +217,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(other.seen.slice(1)).toEqual(numbers.map((n) => `setpointd/b ${n}`));
   });
 
-  test("a message whose time passes while it waits for its turn is not sent", async () => {
+  test("a message that expires while it waits for its slot is not sent", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url, { window: 1 });
     await upped(depot);
@@ -229,7 +229,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(await second).toMatchObject({ ok: false, retry: false });
   });
 
-  test("F93: the broker is told until when a message is good", async () => {
+  test("F93: the broker gets the expiry of a message", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -245,7 +245,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     );
   });
 
-  test("F86: a topic that the broker denies fails alone, for good, and the others go on", async () => {
+  test("F86: a topic that the broker denies fails alone, without retries", async () => {
     const acl = ["user depot", "topic readwrite #", "topic deny setpointd/depot/chargers/bay-02/set"];
     await using broker = await Mosquitto.start({ users: { depot: "one" }, acl });
     await using depot = aSession(broker.url, { username: "depot", password: () => "one" });
@@ -260,7 +260,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.ups).toEqual(["up"]);
   });
 
-  test("F87: published where nobody listens is ok, and noted", async () => {
+  test("F87: a publish without subscribers is ok, and logged", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -270,7 +270,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     );
   });
 
-  test("F83: a rotated password is picked up without a restart, and no password is ever logged", async () => {
+  test("F83: a rotated password is used without a restart, and no password is ever logged", async () => {
     await using broker = await Mosquitto.start({ users: { depot: "first-word" } });
     let word = "wrong-word";
     await using depot = aSession(broker.url, { username: "depot", password: () => word });
@@ -286,7 +286,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.logText()).not.toMatch(/(first|second|wrong)-word/);
   });
 
-  test("F67: a poisonous topic never reaches the broker, and the connection lives on (finding 4)", async () => {
+  test("F67: an invalid topic never reaches the broker, and the connection stays up (finding 4)", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
     await upped(depot);
@@ -297,7 +297,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.ups).toEqual(["up"]);
   });
 
-  test("a stop settles everything that is under way, even at a frozen broker, within its limit", async () => {
+  test("a stop settles every pending publish within its limit, even at a frozen broker", async () => {
     await using broker = await Mosquitto.start();
     const depot = aSession(broker.url, {
       window: 2,
@@ -317,7 +317,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
   });
 });
 
-test("a peer that takes the connection and never answers is given up after the timeout", async () => {
+test("a peer that accepts the connection and never answers is dropped after the timeout", async () => {
   const server = createServer(() => undefined);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
@@ -329,7 +329,7 @@ test("a peer that takes the connection and never answers is given up after the t
   server.close();
 });
 
-test("F84: told that another client has its id, it steps down and raises an error, and comes back later", async () => {
+test("F84: when another client uses its id, it steps down, logs an error and reconnects later", async () => {
   await using broker = await aScriptedBroker();
   await using depot = aSession(broker.url, { timing: { takenOverPause: millis(300) } });
   await upped(depot);
@@ -347,7 +347,7 @@ test.each([
   ["ours", 4, 100],
   ["the broker's", 100, 5],
 ])(
-  "F82: no more than the window is in flight, and %s counts where it is smaller",
+  "F82: no more than the window is in flight, and %s counts if it is smaller",
   async (_, window, receiveMaximum) => {
     await using broker = await aScriptedBroker({ receiveMaximum, ignores: (topic) => topic === "burst" });
     await using depot = aSession(broker.url, { window });
@@ -364,7 +364,7 @@ test.each([
   },
 );
 
-test("what the broker took before it hung up counts as taken", async () => {
+test("a publish that the broker acknowledged before it hung up counts as sent", async () => {
   await using broker = await aScriptedBroker({ leavesAfter: (topic) => topic.endsWith("/last") });
   await using tested = aSession(broker.url);
   await waitFor(() => tested.session.connected);
@@ -376,7 +376,7 @@ test("what the broker took before it hung up counts as taken", async () => {
   expect(tested.ups[1]).toContain("down");
 });
 
-test("F84: a connection that is cut while it subscribes is one more lost connection, and no bug that ends the daemon", async () => {
+test("F84: a connection that is cut during the subscription is a lost connection, and does not crash the daemon", async () => {
   await using broker = await aScriptedBroker({ cutsSubscribers: 2 });
   await using tested = aSession(broker.url);
   await waitFor(() => tested.session.connected);
@@ -384,7 +384,7 @@ test("F84: a connection that is cut while it subscribes is one more lost connect
   expect(tested.lines.filter(({ msg }) => msg === "broker restricts us")).toEqual([]);
 });
 
-test("a connection on which our own presence is never acknowledged is not one", async () => {
+test("a connection without an acknowledged presence message is not up", async () => {
   await using broker = await aScriptedBroker({ ignores: () => true });
   await using depot = aSession(broker.url);
   await waitFor(() => broker.connects() >= 2);
@@ -392,7 +392,7 @@ test("a connection on which our own presence is never acknowledged is not one", 
   expect(depot.lines.find(({ level }) => level === 40)?.reason).toBe("no PUBACK within 0.4 s");
 });
 
-test("a web server that knows no websockets is told as what it is", async () => {
+test("a web server without websockets is reported as such", async () => {
   const server = createWebServer((_, response) => response.writeHead(404).end());
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
@@ -403,7 +403,7 @@ test("a web server that knows no websockets is told as what it is", async () => 
   server.close();
 });
 
-test("a url or a certificate that cannot be used is told, and stops in order", async () => {
+test("an unusable url or certificate is reported, and the session stops in order", async () => {
   await using wrong = aSession("http://127.0.0.1:1");
   await waitFor(() => wrong.lines.some(({ reason }) => reason?.includes("not mqtt")));
   await using pem = aSession("mqtts://127.0.0.1:1", { tls: () => ({ cert: "no", key: "pem" }) });

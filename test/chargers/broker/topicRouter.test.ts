@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { topicRouter } from "../../../src/chargers/broker/topicRouter.ts";
 
-test("a topic is heard by all who asked for it, each once, and by nobody else", () => {
+test("each listener of a topic gets it once, and no other listener does", () => {
   const board = topicRouter<string>();
   board.connect("gx/heartbeat", "a");
   board.connect("gx/heartbeat", "b");

@@ -48,7 +48,7 @@ const hear = (leaf: string, payload: string | Buffer, retained = false) =>
     retained,
   );
 
-test("a setpoint is spelled exactly as the contract spells it", () => {
+test("a setpoint is written exactly as in the contract", () => {
   expect(writeSet(command, seconds(180))).toBe(
     '{"v":1,"id":"7-1042","epoch":7,"seq":1042,"kind":"current","value":16,"unit":"A",' +
       '"until":"2026-11-21T12:00:00.000Z","lease":180,"vehicle":"veh-214","event":"EV-7731"}',
@@ -135,13 +135,13 @@ test("telemetry survives the way from charger to daemon, absent members stay abs
   }
 });
 
-test("an acknowledgement survives the way, and a terse one is read too", () => {
+test("an acknowledgement is read, with and without its optional members", () => {
   const ack = { id: "7-1042", accepted: false, value: 10, reason: "too hot" };
   expect(hear("ack", writeAck(ack))).toEqual({ kind: "ack", charger: BAY, ...ack });
   expect(hear("ack", '{"id":"7-1042","accepted":true}')).toMatchObject({ value: null, reason: null });
 });
 
-test("identities are folded to lower case; empty ones are nobody; unknown members and states do no harm", () => {
+test("identities are in lower case; an empty one is no vehicle; unknown members and states are harmless", () => {
   expect(
     hear(
       "telemetry",
@@ -184,13 +184,13 @@ test.each([
   ["ack", "ok"],
   ["online", "maybe"],
   ["online", "true".repeat(10_000)],
-])("F95: a malformed %s is rubbish with a short reason (%#)", (leaf, payload) => {
+])("F95: a malformed %s is reported with a short reason (%#)", (leaf, payload) => {
   const message = hear(leaf, payload);
   expect(message).toMatchObject({ kind: "malformed", charger: BAY });
   expect(message?.kind === "malformed" && message.reason.length).toBeLessThan(150);
 });
 
-test("F95: no payload whatever makes the reader throw, and no reading is ever not a number", () => {
+test("F95: no payload makes the reader throw, and no reading is ever NaN", () => {
   const payloads = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
     fc.json().map((text) => Buffer.from(text)),
@@ -212,12 +212,12 @@ test("F95: no payload whatever makes the reader throw, and no reading is ever no
   );
 });
 
-test("prototype games change nothing", () => {
+test("prototype members in a payload change nothing", () => {
   hear("telemetry", '{"__proto__":{"powerW":1},"constructor":{"prototype":{"powerW":1}}}');
   expect(({} as { powerW?: number }).powerW).toBeUndefined();
 });
 
-test("online tells whether it was waiting at the broker; taking a retained value away says nothing", () => {
+test("online is marked when it is retained; an empty retained message means nothing", () => {
   expect(hear("online", "true", true)).toEqual({
     kind: "online",
     charger: BAY,
@@ -234,6 +234,6 @@ test.each([
   "setpointd/depot/chargers/$x/ack",
   "setpointd/other/chargers/bay-01/ack",
   "setpointd/depot/chargers/",
-])("nothing is read from %s", (topic) => {
+])("no message is read from %s", (topic) => {
   expect(readNative("setpointd", "depot", topic, Buffer.from("{}"), NOON, false)).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import { NOON } from "./aTrial.ts";
 const told = (means: Signals, ...before: readonly Signals[]) =>
   telemetryOf(means, before.reduce(folded, NOTHING_STANDS), 3, NOON);
 
-test("readings are handed on, unknown ones are left out", () => {
+test("readings are passed on, unknown ones are left out", () => {
   expect(
     told({
       powerW: 11_040,
@@ -29,7 +29,7 @@ test("readings are handed on, unknown ones are left out", () => {
   });
 });
 
-test("a single current is that of every phase: one phase would triple what is allowed later", () => {
+test("a single current counts for every phase: counted once, three times as much would be allowed later", () => {
   expect(told({ currentA: 16 })).toMatchObject({ currentsA: [16, 16, 16] });
 });
 
@@ -53,7 +53,7 @@ test.each<[Signals, Signals, string | undefined]>([
   expect(told(means, standing).state).toBe(state);
 });
 
-test("identities are told by kind, and null says nobody", () => {
+test("identities have a kind, and null means no vehicle", () => {
   expect(told({ vehicleId: "04A2", vehicleIdKind: "rfid" })).toMatchObject({
     identity: { kind: "rfid", value: "04a2" },
   });
@@ -61,7 +61,7 @@ test("identities are told by kind, and null says nobody", () => {
   expect(told({ vehicleId: null })).toMatchObject({ identity: null });
 });
 
-test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
+test("a name guessed by a gateway does not replace the identity from the vehicle", () => {
   const card: Signals = { vehicleId: "04A2", vehicleIdKind: "rfid" };
   const name: Signals = { vehicleId: "Bus 7", vehicleIdKind: "name" };
   expect(told(name, card)).toEqual({ at: NOON });

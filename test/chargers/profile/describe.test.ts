@@ -5,7 +5,7 @@ import { reachOf } from "../../../src/chargers/profile/acceptance.ts";
 import { aProfile } from "./aProfile.ts";
 import { boundTo, builtIn, profileNamed } from "./aTrial.ts";
 
-test("an integrator reads what the charger needs, how it is paced and what happens when we die", () => {
+test("the description has setup, pace and what happens when the gateway dies", () => {
   const words = describeProfile(profileNamed("openwb-secondary"));
   for (const fact of [
     "parentIp  IP address of this gateway. Only the web page and the display of the box use it. Its form: an IP address or a host name. Optional.",
@@ -26,7 +26,7 @@ const listed = (name: string, heading: string): readonly string[] => {
   return part.split("\n").map((line) => line.trim());
 };
 
-test("an integrator reads every topic that is published and subscribed, as the broker's access list needs them", () => {
+test("the description lists every topic, as an access list needs them", () => {
   expect(listed("openwb-1.9", "Published")).toEqual([
     "openWB/set/isss/heartbeat",
     "openWB/set/isss/Current",
@@ -54,20 +54,20 @@ test("an integrator reads every topic that is published and subscribed, as the b
   }
 });
 
-test("a make whose memory wears is not told the same again, and its words say so", () => {
+test("a charger whose memory wears gets no repetitions, and its description says so", () => {
   expect(describeProfile(profileNamed("go-e-v2"))).toContain(
     "each write wears flash: a setpoint is sent when it changes",
   );
 });
 
-test("every make can be told about", () => {
+test("every profile has a description", () => {
   for (const profile of builtIn.values()) expect(describeProfile(profile)).toContain("When the gateway dies");
   expect(
     describeProfile(aProfile({ params: {}, actions: { setCurrent: [{ topic: "a", text: "b" }] } })),
   ).toContain("Parameters\n  none");
 });
 
-test("verdicts go as far as what a make tells", () => {
+test("the description says how far verdicts can go", () => {
   expect(reachOf(aProfile())).toBe("sent");
   expect(reachOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
   expect(reachOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
@@ -76,7 +76,7 @@ test("verdicts go as far as what a make tells", () => {
   expect(describeProfile(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
 });
 
-test("what a native charger can is what the configuration says, and no number of its profile's own", () => {
+test("the description of a native charger refers to the configuration for its limits", () => {
   expect(describeProfile(profileNamed("native"))).toContain(
     "current.min (6 A by default) to current.max of the configuration, 1000 A at most",
   );

@@ -5,7 +5,7 @@ import { boundTo } from "./aTrial.ts";
 
 const mode = (payload: string) => ({ topic: "S/Set/Mode", payload, qos: 1, retain: false }) as const;
 
-test("what a charger shows is no news to it, until it is told something else or has gone away", () => {
+test("a payload that the charger shows is not sent again, until another one is sent or the charger was offline", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
   expect(echoes.isNeeded(mode("Pause"))).toBe(true);
   echoes.record("S/Mode", "Pause");
@@ -17,7 +17,7 @@ test("what a charger shows is no news to it, until it is told something else or 
   expect(echoes.isNeeded(mode("Pause"))).toBe(true);
 });
 
-test("what left the charger before it took the last mode does not pass for that mode", () => {
+test("an echo from before the last command does not count for it", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
   expect(echoes.isNeeded(mode("Normal"))).toBe(true);
   echoes.record("S/Mode", "Pause");
@@ -28,7 +28,7 @@ test("what left the charger before it took the last mode does not pass for that 
   expect(echoes.isNeeded(mode("Normal"))).toBe(false);
 });
 
-test("other topics are always news", () => {
+test("payloads of other topics are always sent", () => {
   const echoes = new Echoes(boundTo("smartevse", { prefix: "S" }));
   echoes.record("S/Set/CurrentOverride", "160");
   expect(echoes.isNeeded({ topic: "S/Set/CurrentOverride", payload: "160", qos: 1, retain: false })).toBe(

@@ -76,7 +76,7 @@ describe("every built-in make", () => {
     expect(boundTo(name, params).profile.profile).toBe(name);
   });
 
-  test("tells integrators what to set up and what happens when the gateway dies", () => {
+  test("describes the setup and what happens when the gateway dies", () => {
     for (const { setup, ifWeDie, profile, uncertain, experimental } of builtIn.values()) {
       expect([profile, setup.length > 0, ifWeDie.endsWith(".")]).toEqual([profile, true, true]);
       expect([profile, uncertain.length > 0 || !experimental || profile.endsWith("-switch")]).toEqual([
@@ -86,7 +86,7 @@ describe("every built-in make", () => {
     }
   });
 
-  test("is told nothing retained, on no topic that a broker would refuse, whatever is asked (F67, F93)", () => {
+  test("gets no retained message and no invalid topic, whatever the command (F67, F93)", () => {
     fc.assert(
       fc.property(make, own, action, (name, limits, asked) => {
         const answer = publishesFor(asked, boundTo(name, { ...CONTRACT[name], ...limits }), NOON);
@@ -103,7 +103,7 @@ describe("every built-in make", () => {
     );
   });
 
-  test("is never told more than its own maximum, nor less than its minimum: that is a pause", () => {
+  test("never gets more than its own maximum, nor less than its minimum: that is a pause", () => {
     fc.assert(
       fc.property(make, own, level, (name, limits, asked) => {
         const bound = boundTo(name, { ...CONTRACT[name], ...limits });
@@ -122,7 +122,7 @@ describe("every built-in make", () => {
     );
   });
 
-  test("is never told more watts than asked, and feeds back only where it can", () => {
+  test("never gets more watts than requested, and feeds back only if it can", () => {
     fc.assert(
       fc.property(make, own, level, (name, limits, thousands) => {
         const bound = boundTo(name, { ...CONTRACT[name], ...limits });
@@ -136,7 +136,7 @@ describe("every built-in make", () => {
     );
   });
 
-  test("that was paused charges again after the orders for a level, and is taken control of first", () => {
+  test("charges again after a pause and a level, and control is taken first", () => {
     for (const [name, params] of Object.entries(CONTRACT)) {
       if (name === "twcmanager") continue;
       const bound = boundTo(name, params);
@@ -156,7 +156,7 @@ describe("every built-in make", () => {
     }
   });
 
-  test("survives every payload on every topic of its own, and says only what it can", () => {
+  test("survives every payload on every topic, and reports only signals of its profile", () => {
     const KEYS =
       /^(powerW|energyWh|sessionEnergyWh|currentA|currentsA|voltagesV|limitA|requestedA|plugged|charging|paused|error|state|vehicleId|vehicleIdKind|socPct|phases|online)$/;
     const NUMBERS = /^(powerW|energyWh|sessionEnergyWh|currentA|limitA|requestedA|socPct|phases)$/;

@@ -20,7 +20,7 @@ function whoAfter(
 const secondary = compileTelemetry(boundTo("openwb-secondary", { parentIp: "10.0.0.1" }));
 const get = "openWB/internal_chargepoint/0/get";
 
-test("an empty card reader does not wipe the identity that the vehicle told", () => {
+test("an empty card reader does not erase the identity from the vehicle", () => {
   const messages = [
     [`${get}/vehicle_id`, '"02:AA:BB:00:00:01"'],
     [`${get}/rfid`, "null"],
@@ -28,11 +28,11 @@ test("an empty card reader does not wipe the identity that the vehicle told", ()
   expect(whoAfter(secondary, messages)).toBe("02:AA:BB:00:00:01");
 });
 
-test("nobody is nobody where no way names somebody", () => {
+test("no source with a name means no vehicle", () => {
   expect(whoAfter(secondary, [[`${get}/rfid`, "null"]])).toBeNull();
 });
 
-test("a vehicle that leaves takes its identity along: the next one may have none", () => {
+test("the identity ends when the vehicle leaves", () => {
   const messages = [
     [`${get}/vehicle_id`, '"02:AA:BB:00:00:01"'],
     [`${get}/plug_state`, "false"],
@@ -42,7 +42,7 @@ test("a vehicle that leaves takes its identity along: the next one may have none
   expect(whoAfter(secondary, messages)).toBeNull();
 });
 
-test("card names outlive the vehicle: only which card was held to the reader is forgotten", () => {
+test("card names outlive the vehicle: only the card at the reader is forgotten", () => {
   const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
@@ -51,7 +51,7 @@ test("card names outlive the vehicle: only which card was held to the reader is 
   expect(whoAfter(goe, [...before, [`${key}/trx`, "2"]])).toBe("Ben");
 });
 
-test("a card without a name is nobody, not who held a card before", () => {
+test("a card without a name is no vehicle, not the one before", () => {
   const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const cards: readonly [string, string] = [`${key}/cards`, '[{"name":"Anna"},{"name":"Ben"}]'];
@@ -60,7 +60,7 @@ test("a card without a name is nobody, not who held a card before", () => {
   expect(whoAfter(goe, [[`${key}/trx`, "2"], cards])).toBe("Ben");
 });
 
-test("a card read in an earlier session names nobody while the charger says that no card opened this one", () => {
+test("a card of an earlier session identifies no vehicle while the charger reports that no card opened this one", () => {
   const goe = compileTelemetry(boundTo("go-e-v2", { serial: "000001" }));
   const key = "go-eCharger/000001";
   const lri: readonly [string, string] = [`${key}/lri`, '"04AABB"'];

@@ -20,7 +20,7 @@ const wrong = (params: Params): string => {
   return binding.ok ? "" : binding.reason;
 };
 
-test("defaults are put in, integers become numbers, and names follow their parameter", () => {
+test("defaults apply, integers become numbers, and names follow their parameter", () => {
   const binding = instantiateProfile(profile, { id: 7, unit: "2", mode: "b" });
   expect(binding.ok && Object.fromEntries(binding.instance.values)).toEqual({
     id: "7",
@@ -32,7 +32,7 @@ test("defaults are put in, integers become numbers, and names follow their param
   });
 });
 
-test("a parameter that may be left out is null, or what another one holds", () => {
+test("an optional parameter is null, or part of another one", () => {
   const optional = aProfile({
     params: {
       base: { about: "Its base." },
@@ -64,7 +64,7 @@ test.each([
   ["warp", { prefix: "warp2/AbCd/" }, "slashes around it"],
   ["warp", { prefix: "warp2//AbCd" }, "topic levels"],
   ["smartevse", { prefix: "SmartEVSE/1 " }, "spaces"],
-])("%s refuses %j, which no charger of that make has", (name, params, reason) => {
+])("%s refuses %j, which no such charger has", (name, params, reason) => {
   const binding = instantiateProfile(profileNamed(name), params);
   expect(binding.ok ? "" : binding.reason).toContain(reason);
 });
@@ -74,7 +74,7 @@ const electrics = (params: Params) => {
   return binding.ok ? binding.instance.electrics : binding.reason;
 };
 
-test("the charger's own limits are taken, and are three phases of 230 V where nothing is said", () => {
+test("the charger's own limits are used, by default three phases of 230 V", () => {
   expect(electrics({})).toEqual({ maxCurrentA: null, phases: 3, nominalV: 230 });
   expect(electrics({ maxCurrentA: 13.5, phases: 1, nominalV: 240 })).toEqual({
     maxCurrentA: 13.5,
@@ -103,14 +103,14 @@ test.each([
   expect(wrong(params)).toContain(reason);
 });
 
-test("nothing breaks out of its level: no wildcard, no separator, no control character (F67)", () => {
+test("no value leaves its topic level: no wildcard, no separator, no control character (F67)", () => {
   const hostile = fc
     .tuple(fc.string(), fc.constantFrom("/", "+", "#", "\0", "\n", "\u0085"), fc.string())
     .map((parts) => parts.join(""));
   fc.assert(fc.property(hostile, (id) => wrong({ id }) !== ""));
 });
 
-test("a prefix may have levels, and still no wildcard; nobody may write to the broker's own topics", () => {
+test("a prefix may have levels but no wildcard, and never starts with $", () => {
   expect(wrong({ id: "7", prefix: "/a/b" })).toBe("");
   for (const prefix of ["a/+", "a/#", "$SYS/a", "a\0"]) expect(wrong({ id: "7", prefix })).not.toBe("");
 });

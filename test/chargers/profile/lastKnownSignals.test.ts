@@ -8,7 +8,7 @@ const after = (...messages: readonly Signals[]): Signals =>
 const PAUSED: Signals = { state: "paused" };
 const UNPLUGGED: Signals = { state: "unplugged" };
 
-test("what a message tells replaces what was told before, the rest stays", () => {
+test("signals of a message replace earlier ones, the rest stays", () => {
   expect(after({ powerW: 1, limitA: 16 }, { powerW: 2 }, { socPct: null })).toEqual({
     powerW: 2,
     limitA: 16,
@@ -34,28 +34,28 @@ test.each<[string, readonly Signals[], Signals]>([
     [{ state: "error" }, { state: "charging" }],
     { plugged: true, charging: true, paused: false },
   ],
-])("what a state implies goes with that state: %s", (_, messages, implied) => {
+])("signals that a state implies end with that state: %s", (_, messages, implied) => {
   const { state: _state, ...rest } = after(...messages);
   expect(rest).toEqual(implied);
 });
 
-test("what is said along with a state goes with it too", () => {
+test("signals in a message with a state end with it too", () => {
   const suspended: Signals = { ...PAUSED, plugged: true };
   expect(after(UNPLUGGED, suspended)).toMatchObject({ plugged: true, paused: true });
   expect(after(UNPLUGGED, suspended, { state: "unknown" })).toEqual({ state: "unknown" });
 });
 
-test("its own words outlive a state that does not contradict them", () => {
+test("reported signals outlive a state that does not contradict them", () => {
   expect(after({ paused: true }, { state: "connected" })).toMatchObject({ paused: true });
   expect(after({ error: true }, { state: "charging" })).toMatchObject({ error: true });
 });
 
-test("its own words are over with a state that contradicts them, also when that state is over", () => {
+test("reported signals end with a state that contradicts them, also after that state", () => {
   expect(after({ paused: true }, { state: "charging" })).toMatchObject({ paused: false });
   expect(after({ paused: true }, { state: "charging" }, { state: "connected" })).not.toHaveProperty("paused");
 });
 
-test("its own words go before what the last state implied", () => {
+test("reported signals have priority over those that the last state implied", () => {
   expect(after(PAUSED, { paused: false })).toMatchObject({ state: "paused", paused: false, charging: false });
   expect(after(PAUSED, { paused: null })).toMatchObject({ paused: null });
   expect(after(UNPLUGGED, { plugged: true }, { state: "unknown" })).toMatchObject({ plugged: true });
@@ -64,13 +64,13 @@ test("its own words go before what the last state implied", () => {
 const card: Signals = { vehicleId: "04A2", vehicleIdKind: "rfid" };
 const name: Signals = { vehicleId: "Bus 7", vehicleIdKind: "name" };
 
-test("a name that a gateway guessed does not replace what the vehicle itself said", () => {
+test("a name guessed by a gateway does not replace the identity from the vehicle", () => {
   expect(after(card, name)).toEqual(card);
   expect(after(card, { vehicleId: null }, name)).toEqual(name);
   expect(after(name, card)).toEqual(card);
 });
 
-test("who leaves takes its name along, so that the next one may have a weaker one", () => {
+test("the identity ends when the vehicle leaves, so the next one may have a weaker one", () => {
   expect(after(card, { plugged: false })).toEqual({ plugged: false });
   expect(after(card, { plugged: false }, name)).toEqual({ plugged: false, ...name });
   expect(after(card, { ...name, plugged: false })).toEqual({ plugged: false, ...name });

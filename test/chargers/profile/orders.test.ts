@@ -23,7 +23,7 @@ function said(profile: string, params: Params, desired: Desired, standing: Parti
 const goE = { serial: "000001" };
 const smartevse = { prefix: "S" };
 
-test("a charger that runs is told no more than its level", () => {
+test("a charger that charges gets only its level", () => {
   expect(said("go-e-v2", goE, AT_13, {})).toEqual(["set 13"]);
 });
 
@@ -43,25 +43,25 @@ test("the level is set before a pause ends, so nothing is drawn at the old one",
   });
 });
 
-test("where a level counts only after the pause, it comes after it", () => {
+test("a level follows the resume where it counts only after it", () => {
   expect(said("smartevse", smartevse, AT_13, { pause: "sent" })).toEqual([
     "Mode Normal",
     "CurrentOverride 137",
   ]);
 });
 
-test("where what ends a pause brings back the old level, the new one comes last", () => {
+test("a level comes last where the resume restores the old one", () => {
   expect(said("wbec", { lp: 1 }, AT_13, { pause: "sent" })).toEqual(["enable true", "maxcurrent 13.7"]);
   expect(said("wbec", { lp: 1 }, FREE, { pause: "sent" })).toEqual(["enable true", "maxcurrent 16"]);
 });
 
-test("where the level ends the pause, it is said once", () => {
+test("where a level ends the pause, it is sent once", () => {
   expect(said("warp", { prefix: "w" }, AT_13, { pause: "sent" })).toEqual([
     'external_current_update {"current":13700}',
   ]);
 });
 
-test("a pause that takes control by itself goes alone: nothing says first that it may charge", () => {
+test("a pause that takes control by itself is sent alone: no message allows charging first", () => {
   const PAUSED: Desired = { kind: "pause" };
   expect(said("smartevse", smartevse, PAUSED, { acquired: false })).toEqual(["Mode Pause"]);
   expect(said("victron-evcs", { portalId: "p", instance: 40 }, PAUSED, { acquired: false })).toEqual([
@@ -85,7 +85,7 @@ test.each([
   ["evcc", "maxCurrent/set 10", "mode/set now", "mode/set off"],
   ["openwb-simpleapi", "4/chargecurrent 10", "4/chargemode instant", "4/chargemode stop"],
 ])(
-  "where taking control of %s starts charging, a limit comes first, and a pause does without",
+  "where taking control of %s starts charging, a limit comes first, and a pause needs no control",
   (...words) => {
     const [profile, limit, control, paused] = words;
     const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
@@ -99,7 +99,7 @@ test.each([
   },
 );
 
-test("phases of one whose control starts charging are switched in a pause, before its limit", () => {
+test("phases of a charger whose control starts charging are switched in a pause, before its limit", () => {
   expect(levelled("evcc", { id: 4 }, on(1, AT_10), { acquired: false })).toEqual([
     "mode/set off",
     "phasesConfigured/set 1",
@@ -121,7 +121,7 @@ test("a level below the minimum is a pause, and the charger stands paused", () =
   });
 });
 
-test("a release ends the pause first where it does not do so by itself", () => {
+test("a release ends the pause first if it does not do so itself", () => {
   expect(said("smartevse", smartevse, FREE, { pause: "sent" })).toEqual([
     "Mode Normal",
     "CurrentOverride 160",
@@ -134,7 +134,7 @@ test("a release ends the pause first where it does not do so by itself", () => {
   expect(said("go-e-v2", goE, FREE, { pause: "sent" })).toEqual(["set 0", "set 32"]);
 });
 
-test("a limit that would stay after a release is raised behind it", () => {
+test("a limit that would stay after a release is raised after it", () => {
   const orders = ordersFor(
     FREE,
     { acquired: false, pause: "none", phases: null },
@@ -161,7 +161,7 @@ test("watts after a pause are not replaced by amperes", () => {
   expect(said("go-e-v2", goE, { kind: "power", watts: watts(-5000) }, {})).toEqual(["set 1"]);
 });
 
-test("watts that were decided are no pause, as a vehicle on one phase charges with less of them", () => {
+test("decided watts are not a pause: a vehicle on one phase charges with less", () => {
   const power: Desired = { kind: "power", watts: watts(3000) };
   expect(said("pulsatrix", { clientId: "c" }, power, {})).toEqual(["powerLimit 3000"]);
   expect(said("ocpp2mqtt", { base: "o" }, power, {})).toEqual([expect.stringContaining('"limit":3000')]);
@@ -189,7 +189,7 @@ const levelled = (profile: string, params: Params, desired: Desired, standing: P
   return orders.publishes.map(({ topic, payload }) => `${topic.split("/").slice(-2).join("/")} ${payload}`);
 };
 
-test("phases are switched behind a pause, and a level waits for them in it", () => {
+test("phases are switched in a pause, and the level follows", () => {
   expect(levelled("go-e-v2", goE, on(1, PAUSE), { pause: "sent" })).toEqual(["frc/set 1", "psm/set 1"]);
   expect(levelled("go-e-v2", goE, on(1, AT_10), { pause: "sent", phases: 1 })).toEqual([
     "amp/set 10",
@@ -204,7 +204,7 @@ test("phases are switched behind a pause, and a level waits for them in it", () 
   ]);
 });
 
-test("a level for a charger whose phases are not known is told in a pause of its own", () => {
+test("a level for a charger with unknown phases gets a pause of its own", () => {
   expect(levelled("smartevse", smartevse, on(1, AT_10), { acquired: false })).toEqual([
     "Set/Mode Pause",
     "Set/EnableC2 1",
@@ -220,7 +220,7 @@ test("a level for a charger whose phases are not known is told in a pause of its
   expect(orders).toMatchObject({ after: { pause: "ending", phases: 1 } });
 });
 
-test("a release gives all phases back, where they were switched", () => {
+test("a release restores all phases, if they were switched", () => {
   expect(levelled("go-e-v2", goE, FREE, { phases: 1 })).toEqual([
     "frc/set 1",
     "psm/set 2",
@@ -234,7 +234,7 @@ test("a release gives all phases back, where they were switched", () => {
   expect(levelled("go-e-v2", goE, FREE, { phases: 3 })).toEqual(["frc/set 0", "amp/set 32"]);
 });
 
-test("where phases and amperes are one message, each level says both, and watts take all phases again", () => {
+test("where phases and amperes share a message, each level has both, and watts use all phases again", () => {
   const evse = { evse: "e" };
   const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
     levelled("everest-api-legacy", evse, desired, standing);
@@ -249,6 +249,6 @@ test("where phases and amperes are one message, each level says both, and watts 
   expect(told(power, { pause: "sent" })).toEqual(["cmd/set_limit_watts 6900"]);
 });
 
-test("what a make cannot do is said, not half done", () => {
+test("an impossible command fails whole, with its reason", () => {
   expect(said("twcmanager", { twc: "AB12" }, { kind: "pause" }, {})).toContain("cannot pause");
 });

@@ -5,7 +5,7 @@ import { boundTo } from "./aTrial.ts";
 const POINT = "evcc/loadpoints/1";
 const evcc = boundTo("evcc", { id: 1 });
 
-test("the latest value is kept as it comes, the owner's only from when control was taken", () => {
+test("the latest value is kept; the owner's value is that from when control was taken", () => {
   const reported = new Reported(evcc);
   reported.record(`${POINT}/mode`, "minpv", false);
   reported.record(`${POINT}/phasesConfigured`, "0", false);
@@ -16,14 +16,14 @@ test("the latest value is kept as it comes, the owner's only from when control w
   expect(Object.fromEntries(reported.values)).toEqual({ ownMode: "minpv", ownPhases: "0", phasesNow: "1" });
 });
 
-test("a value that is not of its form is never sent back", () => {
+test("a value of another form is never sent back", () => {
   const reported = new Reported(evcc);
   for (const payload of ["", "nil", "2", "0 1", "3\n3"])
     reported.record(`${POINT}/phasesConfigured`, payload, false);
   expect(reported.values.size).toBe(0);
 });
 
-test("a release is shown by the mode that was put back, or by the one of the parameters", () => {
+test("a release is shown by the restored mode, or by the one of the parameters", () => {
   const reported = new Reported(evcc);
   expect(reported.release(evcc)).toEqual({ isShown: false, detail: "it repeats nothing instead of pv" });
   reported.record(`${POINT}/mode`, "pv", false);

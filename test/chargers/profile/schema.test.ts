@@ -15,11 +15,11 @@ const actions = (more: object) => ({
 });
 const least = leastProfile();
 
-test("little is needed", () => {
+test("few members are required", () => {
   expect(mistakes({})).toEqual([]);
 });
 
-test("a mistake has its line, what was found and what would be right", () => {
+test("a mistake has its line, the present and the right value", () => {
   const text = stringify(leastProfile({ deviceTimeout: { after: "80", effect: "pause" } }));
   expect(profileFrom(text)).toEqual([
     {
@@ -258,7 +258,7 @@ test.each<[string, object, string]>([
     { params: { id: { about: "Its id.", values: ["a"], default: "b" } } },
     "one of: a",
   ],
-])("what cannot work is explained: %s", (_, members, words) => {
+])("an impossible profile is explained: %s", (_, members, words) => {
   expect(mistakes(members).join("\n")).toContain(words);
 });
 
@@ -267,7 +267,7 @@ const watts = (power: object) => ({
   limits: { current: { min: 6, max: 32 }, power, zero: "pause", belowMinimum: "ignored" },
 });
 
-test("watts are held against their steps too", () => {
+test("watts are checked against their steps too", () => {
   expect(mistakes(watts({ max: 22_000, min: 1000, step: 100 }))).toEqual([]);
   expect(mistakes(watts({ max: 22_000, min: 1000, step: 300 })).join()).toContain("a step that min, 1000 W");
   expect(mistakes(watts({ max: 100, step: 300 })).join()).toContain("at most max, 100 W");
@@ -288,16 +288,16 @@ test.each<[string, object]>([
       error: { topic: "c", map: { a: false }, otherwise: true },
     }),
   ],
-])("what can work is taken: %s", (_, members) => {
+])("a possible profile is accepted: %s", (_, members) => {
   expect(mistakes(members)).toEqual([]);
 });
 
-test("a heartbeat holds a time-out off as well as a refresh does", () => {
+test("a keepalive prevents a time-out as a refresh does", () => {
   const keepalive = [{ every: "10s", topic: "c/{id}/alive", json: { at: "{now.unix}" } }];
   expect(mistakes({ deviceTimeout: { after: "80s", effect: "pause" }, keepalive })).toEqual([]);
 });
 
-test("what is no profile at all is one clear mistake", () => {
+test("a file that is not a profile is one clear mistake", () => {
   for (const text of ["", "[]", "go-e", "a: ["]) {
     const read = profileFrom(text);
     expect("profile" in read ? [] : read).toHaveLength(1);

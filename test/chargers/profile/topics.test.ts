@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { keepalivesOf } from "../../../src/chargers/profile/topics.ts";
 import { boundTo, NOON } from "./aTrial.ts";
 
-test("a heartbeat tells the moment it is sent at", () => {
+test("a keepalive contains its time", () => {
   const [heartbeat] = keepalivesOf(boundTo("openwb-secondary", { parentIp: "10.0.0.5" }));
   expect(heartbeat).toMatchObject({ every: 10_000 });
   expect(heartbeat?.publishAt(NOON, true)).toEqual({
@@ -13,17 +13,17 @@ test("a heartbeat tells the moment it is sent at", () => {
   });
 });
 
-test("a Victron gateway is asked for everything once, and then only kept awake", () => {
+test("a Victron gateway is asked for all values once, and then only kept awake", () => {
   const [keepalive] = keepalivesOf(boundTo("victron-evcs", { portalId: "c0619ab1" }));
   const payloads = [true, false].map((first) => keepalive?.publishAt(NOON, first).payload);
   expect(payloads).toEqual(["", '{"keepalive-options":["suppress-republish"]}']);
 });
 
-test("EVerest is told every 2 s that we are there, its strictest setting being 5 s", () => {
+test("EVerest gets a check every 2 s, its strictest setting being 5 s", () => {
   const [check] = keepalivesOf(boundTo("everest-api-v1", { limitsModule: "limits", evseModule: "evse" }));
   expect([check?.every, check?.publishAt(NOON, false).payload]).toEqual([2000, "true"]);
 });
 
-test("most chargers need nothing of the kind", () => {
+test("most chargers need no keepalive", () => {
   expect(keepalivesOf(boundTo("go-e-v2", { serial: "000001" }))).toEqual([]);
 });

@@ -38,21 +38,21 @@ test.each([
     "in quotes",
   ],
   ['{"profile":"go-e-v2","params":{"serial":"000001"},"topic":"a","payload":[{"b":-1e999}]}', "in quotes"],
-])("%j is answered with what is wrong", (line, words) => {
+])("%j is answered with its mistake", (line, words) => {
   expect(answer(line)).toEqual({ error: expect.stringContaining(words) });
 });
 
-test("a message that the profile does not know means nothing", () => {
+test("a message that the profile does not know has no signals", () => {
   expect(answer({ profile: "go-e-v2", params, topic: "elsewhere", payload: "1" })).toEqual({ means: {} });
 });
 
-test("a payload without its quotes is taken as its text", () => {
+test("a payload without quotes counts as its text", () => {
   expect(answer({ profile: "go-e-v2", params, topic: "go-eCharger/000001/amp", payload: 13 })).toEqual({
     means: { requestedA: 13 },
   });
 });
 
-test("null says what absence says, all over a line", () => {
+test("null means the same as absent, everywhere in a line", () => {
   const nothing = { params: null, input: null, topic: null };
   expect(answer({ profile: "native", ...nothing, action: "acquire" })).toMatchObject({ publishes: [] });
   const charger = { profile: "go-e-v2", params };
@@ -62,7 +62,7 @@ test("null says what absence says, all over a line", () => {
   });
 });
 
-test("chargers do not hear each other", () => {
+test("chargers of a trial do not share payloads", () => {
   const ask = trial(builtIn, () => NOON);
   const line = (id: number, phase: number) =>
     JSON.parse(

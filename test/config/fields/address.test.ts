@@ -6,12 +6,12 @@ test.each([
   ["[::]:8090", "::", 8090],
   ["localhost:0", "localhost", 0],
   ["gateway.depot.example:65535", "gateway.depot.example", 65_535],
-])("%s is a place to listen", (text, host, port) => {
+])("%s is a valid address of a listener", (text, host, port) => {
   expect(parseAddress(text)).toEqual({ host, port });
 });
 
 test.each(["8080", ":8080", "127.0.0.1", "127.0.0.1:65536", "[nonsense]:80", "::1:80", "http://x:80", "x:"])(
-  "%s is not",
+  "%s is not valid",
   (text) => {
     expect(parseAddress(text)).toBeNull();
   },
@@ -37,7 +37,7 @@ test("a network is an address, or one with the length of its prefix", () => {
     expect(network.safeParse(bad).success).toBe(false);
 });
 
-test("a listener is reached from the same machine, also where it listens everywhere", () => {
+test("a listener on all addresses is reached from the same machine", () => {
   const hosts = ["0.0.0.0", "::", "::1", "fd00::5", "10.0.0.1", "localhost"];
   expect(hosts.map(urlHost)).toEqual(["127.0.0.1", "[::1]", "[::1]", "[fd00::5]", "10.0.0.1", "localhost"]);
 });

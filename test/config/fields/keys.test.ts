@@ -31,7 +31,7 @@ test("without a credentials directory, or without a key in it, both keys are fil
     expect(keys(env)).toEqual({ site: null, proof: null, mistakes: [], doubts: [] });
 });
 
-test("a credential of 32 raw bytes is the key, and stays what it was when the configuration was loaded", () => {
+test("a credential of 32 raw bytes is the key, as read at load time", () => {
   const path = join(directory, "site.key");
   writeFileSync(path, KEY, { mode: 0o400 });
   const { site, proof, mistakes, doubts } = keys();
@@ -52,7 +52,7 @@ test.for([
   expect(mistake).toContain("32 raw bytes");
 });
 
-test("a credential that is no file, or cannot be reached, is a mistake: a key file must not be made instead", () => {
+test("a credential that is not a file, or unreachable, is a mistake: no key file may be created instead", () => {
   mkdirSync(join(directory, "site.key"));
   expect(keys().mistakes.join()).toContain("site.key, which is not a file");
   writeFileSync(join(directory, "file"), "");
@@ -60,7 +60,7 @@ test("a credential that is no file, or cannot be reached, is a mistake: a key fi
   expect(below).toContain("site.key, which does not exist");
 });
 
-test("a credential that others can read, and a key file that is left beside it, are warned about", () => {
+test("a credential that others can read, and a leftover key file beside it, are warned about", () => {
   const path = join(directory, "site.key");
   writeFileSync(path, KEY);
   chmodSync(path, 0o644);

@@ -13,7 +13,7 @@ const read = ({ cert, key }: { readonly cert: string; readonly key: string }) =>
 const long = read(authority.issue("long", 40));
 const short = read(authority.issue("short", 5));
 
-test("F72: a certificate tells when it ends; of a chain the one that ends first does", () => {
+test("F72: a certificate has its end date; a chain has the earliest one", () => {
   const { subject, notAfter } = firstToEnd(long.cert) ?? { subject: "", notAfter: 0 };
   expect(subject).toBe("CN=long");
   expect(Math.abs(notAfter - Date.now() - 40 * DAY)).toBeLessThan(DAY / 2);
@@ -22,18 +22,18 @@ test("F72: a certificate tells when it ends; of a chain the one that ends first 
 });
 
 test.each(["", "not PEM", long.key, long.cert.replace(/\n/g, "").slice(0, 200)])(
-  "what holds no certificate has no end: %#",
+  "a text without a certificate has no end date: %#",
   (text) => {
     expect(firstToEnd(text)).toBeNull();
   },
 );
 
-test("one certificate of several that cannot be read spoils them all", () => {
+test("one unreadable certificate makes the whole text unusable", () => {
   const torn = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   expect(firstToEnd(long.cert + torn)).toBeNull();
 });
 
-test("a key is held against its certificate, and never shown", () => {
+test("a key is compared with its certificate, and never shown", () => {
   expect(keyFault(long.cert, long.key)).toBeNull();
   expect(keyFault(long.cert, short.key)).toBe("does not belong to the certificate");
   for (const text of ["", "not PEM", long.cert])

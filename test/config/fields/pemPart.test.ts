@@ -27,7 +27,7 @@ const pair = (cert = files.cert, key = files.key) =>
   opened().keyPair({ cert: file(cert), key: file(key) }, ["webhook", "tls"]);
 const mistakes = () => reported.map(({ path, found }) => `${path.join(".")}: ${found}`);
 
-test("F72: a renewed certificate with its key is there at the next look", () => {
+test("F72: a renewed certificate and its key are used at the next read", () => {
   const source = pair();
   const before = source.current();
   expect(before.cert).toBe(readFileSync(files.cert, "utf8").trimEnd());
@@ -37,7 +37,7 @@ test("F72: a renewed certificate with its key is there at the next look", () => 
   expect(reported).toEqual([]);
 });
 
-test("F72: while what is there cannot be used the last good pair stays whole, and the fault names the file", () => {
+test("F72: while the present files cannot be used, the last good pair stays in use and the fault names the file", () => {
   const source = pair();
   const before = source.current();
   const other = authority.issue("other");
@@ -55,7 +55,7 @@ test("F72: while what is there cannot be used the last good pair stays whole, an
   expect(source.current().cert).not.toBe(before.cert);
 });
 
-test("what cannot be used from the start is reported with its path in the configuration", () => {
+test("a file that cannot be used from the start is reported with its path in the configuration", () => {
   pair("/nowhere/a.crt", "/nowhere/a.key");
   pair(files.cert, authority.issue("other").key);
   opened().certificates(file(files.key), ["mqtt", "tls", "ca"]);

@@ -21,7 +21,7 @@ test("a prefix may have several levels, but no empty one", () => {
   ]);
 });
 
-test("the sentence says what would be right, also for a value that is no text", () => {
+test("the sentence states the right value, also for a value that is not text", () => {
   const even = reads(
     (text) => (text.length % 2 === 0 ? text : null),
     (text) => `even, not ${text.length}`,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exposedFile, exposedFolder, exposedSecret } from "../../../src/config/fields/secret.ts";
 
-test("who else can read or change it is told; what is not there exposes nothing", () => {
+test("a file that others can read or change is named; a missing file exposes nothing", () => {
   const directory = mkdtempSync(join(tmpdir(), "setpointd-"));
   const path = join(directory, "file");
   writeFileSync(path, "");

@@ -24,13 +24,13 @@ const opener = (env: Record<string, string> = {}) =>
   );
 const put = (name: string, text: string): void => writeFileSync(join(directory, name), text, { mode: 0o600 });
 
-test("a secret stands in a file beside the configuration, and its trailing newline is not part of it", () => {
+test("a secret is read from a file beside the configuration, without its trailing newline", () => {
   put("token", "abc \r\n");
   expect(opener()({ kind: "file", path: "token" }, [], () => null)()).toBe("abc ");
   expect(reported).toEqual([]);
 });
 
-test("systemd's credentials directory comes before the one of the configuration", () => {
+test("systemd's credentials directory has priority over the one of the configuration", () => {
   mkdirSync(join(directory, "credentials"));
   put("token", "beside");
   put("credentials/token", "credential");
@@ -38,7 +38,7 @@ test("systemd's credentials directory comes before the one of the configuration"
   expect(opener(env)({ kind: "file", path: "token" }, [], () => null)()).toBe("credential");
 });
 
-test("a rotated secret is used without a restart, and survives the moment without a file (F71)", () => {
+test("a rotated secret is used without a restart, also if the file is missing for a moment (F71)", () => {
   put("token", "old");
   const read = opener()({ kind: "file", path: "token" }, [], () => null);
   rmSync(join(directory, "token"));
@@ -49,7 +49,7 @@ test("a rotated secret is used without a restart, and survives the moment withou
   expect(read()).toBe("new");
 });
 
-test("of a list all are accepted where we verify, and the first is sent where we log in (F71)", () => {
+test("each secret of a list is accepted where we verify, and the first is sent where we log in (F71)", () => {
   const list = [
     { kind: "env", name: "NEW" },
     { kind: "env", name: "OLD" },
@@ -90,13 +90,13 @@ test("a secret written as text is explained and never repeated", () => {
 });
 
 test.each([[[]], [{}], [{ file: "" }], [{ file: "a", env: "B" }], [{ env: "A B" }], [3], [null]])(
-  "%j is no secret",
+  "%j is not a secret",
   (value) => {
     expect(secrets.safeParse(value).success).toBe(false);
   },
 );
 
-test("a certificate is named by its path, not pasted", () => {
+test("a certificate is given by its path, not as text", () => {
   expect(pem.parse("tls/ca.crt")).toEqual({ kind: "file", path: "tls/ca.crt" });
   expect(pem.parse({ env: "CA" })).toEqual({ kind: "env", name: "CA" });
   expect(pem.safeParse("-----BEGIN CERTIFICATE-----").success).toBe(false);
@@ -108,7 +108,7 @@ test.each([
   [0o640, null],
   [0o644, "which others can read (mode 0644)"],
   [0o660, "which others can change (mode 0660)"],
-])("a secret file of mode %o is warned about where others could read or change it", (mode, why) => {
+])("a secret file of mode %o is warned about if others can read or change it", (mode, why) => {
   put("token", "a secret of the tests");
   chmodSync(join(directory, "token"), mode);
   opener()({ kind: "file", path: "token" }, ["vtn", "clientSecret"], () => null);
@@ -119,7 +119,7 @@ test.each([
 
 const fault = (text: string) => (text === "bad" ? "which is bad" : null);
 
-test("a text that cannot be used is reported without it, and never replaces one that can", () => {
+test("a text that cannot be used is reported without showing it, and never replaces a valid one", () => {
   put("token", "bad");
   opener()({ kind: "file", path: "token" }, [], fault);
   expect(reported[0]?.found).toBe(`${join(directory, "token")}, which is bad`);

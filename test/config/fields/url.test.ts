@@ -13,7 +13,7 @@ test.each([
   "https://x#a",
   "https://",
   "",
-])("%j is no address of a partner", (text) => {
+])("%j is not a partner's address", (text) => {
   expect(webUrl.safeParse(text).success).toBe(false);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { configured, mistakesIn } from "../../support/aConfiguration.ts";
 
-test("without a word about it, control is as documented", () => {
+test("without a section control, the defaults are as documented", () => {
   expect(configured({}).control).toEqual({
     mode: "drive",
     powerUnit: "kW",
@@ -20,7 +20,7 @@ test("without a word about it, control is as documented", () => {
   });
 });
 
-test("types of targets are the same in any case", () => {
+test("target types are compared without regard to case", () => {
   expect(
     configured({ control: { vehicleTargetTypes: ["Vehicle", "RESOURCE"] } }).control.vehicleTargetTypes,
   ).toEqual(["vehicle", "resource"]);
@@ -53,7 +53,7 @@ test.each([
 
 const ramp = (releaseRamp: object) => configured({ control: { releaseRamp } }).control.releaseRamp;
 
-test("a ramp is in amperes or in kilowatts a minute", () => {
+test("a ramp is in amperes or kilowatts per minute", () => {
   expect(ramp({ current: 64 })).toEqual({ unit: "A", perMinute: 64 });
   expect(ramp({ power: 100 })).toEqual({ unit: "W", perMinute: 100_000 });
 });

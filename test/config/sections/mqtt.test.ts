@@ -12,14 +12,14 @@ test("a broker needs only its address", () => {
   });
 });
 
-test("the embedded broker is on this machine unless it says otherwise", () => {
+test("the embedded broker listens on this machine by default", () => {
   expect(configured({ mqtt: { url: undefined, embedded: {} } }).mqtt.reach).toEqual({
     kind: "embedded",
     listen: { host: "127.0.0.1", port: 1883 },
   });
 });
 
-test("password and certificates are read when they are needed (F72, F83)", () => {
+test("password and certificates are read at each use (F72, F83)", () => {
   using authority = new Authority();
   const { cert, key } = authority.issue("gateway");
   const tls = { ca: { file: authority.ca }, cert: { file: cert }, key: { file: key } };
@@ -33,7 +33,7 @@ test("password and certificates are read when they are needed (F72, F83)", () =>
   expect(mqtt.tls?.own?.current().key).not.toBe(before?.key);
 });
 
-test("further brokers are found by the name that a charger has", () => {
+test("further brokers are found by the name in a charger", () => {
   const { brokers, chargers } = configured({
     brokers: { yard: { url: "mqtt://10.0.0.1", tls: undefined } },
     chargers: [{ id: "a", broker: "yard", current: { max: 16 } }],

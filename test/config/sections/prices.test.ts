@@ -28,7 +28,7 @@ test.each([
 });
 
 test.each(["61 * * * *", "2 * * *", "soon", "", "0 0 31 2 *"])(
-  "%j is no cron expression, and is explained",
+  "%j is not a cron expression, and the message explains it",
   (cron) => {
     expect(theMistake(withPrices({ cron }))).toEqual({
       path: "vtn.prices.cron",
@@ -38,7 +38,7 @@ test.each(["61 * * * *", "2 * * *", "soon", "", "0 0 31 2 *"])(
   },
 );
 
-test("a schedule that asks more often than prices may be asked for is warned about", () => {
+test("a schedule with more requests than allowed is warned about", () => {
   const regions = ["NO1", "NO2"];
   expect(warningsIn(withPrices({ regions, cron: "*/2 * * * *" }))).toEqual([]);
   expect(warningsIn(withPrices({ regions, cron: "* * * * *" }))).toEqual([

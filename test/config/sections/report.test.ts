@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { REPORT_DEFAULTS } from "../../../src/reporting/settings.ts";
 import { configured, mistakesIn, theMistake } from "../../support/aConfiguration.ts";
 
-test("without a word about reports they are made as the defaults say, and sent where the events come from", () => {
+test("without a section report, the defaults are as documented, and reports go where events come from", () => {
   const { report } = configured({});
   expect(report).toMatchObject({
     ...REPORT_DEFAULTS,
@@ -19,13 +19,13 @@ test("without a word about reports they are made as the defaults say, and sent w
 
 const path = (over: object) => configured(over as never).report.path;
 
-test("the path follows the family of the events, unless reports have one of their own, or a path", () => {
+test("the path follows the family of the events, unless reports have a family or a path of their own", () => {
   expect(path({ vtn: { family: "vtn" } })).toBe("/vtn/v1/reports");
   expect(path({ report: { family: "vtn" } })).toBe("/vtn/v1/reports");
   expect(path({ report: { path: "/reports" } })).toBe("/reports");
 });
 
-test("every knob is bounded, and a mistake says what would be right", () => {
+test("every setting has bounds, and a mistake states the right value", () => {
   expect(
     mistakesIn({ report: { maxIntervals: 0, baselineDays: 46, minInterval: "0s", giveUpAfter: "31d" } }),
   ).toHaveLength(4);

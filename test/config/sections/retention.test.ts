@@ -5,7 +5,7 @@ import { configured, mistakesIn } from "../../support/aConfiguration.ts";
 
 const days = (count: number) => minutes(count * 24 * 60);
 
-test("without a word about it, what is over is kept as documented", () => {
+test("without a section retention, the defaults are as documented", () => {
   expect(configured({}).retention).toEqual({
     events: days(90),
     maxEvents: 20_000,
@@ -17,7 +17,7 @@ test("without a word about it, what is over is kept as documented", () => {
   });
 });
 
-test("the disk space that is kept grows with the site, unless it is named", () => {
+test("the default disk space grows with the site", () => {
   const chargers = Array.from({ length: 600 }, (_, index) => ({ id: `bay-${index}`, current: { max: 32 } }));
   expect(configured({ chargers }).retention.bytes).toBe(10_000_000_000);
   const named = ["500MB", "8GB", "1TB"].map((bytes) => configured({ chargers, retention: { bytes } }));
@@ -35,6 +35,11 @@ test.for([
   ["bytes", "2TB"],
   ["bytes", "4 GB"],
   ["bytes", 4_000_000_000],
-] as const)("retention.%s: %s would lose what is needed, or is no such value", ([key, value]) => {
-  expect(mistakesIn({ retention: { [key]: value } })).toEqual([expect.stringContaining(`retention.${key}`)]);
-});
+] as const)(
+  "retention.%s: %s is too short to keep required data, or is not a valid value",
+  ([key, value]) => {
+    expect(mistakesIn({ retention: { [key]: value } })).toEqual([
+      expect.stringContaining(`retention.${key}`),
+    ]);
+  },
+);

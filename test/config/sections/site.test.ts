@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { configured, mistakesIn, theMistake } from "../../support/aConfiguration.ts";
 
-test("a charger's limits are amperes and watts, what is not declared is null, and the rest is control's", () => {
+test("limits of a charger are in amperes and watts, absent ones are null, and the rest comes from control", () => {
   const control = { atEnd: { current: 10 }, minInterval: "5s", deadband: 2 };
   const { chargers } = configured({
     control,
@@ -73,7 +73,7 @@ test("a charger's limits are amperes and watts, what is not declared is null, an
   ]);
 });
 
-test("a vehicle's absent limits are null, its name is its id, and identities are in lower case", () => {
+test("absent limits of a vehicle are null, its name defaults to its id, and identities are in lower case", () => {
   const { vehicles } = configured({
     vehicles: [
       { id: "v" },
@@ -103,7 +103,7 @@ test("a vehicle's absent limits are null, its name is its id, and identities are
 });
 
 test.each([[{ mac: "a", rfid: "b" }], [{}], ["mac"], [{ rfid: 413 }], [{ "": "x" }], [{ mac: "a\nb" }]])(
-  "%j is no identity",
+  "%j is not an identity",
   (identity) => {
     expect(theMistake({ vehicles: [{ id: "v", identities: [identity] }] }).expected).toMatch(
       /^one kind and its value/,
@@ -111,11 +111,11 @@ test.each([[{ mac: "a", rfid: "b" }], [{}], ["mac"], [{ rfid: 413 }], [{ "": "x"
   },
 );
 
-test.each(["", "a\u0000b", "a\nb", "x".repeat(257), "\ud800"])("%j names no vehicle (F67)", (id) => {
+test.each(["", "a\u0000b", "a\nb", "x".repeat(257), "\ud800"])("%j is not a vehicle id (F67)", (id) => {
   expect(mistakesIn({ vehicles: [{ id }] })).toHaveLength(1);
 });
 
-test("a time zone that does not exist suggests one that does", () => {
+test("an unknown time zone suggests a known one", () => {
   expect(theMistake({ site: { timezone: "Europe/Olso" } }).expected).toContain("Europe/Oslo");
   expect(configured({ site: { timezone: "America/New_York" } }).site.timezone).toBe("America/New_York");
   expect(configured({}).site.timezone).toBe("UTC");

@@ -5,14 +5,14 @@ import { expect, test } from "vitest";
 import { stateDirectory, statePath } from "../../../src/config/sections/state.ts";
 import { theMistake } from "../../support/aConfiguration.ts";
 
-test("the state is in systemd's state directory, else beside the configuration, else where it says", () => {
+test("the state is in systemd's state directory, otherwise beside the configuration, unless its path is absolute", () => {
   expect(statePath("./state", { env: {}, directory: "/etc/setpointd" })).toBe("/etc/setpointd/state");
   const env = { STATE_DIRECTORY: "/var/lib/setpointd:/var/lib/other" };
   expect(statePath("./state", { env, directory: "/etc" })).toBe("/var/lib/setpointd/state");
   expect(statePath("/srv/state", { env, directory: "/etc" })).toBe("/srv/state");
 });
 
-test("a state that is a file, or below one, is explained; one that is not there yet is made later", () => {
+test("a state that is a file, or below one, is explained; a missing one is created later", () => {
   const directory = mkdtempSync(join(tmpdir(), "setpointd-"));
   try {
     writeFileSync(join(directory, "taken"), "");
@@ -40,7 +40,7 @@ test("a state that is a file, or below one, is explained; one that is not there 
   }
 });
 
-test("a state that others can look into is warned about, and so are its key and its record", () => {
+test("a state, key or record that others can read is warned about", () => {
   const directory = mkdtempSync(join(tmpdir(), "setpointd-"));
   const doubts = (): readonly string[] => {
     const found: string[] = [];

@@ -14,7 +14,7 @@ test("the partner needs four keys, the rest has defaults", () => {
   expect(vtn.clientSecret()).toBe(SECRET);
 });
 
-test("scope null leaves the field out", () => {
+test("scope null omits the field", () => {
   expect(configured({ vtn: { scope: null } }).vtn.scope).toBeNull();
 });
 

@@ -11,7 +11,7 @@ test("every key of 24 bytes or more is read, with whsec_ or without", () => {
   );
 });
 
-test("no text is a key that Node only half understands, or one that is too short", () => {
+test("a text that Node decodes only in part, or that is too short, is not a key", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const key = webhookKey(text);

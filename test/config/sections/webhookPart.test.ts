@@ -17,7 +17,7 @@ test("a webhook without auth is a hint on the documented port and path", () => {
   });
 });
 
-test("an HMAC is SHA-256 in base64 in X-Payload-Signature unless it says otherwise, and secrets rotate (F71)", () => {
+test("an HMAC is SHA-256 in base64 in X-Payload-Signature by default, and secrets rotate (F71)", () => {
   const secret = [{ env: "NEW" }, { env: "OLD" }];
   const auth = configured({ webhook: { auth: { hmac: { secret } } } }, { NEW: "n", OLD: "o" }).webhook?.auth;
   expect(auth).toMatchObject({
@@ -34,7 +34,7 @@ const hmacWith = (timestamp?: object) => {
   return configured({ webhook: { auth: { hmac } } }).webhook?.auth;
 };
 
-test("an HMAC may cover a timestamp, which may be five minutes off unless it says otherwise", () => {
+test("an HMAC may cover a timestamp, five minutes off by default", () => {
   expect(hmacWith()).toMatchObject({ timestamp: null });
   expect(hmacWith({ header: "X-Sent-At" })).toMatchObject({
     timestamp: { header: "X-Sent-At", tolerance: 300_000 },
@@ -52,7 +52,7 @@ test.each(["standardWebhooks", "bearer"])("%s has its secret", (kind) => {
   expect(auth !== undefined && auth.kind !== "none" && auth.secrets()).toEqual([SECRET]);
 });
 
-test("TLS needs certificate and key, and a certificate that is none is explained", () => {
+test("TLS needs certificate and key, and an invalid certificate is explained", () => {
   using authority = new Authority();
   const { cert, key } = authority.issue("gateway");
   const { webhook } = configured({ webhook: { tls: { cert, key, clientCa: cert } } });
@@ -64,7 +64,7 @@ test("TLS needs certificate and key, and a certificate that is none is explained
   ]);
 });
 
-test("proxies are named by their addresses; true is still understood", () => {
+test("proxies are listed by address; true is still accepted", () => {
   const trustProxy = ["127.0.0.1", "10.0.0.0/8"];
   expect(configured({ webhook: { trustProxy } }).webhook?.trustProxy).toEqual(trustProxy);
   expect(configured({ webhook: { trustProxy: true } }).webhook?.trustProxy).toBe(true);
@@ -94,14 +94,14 @@ test.each([
   "not base64 at all, but long enough",
   `${SECRET} `,
   SECRET.slice(0, -1),
-])("%j is no secret of Standard Webhooks: another text, or none, could sign", (KEY) => {
+])("%j is not a secret of Standard Webhooks: another text, or none, could sign", (KEY) => {
   const webhook = { auth: { standardWebhooks: { secret: { env: "KEY" } } } };
   expect(mistakesIn({ webhook }, { KEY })).toEqual([
     "webhook.auth.standardWebhooks.secret: $KEY, which is not base64 of at least 24 bytes",
   ]);
 });
 
-test("a token that others on its way can read is refused; TLS, a proxy or this machine alone make it good", () => {
+test("a token that is sent in the clear is refused; TLS, a proxy or loopback make it acceptable", () => {
   using authority = new Authority();
   const tls = authority.issue("gateway");
   const auth = { bearer: { secret: { env: "SECRET" } } };
