@@ -24,14 +24,14 @@ test("percentages are averaged", () => {
   expect(all("chargeLevel", found(40), found(80)).value).toBe(60);
 });
 
-test("states, registers and what is not available are never summed", () => {
+test("states, registers and unavailable values are never summed", () => {
   const refused = { value: null, quality: "MISSING", causes: ["not meaningful as an aggregate"] };
   expect(all("operatingState", found("ERROR"), found("ERROR"))).toMatchObject(refused);
   expect(all("reading", found(1), found(2))).toMatchObject(refused);
   expect(all(null, found(null))).toMatchObject({ value: null, causes: ["not available here"] });
 });
 
-test("quality is judged by the worst", () => {
+test("the worst quality counts", () => {
   expect(all("dataQuality", found("OK"), found("BAD", { quality: "BAD" }))).toMatchObject({
     value: "BAD",
     quality: "BAD",
@@ -40,7 +40,7 @@ test("quality is judged by the worst", () => {
   expect(all("dataQuality").value).toBe("OK");
 });
 
-test("a sum says how many of how many are in it, and why the others are not", () => {
+test("a sum has the number of included vehicles and the causes of the others", () => {
   const absent = found(null, { causes: ["vehicle absent"] });
   expect(all("usage", found(1), absent, found(2))).toEqual({
     value: 3,
@@ -62,7 +62,7 @@ test("a summed baseline has the fewest days of its parts", () => {
 
 const sum = (values: readonly (number | null)[]) => all("usage", ...values.map((value) => found(value)));
 
-test("an aggregate is the sum of its parts, however they are split", () => {
+test("an aggregate is the sum of its parts", () => {
   const parts = fc.array(fc.option(fc.integer({ min: -1_000_000, max: 1_000_000 })), { minLength: 1 });
   fc.assert(
     fc.property(parts, parts, (left, right) => {

@@ -14,19 +14,19 @@ const taken = (messages: readonly (readonly [at: number, now: number])[], allowa
 
 const counted = (length: number) => Array.from({ length }, (_, n) => n);
 
-test("F95: of what is said live so much is taken in each minute, and no more", () => {
+test("F95: live messages are stored up to a cap per minute", () => {
   const live = counted(1800).map((n) => [n * 100, n * 100] as const);
   expect(taken(live)).toBe(360);
 });
 
-test("a day that was kept is taken in one go, with what is said live meanwhile", () => {
+test("a buffered day is stored at once, with live messages meanwhile", () => {
   const buffer = counted(8640).map((n) => [n * 10_000 - 1440 * MINUTE, n * 5] as const);
   expect(taken(buffer)).toBe(8640);
   const both = buffer.flatMap((old) => [old, [old[1], old[1]] as const]);
   expect(taken(both)).toBe(8640 + 120);
 });
 
-test("a clock that tells any time does not fill the disk: in the long run it is the same rate", () => {
+test("a charger with a random clock does not fill the disk", () => {
   const wild = (from: number, length: number) =>
     counted(length).map((n) => [-(from + n) * MINUTE, (n * MINUTE) / 1000] as const);
   const allowance = new Allowance();
@@ -37,7 +37,7 @@ test("a clock that tells any time does not fill the disk: in the long run it is 
   expect(taken(next, allowance)).toBeLessThan(130);
 });
 
-test("a clock that is set back gives nothing, and takes nothing", () => {
+test("a clock that moves back neither raises nor lowers the allowance", () => {
   const allowance = new Allowance();
   const hour = 60 * MINUTE;
   expect(

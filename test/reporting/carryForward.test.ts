@@ -26,30 +26,30 @@ const again = (
   return held.map(({ kind, value, at: when }) => `${(when - START) / 1000} ${kind} ${JSON.stringify(value)}`);
 };
 
-test("a last word is said again once nothing was kept of its kind for long enough", () => {
+test("a last value is repeated once its kind has had no stored reading for long enough", () => {
   const soc = measured("soc", 50, START);
   expect(again([soc])).toEqual(["100 soc 50"]);
   expect(again([soc], [soc])).toEqual(["100 soc 50"]);
   expect(again([soc], [measured("soc", 50, after(START, seconds(1)))])).toEqual([]);
 });
 
-test("what was kept before the clock was set back does not put it off", () => {
+test("readings stored before the clock moved back do not delay the repetition", () => {
   const soc = measured("soc", 50, START);
   expect(again([soc], [measured("soc", 50, after(NOW, seconds(3600)))])).toEqual(["100 soc 50"]);
 });
 
-test("it holds for the vehicle that was there, and for no other", () => {
+test("a last value is repeated only for its own vehicle", () => {
   const soc = measured("soc", 50, START);
   expect(again([soc], [], { vehicle: null })).toEqual([]);
   expect(again([{ ...soc, vehicle: null }], [], { vehicle: null })).toEqual(["100 soc 50"]);
 });
 
-test("what came late by the charger's clock is said again as late", () => {
+test("a value late by the charger's clock is repeated with the same lag", () => {
   const late = measured("soc", 50, START, { receivedAt: instant(START + 5000) });
   expect(again([late])).toEqual(["95 soc 50"]);
 });
 
-test("what it had kept for minutes is not said again: nobody knows what became of it since", () => {
+test("a value buffered for minutes is not repeated: it may have changed since", () => {
   const kept = measured("soc", 50, instant(START - 60_001), { receivedAt: START });
   expect(again([kept])).toEqual([]);
 });
@@ -66,7 +66,7 @@ test.each<readonly [string, readonly (Measured | Stated)[], boolean]>([
   expect(again([register, ...words]).includes("100 energy 1000")).toBe(holds);
 });
 
-test("a register that was not told since something flowed has not stood still", () => {
+test("a register is not repeated if power has flowed since its last reading", () => {
   const words = [measured("energy", 1000, START), measured("power", 0, START)];
   expect(again(words)).toEqual(["100 energy 1000", "100 power 0"]);
   expect(again(words, [], { hasFlowed: true })).toEqual(["100 power 0"]);

@@ -25,7 +25,7 @@ const recorded = (
   return outages;
 };
 
-test("a vehicle that does not follow is out until it does", () => {
+test("a vehicle that does not follow has an outage until it does", () => {
   const outages = recorded(
     ["12:00", "decision", { cause: "event" }],
     ["12:01", "outcome", { progress: "acknowledged" }],
@@ -43,7 +43,7 @@ test("a vehicle that does not follow is out until it does", () => {
   ]);
 });
 
-test("a person who frees a charger takes its vehicle out, until the next decision", () => {
+test("a release by an operator is an outage until the next decision", () => {
   const outages = recorded(
     ["12:10", "decision", { cause: "operator" }],
     ["12:11", "outcome", { progress: "followed" }],
@@ -55,7 +55,7 @@ test("a person who frees a charger takes its vehicle out, until the next decisio
   ]);
 });
 
-test("rows that say nothing of a vehicle or of its doing change nothing", () => {
+test("rows without a vehicle or a progress change nothing", () => {
   const outages = recorded(
     ["12:00", "outcome", null],
     ["12:00", "outcome", []],
@@ -81,17 +81,17 @@ const away = (readings: ReturnType<typeof said>, speaks = true) =>
   );
 const clock = (moment: Instant): string => new Date(moment).toISOString().slice(11, 16);
 
-test("a vehicle that was there all the time was not away", () => {
+test("a vehicle that was present all the time has no absence", () => {
   expect(away(every5(0, 65, bus))).toEqual([]);
 });
 
-test("while another one stands on its charger it is absent", () => {
+test("a vehicle is absent while another one is on its charger", () => {
   expect(away([...every5(0, 20, bus), ...every5(20, 40, null), ...every5(40, 65, bus)])).toEqual([
     "vehicle absent 12:15-12:40",
   ]);
 });
 
-test("unplugged, it is absent although the charger is its own", () => {
+test("an unplugged vehicle is absent even at its own charger", () => {
   expect(away([...every5(0, 30, bus), ...every5(30, 60, bus, "unplugged"), ...every5(60, 65, bus)])).toEqual(
     ["12:30-12:35", "12:35-12:40", "12:40-12:45", "12:45-12:50", "12:50-12:55", "12:55-13:00"].map(
       (time) => `vehicle absent ${time}`,
@@ -99,7 +99,7 @@ test("unplugged, it is absent although the charger is its own", () => {
   );
 });
 
-test("a charger that falls silent is unreachable; one that never says anything is only silent", () => {
+test("a charger that falls silent is unreachable; one that never reports is not", () => {
   expect(away([...every5(0, 20, bus), ...every5(40, 65, bus)], false)).toEqual([
     "charger unreachable 12:15-12:40",
   ]);

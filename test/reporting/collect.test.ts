@@ -104,19 +104,19 @@ const record = (changes: Partial<CommandRecord> = {}): CommandRecord => ({
   ...changes,
 });
 
-test("what a charger says every second is kept every ten", () => {
+test("messages of every second are stored every ten seconds", () => {
   const { hears } = aCollector();
   const kept = Array.from({ length: 21 }, (_, n) => hears(n, { energyWh: 1000 + n }));
   expect(kept.flat()).toEqual(["0 energy 1000", "10 energy 1010", "20 energy 1020"]);
 });
 
-test("on both sides of the edge of a report the register is kept, however far apart", () => {
+test("the register is stored on both sides of an interval edge", () => {
   const { hears } = aCollector([second(5)]);
   const kept = Array.from({ length: 9 }, (_, n) => hears(n, { energyWh: 1000 + n }));
   expect(kept.flat()).toEqual(["0 energy 1000", "4 energy 1004", "5 energy 1005"]);
 });
 
-test("on both sides of an edge each thing is kept, also where a make tells one at a time", () => {
+test("every value is stored on both sides of an edge, also if published separately", () => {
   const { hears } = aCollector([second(5)]);
   const kept = Array.from({ length: 9 }, (_, n) => [
     hears(n, { powerW: 4000 + n }),
@@ -132,7 +132,7 @@ test("on both sides of an edge each thing is kept, also where a make tells one a
   ]);
 });
 
-test("with what it says goes what it was told, if that went out", () => {
+test("a reading carries the command in force, if that was sent", () => {
   const { depot, hears } = aCollector();
   depot.commands.record(record());
   expect(hears(0, { powerW: 1 })).toEqual(["0 power 1", '0 setpoint {"kind":"current","amperes":16}']);
@@ -145,14 +145,14 @@ test("with what it says goes what it was told, if that went out", () => {
   ]);
 });
 
-test("a charger that never says anything has a trace of what it was told, once a minute", () => {
+test("commands of a charger without telemetry are stored once a minute", () => {
   const { collect } = aCollector();
   const { command } = record();
   const kept = [0, 20, 40, 60].map((seconds) => collect.handleCommand(command, second(seconds)).length);
   expect(kept).toEqual([1, 0, 0, 1]);
 });
 
-test("a charger whose clock is minutes behind is measured by ours", () => {
+test("a charger whose clock is minutes behind gets our time", () => {
   const { collect } = aCollector();
   const said = (seconds: number, lag: number, energyWh: number, snapshot = false): readonly string[] =>
     inWords(
@@ -172,7 +172,7 @@ test("a charger whose clock is minutes behind is measured by ours", () => {
   expect(said(26, 301, 1020)).toEqual(["25 energy 1020"]);
 });
 
-test("what a charger kept while it was cut off is from when it says", () => {
+test("readings buffered while offline keep the charger's time", () => {
   const { collect } = aCollector();
   const said = (seconds: number, lag: number, energyWh: number): readonly string[] =>
     inWords(
@@ -224,7 +224,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
   },
 );
 
-test("what waited at the broker is of the vehicle that it names, and of no other", () => {
+test("a retained message belongs to the vehicle that it names", () => {
   const depot = aPicture();
   const collect = collector(depot, QUIET);
   const telemetry = { at: second(0), powerW: 0, vehicle: "somebody's" };
@@ -235,7 +235,7 @@ test("what waited at the broker is of the vehicle that it names, and of no other
   expect(kept).toMatchObject({ kind: "power", vehicle: null });
 });
 
-test("a charger that flips its state all the time fills neither disk nor memory (F95)", () => {
+test("a charger that keeps flipping its state fills neither disk nor memory (F95)", () => {
   const { hears } = aCollector();
   const kept = Array.from({ length: 590 }, (_, n) =>
     hears(n / 10, { state: n % 2 === 0 ? "charging" : "paused" }),
@@ -244,7 +244,7 @@ test("a charger that flips its state all the time fills neither disk nor memory 
   expect(hears(60, { state: "finished" })).toHaveLength(1);
 });
 
-test("a buffer that is emptied in one go is kept whole, however much of it comes in a minute", () => {
+test("a buffer published at once is stored whole", () => {
   const { collect } = aCollector();
   const kept = Array.from({ length: 360 }, (_, n) => {
     const telemetry = { at: second(n * 10), energyWh: 1000 + n };
@@ -256,7 +256,7 @@ test("a buffer that is emptied in one go is kept whole, however much of it comes
 
 const told = (seconds: number): string => `${seconds} setpoint {"kind":"current","amperes":16}`;
 
-test("what a charger stands under is kept again and again until it ends, also of one that never speaks and is never refreshed", () => {
+test("the command in force is stored repeatedly until its end, also for a silent charger without refreshes", () => {
   const { collect, depot, upheld } = aCollector([], { refresh: null });
   const { command } = record();
   depot.commands.record(record({ command: { ...command, until: second(1000) } }));
@@ -271,7 +271,7 @@ test("what a charger stands under is kept again and again until it ends, also of
   ]);
 });
 
-test("where it is refreshed it stands until its lease ends", () => {
+test("a refreshed command is in force until its lease ends", () => {
   const { depot, upheld } = aCollector();
   depot.commands.record(record({ sentAt: second(100) }));
   expect([250, 279].map(upheld)).toEqual([[told(250)], []]);
@@ -296,14 +296,14 @@ test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeo
   expect(collecting.upheld(100)).toEqual([]);
 });
 
-test("what is no telemetry, or of a charger that is not ours, is no reading", () => {
+test("other messages, and those of unknown chargers, give no reading", () => {
   const { collect, hears } = aCollector();
   expect(hears(0, { powerW: 1 }, chargerId("bay-99"))).toEqual([]);
   const online = { kind: "online", charger: bay, online: true, snapshot: false } as const;
   expect(collect.handleMessage(online, noon)).toEqual([]);
 });
 
-test("what a charger that is online tells only when it changes is kept again and again, and thinning does not undo it", () => {
+test("the last values of an online charger that reports changes only are stored repeatedly", () => {
   const { hears, isOnline, upheld } = aCollector();
   isOnline(true, 0);
   hears(0, { powerW: 6000, soc: 50, energyWh: 1000 });
@@ -316,7 +316,7 @@ test("what a charger that is online tells only when it changes is kept again and
   expect(upheld(360)).toEqual(["360 power 0", "360 energy 1200", "360 soc 50"]);
 });
 
-test("any other word of it, an answer included, shows that what it said before still holds", () => {
+test("any message, an acknowledgement included, confirms the last values", () => {
   const { hears, answers } = aCollector();
   hears(0, { powerW: 6000, state: "charging" });
   expect(hears(60, { soc: 50 })).toEqual(["60 soc 50"]);
@@ -325,14 +325,14 @@ test("any other word of it, an answer included, shows that what it said before s
   expect(answers(230)).toEqual(["230 power 6000", '230 state "charging"', "230 soc 51"]);
 });
 
-test("what is upheld keeps the pace of the charger's own clock, so that its next word comes after it", () => {
+test("a repeated value keeps the charger's clock, so that its next reading is newer", () => {
   const { hears, isOnline, upheld } = aCollector();
   isOnline(true, 0);
   hears(20, { at: second(0), powerW: 6000 });
   expect(upheld(120)).toEqual(["100 power 6000"]);
 });
 
-test("what a charger had kept does not stand against its live words, and is not upheld itself", () => {
+test("buffered values neither replace live ones nor are repeated", () => {
   const { hears, isOnline, upheld } = aCollector();
   isOnline(true, 0);
   hears(600, { powerW: 0 });
@@ -355,7 +355,7 @@ function stoppedAfter(pause: number): readonly string[] {
   return upheld(200);
 }
 
-test("a register holds where the power that ended was told a little after it", () => {
+test("a register still holds if the end of power is published shortly after it", () => {
   expect(stoppedAfter(10)).toEqual(["200 power 0", "200 energy 1000"]);
   expect(stoppedAfter(11)).toEqual(["200 power 0"]);
 });
@@ -410,14 +410,14 @@ function fallen({ silence }: ControlState): void {
   silence.newlySilent(minutes(10), minutes(5), () => true);
 }
 
-test("a word after so long a silence upholds nothing that was said before it", () => {
+test("a message after a long silence does not confirm earlier values", () => {
   const { hears, answers } = aCollector();
   hears(0, { powerW: 6000 });
   expect(answers(301)).toEqual([]);
   expect(hears(310, { soc: 50 })).toEqual(["310 soc 50"]);
 });
 
-test("of rubbish nothing is kept, and it upholds nothing", () => {
+test("a malformed message is not stored and confirms nothing", () => {
   const { collect, hears } = aCollector();
   hears(0, { powerW: 6000 });
   expect(collect.handleMessage({ kind: "malformed", charger: bay, reason: "not JSON" }, second(200))).toEqual(
@@ -425,7 +425,7 @@ test("of rubbish nothing is kept, and it upholds nothing", () => {
   );
 });
 
-test("next to the start and the end of what its vehicle is asked the register is kept, however short that is", () => {
+test("the register is stored next to the start and the end of a dispatch, however short it is", () => {
   const { depot, hears } = aCollector();
   const event = anEvent({ start: second(13), duration: seconds(4), randomizeStart: millis(0) });
   depot.schedule.put(live(event), noon);

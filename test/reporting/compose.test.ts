@@ -81,7 +81,7 @@ async function heldBy<Result>(work: () => Promise<Result>) {
   return { result, turns, longest };
 }
 
-test("a report on ten thousand vehicles gives the loop back all the time, also for what is to be sent", async () => {
+test("a report on ten thousand vehicles does not block the event loop, nor does its body", async () => {
   const depot = aDepot();
   const asked = aReport({ numIntervals: 4 });
   const { result, turns, longest } = await heldBy(() => compose(depot, asked, settings, ports));
@@ -97,7 +97,7 @@ test("a report on ten thousand vehicles gives the loop back all the time, also f
   expect(spelled.longest).toBeLessThan(400);
 }, 240_000);
 
-test("a forecast is what the chargers will be told, where the vehicles are now", async () => {
+test("a forecast has the planned setpoints at the vehicles' present chargers", async () => {
   const depot = aDepot();
   const asked = aReport({ payloadType: "SETPOINT", historical: false }, targetsOf("veh-7", "veh-unknown"));
   depot.schedule.put(live(asked.revision.event), at("11:00"));
@@ -122,7 +122,7 @@ const row = (seq: number, time: string) => ({
   facts: { progress: "notFollowed" },
 });
 
-test("the record is read page by page, and rows after the report do not count", async () => {
+test("the record is read page by page, and later rows do not count", async () => {
   const asked = aReport({}, targetsOf("veh-1"));
   const pages = (rows: readonly ReturnType<typeof row>[]) => (_: unknown, after: number) =>
     rows.filter(({ seq }) => seq > after).slice(0, 1);
@@ -134,7 +134,7 @@ test("the record is read page by page, and rows after the report do not count", 
   expect(await causes([row(1, "13:10")])).toEqual([]);
 });
 
-test("a vehicle that has no place and never had one was absent", async () => {
+test("a vehicle that was never at a charger is absent", async () => {
   const nomad = aVehicle({ id: "nomad", charger: null });
   const depot = new ControlState({
     chargers,

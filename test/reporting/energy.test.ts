@@ -50,7 +50,7 @@ test("energy in a window is the meter's own difference", () => {
   expect(used(readings, from("12:15", "12:30"))).toBe("2750 Wh OK");
 });
 
-test("between readings nothing is interpolated: what flows over an edge counts where it was next read", () => {
+test("energy is not interpolated: it counts in the interval of the next reading", () => {
   const readings = [register(1_000, "11:58"), register(1_300, "12:02"), register(1_600, "12:06")];
   expect(used(readings, from("12:00", "12:05"))).toBe("300 Wh OK");
   expect(used(readings, from("12:05", "12:10"))).toBe("300 Wh OK");
@@ -217,7 +217,7 @@ describe("where an estimate is asked for", () => {
   });
 });
 
-test("the energies of windows that tile a time add up to the meter's difference over all of it", () => {
+test("the energies of adjacent windows add up to the meter's difference", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 20 })), {

@@ -21,22 +21,22 @@ function levels(
   );
 }
 
-test("levels are told in the unit of the event's own ask, at the phases and voltage of the charger", () => {
+test("levels are converted to the event's unit with the charger's phases and voltage", () => {
   expect([levels(A(16), "A"), levels(A(16), "W")]).toEqual([[16], [11_040]]);
   expect([levels(W(11_040), "A"), levels(W(11_040), "W")]).toEqual([[16], [11_040]]);
   expect(levels(A(16), "W", "bay-01", "veh-unknown")).toEqual([11_040]);
 });
 
-test("a charger that was switched to one phase is held to the watts of one", () => {
+test("a charger switched to one phase counts with one phase", () => {
   const phases = { count: 1, since: instant(0), chargingSince: null } as const;
   expect(levels({ kind: "current", amperes: amperes(10), phases }, "W")).toEqual([2_300]);
 });
 
-test("a pause is a level of zero, a release is none", () => {
+test("a pause is a level of zero, a release is no level", () => {
   expect([levels({ kind: "pause" }, "A"), levels({ kind: "release" }, "A")]).toEqual([[0], []]);
 });
 
-test("nothing is converted for a charger that is no longer known", () => {
+test("levels of an unknown charger are not converted", () => {
   expect([levels(A(16), "W", "bay-77"), levels(W(11_040), "A", "bay-77")]).toEqual([[], []]);
   expect([levels(A(16), "A", "bay-77"), levels(W(11_040), "W", "bay-77")]).toEqual([[16], [11_040]]);
 });
@@ -46,14 +46,14 @@ const STEPS = [
   { ...from("12:30", "12:45"), value: 4_000 },
 ];
 
-test("a setpoint in watts is told in kW", () => {
+test("a setpoint in watts is reported in kW", () => {
   expect(setpointIn(STEPS, "direct", "W").value).toBe(4);
   expect(setpointIn(STEPS, "mean", "W").value).toBe(8);
   expect(setpointIn(STEPS, "peak", "A").value).toBe(10_000);
   expect(setpointIn([], "direct", "A")).toEqual({ value: null, quality: "MISSING", causes: ["no setpoint"] });
 });
 
-test("a forecast is energy or mean power at those levels, and always an estimate", () => {
+test("a forecast is energy or mean power at the planned levels, always an estimate", () => {
   expect(forecastIn(STEPS, "usage")).toEqual({ value: 6, quality: "ESTIMATED", causes: [] });
   expect(forecastIn(STEPS, "demand")).toEqual({ value: 8, quality: "ESTIMATED", causes: [] });
   expect(forecastIn([], "usage").value).toBe(null);

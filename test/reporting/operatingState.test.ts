@@ -11,7 +11,7 @@ const state = (readings: readonly Reading[], changes: Partial<Subject> = {}): st
 
 const END = at("12:59");
 
-test("power tells whether it runs, the charger's word only where there is no power", () => {
+test("power decides between running and idle, the charger's state only without power", () => {
   expect(state([stated("charging", END), measured("power", 11_000, END)])).toBe("RUNNING_NORMAL");
   expect(state([stated("charging", END), measured("power", 20, END)])).toBe("IDLE_NORMAL");
   expect(state([measured("power", -7_000, END)])).toBe("RUNNING_NORMAL");
@@ -19,7 +19,7 @@ test("power tells whether it runs, the charger's word only where there is no pow
   expect(state([stated("finished", END)])).toBe("IDLE_NORMAL");
 });
 
-test("held to a level or paused by us it is curtailed, and released it is normal", () => {
+test("a limited or paused vehicle is curtailed, a released one is normal", () => {
   const running = [stated("charging", END)];
   expect(state([...running, told(A(16), at("12:00"))])).toBe("RUNNING_CURTAILED");
   expect(state([stated("paused", END), told({ kind: "pause" }, at("12:00"))])).toBe("IDLE_CURTAILED");
@@ -32,7 +32,7 @@ const out = (start: string, end: string) => ({
   outages: [{ ...from(start, end), cause: "opted out by the site" as const }],
 });
 
-test("held out of the event by the site it has opted out, while that lasts", () => {
+test("a vehicle exempted by the site has opted out, while that lasts", () => {
   expect(state([stated("charging", END)], out("12:30", "14:00"))).toBe("RUNNING_OPTED_OUT");
   expect(state([stated("charging", END)], out("12:00", "12:30"))).toBe("RUNNING_NORMAL");
   expect(state([stated("charging", END)], out("13:00", "14:00"))).toBe("RUNNING_NORMAL");
@@ -43,10 +43,10 @@ test("held out of the event by the site it has opted out, while that lasts", () 
   ).toBe("RUNNING_NORMAL");
 });
 
-test("an error is an error", () => {
+test("an error is reported as an error", () => {
   expect(state([stated("error", END), measured("power", 0, END)])).toBe("ERROR");
 });
 
-test("without any reading there is nothing to say", () => {
+test("without readings there is no operating state", () => {
   expect(state([told(A(16), at("12:00"))])).toBe(null);
 });

@@ -114,13 +114,13 @@ test.each<readonly [string, PostAnswer, object]>([
   expect(afterPost(record, answer, WEEK, NOON, 0.5)).toMatchObject({ attempts: 1, ...then });
 });
 
-test("what was flagged for its endpoint is sent all the same once that is there", () => {
+test("a report flagged for an unknown endpoint is sent once that exists", () => {
   const flagged = afterPost(record, answered(404), WEEK, NOON, 0.5);
   expect(afterPost(flagged, answered(201), WEEK, after(NOON, DAY), 0.5)).toMatchObject({ state: "sent" });
   expect(afterPost(flagged, answered(500), WEEK, after(NOON, DAY), 0.5)).toMatchObject({ state: "flagged" });
 });
 
-test("a report is tried until its time is over, and then given up with the last reason (F43)", () => {
+test("a report is retried until its time is over, then given up with the last reason (F43)", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0, max: 0.999, noNaN: true }),
@@ -140,13 +140,13 @@ test("a report is tried until its time is over, and then given up with the last 
   );
 });
 
-test("pauses grow to a quarter of an hour, and never undercut a Retry-After", () => {
+test("pauses grow to a quarter of an hour and respect a Retry-After", () => {
   const pauses = [0, 1, 2, 5, 8, 20].map((failures) => pauseAfter(silent, failures, 1));
   expect(pauses).toEqual([2, 4, 8, 64, 512, 900].map(seconds));
   expect(pauseAfter(answered(429, "", 600), 0, 0)).toBe(seconds(600));
 });
 
-test("gateways whose reports failed together do not send them again together", () => {
+test("gateways whose reports failed together spread their retries", () => {
   expect([0, 0.25, 0.5].map((fraction) => pauseAfter(silent, 8, fraction))).toEqual(
     [0, 128, 256].map(seconds),
   );
@@ -159,13 +159,13 @@ test("gateways whose reports failed together do not send them again together", (
 
 const holdsUp = (status: number) => isCommonTrouble(answered(status));
 
-test("trouble with one report holds up no other; trouble with the endpoint holds up all", () => {
+test("a failure of one report delays no other; a failure of the endpoint delays all", () => {
   expect([200, 409, 400, 422, 413, 404].map(holdsUp)).toEqual([false, false, false, false, false, false]);
   expect([401, 403, 408, 429, 500, 503, 302].every(holdsUp)).toBe(true);
   expect(isCommonTrouble(silent)).toBe(true);
 });
 
-test("sent again by hand it has its whole time before it once more", () => {
+test("a report sent again by an operator has its full time again", () => {
   const refused = afterPost(record, answered(400), WEEK, NOON, 0.5);
   const later = after(NOON, DAY);
   expect(resent(refused, later)).toEqual({
@@ -178,7 +178,7 @@ test("sent again by hand it has its whole time before it once more", () => {
   });
 });
 
-test("a next try further ahead than any wait is due now: the clock that set it was ahead", () => {
+test("a next attempt beyond the longest wait is due now: it was set by a clock that was ahead", () => {
   const tried = (nextTry: typeof NOON | null, state: ReportRecord["state"] = "waiting") =>
     dueAt({ ...record, nextTry, state }, NOON);
   expect(tried(after(NOON, minutes(15)))).toBe(after(NOON, minutes(15)));
@@ -188,11 +188,11 @@ test("a next try further ahead than any wait is due now: the clock that set it w
   expect(tried(null)).toBe(Infinity);
 });
 
-test("a duty is known by its event and the place of its descriptor", () => {
+test("an obligation is identified by its event and descriptor index", () => {
   expect(obligationKey({ event: eventId("EV/1"), descriptor: 3 })).toBe("EV/1/3");
 });
 
-test("a conflict, and what the partner's list has settled, hold no other report up", () => {
+test("a conflict settled by the partner's list delays no other report", () => {
   expect([answered(409), checked(409, false), checked(404, true)].map(isCommonTrouble)).toEqual([
     false,
     false,

@@ -24,7 +24,7 @@ test.each([
   expect([wanted(payloadType).quantity, unitsOf(wanted(payloadType))]).toEqual([quantity, units]);
 });
 
-test("the partner's own spelling is understood, and kept in the answer", () => {
+test("the partner's spelling is recognized and kept in the answer", () => {
   expect(wanted("StorageChargeLevel")).toMatchObject({
     payloadType: "StorageChargeLevel",
     quantity: "chargeLevel",
@@ -32,14 +32,14 @@ test("the partner's own spelling is understood, and kept in the answer", () => {
   expect(wanted("usage", "directRead")).toMatchObject({ quantity: "usage", method: "direct" });
 });
 
-test("the setpoint of an event that asks for a power is told in kW", () => {
+test("the setpoint of an event in power is reported in kW", () => {
   const { wanted: power } = wantedOf(aDescriptor({ payloadType: "SETPOINT" }), {
     ask: { kind: "power", level: 11 },
   });
   expect(unitsOf(power)).toBe("KW");
 });
 
-test("reading types are told back in the standard's words, a mean by either name", () => {
+test("reading types are reported by their standard names", () => {
   const types = ["DIRECT_READ", "MEAN", "AVERAGE", "PEAK", "SUMMED", "ESTIMATED", "FORECAST"];
   expect(types.map((type) => readingTypeOf(wanted("USAGE", type), false))).toEqual([
     "DIRECT_READ",
@@ -57,13 +57,13 @@ test("reading types are told back in the standard's words, a mean by either name
 
 const flags = (readingType: string) => wantedOf(aDescriptor({ readingType }), CURRENT).flags;
 
-test("a reading type that is unknown or not given is a direct read, and that is said once", () => {
+test("an unknown or missing reading type counts as DIRECT_READ, with one flag", () => {
   expect(flags("")).toEqual(["readingType is not given: read directly"]);
   expect(flags("SMELLED")).toEqual(['readingType "SMELLED" is not known: read directly']);
   expect(wanted("USAGE", "").method).toBe("direct");
 });
 
-test("an absurd payload type is answered under a name that can be sent", () => {
+test("an absurd payload type is reported under a valid name", () => {
   const long = wantedOf(aDescriptor({ payloadType: `${"x".repeat(127)}\u{1F50B}` }), CURRENT);
   expect(long.wanted.payloadType).toBe(`${"x".repeat(127)}\uFFFD`);
   expect(long.flags).toEqual([`payloadType "${"x".repeat(60)}…" is not available here`]);

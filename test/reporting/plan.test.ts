@@ -115,7 +115,7 @@ test("a frequency that is a time may be a week, or more", () => {
   expect(endless.flags).toEqual(["frequency 1099511627776 is taken as 315360000"]);
 });
 
-test("an hourly report goes on for as long as the event is listed, where that is wanted", () => {
+test("an hourly report continues while the event is listed, if configured", () => {
   const plan = aPlan(aReportedEvent(), { mode: "frequencySeconds", continueAfterEvent: true });
   expect(plan.windows.slice(0, 2).map(windowByIds)).toEqual(["13:00 [0-0]", "14:00 [1-1]"]);
   expect(plan.more).toBe(true);
@@ -128,7 +128,7 @@ test("fixed steps start with the event, and its end cuts the last one", () => {
   ]);
 });
 
-test("divided for ever, an event has equal parts of at most 15 min", () => {
+test("an event divided without end has equal parts of at most 15 min", () => {
   const event = aReportedEvent(counts([0, 1, "T", 1, -1]), { duration: minutes(50) });
   expect(aPlan(event).windows.map(windowInWords)).toEqual([
     "12:13 [12:00-12:12:30]",
@@ -138,7 +138,7 @@ test("divided for ever, an event has equal parts of at most 15 min", () => {
   ]);
 });
 
-test("what is reported after the event keeps the event's own steps", () => {
+test("reports after the event keep its steps", () => {
   const goesOn = { continueAfterEvent: true } as const;
   const first = (mode: ReportSettings["mode"], asked: Counts): string =>
     aPlan(aReportedEvent(counts(asked)), { mode, ...goesOn })
@@ -160,12 +160,12 @@ test("a report waits 30 s for late readings, a forecast does not", () => {
   expect(aPlan(forecast).windows.map(windowInWords)).toEqual(["12:00 [12:00-13:00]"]);
 });
 
-test("the windows are the nominal ones, whatever the random start", () => {
+test("report windows are the nominal ones, without the random start", () => {
   const event = aReportedEvent({}, { randomizeStart: minutes(30) });
   expect(aPlan(event).windows.map(windowInWords)).toEqual(["13:00:30 [12:00-13:00]"]);
 });
 
-test("an event that starts now is reported from its first receipt on", () => {
+test("an event that starts now is reported from its first receipt", () => {
   const event = aReportedEvent({}, { start: "now" });
   expect(aPlan(event).windows.map(windowInWords)).toEqual(["12:00:30 [11:00-12:00]"]);
 });
@@ -261,7 +261,7 @@ describe("a new revision", () => {
   });
 });
 
-test("a long plan comes in parts: the next one follows when the first is handed over", () => {
+test("a long plan comes in parts: the next follows when the first is issued", () => {
   const event = aReportedEvent(counts([0, 1, "T", 1, -1]), { duration: millis(1e15) });
   const first = aPlan(event);
   const last = first.windows.at(-1);
@@ -424,7 +424,7 @@ const anyDuration = fc.oneof(
   fc.integer({ min: 1, max: 1e15 }),
 );
 
-test("whatever the numbers say, a plan has at most 96 reports of at most 96 intervals, in order of their time", () => {
+test("for any counts, a plan has at most 96 reports of at most 96 intervals, in order", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...MODES),
@@ -452,7 +452,7 @@ test("whatever the numbers say, a plan has at most 96 reports of at most 96 inte
   );
 });
 
-test("the windows of a report on the whole event tile it, however it is divided", () => {
+test("the windows of a report on the whole event cover it without overlap", () => {
   fc.assert(
     fc.property(
       fc.constantFrom("auto" as const, "event" as const, "fixed" as const, "frequencyMinutes" as const),

@@ -28,7 +28,7 @@ const readings = (
 const said = (those: readonly Reading[]): readonly string[] =>
   those.map(({ kind, value, source, quality }) => `${kind} ${JSON.stringify(value)} (${source}, ${quality})`);
 
-test("a message becomes one reading for each thing it tells, and nothing for what it does not", () => {
+test("a message becomes one reading for each value in it", () => {
   const full: Telemetry = {
     at: at("11:59:58"),
     state: "charging",
@@ -55,7 +55,7 @@ test("a message becomes one reading for each thing it tells, and nothing for wha
   expect(readings({ currentsA: [], voltagesV: [] })).toEqual([]);
 });
 
-test("the current is that of the fullest phase, and dead phases do not lower the voltage", () => {
+test("the current is that of the highest phase, and dead phases do not lower the voltage", () => {
   expect(said(readings({ currentsA: [0, 16, 0], voltagesV: [0, 230, 0] }))).toEqual([
     "current 16 (charger, good)",
     "voltage 230 (charger, good)",
@@ -98,7 +98,7 @@ describe("when it was", () => {
   });
 });
 
-test("F95: what cannot be is kept and marked, what is no number is not kept", () => {
+test("F95: implausible values are stored and marked, non-numbers are dropped", () => {
   const absurd = { soc: 101, energyWh: -1, voltagesV: [2e12], limitA: -16, powerW: -7_000, currentsA: [-3] };
   expect(said(readings(absurd))).toEqual([
     "power -7000 (charger, good)",

@@ -17,7 +17,7 @@ const energies = ({ segments }: Register): readonly number[] => segments.map(({ 
 const faults = (register: Register): readonly string[] =>
   register.faults.map(({ kind, before, after: value }) => `${kind} ${before} -> ${value}`);
 
-test("what lies between two readings of a register was delivered", () => {
+test("the difference of two register readings was delivered", () => {
   const register = read(10, 123_456.5, 123_486.5, 123_486.5, 123_547);
   expect(energies(register)).toEqual([30, 0, 60.5]);
   expect(register.faults).toEqual([]);
@@ -70,7 +70,7 @@ test("the most a charger can deliver is what it declares, in A or W", () => {
   expect(mostWatts(aCharger({ maxCurrent: null }))).toBe(MOST_WATTS);
 });
 
-test("whatever a register says, no energy is negative or more than the charger can deliver", () => {
+test("for any register, no energy is negative or above the charger's capability", () => {
   const values = fc.array(fc.oneof(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 0, max: 1e9 })), {
     maxLength: 40,
   });
@@ -86,7 +86,7 @@ test("whatever a register says, no energy is negative or more than the charger c
   );
 });
 
-test("of a register that only counts up nothing is lost", () => {
+test("no energy of a rising register is lost", () => {
   const readings = charging(from("12:00", "13:00"), 11_000).flatMap((reading) =>
     reading.kind === "energy" ? [reading] : [],
   );

@@ -61,7 +61,7 @@ test.each<[what: string, intervals: number, asked: Counts, held: string]>([
   expect(reports(intervals, ...asked).join(" ")).toBe(held);
 });
 
-test("whatever is asked, each report holds intervals that there are, in order, and the last is the latest", () => {
+test("for any counts, each report has existing intervals, in order", () => {
   const wire = fc.oneof(fc.integer({ min: -2, max: 12 }), fc.integer());
   fc.assert(
     fc.property(

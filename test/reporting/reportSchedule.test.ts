@@ -57,7 +57,7 @@ function hand(
   return issue(desk, key, next, reason, settings);
 }
 
-test("each descriptor of an event has its next report, and nothing of it has to be stored", () => {
+test("each descriptor has its next report, without anything stored", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
   expect(lookAtEvents(desk, events, context())).toEqual([]);
@@ -78,7 +78,7 @@ test("F15 L3: an event that brings out a bug has its descriptors flagged, and ot
   expect(upcoming(desk)).toHaveLength(1);
 });
 
-test("reports are named when they are due, and not again until they are handed over", () => {
+test("a due report is returned once, until it is issued", () => {
   const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
   expect(takeDue(desk, at("12:15"))).toEqual([]);
@@ -88,7 +88,7 @@ test("reports are named when they are due, and not again until they are handed o
   expect(takeDue(desk, at("12:40"))).toEqual(["EV-7731/0"]);
 });
 
-test("with the last report handed over a duty is done, and stays so after a restart", () => {
+test("an obligation is done with its last report, also after a restart", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   lookAtEvents(desk, events, context());
@@ -101,7 +101,7 @@ test("with the last report handed over a duty is done, and stays so after a rest
   expect([upcoming(again), duties(again)]).toEqual([[], ["EV-7731/0 done"]]);
 });
 
-test("what could not be made is remembered, and flags the duty when nothing more is to come", () => {
+test("a report that could not be composed flags the obligation at its end", () => {
   const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 2 }))), context());
   expect(hand(desk, "EV-7731/0", context().settings, "no power")).toMatchObject({
@@ -111,7 +111,7 @@ test("what could not be made is remembered, and flags the duty when nothing more
   expect(hand(desk, "EV-7731/0")).toMatchObject({ state: "flagged", reason: "no power" });
 });
 
-test("a report that is not known any more is not handed over", () => {
+test("an unknown report is not issued", () => {
   const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
   const next = desk.upcoming.get("EV-7731/0");
@@ -147,7 +147,7 @@ test.each<readonly [string, Partial<ScheduleContext>, CoordinationEvent, string]
   expect(upcoming(desk)).toEqual([]);
 });
 
-test("past the last instant that there is, there is nothing to report", () => {
+test("beyond the last representable time nothing is reported", () => {
   const end = instant(8.64e15);
   const desk = reportSchedule();
   const flagged = lookAtEvents(desk, knownAs(live(aReportedEvent({}, { start: end }))), context());
@@ -165,7 +165,7 @@ test("descriptors beyond the 32nd share one flag", () => {
   expect(upcoming(desk)).toHaveLength(32);
 });
 
-test("reports that were switched off are made once they are switched on again", () => {
+test("reports that were disabled are composed once they are enabled again", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   const stored = lookAtEvents(desk, events, context({ enabled: false }));
@@ -177,7 +177,7 @@ test("reports that were switched off are made once they are switched on again", 
   expect(upcoming(on)).toEqual(["EV-7731/0/0 at 13:00:30"]);
 });
 
-test("an event whose vehicle was configured after it came is reported after all", () => {
+test("an event is reported once its vehicle is configured", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({})));
   const stored = lookAtEvents(desk, events, context({ concernsUs: () => false }));
@@ -189,7 +189,7 @@ test("an event whose vehicle was configured after it came is reported after all"
   expect([upcoming(known), duties(known)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
-test("a new revision replaces the schedule, what was handed over stays handed over", () => {
+test("a new revision replaces the schedule, but not issued reports", () => {
   const desk = reportSchedule();
   const counts = { numIntervals: 1, frequency: 1, repeat: 4 };
   lookAtEvents(desk, knownAs(live(anAsk(counts, {}))), context());
@@ -236,7 +236,7 @@ test.each<readonly [string, CoordinationEvent, string]>([
   },
 );
 
-test("an event that is revived after all its reports had gone out owes nothing, whole or summary", () => {
+test("an event that returns after all its reports were sent owes none", () => {
   const gone = withdrawn(anAsk({}), at("13:02"));
   for (const tombstone of [gone, summaryOf(gone, 90)]) {
     const desk = reportSchedule();
@@ -248,7 +248,7 @@ test("an event that is revived after all its reports had gone out owes nothing, 
   }
 });
 
-test("a first look at an event of which all was reported before a restart leaves it as it was", () => {
+test("after a restart a fully reported event stays settled", () => {
   const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({}))), context());
   hand(desk, "EV-7731/0");
@@ -257,7 +257,7 @@ test("a first look at an event of which all was reported before a restart leaves
   expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
 });
 
-test("confirmation by a fetch is no new revision", () => {
+test("a fetch of the same revision changes nothing", () => {
   const desk = reportSchedule();
   const known = live(anAsk({}), { source: "webhook" });
   lookAtEvents(desk, knownAs(known), context());
@@ -266,7 +266,7 @@ test("confirmation by a fetch is no new revision", () => {
   expect(duties(desk)).toEqual(["EV-7731/0 done"]);
 });
 
-test("a withdrawal flags what was to come", () => {
+test("a withdrawal flags the pending reports", () => {
   const desk = reportSchedule();
   const event = anAsk({});
   lookAtEvents(desk, knownAs(live(event)), context());
@@ -274,7 +274,7 @@ test("a withdrawal flags what was to come", () => {
   expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
-test("the part of a withdrawn event is reported where that is wanted, once, and after a restart as well", () => {
+test("a withdrawn event is reported up to its withdrawal, if configured, once, also after a restart", () => {
   const settings = reportSettings({ onCancel: "partial" });
   const desk = reportSchedule();
   const event = anAsk({});
@@ -292,7 +292,7 @@ test("the part of a withdrawn event is reported where that is wanted, once, and 
   });
 });
 
-test("what is kept of a withdrawn event holds its own descriptor only, and nothing once no report is to come", () => {
+test("a withdrawn event is stored with its own descriptor only, until its last report", () => {
   const settings = reportSettings({ onCancel: "partial" });
   const desk = reportSchedule();
   const event = anAsk(...Array.from({ length: 100 }, (_, index) => ({ payloadType: `TYPE-${index}` })));
@@ -313,7 +313,7 @@ test("what is kept of a withdrawn event holds its own descriptor only, and nothi
   expect(hand(again, "EV-7731/31", settings)?.withdrawn).toBeNull();
 });
 
-test("a withdrawal that was stored just before a crash is found in what the event left", () => {
+test("a withdrawal stored just before a crash is found after it", () => {
   const settings = reportSettings({ onCancel: "partial" });
   const event = anAsk({});
   const revision = { event, start: at("12:00") };
@@ -337,7 +337,7 @@ test("a withdrawal that was stored just before a crash is found in what the even
   expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
-test("a descriptor of which nothing was stored before a crash is flagged all the same, and once (L3)", () => {
+test("a descriptor without stored state before a crash is still flagged, once (L3)", () => {
   const gone = knownAs(withdrawn(anAsk({}, {}), at("12:20")));
   const desk = reportSchedule();
   const flagged = lookAtEvents(desk, gone, context());
@@ -354,7 +354,7 @@ test("a descriptor of which nothing was stored before a crash is flagged all the
   ]);
 });
 
-test("an event is reported on until its last report is taken, and while nobody has looked at what it asks for", () => {
+test("an event is needed until its last report is accepted, and while it is unscheduled", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({})), live(aReportedEvent({}, { reports: [] }), { id: eventId("EV-2") }));
   expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
@@ -367,7 +367,7 @@ test("an event is reported on until its last report is taken, and while nobody h
   expect([...reportedOn(desk, new Map())]).toEqual([waiting.event]);
 });
 
-test("an event that is not kept any more takes its duties with it; the others stay", () => {
+test("a pruned event loses its obligations; others stay", () => {
   const desk = reportSchedule();
   const other = live(aReportedEvent({}, {}), { id: eventId("EV-2") });
   lookAtEvents(desk, knownAs(live(anAsk({})), other), context());
@@ -375,7 +375,7 @@ test("an event that is not kept any more takes its duties with it; the others st
   expect([upcoming(desk), duties(desk)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
-test("a desk that starts over again and again, as on a full disk, does not grow (F05)", () => {
+test("a schedule restored repeatedly, as on a full disk, does not grow (F05)", () => {
   const desk = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
   lookAtEvents(desk, events, context());
@@ -391,14 +391,14 @@ test("a desk that starts over again and again, as on a full disk, does not grow 
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 16);
 
-test("where intervals begin and end is known ahead, in order and each once", () => {
+test("interval edges are known in advance, in order, each once", () => {
   const desk = reportSchedule();
   lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 4 }, {}))), context());
   const edges = edgesWithin(desk, { from: at("12:00"), until: at("12:46") });
   expect(edges.map(clock)).toEqual(["12:00", "12:15", "12:30", "12:45"]);
 });
 
-test("however an event is edited, withdrawn and revived, each descriptor is open with a report to come, or at an end with its reason (L3)", () => {
+test("after any edits, withdrawals and returns, each descriptor has a planned report or an end with a reason (L3)", () => {
   const step = fc.record({
     kind: fc.constantFrom("live", "live", "withdrawn"),
     descriptors: fc.integer({ min: 0, max: 3 }),
@@ -443,7 +443,7 @@ test("however an event is edited, withdrawn and revived, each descriptor is open
   );
 });
 
-test("what is kept of a withdrawn event for one report holds that descriptor alone, or none where it has none", () => {
+test("a withdrawn event stored for one report has that descriptor alone", () => {
   const event = anEvent({ reports: [aDescriptor(), aDescriptor()] });
   const ending = { revision: { event, start: event.revision }, at: event.revision };
   expect(forDescriptor(ending, 1).revision.event.reports).toEqual([undefined, aDescriptor()]);

@@ -23,18 +23,18 @@ const words = ({ from: start, until }: Window): string =>
 const step = (start: string, end: string, value: number) => ({ ...from(start, end), value });
 const power = (value: number, when: string, changes = {}) => measured("power", value, at(when), changes);
 
-test("late readings land in their place, and a redelivered one counts once", () => {
+test("late readings are sorted in, and a redelivered one counts once", () => {
   const readings = [power(3, "12:02"), power(1, "12:00"), power(2, "12:01"), power(2, "12:01")];
   expect(inOrder(readings).map(({ value }) => value)).toEqual([1, 2, 3]);
 });
 
-test("of two readings of one moment the one that came last counts, whatever their order", () => {
+test("of two readings of the same time the last received counts", () => {
   const [first, second] = [power(1, "12:00"), power(2, "12:00", { receivedAt: at("12:05") })];
   expect(inOrder([first, second])).toEqual([second]);
   expect(inOrder([second, first])).toEqual([second]);
 });
 
-test("any order and duplication of readings gives the same line", () => {
+test("the order and repetition of readings do not change the series", () => {
   const some = fc.array(
     fc.record({
       minute: fc.integer({ min: 0, max: 20 }),
@@ -59,7 +59,7 @@ test("any order and duplication of readings gives the same line", () => {
   );
 });
 
-test("readings are told apart by charger", () => {
+test("readings are kept apart by charger", () => {
   const elsewhere = power(2, "12:01", { charger: chargerId("bay-02") });
   const lines = byCharger([power(1, "12:00"), elsewhere, power(3, "12:02")]);
   expect(
@@ -67,7 +67,7 @@ test("readings are told apart by charger", () => {
   ).toEqual(["bay-01: 1 3", "bay-02: 2"]);
 });
 
-test("a reading holds until the next one on its charger, no longer than a gap may be, and only for its vehicle", () => {
+test("a reading holds until the next one on its charger, at most `maxGap`, and only for its vehicle", () => {
   const line = [
     power(1, "12:00"),
     power(2, "12:03", { vehicle: null }),
@@ -82,14 +82,14 @@ test("a reading holds until the next one on its charger, no longer than a gap ma
   ]);
 });
 
-test("where two chargers claim the same time, the newer claim holds", () => {
+test("where two chargers overlap, the newer reading holds", () => {
   const steps = merged([step("12:05", "12:10", 2), step("12:00", "12:06", 1), step("12:05", "12:07", 3)]);
   expect(steps.map((each) => `${words(each)} ${each.value}`)).toEqual(["12:00-12:05 1", "12:05-12:07 3"]);
 });
 
 const STEPS = [step("12:00", "12:10", 10), step("12:10", "12:20", 40), step("12:30", "12:40", 20)];
 
-test("means are weighted by time over what is covered, peaks and last values are what was there", () => {
+test("means are weighted by covered time; peaks and last values are measured values", () => {
   const half = within(STEPS, from("12:05", "12:20"));
   expect(half.map(words)).toEqual(["12:05-12:10", "12:10-12:20"]);
   expect([mean(half), peak(half), last(half)]).toEqual([30, 40, 40]);
@@ -99,7 +99,7 @@ test("means are weighted by time over what is covered, peaks and last values are
   expect(within(STEPS, from("12:20", "12:30"))).toEqual([]);
 });
 
-test("what a window has besides its steps are holes", () => {
+test("the rest of a window besides its steps are gaps", () => {
   const window = from("12:05", "12:45");
   expect(holesIn(within(STEPS, window), window).map(words)).toEqual(["12:20-12:30", "12:40-12:45"]);
   expect(holesIn([], window).map(words)).toEqual(["12:05-12:45"]);

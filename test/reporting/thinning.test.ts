@@ -28,7 +28,7 @@ const times = (readings: readonly Reading[]): readonly number[] =>
 const steps = (kind: "power" | "current" | "soc" | "limit" | "energy", ...values: number[]) =>
   kept(values.map((value, index) => [measured(kind, value, later(index))])).map(({ value }) => value);
 
-test("of a steady power one reading each ten seconds is kept, of a steady voltage one each minute", () => {
+test("a steady power is stored every ten seconds, a steady voltage every minute", () => {
   const every5 = Array.from({ length: 13 }, (_, index) => later(index * 5));
   expect(times(kept(every5.map((when) => [measured("power", 11_000, when)])))).toEqual([
     0, 10, 20, 30, 40, 50, 60,
@@ -36,7 +36,7 @@ test("of a steady power one reading each ten seconds is kept, of a steady voltag
   expect(times(kept(every5.map((when) => [measured("voltage", 230, when)])))).toEqual([0, 60]);
 });
 
-test("a step is kept at once", () => {
+test("a step is stored at once", () => {
   expect(steps("power", 11_000, 11_050, 11_600, 0, 50)).toEqual([11_000, 11_600, 0]);
   expect(steps("current", 16, 16.4, 17, 6)).toEqual([16, 17, 6]);
   expect(steps("soc", 50, 50.5, 51, 51.2)).toEqual([50, 51]);
@@ -44,7 +44,7 @@ test("a step is kept at once", () => {
   expect(steps("energy", 100, 200, 300)).toEqual([100]);
 });
 
-test("a message that changes state, vehicle or setpoint is kept whole", () => {
+test("a message that changes state, vehicle or setpoint is stored whole", () => {
   const message = (passed: number, ...more: readonly Reading[]) => [
     measured("energy", 100 + passed, later(passed)),
     ...more,
@@ -65,12 +65,12 @@ test("a message that changes state, vehicle or setpoint is kept whole", () => {
   expect(times(kept(setpoints.map((setpoint) => [setpoint])))).toEqual([0, 2]);
 });
 
-test("a message that comes twice is kept once, even where it changes everything", () => {
+test("a repeated message is stored once", () => {
   const message = [stated("paused", later(0)), measured("power", 0, later(0))];
   expect(kept([message, message]).length).toBe(2);
 });
 
-test("readings that a charger kept for later are thinned too", () => {
+test("buffered readings are thinned too", () => {
   const late = [0, 5, 10, 15].map((passed) => [measured("power", 11_000, later(passed))]);
   expect(times(kept([[measured("power", 11_000, later(600))], ...late]))).toEqual([600, 0, 10]);
 });
