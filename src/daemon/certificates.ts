@@ -5,9 +5,9 @@ import type { Config } from "../config/schema.ts";
 import type { Json } from "../domain/audit.ts";
 import { between, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 
-/** One certificate that the program uses. */
+/** A certificate that the program uses. */
 export interface Certificate {
-  /** Its key in the configuration, e.g. `webhook.tls.cert`. */
+  /** Key in the configuration, e.g. `webhook.tls.cert`. */
   readonly name: string;
   /** E.g. `CN=gateway`; of several in one file that of the first to end. */
   readonly subject: string;
@@ -17,7 +17,7 @@ export interface Certificate {
 const HOUR = millis(3_600_000);
 const DAY = millis(24 * HOUR);
 
-/** So many days before the end people are told; 0 is the end itself (reference/failures.md F72). */
+/** Days before the end at which a warning is logged. 0 is the end itself. */
 const STAGES = [0, 3, 14, 30] as const;
 export type Stage = (typeof STAGES)[number];
 
@@ -41,7 +41,7 @@ export function formatExpiry({ name, subject, notAfter }: Certificate, now: Inst
 const formatSpan = (span: Millis): string =>
   span >= 2 * DAY ? `${Math.floor(span / DAY)} days` : `${Math.floor(span / HOUR)} h`;
 
-/** The stage that was last told, by name and end: a renewed certificate starts over. */
+/** The stage that was logged last, by name and end. A renewed certificate starts over. */
 export type WarnedStages = ReadonlyMap<string, Stage>;
 
 export interface Expiring {
@@ -49,7 +49,7 @@ export interface Expiring {
   readonly stage: Stage;
 }
 
-/** The certificates that have come to a stage which was not told of them yet. */
+/** The certificates that reached a stage without a log line so far. */
 export function newlyExpiring(
   told: WarnedStages,
   certificates: readonly Certificate[],
@@ -62,7 +62,7 @@ export function newlyExpiring(
     if (stage === null) continue;
     const key = `${certificate.name} ${certificate.notAfter}`;
     const before = told.get(key);
-    // A clock that is set back tells nothing anew.
+    // A clock that is set back repeats no log line.
     const isNews = before === undefined || stage < before;
     if (isNews) tell.push({ certificate, stage });
     next.set(key, isNews ? stage : before);
@@ -72,7 +72,7 @@ export function newlyExpiring(
 
 /** The certificates of one PEM file of the configuration. */
 interface Source {
-  /** Its key there. */
+  /** Key in the configuration. */
   readonly name: string;
   /** As the file has them now; where that cannot be used, as it last had them. */
   readonly text: () => string;
@@ -185,7 +185,7 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
   };
 
   return {
-    /** What the webhook listener starts with; null: no TLS. */
+    /** TLS material of the webhook listener at its start. Null: no TLS. */
     served,
     check,
 

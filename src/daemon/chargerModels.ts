@@ -14,7 +14,7 @@ import type { Charger } from "../domain/charger.ts";
 import { instant } from "../domain/units.ts";
 import { type LoadedProfiles, loadProfiles } from "./loadProfiles.ts";
 
-/** One configured charger with its make. */
+/** A configured charger with its model. */
 interface ModelledCharger {
   readonly index: number;
   readonly entry: ConfigFile["chargers"][number];
@@ -22,7 +22,7 @@ interface ModelledCharger {
   readonly profile: Profile;
 }
 
-/** What the profiles say of a configuration (DESIGN 6.1): every mistake with its path and what would be right. */
+/** Mistakes of the chargers by their profiles: each with its path and the correction. */
 export function profileChecks({ profiles, broken }: LoadedProfiles): ProfileChecks {
   const causes = new Map(
     broken.map(({ file, mistakes: [first] }) => [
@@ -75,7 +75,7 @@ function parameterMistakes({ index, entry, profile, charger }: ModelledCharger):
   if (binding.ok) return [];
   const { parameter, reason } = binding;
   const isMissing = !Object.hasOwn(entry.params, parameter);
-  // What it has to be told at most is the charger's own, unless its params say otherwise.
+  // The highest setpoint is the charger's own maximum, unless its params differ.
   if (isMissing && parameter === "maxCurrentA" && entry.current !== undefined)
     return [
       { path: ["chargers", index, "current", "max"], found: `${entry.current.max} A`, expected: reason },
@@ -89,7 +89,9 @@ function parameterMistakes({ index, entry, profile, charger }: ModelledCharger):
   ];
 }
 
-/** A native charger is found by its id: what a make would be found by was perhaps meant for one. */
+/**
+ * Params of a native charger have no use: it is addressed by its id. They were perhaps meant for a profile.
+ */
 const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
   file.chargers.flatMap(({ profile, params }, index): readonly Finding[] =>
     profiles.get(profile)?.nativePayloads !== true || Object.keys(params).length === 0
@@ -103,13 +105,13 @@ const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>
         ],
   );
 
-/** What the configuration says that a make cannot do, and would be silently refused or cut. */
+/** Settings that a model cannot follow, and would silently refuse or cut. */
 function limitMistakes({ index, entry, profile }: ModelledCharger): readonly Finding[] {
   const { current, power } = profile.limits;
   const at = (...path: Path): Path => ["chargers", index, ...path];
   const all: Finding[] = [];
   const ceiling = ceilingOf(profile);
-  // A relay draws all that it can, however much of it is told.
+  // A relay draws its maximum at any level.
   if (entry.current !== undefined && current.allOrNothing && entry.current.max > ceiling)
     all.push(tooMuch(at("current", "max"), entry.current.max, profile));
   else if (entry.current !== undefined && entry.current.min > ceiling)
@@ -137,7 +139,7 @@ const tooMuch = (path: Path, found: number, profile: Profile): Finding => ({
   expected: `at most ${ceilingOf(profile)} A: ${profile.profile} is never told more`,
 });
 
-/** A maximum beyond what the make can be told: the lesser of the two is what holds, for control too. */
+/** A maximum above the model's highest setpoint: the lower value applies, for control too. */
 const cappedMaxima = (all: readonly ModelledCharger[]): readonly Finding[] =>
   all.flatMap(({ index, entry: { current }, profile }): readonly Finding[] =>
     current === undefined || profile.limits.current.allOrNothing || current.max <= ceilingOf(profile)
@@ -145,7 +147,7 @@ const cappedMaxima = (all: readonly ModelledCharger[]): readonly Finding[] =>
       : [tooMuch(["chargers", index, "current", "max"], current.max, profile)],
   );
 
-/** Phases that are to be switched, by a make that cannot, or of which there are not three. */
+/** Phase switching on a model without it, or with fewer than three phases. */
 const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
   file.chargers.flatMap(({ profile: name, phases, phaseSwitching }, index): readonly Finding[] => {
     const profile = profiles.get(name);
@@ -167,7 +169,7 @@ const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>)
         ];
   });
 
-/** A make that falls back by itself has to be spoken to three times before it does. */
+/** A model with a fallback timeout needs three messages within that time. */
 function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
   const { deviceTimeout, keepalive, refresh, rate } = profile;
   if (deviceTimeout === undefined) return [];
@@ -182,7 +184,7 @@ function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
   ];
 }
 
-/** Two chargers that would be told the same thing at the same place. */
+/** Two chargers that would receive the same message on the same topic. */
 function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
   const first = new Map<string, number>();
   return all.flatMap(({ index, profile, charger }): readonly Finding[] => {
@@ -204,7 +206,7 @@ function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
   });
 }
 
-/** Where one and the same level goes: the same only for the same charger. */
+/** The topics of one level. Equal only for the same charger. */
 function targetOf(bound: ProfileInstance, { broker }: Charger): string | null {
   const electrics = { maxCurrentA: null, phases: 3, nominalV: 230 };
   const level = { kind: "setCurrent", currentA: bound.profile.limits.current.max } as const;
@@ -212,7 +214,7 @@ function targetOf(bound: ProfileInstance, { broker }: Charger): string | null {
   return said.ok ? JSON.stringify([broker, said.publishes]) : null;
 }
 
-/** Once for each profile that is in use and that nobody has confirmed in all points. */
+/** A warning for each profile in use with unconfirmed points. */
 function uncertainties(all: readonly ModelledCharger[]): readonly Finding[] {
   const said = new Set<string>();
   return all.flatMap(({ index, profile }): readonly Finding[] => {

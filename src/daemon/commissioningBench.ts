@@ -21,9 +21,9 @@ import type { ChargerId, Instant, Millis } from "../domain/units.ts";
 
 export interface TalkPorts {
   readonly charger: ChargerId;
-  /** What it was told last; null: nothing by us. */
+  /** Our last setpoint. Null: none. */
   readonly before: Desired | null;
-  /** What is known of it already. */
+  /** Telemetry that is known already. */
   readonly told: Telemetry | null;
   /** Numbers of the next order: higher than all that the charger has had. */
   readonly nextId: () => { readonly epoch: number; readonly seq: number };
@@ -34,12 +34,12 @@ export interface TalkPorts {
   readonly preemptedBy: () => string | null;
 }
 
-/** A bench that hears what its charger says. */
+/** A bench that receives the messages of its charger. */
 export interface Talk extends Bench {
   readonly hear: (message: ChargerMessage) => void;
 }
 
-/** How often a condition is looked at. */
+/** Interval between checks of a condition. */
 const LOOK_MS = 50;
 
 /** Orders to one charger with numbers of their own, and what it says to them. */
@@ -93,7 +93,7 @@ export interface MqttBenchOptions {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly broker: NamedBroker;
-  /** What it was told last; null: nothing by us. */
+  /** Our last setpoint. Null: none. */
   readonly before: Desired | null;
   /** Numbers of the next order: higher than all that the charger has had. */
   readonly nextId: () => { readonly epoch: number; readonly seq: number };
@@ -103,7 +103,7 @@ export interface MqttBenchOptions {
   readonly stop: AbortSignal;
 }
 
-/** One charger over its own broker, under a client id of our own: the daemon's stays free for the daemon. */
+/** A charger over its own broker, under a client id of its own: the daemon's id stays free. */
 export class MqttBench implements AsyncDisposable {
   readonly talk: Talk;
   readonly #line: ChargerDriver;
@@ -139,7 +139,7 @@ export class MqttBench implements AsyncDisposable {
     this.#session = new BrokerSession({
       address: broker.address,
       section: sectionOf(charger.broker),
-      // Not to be guessed: whoever connects with it ends the trial.
+      // Random, since another client with the same id would end the trial.
       clientId: `setpointd-${site}-commission-${randomBytes(4).toString("hex")}`,
       presenceTopic: siteTopic(broker.prefix, site, "gateway/commissioning"),
       filters: this.#line.topics,
@@ -173,7 +173,7 @@ export class MqttBench implements AsyncDisposable {
     return this.#session.trouble;
   }
 
-  /** The level that the charger shows it stands under, whoever told it; null: it does not show. */
+  /** The level that the charger reports, from any controller. Null: not reported. */
   shows(): Desired | null {
     return this.#line.shows();
   }

@@ -33,7 +33,7 @@ interface Running {
   readonly ended: Promise<unknown>;
 }
 
-/** How often it is looked at whether control has said its last word, ms. */
+/** Interval between checks whether control has sent its last command, ms. */
 const LOOK_MS = 20;
 
 const refused = (complaint: string): Commissioned => ({ good: false, words: null, complaint });
@@ -47,18 +47,18 @@ export class DaemonCommissions implements AsyncDisposable {
     this.#ports = ports;
   }
 
-  /** What a charger under trial says; of others nothing is kept. */
+  /** Messages of the charger under trial. Others are not kept. */
   hear(message: ChargerMessage): void {
     this.#running.get(message.charger)?.bench.hear(message);
   }
 
-  /** It is left as it was, and handed back. */
+  /** The charger is restored and returned to control. */
   stop(charger: string): void {
     const running = this.#running.get(chargerId(charger));
     if (running !== undefined) running.loan.cancelRequested = true;
   }
 
-  /** `gone`: nobody waits for this trial any more. */
+  /** `gone`: no client waits for this trial any more. */
   async try(
     request: CommissionRequest,
     progress: (words: string) => void,
@@ -126,9 +126,9 @@ export class DaemonCommissions implements AsyncDisposable {
       for (const speakAgain of hushed) speakAgain();
       rest();
       this.#running.delete(id);
-      // Also where a bug has ended it: control would stay away from this charger for ever.
+      // Also after a bug: control would otherwise never command this charger again.
       loan.isOver = true;
-      // Who took it has it already.
+      // A charger that control preempted is returned already.
       if (loan.preemptedBy === null) handBack(id);
     }
   }

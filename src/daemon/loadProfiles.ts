@@ -95,7 +95,7 @@ function nameMistakes(
 ): readonly Mistake[] {
   const found = JSON.stringify(profile);
   if (profile !== name) return [{ ...whole(found, `${name}, as the file is called`), path: "profile" }];
-  // What a built-in profile does is tested; another of that name would be mistaken for it.
+  // Built-in profiles are tested. Another one of the same name would be mistaken for it.
   if (taken.has(name))
     return [
       { ...whole(`${found}, which a built-in profile is called`, "a name of its own"), path: "profile" },

@@ -46,7 +46,7 @@ export function plannedSchedule(config: Config, remembered: StoredState, store: 
 export const shownReports = (desk: ReportSchedule, store: Store): readonly ReportRow[] =>
   reportsView(desk, store.reports({ limit: PAGE }));
 
-/** One report with its body. A report that is only planned has none. Null: no report of this name. */
+/** A report with its body. A report that is only planned has none. Null: no report of this name. */
 export function shownReport(
   desk: ReportSchedule,
   store: Store,
