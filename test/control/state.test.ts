@@ -4,6 +4,7 @@ import { NO_CLOCK_KNOWN } from "../../src/control/observe/presence.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import type { StoredState } from "../../src/domain/changes.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
+import { summaryOf } from "../../src/domain/event.ts";
 import type { Reason } from "../../src/domain/reason.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
@@ -310,4 +311,11 @@ test("a forgotten event leaves nothing behind", () => {
   depot.schedule.put(event, at("04:00"));
   depot.schedule.forget(event.id, at("04:00"));
   expect([depot.known.size, depot.agenda.size]).toEqual([0, 0]);
+});
+
+test("a restart keeps a stored event that is over as its summary", () => {
+  const depot = aPicture();
+  const summary = summaryOf(live(anEvent(noSpread)), 700);
+  depot.schedule.restore([summary], null, at("07:00"));
+  expect([depot.known.get(summary.id), depot.agenda.size]).toEqual([summary, 0]);
 });
