@@ -24,7 +24,6 @@ const APPLYING = [
   "src/control/send/outcome.ts",
   "src/control/send/pipeline.ts",
   "src/control/send/release.ts",
-  "src/control/send/stranded.ts",
   "src/control/send/unrecorded.ts",
   "src/control/stages.ts",
   "src/control/stop.ts",

@@ -20,8 +20,7 @@ import {
 } from "./recovery.ts";
 import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
-import { type FreeingPart, Freeings } from "./send/release.ts";
-import { formatStranded } from "./send/stranded.ts";
+import { type FreeingPart, Freeings, formatStranded } from "./send/release.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
 

@@ -21,8 +21,8 @@ import { Occupancy } from "./observe/occupancy.ts";
 import { freshPhases, freshVoltage, type Presence, Presences, Silence } from "./observe/presence.ts";
 import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
 import type { ExpandContext } from "./schedule/expand.ts";
-import { NOTHING_IN_FORCE } from "./schedule/inForce.ts";
 import { Schedule } from "./schedule/schedule.ts";
+import { NOTHING_IN_FORCE } from "./schedule/vehiclePlan.ts";
 import { Commands } from "./send/commands.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 

@@ -1,11 +1,11 @@
-import { elapsed, until } from "../platform/scheduling.ts";
 import { type CommandRecord, leaseOf, type Decision } from "../domain/command.ts";
 import type { ChargerId, Instant } from "../domain/units.ts";
+import { elapsed, until } from "../platform/scheduling.ts";
 import { decide } from "./decide/evaluate.ts";
 import { unclaimed } from "./decide/verdict.ts";
 import type { ControlPorts } from "./ports.ts";
 import { recordOutcome } from "./send/outcome.ts";
-import { limited, formatStays } from "./send/stranded.ts";
+import { limited, formatStays } from "./send/release.ts";
 import type { ControlState } from "./state.ts";
 
 /** Interval between checks whether the last publishes are over, ms. */

@@ -7,8 +7,8 @@ import {
   withUnconfigured,
   releaseWhileObserving,
   releaseResult,
+  limited,
 } from "../control/send/release.ts";
-import { limited } from "../control/send/stranded.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Committed } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";

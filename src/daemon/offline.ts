@@ -10,8 +10,8 @@ import {
   formatFreed,
   formatLimitedAgain,
   releaseWhileObserving,
+  limited,
 } from "../control/send/release.ts";
-import { limited } from "../control/send/stranded.ts";
 import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
 import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";

@@ -4,7 +4,7 @@ import {
   verdict as verdictIn,
 } from "../../src/control/decide/verdict.ts";
 import type { Dispatch } from "../../src/control/schedule/expand.ts";
-import { type RankSettings, InForce } from "../../src/control/schedule/inForce.ts";
+import { type RankSettings, InForce } from "../../src/control/schedule/vehiclePlan.ts";
 
 /** As in the program, with a plain list of what holds. */
 export type Circumstances = Omit<Real, "holding"> & { readonly holding: readonly Dispatch[] };

@@ -17,7 +17,7 @@ import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { newCommand, observedOnly } from "../send/commandLife.ts";
-import { strandedRelease } from "../send/stranded.ts";
+import { strandedRelease } from "../send/release.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
 import { type Ended, howEnded, reasonOf } from "./explain.ts";

@@ -9,8 +9,7 @@ import {
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
 import type { Dispatch } from "./expand.ts";
-import { type RankSettings, type Holding, NOTHING_IN_FORCE } from "./inForce.ts";
-import { type Mark, VehiclePlan } from "./vehiclePlan.ts";
+import { type RankSettings, type Holding, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
 
 /** The dispatches of one event, ended ones included until the last of them has ended. */
 class EventDispatches {

@@ -8,7 +8,7 @@ import type { WallClock } from "../../platform/localTime.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, verdict } from "../decide/verdict.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";
-import { InForce } from "./inForce.ts";
+import { InForce } from "./vehiclePlan.ts";
 
 /** A stretch of time with one verdict for one charger. Between stretches the charger is released. */
 export interface Stretch extends Window {

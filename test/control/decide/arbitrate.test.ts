@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { arbitrate as arbitrated } from "../../../src/control/decide/arbitrate.ts";
+import { arbitrate as arbitrated } from "../../../src/control/decide/verdict.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
-import type { RankSettings } from "../../../src/control/schedule/inForce.ts";
+import type { RankSettings } from "../../../src/control/schedule/vehiclePlan.ts";
 import { MOST_OVERRULED } from "../../../src/domain/reason.ts";
 import { amperes, eventId, instant, watts } from "../../../src/domain/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";

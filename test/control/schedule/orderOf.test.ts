@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
-import { orderOf } from "../../../src/control/schedule/inForce.ts";
+import { orderOf } from "../../../src/control/schedule/vehiclePlan.ts";
 import { amperes, watts } from "../../../src/domain/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { inForce } from "../../support/aVerdict.ts";
