@@ -106,7 +106,7 @@ export class ControlState {
     this.ramp?.recall(this.commands.values(), this.chargers);
   }
 
-  /** Takes in stored commands, and why they were decided. */
+  /** Adds stored commands with their reasons. */
   putCommands({ commands, reasons }: Pick<StoredState, "commands" | "reasons">): void {
     for (const stored of commands) {
       const record = this.barTo("plan", null) === null ? reallySent(stored) : stored;
@@ -231,7 +231,7 @@ export class ControlState {
     });
   }
 
-  /** Why a charger was told what it was told last, and what holds back what is to come; null: not known. */
+  /** Reason of the last command, and of a higher setpoint that is held back. Null: not known. */
   whyOf(charger: Charger): Reason | null {
     const [why, held] = [this.commands.reasonOf(charger.id), this.#held.get(charger.id)];
     return why === null || held === undefined ? why : reasonWhileHeld(why, held, charger, this.wallClock);
@@ -251,7 +251,7 @@ export class ControlState {
     return this.#wakes.woken(now);
   }
 
-  /** The next moment at which anything has to be looked at. */
+  /** The next moment at which anything needs an evaluation. */
   next(): Instant | undefined {
     const [boundary, wake] = [this.agenda.next(), this.#wakes.next()];
     if (boundary === undefined || wake === undefined) return boundary ?? wake;

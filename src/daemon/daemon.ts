@@ -153,7 +153,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const daily$ = daily(now).pipe(
     tap(() => {
       certificates.check();
-      log.info(store.head(), "the record ends here today: with this line elsewhere, a cut shows");
+      log.info(store.head(), "audit head for today (keep this line elsewhere to detect truncation)");
     }),
   );
   const control = merge(

@@ -9,7 +9,7 @@ import { openDatabase, type Place } from "./openDatabase.ts";
 import { verifyAll } from "./verify.ts";
 
 /**
- * Copies the stored files while the database file stays unchanged (`Disk.keepStill`). The log may have grown
+ * Copies the stored files while the database file stays unchanged (`Disk.beginCopy`). The log may have grown
  * or end within a commit; opening the copy drops that end. Throws file system errors.
  */
 export function copyFiles(from: string, to: string): void {

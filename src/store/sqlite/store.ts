@@ -185,12 +185,12 @@ export class Store implements Disposable {
     return queryOldReports(this.#disk.connection.database, before, most);
   }
 
-  /** See `Disk.keepStill`. */
+  /** See `Disk.beginCopy`. */
   beginCopy(): boolean {
     return this.#disk.beginCopy();
   }
 
-  /** See `Disk.copied`. */
+  /** See `Disk.endCopy`. */
   endCopy(): boolean {
     return this.#disk.endCopy();
   }
