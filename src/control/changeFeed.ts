@@ -40,7 +40,7 @@ export class ChangeFeed {
   /** For report obligations (reporting/stages.ts). */
   readonly forReports = new UnreadChanges<EventId>();
 
-  /** Command, presence, telemetry, vehicle or silence of a charger differ from what was published. */
+  /** Command, presence, telemetry, vehicle or silence of a charger may differ from what was published. */
   chargerChanged(charger: ChargerId): void {
     this.forPublishedState.add(charger);
   }

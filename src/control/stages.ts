@@ -19,6 +19,7 @@ import {
   recoverAfterFailedCommit,
 } from "./recovery.ts";
 import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
+import { arrivalDoubted } from "./send/commandLife.ts";
 import { recordOutcome } from "./send/outcome.ts";
 import { type FreeingPart, Freeings, formatStranded } from "./send/release.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
@@ -215,8 +216,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
         if (own !== broker || refresh !== null || record === undefined) return [];
         const isOpen = record.progress === "accepted" || record.progress === "acknowledged";
         if (!isOpen || record.sentAt === null || record.sentAt < since) return [];
-        // The broker took it, which says nothing of a charger that was not connected.
-        depot.commands.record({ ...record, progress: "acknowledged" });
+        depot.commands.record(arrivalDoubted(record));
         return [{ charger: id, reassert: true }];
       });
     },

@@ -42,7 +42,7 @@ export interface ControlSetup {
 /**
  * All that control knows, in memory: the stored state, indexed, and what chargers reported since the start. The parts
  * are objects of their own. Each changes by its own verbs, or by a verb of this class where several change together.
- * After a failed commit it is restored from what is stored.
+ * A start restores it from what is stored; after a failed commit `rollBack` (recovery.ts) does so for what that commit changed.
  */
 export class ControlState {
   readonly chargers: ReadonlyMap<ChargerId, Charger>;
@@ -89,7 +89,7 @@ export class ControlState {
     this.#unasserted = new Set(setup.assertAll ? this.chargers.keys() : []);
   }
 
-  /** Starts over from what is stored; windows that passed since the last row will be found by the first look. */
+  /** Starts from what is stored. The first evaluation finds the windows that passed since the last row. */
   restore(remembered: StoredState, now: Instant): void {
     this.commands.clear();
     this.#holds.clear();
@@ -119,7 +119,7 @@ export class ControlState {
     }
   }
 
-  /** After a failed commit: a charger without a command was not asserted yet since the state was lost. */
+  /** Chargers without a command were not asserted yet since the state was lost: at a start, and after a failed commit. */
   assertAgain(chargers: Iterable<ChargerId>): void {
     if (!this.#setup.assertAll) return;
     for (const charger of chargers)

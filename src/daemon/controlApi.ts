@@ -36,7 +36,7 @@ export interface ControlApiParts {
   readonly commissions: DaemonCommissions;
   readonly ports: Pick<ControlPorts, "now" | "isLinked">;
   readonly monotonic: () => number;
-  /** The first look has been made. */
+  /** The first evaluation is done. */
   readonly isReady: () => boolean;
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
@@ -115,7 +115,7 @@ async function release(
   const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
   if (config.control.mode === "observe") return releaseWhileObserving(held);
-  // The look that this asks for shares its commit, and knows what has to wait.
+  // The evaluation that this causes shares its commit, and knows which releases have to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
   free({ chargers, settle: resolve });
   const done = releaseResult(depot, held, ports.isLinked, await promise);

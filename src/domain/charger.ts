@@ -68,5 +68,5 @@ export interface Charger {
   readonly deadband: Amperes;
 }
 
-/** Resolution of all currents, A (DESIGN 5.4). */
+/** Resolution of all currents, A. */
 export const FINEST_STEP = 0.1;

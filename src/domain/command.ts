@@ -39,23 +39,22 @@ export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
 export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
 
 /**
- * State of a command. control/send/commandLife.ts has the transitions and their diagram.
+ * State of a command. control/send/commandLife.ts has its transitions and their diagram.
  *
  * - `planned`: decided and stored. No publish succeeded yet.
  * - `acknowledged`: the broker acknowledged a publish. It says nothing about the charger.
  * - `accepted`, `refused`: the charger answered. Some makes never do.
- * - `followed`, `notFollowed`: telemetry shows the setpoint, or does not. A measurement counts more than an answer.
+ * - `followed`, `notFollowed`: telemetry shows the setpoint, or does not. Only a refusal takes the place of `notFollowed`.
  * - `observed`: decided in observe mode and never published. The charger counts as not commanded.
  */
 type Progress = "planned" | "acknowledged" | "accepted" | "refused" | "followed" | "notFollowed" | "observed";
 
 /**
- * Maximum re-sends of a command that is not followed. The wait doubles each time; after the last one an alarm follows
- * (DESIGN 5.6).
+ * Maximum re-sends of a command that is not followed. The wait doubles each time; after the last one an alarm follows.
  */
 export const MOST_RESENDS = 3;
 
-/** A command's re-sends are forgotten after it was followed for this many ramp times (DESIGN 5.6). */
+/** A command's re-sends are forgotten after it was followed for this many ramp times. */
 const FORGOTTEN_AFTER = 10;
 
 /**

@@ -40,7 +40,7 @@ export interface Delivery {
   readonly complete: boolean;
 }
 
-/** Counts of the notices of a delivery, as the webhook answers them (DESIGN 6.3). */
+/** Counts of the notices of a delivery, as the webhook answers them. */
 export interface IngestResult {
   readonly accepted: number;
   readonly repeats: number;
@@ -62,7 +62,7 @@ export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId>
 }
 
 /**
- * Keeps one notice per event: the highest revision, and of equal revisions the later one (DESIGN 5.2).
+ * Keeps one notice per event: the highest revision, and of equal revisions the later one.
  * A delete separates: notices before it are what it deletes, and notices after it create the event again.
  */
 export function latestNotices(notices: readonly Notice[]): readonly Notice[] {

@@ -55,7 +55,7 @@ export interface CoordinationEvent {
   /**
    * Start as hashed for the start offset: an ISO instant with milliseconds, so two notations of one instant give one
    * offset.
-   * For "now": the text on the wire (DESIGN 5.3).
+   * For "now": the text on the wire.
    */
   readonly wireStart: string;
   /** "now": a start before the year 2000. Intake replaces it by the first receipt. */

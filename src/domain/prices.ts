@@ -88,7 +88,7 @@ export function inOrder(
   return { prices, doubts };
 }
 
-/** A price as other programs read it (DESIGN 6.2). Times are ISO 8601 UTC. */
+/** A price as other programs read it. Times are ISO 8601 UTC. */
 export type SerializedPrice = Omit<Price, "start" | "end"> & {
   readonly start: string;
   readonly end: string;

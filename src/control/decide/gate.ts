@@ -4,7 +4,7 @@
  * - `observing`: `control.mode` is observe. Decisions are recorded and not sent.
  * - `offline`: the charger, or the last will at its broker, reported that it is offline. It gets what holds on return.
  * - `commissioning`: commissioning has the charger, or has not handed it back yet.
- * - `starting up`: the partner was not asked since the start.
+ * - `starting up`: the first poll since the start has not ended. It waits 10 s at most.
  * - `clock doubted`: the clock of this machine is behind our own record, and the partner has not confirmed it.
  */
 export type Bar = "observing" | "offline" | "commissioning" | StartsBlocked;
@@ -32,7 +32,7 @@ const BARS = {
 
 export type GatedStep = keyof typeof BARS;
 
-/** The facts that open or close the gate. Leadership of the site will be one more. */
+/** The facts that open or close the gate. */
 export interface GateFacts {
   readonly mode: "drive" | "observe";
   /** Null: new starts are allowed. */

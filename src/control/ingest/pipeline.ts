@@ -30,7 +30,7 @@ const isRequest = (hint: Hint): hint is PollRequest => typeof hint === "object" 
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
-/** Shortest interval between list requests caused by hints (DESIGN 6.1). */
+/** Shortest interval between list requests caused by hints. */
 const HINTS_EVERY = seconds(10);
 /** Cap on events that failed by id. Further failures do not request the list. */
 const MOST_FAILED = 1_000;

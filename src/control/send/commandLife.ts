@@ -11,7 +11,8 @@ import type { Desired } from "../../domain/setpoint.ts";
 import { earlier, type Instant, later, type Millis } from "../../domain/units.ts";
 
 /*
- * The life of a command: every transition, by the function that makes it. `Progress` (domain/command.ts) has the states.
+ * The life of a command: its transitions, by the function that makes each. `Progress` (domain/command.ts) has the
+ * states. Commissioning and a restart set a record back as a whole.
  *
  *   newCommand            observed
  *       |     observe mode    ^
@@ -26,10 +27,11 @@ import { earlier, type Instant, later, type Millis } from "../../domain/units.ts
  *       +--------> accepted | refused <---> the other answer
  *       |              |         |
  *       v              v         v   measured, from `judgeAt` on
- *    followed <------------------> notFollowed
+ *    followed <------------------> notFollowed ---> refused (answered)
  *
  *    notFollowed: published again up to MOST_RESENDS times, each after twice the wait; then an alarm.
  *    After the alarm only a charger that follows steadily (`isSteady`) becomes `followed`.
+ *    arrivalDoubted: `accepted` goes back to `acknowledged`, since the charger may have been away.
  *    decidedAgain: the same content under a new number starts at `planned` once more.
  */
 
@@ -82,7 +84,13 @@ export const publishFailed = (record: CommandRecord): CommandRecord => ({
   failures: record.failures + 1,
 });
 
-/** A measured result counts more than an answer. */
+/** The broker took the last publish, which says nothing of a charger that was not connected. */
+export const arrivalDoubted = (record: CommandRecord): CommandRecord => ({
+  ...record,
+  progress: "acknowledged",
+});
+
+/** Telemetry was compared with the setpoint. */
 export const isJudged = ({ progress }: CommandRecord): boolean =>
   progress === "followed" || progress === "notFollowed";
 
