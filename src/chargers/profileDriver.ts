@@ -23,6 +23,7 @@ import {
   telemetryFrom,
   shownLevel,
   whenAccepted,
+  whenBrokerReturned,
   whenPublished,
   withoutMeasurements,
 } from "./profile/driverState.ts";
@@ -153,6 +154,7 @@ export class ProfileDriver implements ChargerDriver {
   }
 
   brokerUp(): void {
+    if (this.#order !== null) this.#order.stage = whenBrokerReturned(this.#order.stage);
     this.#contact.brokerUp();
     this.#control.lose();
     this.#echoes.forget();

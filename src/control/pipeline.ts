@@ -241,8 +241,15 @@ export function control(
     of(() => stages.everyone()), // the first evaluation
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.brokerUp$.pipe(
-      mergeMap((broker) => timer(LATE_RETURN).pipe(map(() => broker))),
-      map((broker) => () => stages.repeatAfterReturn(broker, LATE_RETURN)),
+      map((broker) => ({ broker, since: ports.now() })),
+      groupBy(({ broker }) => broker),
+      // A broker that returns again within this time starts it anew.
+      mergeMap((returns$) => returns$.pipe(switchMap((back) => timer(LATE_RETURN).pipe(map(() => back))))),
+      map(
+        ({ broker, since }) =>
+          () =>
+            stages.repeatAfterReturn(broker, since),
+      ),
     ),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),

@@ -19,7 +19,6 @@ import {
   recoverAfterFailedCommit,
 } from "./recovery.ts";
 import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
-import { arrivalDoubted } from "./send/commandLife.ts";
 import { recordOutcome } from "./send/outcome.ts";
 import { type FreeingPart, Freeings, formatStranded } from "./send/release.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
@@ -206,18 +205,18 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     /**
-     * A charger may come back to its broker after us, and miss what was sent at once. One that is written to only on
-     * change gets it once more, unless it is seen to follow it. `after`: time since the broker returned.
+     * A charger may reconnect to its broker after us, and miss what was sent at once. One that is written to only on
+     * change gets its level once more, unless telemetry shows it. A release has retries of its own (`isRetried`).
+     * `since`: when the broker returned.
      */
-    repeatAfterReturn(broker: string, after: Millis): readonly Reevaluation[] {
-      const since = ports.now() - after;
+    repeatAfterReturn(broker: string, since: Instant): readonly Reevaluation[] {
       return [...depot.chargers.values()].flatMap(({ id, broker: own, refresh }) => {
         const record = depot.commands.get(id);
         if (own !== broker || refresh !== null || record === undefined) return [];
-        const isOpen = record.progress === "accepted" || record.progress === "acknowledged";
-        if (!isOpen || record.sentAt === null || record.sentAt < since) return [];
-        depot.commands.record(arrivalDoubted(record));
-        return [{ charger: id, reassert: true }];
+        const { command, progress, sentAt } = record;
+        const isOpen = progress === "accepted" || progress === "acknowledged";
+        const isLate = isOpen && command.desired.kind !== "release" && sentAt !== null && sentAt >= since;
+        return isLate ? [{ charger: id, reassert: true }] : [];
       });
     },
 

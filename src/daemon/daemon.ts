@@ -178,7 +178,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const reporting = pipelines.reports.report$.subscribe({
     error: (error) => log.error({ err: error }, "reports are not made any more"),
   });
-  stop.add("end reports", () => reporting.unsubscribe());
+  stop.add("end reports", async () => {
+    reporting.unsubscribe();
+    await partner.reports.close();
+  });
   const commissions = new DaemonCommissions({
     ...ports,
     depot: state,

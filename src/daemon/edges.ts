@@ -56,6 +56,8 @@ export interface Partner extends EventService, AsyncDisposable {
   readonly tokenAge: () => number | null;
   readonly prices: { readonly ask: (query: PriceQuery) => ReturnType<PriceClient["ask"]> };
   readonly reports: ReportService & {
+    /** Aborts the report that is on its way. */
+    readonly close: () => Promise<void>;
     /** Null: far below the limit of requests in an hour. */
     readonly nearlySpent: () => ReportRequests | null;
   };

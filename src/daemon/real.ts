@@ -96,6 +96,7 @@ function partnerOverHttp(
       write: dialect.writeReport,
       post: (body) => reports.post(body),
       nearlySpent: () => reports.nearlySpent,
+      close: () => reports[Symbol.asyncDispose](),
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

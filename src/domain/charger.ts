@@ -25,6 +25,9 @@ export interface PhaseSwitching {
   readonly deadTime: Millis;
 }
 
+/** Profile of a charger that speaks our own messages. Its commands have numbers that it compares. */
+export const NATIVE = "native";
+
 /** An outlet, as configured. Null limit: not configured. */
 export interface Charger {
   readonly id: ChargerId;

@@ -227,6 +227,16 @@ describe("a command that was sent while evcc starts, after its retained online",
     point.hears("evcc/updated", 1_795_262_411);
     expect(point.kinds("forgot")).toHaveLength(2);
   });
+
+  test("is requested again after a broker's return, although evcc showed it before", async () => {
+    const { point } = await commandedEarly();
+    point.hears("mode", "now");
+    point.hears("maxCurrent", 8);
+    point.hears("evcc/updated", 1_795_262_401);
+    point.reconnects();
+    point.hears("evcc/updated", 1_795_262_411);
+    expect(point.kinds("forgot")).toHaveLength(1);
+  });
 });
 
 test("a mode or a current that is overwritten is sent again at once, and at most once a minute", async () => {

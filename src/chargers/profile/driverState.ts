@@ -142,6 +142,7 @@ export function doubts(
  * ```
  *
  * A refusal leaves the stage as it is: the next refresh may still be accepted.
+ * After a broker's return an accepted order counts as published only: the charger may have restarted, too.
  * An order that is only published when a charger becomes ready was lost, and is asked for again.
  */
 export type OrderStage = "publishing" | "published" | "acceptedEarly" | "accepted";
@@ -153,6 +154,10 @@ export const isAccepted = (stage: OrderStage): boolean => stage === "acceptedEar
 /** The broker has every publish of the order. */
 export const whenPublished = (stage: OrderStage): OrderStage =>
   isAccepted(stage) ? "accepted" : "published";
+
+/** The broker is connected again. */
+export const whenBrokerReturned = (stage: OrderStage): OrderStage =>
+  isPublished(stage) ? "published" : "publishing";
 
 /** The charger answered yes, or shows the setpoint. */
 export const whenAccepted = (stage: OrderStage): OrderStage =>

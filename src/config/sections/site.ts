@@ -1,7 +1,7 @@
 import { IANAZone } from "luxon";
 import * as z from "zod";
 
-import { FINEST_STEP, type Charger } from "../../domain/charger.ts";
+import { FINEST_STEP, NATIVE, type Charger } from "../../domain/charger.ts";
 import { amperes, chargerId, millis, vehicleId } from "../../domain/units.ts";
 import type { Identity, Vehicle } from "../../domain/vehicle.ts";
 import { nearest } from "../explain.ts";
@@ -46,7 +46,7 @@ export const chargerEntry = z.strictObject({
   profile: z
     .string()
     .min(1)
-    .prefault("native")
+    .prefault(NATIVE)
     .describe(
       "Profile of this charger: a name from setpointd profile list, or of a file in the folder profiles beside this file. Default native.",
     ),

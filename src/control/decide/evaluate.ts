@@ -123,11 +123,17 @@ export function decide(
   const number = depot.nextId();
   // A command of an earlier run may have arrived without an acknowledgement.
   const mayHaveLeft = depot.sendQueue.isInFlight(id) || last?.command.epoch !== number.epoch;
-  const replaces = last === undefined ? null : desiredAfter(last, mayHaveLeft);
+  const isRenumbered =
+    last !== undefined &&
+    depot.commands.isNumberRefused(last.command) &&
+    decision.desired === last.command.desired &&
+    decision.cause === last.command.cause;
+  // A new number changes nothing for the charger: it still replaces what the refused one replaced.
+  const replaces = isRenumbered ? last.replaces : last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
   const observing = decision.cause !== "observe" && depot.barTo("plan", id) !== null;
-  const planned = newCommand(command, replaces);
+  const planned = { ...newCommand(command, replaces), resends: isRenumbered ? last.resends : 0 };
   const record = observing ? observedOnly(planned, last) : planned;
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.recordDecision(record, reason);

@@ -1,4 +1,5 @@
 import type { Change } from "../../domain/changes.ts";
+import { NATIVE } from "../../domain/charger.ts";
 import { commandId } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, millis, seconds } from "../../domain/units.ts";
@@ -251,10 +252,13 @@ function handleAcknowledgement(
 ): HandledMessage {
   const record = depot.commands.get(ack.charger);
   if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
-  // A charger that accepted a higher number since refuses this one each time. A release that could not be stored has
-  // such a number when the process ends before it is.
+  // A native charger that accepted a higher number since refuses this one each time. A release that could not be
+  // stored has such a number when the process ends before it is.
   const isOutnumbered =
-    !ack.accepted && record.command.epoch < depot.epoch && !depot.commands.isNumberRefused(record.command);
+    !ack.accepted &&
+    depot.chargers.get(ack.charger)?.profile === NATIVE &&
+    record.command.epoch < depot.epoch &&
+    !depot.commands.isNumberRefused(record.command);
   if (isOutnumbered) depot.commands.numberRefused(record.command);
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
   const next = answered(record, ack.accepted);

@@ -31,7 +31,6 @@ import { earlier, type Instant, later, type Millis } from "../../domain/units.ts
  *
  *    notFollowed: published again up to MOST_RESENDS times, each after twice the wait; then an alarm.
  *    After the alarm only a charger that follows steadily (`isSteady`) becomes `followed`.
- *    arrivalDoubted: `accepted` goes back to `acknowledged`, since the charger may have been away.
  *    decidedAgain: the same content under a new number starts at `planned` once more.
  */
 
@@ -82,12 +81,6 @@ export function published(
 export const publishFailed = (record: CommandRecord): CommandRecord => ({
   ...record,
   failures: record.failures + 1,
-});
-
-/** The broker took the last publish, which says nothing of a charger that was not connected. */
-export const arrivalDoubted = (record: CommandRecord): CommandRecord => ({
-  ...record,
-  progress: "acknowledged",
 });
 
 /** Telemetry was compared with the setpoint. */

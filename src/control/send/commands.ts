@@ -57,6 +57,7 @@ export class Commands {
   clear(): void {
     this.#records.clear();
     this.#reasons.clear();
+    this.#refusedNumbers.clear();
   }
 
   /** Since when publishes to this charger fail, and why the last one did. Undefined: the last one succeeded. */
@@ -73,7 +74,10 @@ export class Commands {
     this.#failures.delete(charger);
   }
 
-  /** The charger refuses this command, which an earlier start decided, as it accepted a higher number. */
+  /**
+   * The charger refuses this command, which an earlier start decided, as it accepted a higher number. A failed commit
+   * does not undo that: the stored command would be sent and refused in turns.
+   */
   numberRefused(command: Command): void {
     this.#refusedNumbers.set(command.charger, commandId(command));
   }

@@ -508,29 +508,47 @@ test("a command of an earlier start that its charger refuses is decided again on
   expect(depot.floor.published.at(-1)?.words).toBe("bay-01 10 A");
 });
 
-test.each([
-  ["a level", { minutes: 120 }, "10 A"],
-  ["a release", { minutes: 10 }, "release"],
-])(
-  "a charger that is written to on change gets %s once more a minute after its broker's return",
-  async (_, span, level) => {
-    const depot = await aDepot()
-      .withVehicle("v1", "bay-01")
-      .equippedWith({ refresh: null })
-      .withEvent({ start: "08:00", amperes: 10, ...span })
-      .running();
-    await depot.until("08:05");
-    depot.brokerGoes();
-    await depot.until("08:15");
-    depot.forget();
+const afterOutage = async (minutes: number) => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ refresh: null })
+    .withEvent({ start: "08:00", minutes, amperes: 10 })
+    .running();
+  await depot.until("08:05");
+  depot.brokerGoes();
+  await depot.until("08:15");
+  depot.forget();
+  return depot;
+};
+const times = (messages: readonly string[]) => messages.map((message) => message.replace(/\.\d{3}/, ""));
+
+test("a charger that is written to on change gets its level once more a minute after its broker's return", async () => {
+  const depot = await afterOutage(120);
+  depot.brokerReturns();
+  await depot.until("08:30");
+  expect(times(depot.messages())).toEqual(["08:15:00 bay-01 10 A", "08:16:00 bay-01 10 A"]);
+});
+
+test("a release that the charger accepted after its broker's return is not repeated", async () => {
+  const depot = await afterOutage(10);
+  depot.brokerReturns();
+  await depot.until("08:30");
+  expect(times(depot.messages())).toEqual(["08:15:00 bay-01 release"]);
+});
+
+test("a broker that flaps has the level repeated once, a minute after its last return", async () => {
+  const depot = await afterOutage(120);
+  for (let flap = 0; flap < 5; flap += 1) {
     depot.brokerReturns();
-    await depot.until("08:30");
-    expect(depot.messages().map((message) => message.replace(/\.\d{3}/, ""))).toEqual([
-      `08:15:00 bay-01 ${level}`,
-      `08:16:00 bay-01 ${level}`,
-    ]);
-  },
-);
+    await depot.passes(10_000);
+    depot.brokerGoes();
+    await depot.passes(1000);
+  }
+  depot.brokerReturns();
+  depot.forget();
+  await depot.until("08:30");
+  expect(times(depot.messages())).toEqual(["08:15:55 bay-01 10 A", "08:16:55 bay-01 10 A"]);
+});
 
 test("a charger that is seen to follow gets nothing more after its broker's return", async () => {
   const depot = await aDepot()
@@ -546,4 +564,27 @@ test("a charger that is seen to follow gets nothing more after its broker's retu
   depot.brokerReturns();
   await depot.until("08:30");
   expect(depot.messages()).toHaveLength(1);
+});
+
+test("a release that is decided again for its number is still compared with what the charger does", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 10, amperes: 10 })
+    .running();
+  await depot.until("08:10:01");
+  await depot.restart();
+  const command = depot.floor.published.at(-1)?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  await depot.hears({
+    kind: "ack",
+    charger: command.charger,
+    id: commandId(command),
+    accepted: false,
+    value: null,
+    reason: "outdated",
+  });
+  expect(depot.audit("decision")).toHaveLength(3);
+  await depot.until("08:12");
+  await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
+  expect(depot.audit("outcome").at(-1)).toContain("not followed");
 });
