@@ -8,7 +8,7 @@ const APPLYING = [
   "src/control/decide/commissioningAccess.ts",
   "src/control/decide/evaluate.ts",
   "src/control/decide/evaluationQueue.ts",
-  "src/control/decide/holdBack.ts",
+  "src/control/decide/deferral.ts",
   "src/control/ingest/ingest.ts",
   "src/control/ingest/pipeline.ts",
   "src/control/ingest/pollRequest.ts",

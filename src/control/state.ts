@@ -9,9 +9,9 @@ import type { WallClock } from "../platform/localTime.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type Reach, reachOf } from "./decide/describe.ts";
-import { reasonWhileHeld } from "./decide/explain.ts";
+import { reasonWhileDeferred } from "./decide/explain.ts";
 import { type Bar, barTo, type GatedStep, type StartsBlocked } from "./decide/gate.ts";
-import type { Held } from "./decide/pace.ts";
+import type { Deferral } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";
 import type { ControlSettings } from "./decide/settings.ts";
 import { type Verdict, verdict } from "./decide/verdict.ts";
@@ -65,7 +65,7 @@ export class ControlState {
   readonly ramp: Ramp | null;
   readonly epoch: number;
   readonly #holds = new Map<ChargerId, Hold>();
-  readonly #held = new Map<ChargerId, Held>();
+  readonly #deferrals = new Map<ChargerId, Deferral>();
   readonly #locks = new Map<ChargerId, CommissioningLock>();
   readonly #unasserted: Set<ChargerId>;
   readonly #setup: ControlSetup;
@@ -153,18 +153,18 @@ export class ControlState {
   }
 
   /** Chargers whose increase has to wait, and for what. */
-  get held(): ReadonlyMap<ChargerId, Held> {
-    return this.#held;
+  get deferrals(): ReadonlyMap<ChargerId, Deferral> {
+    return this.#deferrals;
   }
 
   /** An increase waits. The charger is evaluated again when it may go out. */
-  holdBack(charger: ChargerId, held: Held): void {
-    this.#held.set(charger, held);
-    this.wake(charger, held.until);
+  defer(charger: ChargerId, deferral: Deferral): void {
+    this.#deferrals.set(charger, deferral);
+    this.wake(charger, deferral.until);
   }
 
-  letPass(charger: ChargerId): void {
-    this.#held.delete(charger);
+  endDeferral(charger: ChargerId): void {
+    this.#deferrals.delete(charger);
   }
 
   /** Chargers that commissioning uses. */
@@ -224,17 +224,19 @@ export class ControlState {
       charger,
       occupant,
       vehicle: vehicle ?? null,
-      holding: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
+      inForce: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
       hold: this.#holds.get(charger.id) ?? null,
       measuredVoltage: freshVoltage(presence, now),
       measuredPhases: freshPhases(presence, now),
     });
   }
 
-  /** Reason of the last command, and of a higher setpoint that is held back. Null: not known. */
+  /** Reason of the last command, and of a higher setpoint that is deferred. Null: not known. */
   whyOf(charger: Charger): Reason | null {
-    const [why, held] = [this.commands.reasonOf(charger.id), this.#held.get(charger.id)];
-    return why === null || held === undefined ? why : reasonWhileHeld(why, held, charger, this.wallClock);
+    const [why, deferral] = [this.commands.reasonOf(charger.id), this.#deferrals.get(charger.id)];
+    return why === null || deferral === undefined
+      ? why
+      : reasonWhileDeferred(why, deferral, charger, this.wallClock);
   }
 
   presenceOf(charger: ChargerId): Presence {

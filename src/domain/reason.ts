@@ -1,6 +1,6 @@
 import { type Json, factOf, textOf, type RecordRow, numberOf } from "./audit.ts";
 import type { Decision } from "./command.ts";
-import { type EventId, type Windows, holdsAt } from "./units.ts";
+import { type EventId, type Windows, isOpenAt } from "./units.ts";
 
 /** Cap on overruled claims per reason. Some partners send a new event per change, which leaves hundreds in force. */
 export const MOST_OVERRULED = 5;
@@ -58,5 +58,5 @@ export function isOverruled(event: EventId, row: RecordRow, windows: Windows): b
   if (claimsOn(event, facts).length > 0) return true;
   const isComplete = (numberOf(facts, "overruledCount") ?? 0) <= MOST_OVERRULED;
   if (isComplete || vehicle === null) return false;
-  return windows.get(vehicle)?.some((window) => holdsAt(window, at)) ?? false;
+  return windows.get(vehicle)?.some((window) => isOpenAt(window, at)) ?? false;
 }

@@ -35,7 +35,7 @@ export const after = (at: Instant, span: Millis): Instant => instant(Math.min(at
 export const between = (from: Instant, to: Instant): Millis => millis(to - from);
 export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b);
 export const later = (a: Instant, b: Instant): Instant => (a > b ? a : b);
-export const holdsAt = (window: Window, now: Instant): boolean => window.from <= now && now < window.until;
+export const isOpenAt = (window: Window, now: Instant): boolean => window.from <= now && now < window.until;
 
 const DAY_MS = 86_400_000;
 const TWO = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));

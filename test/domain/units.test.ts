@@ -4,7 +4,7 @@ import {
   after,
   between,
   earlier,
-  holdsAt,
+  isOpenAt,
   instant,
   iso,
   later,
@@ -25,7 +25,7 @@ test("a moment is spelled as a Date would spell it, in any year", () => {
 test("a window holds from its first moment, and no more at its last", () => {
   const window = { from: at("05:00"), until: at("06:00") };
   const moments = ["04:59:59.999", "05:00", "05:59:59.999", "06:00"];
-  expect(moments.map((moment) => holdsAt(window, at(moment)))).toEqual([false, true, true, false]);
+  expect(moments.map((moment) => isOpenAt(window, at(moment)))).toEqual([false, true, true, false]);
 });
 
 test("F57: a window that would end after the last date there is ends with it, and can still be written", () => {

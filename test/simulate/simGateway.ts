@@ -157,7 +157,7 @@ export class SimGateway {
 
   /** Whether it says that it holds an increase back. */
   isHeldBack(charger: string): boolean {
-    return this.#run?.wiring.depot.held.has(chargerId(charger)) ?? false;
+    return this.#run?.wiring.depot.deferrals.has(chargerId(charger)) ?? false;
   }
 
   /** What became of each report descriptor, and the reports that were made; null: it is not there. */

@@ -21,7 +21,7 @@ import { strandedRelease } from "../send/release.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
 import { type Ended, howEnded, reasonOf } from "./explain.ts";
-import { noteHeld, paceOf, stepAside } from "./holdBack.ts";
+import { recordDeferral, paceOf, endDeferral } from "./deferral.ts";
 import { phased } from "./phases.ts";
 import { reconcile, type Step } from "./reconcile.ts";
 import { unclaimed, type Verdict } from "./verdict.ts";
@@ -52,7 +52,7 @@ export function evaluate(
     const lockState = lockStatus(depot, charger, now);
     changes.push(...lockState.changes);
     if (lockState.away) {
-      stepAside(depot, id, now);
+      endDeferral(depot, id, now);
       continue;
     }
     const stranded = strandedRelease(depot, id);
@@ -66,7 +66,7 @@ export function evaluate(
       continue;
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);
-    noteHeld(depot, verdict, step, now);
+    recordDeferral(depot, verdict, step, now);
     switch (step.kind) {
       case "decide":
         changes.push(...decide(depot, verdict, step.decision, now));
@@ -104,7 +104,7 @@ export function stepOf(
     reassert,
     assertOnce: depot.unasserted.has(id),
     isOutnumbered: last !== undefined && depot.commands.isNumberRefused(last.command),
-    lastHolds: !startsAllowed && stillHolds(depot, verdict, last, now),
+    isLastInForce: !startsAllowed && isLastInForce(depot, verdict, last, now),
     startsAllowed,
     ...paceOf(depot, charger, now),
   });
@@ -172,7 +172,7 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
     const verdict = depot.verdictOn(charger, now);
     const before = depot.holds.get(id);
     const claims =
-      verdict.vehicle === null ? [] : notHeld(depot.agenda.holding(verdict.vehicle.id, now), before);
+      verdict.vehicle === null ? [] : notSetAside(depot.agenda.allInForce(verdict.vehicle.id, now), before);
     const last = depot.commands.get(id);
     if (claims.length > 0) {
       // A second release includes the events of the first.
@@ -201,20 +201,20 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
   return changes;
 }
 
-function notHeld(dispatches: readonly Dispatch[], hold: Hold | undefined): readonly Dispatch[] {
-  const held = new Set(hold?.events);
-  return dispatches.filter(({ event }) => !held.has(event.id));
+function notSetAside(dispatches: readonly Dispatch[], hold: Hold | undefined): readonly Dispatch[] {
+  const setAside = new Set(hold?.events);
+  return dispatches.filter(({ event }) => !setAside.has(event.id));
 }
 
 /** True: the event of the last command is in force for the vehicle, and not set aside by an operator. */
-const stillHolds = (
+const isLastInForce = (
   depot: ControlState,
   { vehicle, hold }: Verdict,
   last: CommandRecord | undefined,
   now: Instant,
 ): boolean =>
   vehicle !== null &&
-  notHeld(depot.agenda.holding(vehicle.id, now), hold ?? undefined).some(
+  notSetAside(depot.agenda.allInForce(vehicle.id, now), hold ?? undefined).some(
     ({ event }) => event.id === last?.command.event,
   );
 
@@ -235,10 +235,10 @@ function expireHold(depot: ControlState, charger: ChargerId, now: Instant): read
   depot.wake(charger, open.reduce(later));
   if (now < hold.until) return [];
   const occupant = depot.occupancy.at(charger);
-  const holding = occupant.kind === "vehicle" ? depot.agenda.holding(occupant.vehicle, now) : [];
-  const held = new Set(hold.events);
+  const inForce = occupant.kind === "vehicle" ? depot.agenda.allInForce(occupant.vehicle, now) : [];
+  const setAside = new Set(hold.events);
   const until = Math.max(
-    ...holding.filter(({ event }) => held.has(event.id)).map((dispatch) => dispatch.until),
+    ...inForce.filter(({ event }) => setAside.has(event.id)).map((dispatch) => dispatch.until),
   );
   if (until > now) {
     const longer = { ...hold, until: instant(until) };

@@ -1,6 +1,6 @@
 import type { ControlState } from "../state.ts";
 import type { ChargerId, Instant, Millis } from "../../domain/units.ts";
-import { inRampOrder } from "./holdBack.ts";
+import { inRampOrder } from "./deferral.ts";
 import type { Reevaluation } from "../ports.ts";
 
 /** Chargers evaluated in one turn of the event loop, and committed in one transaction. */

@@ -9,7 +9,7 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/localTime.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
 import type { Limit } from "./limits.ts";
-import { type Held, formatHeld } from "./pace.ts";
+import { type Deferral, formatDeferral } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 /**
@@ -72,16 +72,16 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
   };
 }
 
-/** The reason while an increase is held back: the same, and why the increase has to wait. */
-export const reasonWhileHeld = (
+/** The reason while an increase is deferred: the same, and why the increase has to wait. */
+export const reasonWhileDeferred = (
   reason: Reason,
-  held: Held,
+  deferral: Deferral,
   charger: Charger,
   wallClock: WallClock,
 ): Reason => ({
   ...reason,
-  words: `${reason.words}; held back until ${wallClock(held.until)}: ${formatHeld(held, charger.writesPerHour)}`,
-  held: { by: held.by, until: iso(held.until) },
+  words: `${reason.words}; held back until ${wallClock(deferral.until)}: ${formatDeferral(deferral, charger.writesPerHour)}`,
+  held: { by: deferral.by, until: iso(deferral.until) },
 });
 
 function action({ desired, cause }: Decision): string {

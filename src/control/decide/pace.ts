@@ -5,7 +5,7 @@ import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** The reason that delays an increase, and its end. */
-export interface Held {
+export interface Deferral {
   readonly by:
     | "minimum interval"
     | "minimum off time"
@@ -30,13 +30,13 @@ const LONGEST_FOR_WEAR = minutes(5);
  * Why an increase has to wait. Null: it need not.
  * A reduction never waits: protection of hardware must not delay one.
  */
-export function heldBy(
+export function deferralOf(
   { command }: CommandRecord,
   desired: Desired,
   verdict: Verdict,
   { writableAt, rampAt }: Pace,
   now: Instant,
-): Held | null {
+): Deferral | null {
   const { charger } = verdict;
   const wasSetBack = now < command.decidedAt;
   if (wasSetBack || isReduction(command.desired, desired)) return null;
@@ -44,15 +44,15 @@ export function heldBy(
   // A command whose window is over need not last until the interval ends.
   const interval = command.until === null ? rested : earlier(rested, command.until);
   const off = command.desired.kind === "pause" ? after(command.decidedAt, charger.minOff) : now;
-  const delays: readonly Held[] = [
+  const delays: readonly Deferral[] = [
     { by: "minimum interval", until: interval },
     { by: "minimum off time", until: off },
     { by: "writes per hour", until: writableWithin(command, verdict, writableAt) },
     { by: "release ramp", until: isRise(command.desired, desired, verdict) ? rampAt : now },
     { by: "phase interval", until: phasesReleasableAt(command.desired, desired, verdict, now) },
   ];
-  const held = delays.reduce((longest, delay) => (delay.until > longest.until ? delay : longest));
-  return held.until > now ? held : null;
+  const deferral = delays.reduce((longest, delay) => (delay.until > longest.until ? delay : longest));
+  return deferral.until > now ? deferral : null;
 }
 
 /**
@@ -110,7 +110,7 @@ function isReduction(from: Desired, to: Desired): boolean {
 }
 
 /** Text for operators. */
-export function formatHeld({ by }: Held, writesPerHour: number | null): string {
+export function formatDeferral({ by }: Deferral, writesPerHour: number | null): string {
   switch (by) {
     case "minimum interval":
       return "its setpoint changed just now (minimum interval)";

@@ -2,21 +2,21 @@ import { type Decision, type Command, type CommandRecord, isRetried } from "../.
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import { after, earlier, type Instant } from "../../domain/units.ts";
 import { asSwitched, limit, wattsPerAmpere } from "./limits.ts";
-import { type Held, heldBy, type Pace } from "./pace.ts";
+import { type Deferral, deferralOf, type Pace } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 export type Step =
   /** `lookAt`: the next evaluation of the last command. Null: none. */
   | { readonly kind: "nothing"; readonly lookAt: Instant | null }
-  /** `held`: the last command would end before its successor may be sent, so it is extended. */
-  | { readonly kind: "decide"; readonly decision: Decision; readonly held: Held | null }
+  /** `deferral`: the last command would end before its successor may be sent, so it is extended. */
+  | { readonly kind: "decide"; readonly decision: Decision; readonly deferral: Deferral | null }
   /**
    * The last command is sent again with the same id. That renews the lease and adds no audit row. `lookAt`:
    * the earliest time of a newer command that has to wait.
    */
-  | { readonly kind: "again"; readonly lookAt: Instant | null; readonly held: Held | null }
+  | { readonly kind: "again"; readonly lookAt: Instant | null; readonly deferral: Deferral | null }
   /** An increase that has to wait: for the gate, or for one of the delays. */
-  | { readonly kind: "wait"; readonly lookAt: Instant | null; readonly held: Held | null };
+  | { readonly kind: "wait"; readonly lookAt: Instant | null; readonly deferral: Deferral | null };
 
 export interface Situation extends Pace {
   readonly now: Instant;
@@ -31,7 +31,7 @@ export interface Situation extends Pace {
    * The event of the last command is still in force, though another may win. Used only before starts are
    * allowed.
    */
-  readonly lastHolds: boolean;
+  readonly isLastInForce: boolean;
   /** False until the first poll of the partner after the start: no new start before that. */
   readonly startsAllowed: boolean;
 }
@@ -44,7 +44,7 @@ const UNSURE: Decision = {
   cause: "ended",
 };
 
-const AGAIN = { kind: "again", lookAt: null, held: null } as const;
+const AGAIN = { kind: "again", lookAt: null, deferral: null } as const;
 
 /** Refreshes of a release that is not measured as followed. */
 const RELEASE_REFRESHES = 3;
@@ -65,17 +65,22 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   }
   if (decision.cause === "event" && !situation.startsAllowed) {
     // The last command may be over after a long downtime. A pause has no end of its own to show that.
-    if (isOver(situation.lastHolds, decision, last)) return { kind: "wait", lookAt: null, held: null };
+    if (isOver(situation.isLastInForce, decision, last))
+      return { kind: "wait", lookAt: null, deferral: null };
     // The level of our own stop is replaced in a moment. Its lease is kept, but a charger's return does not
     // repeat it.
     const reassert = situation.reassert && last?.command.cause !== "stop";
     return waiting(null, verdict, { ...situation, reassert });
   }
-  const held = last === undefined ? null : heldBy(last, decision.desired, verdict, situation, now);
-  if (held === null || last === undefined) return { kind: "decide", decision, held: null };
+  const deferral = last === undefined ? null : deferralOf(last, decision.desired, verdict, situation, now);
+  if (deferral === null || last === undefined) return { kind: "decide", decision, deferral: null };
   const { desired, until, vehicle, event } = last.command;
-  if (until === null || until > now) return waiting(held, verdict, situation);
-  return { kind: "decide", decision: { desired, until: held.until, vehicle, event, cause: "held" }, held };
+  if (until === null || until > now) return waiting(deferral, verdict, situation);
+  return {
+    kind: "decide",
+    decision: { desired, until: deferral.until, vehicle, event, cause: "held" },
+    deferral,
+  };
 }
 
 /**
@@ -86,27 +91,27 @@ function confirmed(last: CommandRecord, verdict: Verdict, situation: Situation):
   const step = standing(last, verdict, situation);
   if (step.kind === "nothing" || !situation.isOutnumbered) return step;
   const { desired, until, vehicle, event, cause } = last.command;
-  return { kind: "decide", decision: { desired, until, vehicle, event, cause }, held: null };
+  return { kind: "decide", decision: { desired, until, vehicle, event, cause }, deferral: null };
 }
 
 /** Until a newer command may be sent, the last one keeps its lease. It is retried where it did not arrive. */
-function waiting(held: Held | null, verdict: Verdict, situation: Situation): Step {
+function waiting(deferral: Deferral | null, verdict: Verdict, situation: Situation): Step {
   const { last } = situation;
-  const free = held?.until ?? null;
-  if (last === undefined) return { kind: "wait", lookAt: free, held };
+  const free = deferral?.until ?? null;
+  if (last === undefined) return { kind: "wait", lookAt: free, deferral };
   const meanwhile = standing(last, verdict, situation);
   // A command that ends before the next evaluation is evaluated at its end.
-  const ends = held === null ? null : last.command.until;
+  const ends = deferral === null ? null : last.command.until;
   const lookAt = sooner(free, sooner(meanwhile.lookAt, ends));
-  return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, held };
+  return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, deferral };
 }
 
 /** True: a command of an event that is over, or a release by our own stop. Neither needs a lease. */
-function isOver(holds: boolean, next: Decision, last: CommandRecord | undefined): boolean {
+function isOver(isLastInForce: boolean, next: Decision, last: CommandRecord | undefined): boolean {
   if (last === undefined) return false;
   const { cause, desired, event: before } = last.command;
   if (cause === "stop") return desired.kind === "release";
-  return cause === "event" && before !== next.event && !holds;
+  return cause === "event" && before !== next.event && !isLastInForce;
 }
 
 const sooner = (a: Instant | null, b: Instant | null): Instant | null =>

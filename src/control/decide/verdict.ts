@@ -6,7 +6,7 @@ import type { EventId, Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { Occupant } from "../observe/occupancy.ts";
 import type { Dispatch } from "../schedule/expand.ts";
-import type { Holding } from "../schedule/vehiclePlan.ts";
+import type { InForce } from "../schedule/vehiclePlan.ts";
 import { type Limit, limit, wattsPerAmpere, type PhaseChoice, phaseChoice } from "./limits.ts";
 
 /** The setpoint of one charger now, independent of its last command, with the reason. */
@@ -36,7 +36,7 @@ export interface Circumstances {
   /** The vehicle on the charger, if it is one of ours. */
   readonly vehicle: Vehicle | null;
   /** Dispatches in force for that vehicle. */
-  readonly holding: Holding;
+  readonly inForce: InForce;
   readonly hold: Hold | null;
   /** Freshly measured volts, phase to neutral. Null: none. */
   readonly measuredVoltage: number | null;
@@ -48,11 +48,11 @@ const RELEASE: Desired = { kind: "release" };
 
 /** Arbitration, then limits, without the events that an operator set aside. */
 export function verdict(circumstances: Circumstances): Verdict {
-  const { charger, occupant, vehicle, holding, hold, measuredVoltage, measuredPhases } = circumstances;
+  const { charger, occupant, vehicle, inForce, hold, measuredVoltage, measuredPhases } = circumstances;
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
-  const held = hold === null ? null : new Set(hold.events);
-  const { winner, overruled, overruledCount, isHeldBack } = arbitrate(holding, held, ratio);
-  const common = { charger, occupant, vehicle, overruled, overruledCount, hold: isHeldBack ? hold : null };
+  const setAside = hold === null ? null : new Set(hold.events);
+  const { winner, overruled, overruledCount, hasSetAside } = arbitrate(inForce, setAside, ratio);
+  const common = { charger, occupant, vehicle, overruled, overruledCount, hold: hasSetAside ? hold : null };
   if (winner === null) return { ...common, winner, desired: RELEASE, limits: [], phases: null, until: null };
   const phases = phaseChoice(winner.setpoint, charger, vehicle, measuredVoltage);
   const { desired, limits } =
@@ -78,33 +78,33 @@ export interface Ranking {
   /** Number of overruled dispatches, unnamed ones included. */
   readonly overruledCount: number;
   /** Some dispatch was set aside by the hold. */
-  readonly isHeldBack: boolean;
+  readonly hasSetAside: boolean;
 }
 
 /**
  * Picks the winner among the dispatches in force: by priority, then by the tie rule.
  * Current and power compete. `wattsPerAmpere` converts them where the most restrictive wins.
- * `held`: events that an operator set aside. Null: none, and the cost does not depend on the number
+ * `setAside`: events that an operator set aside. Null: none, and the cost does not depend on the number
  * overruled.
  */
 export function arbitrate(
-  holding: Holding,
-  held: ReadonlySet<EventId> | null,
+  inForce: InForce,
+  setAside: ReadonlySet<EventId> | null,
   wattsPerAmpere: number,
 ): Ranking {
   const best: Dispatch[] = [];
-  let heldBack = 0;
-  for (const dispatch of holding.ranked(wattsPerAmpere)) {
-    if (held?.has(dispatch.event.id) === true) heldBack += 1;
+  let setAsideCount = 0;
+  for (const dispatch of inForce.ranked(wattsPerAmpere)) {
+    if (setAside?.has(dispatch.event.id) === true) setAsideCount += 1;
     else if (best.length <= MOST_OVERRULED) best.push(dispatch);
-    else if (held === null) break;
+    else if (setAside === null) break;
   }
   const [winner = null, ...overruled] = best;
-  const applicable = holding.count - heldBack;
+  const applicable = inForce.count - setAsideCount;
   return {
     winner,
     overruled,
     overruledCount: Math.max(0, applicable - 1),
-    isHeldBack: heldBack > 0,
+    hasSetAside: setAsideCount > 0,
   };
 }

@@ -2,14 +2,14 @@ import {
   type ChargerId,
   type Instant,
   type EventId,
-  holdsAt,
+  isOpenAt,
   instant,
   later,
   type VehicleId,
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
 import type { Dispatch } from "./expand.ts";
-import { type RankSettings, type Holding, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
+import { type RankSettings, type InForce, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
 
 /** The dispatches of one event, ended ones included until the last of them has ended. */
 class EventDispatches {
@@ -70,12 +70,12 @@ export class Agenda {
   }
 
   /** All dispatches in force for a vehicle. Cost grows with the number that is overruled. */
-  holding(vehicle: VehicleId, now: Instant): readonly Dispatch[] {
-    return this.#byVehicle.get(vehicle)?.holding(now) ?? [];
+  allInForce(vehicle: VehicleId, now: Instant): readonly Dispatch[] {
+    return this.#byVehicle.get(vehicle)?.allInForce(now) ?? [];
   }
 
   /** Dispatches in force by rank, read only as far as needed. */
-  inForce(vehicle: VehicleId, now: Instant): Holding {
+  inForce(vehicle: VehicleId, now: Instant): InForce {
     return this.#byVehicle.get(vehicle)?.ranked(now) ?? NOTHING_IN_FORCE;
   }
 
@@ -108,7 +108,7 @@ export class Agenda {
     const open = dispatches.filter(({ until }) => until > past);
     for (const dispatch of open) {
       this.#add(dispatch, now);
-      if (holdsAt(dispatch, now)) affectedVehicles.add(dispatch.vehicle);
+      if (isOpenAt(dispatch, now)) affectedVehicles.add(dispatch.vehicle);
     }
     if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
     this.#tidy();
@@ -155,7 +155,7 @@ export class Agenda {
       const plan = this.#byVehicle.get(vehicle);
       this.#count -= Number(plan?.remove(dispatch) === true);
       if (plan?.size === 0) this.#byVehicle.delete(vehicle);
-      if (holdsAt(dispatch, now)) affectedVehicles.add(vehicle);
+      if (isOpenAt(dispatch, now)) affectedVehicles.add(vehicle);
     }
     this.#byEvent.delete(event);
     return affectedVehicles;

@@ -12,7 +12,7 @@ import {
   after,
   amperes,
   earlier,
-  holdsAt,
+  isOpenAt,
   type Instant,
   instant,
   later,
@@ -227,7 +227,7 @@ function overtaken(
   const tails = new Map(before);
   for (const [vehicle, dispatch] of dispatches) {
     if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
-    if (holdsAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
+    if (isOpenAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
   }
   return tails;
 }

@@ -8,7 +8,7 @@ import type { WallClock } from "../../platform/localTime.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, verdict } from "../decide/verdict.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";
-import { InForce } from "./vehiclePlan.ts";
+import { RankedInForce } from "./vehiclePlan.ts";
 
 /** A stretch of time with one verdict for one charger. Between stretches the charger is released. */
 export interface Stretch extends Window {
@@ -36,18 +36,18 @@ export function stretchesOf(
   wallClock: WallClock,
 ): readonly Stretch[] {
   const stretches: Stretch[] = [];
-  const holding = new InForce(context.settings);
+  const inForce = new RankedInForce(context.settings);
   const edges = edgesOf(dispatches);
   edges.forEach(({ at, starts, ends }, index) => {
-    for (const dispatch of ends) holding.delete(dispatch);
-    for (const dispatch of starts) holding.add(dispatch);
+    for (const dispatch of ends) inForce.delete(dispatch);
+    for (const dispatch of starts) inForce.add(dispatch);
     const until = edges[index + 1]?.at;
     if (until === undefined) return;
     const now = verdict({
       charger,
       vehicle,
       occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
-      holding,
+      inForce,
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,

@@ -1,4 +1,4 @@
-import { holdsAt, type Instant } from "../../domain/units.ts";
+import { isOpenAt, type Instant } from "../../domain/units.ts";
 import { insert, remove, type Order, indexIn } from "../../platform/dueQueue.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 import type { Dispatch } from "./expand.ts";
@@ -20,7 +20,7 @@ export class VehiclePlan {
   readonly #ahead: Dispatch[] = [];
   /** Begun dispatches. The next to end is the last element. Ended ones stay until `dropEnded`. */
   readonly #begun: Dispatch[] = [];
-  readonly #ranked: InForce;
+  readonly #ranked: RankedInForce;
   /** Begun dispatches that still need a mark. */
   readonly #unmarked: Record<Mark, Dispatch[]> = { evaluated: [], unplugged: [] };
   #started: Dispatch[] = [];
@@ -28,7 +28,7 @@ export class VehiclePlan {
   #latestFrom = -Infinity;
 
   constructor(settings: RankSettings) {
-    this.#ranked = new InForce(settings);
+    this.#ranked = new RankedInForce(settings);
   }
 
   get size(): number {
@@ -53,13 +53,13 @@ export class VehiclePlan {
   }
 
   /** Dispatches in force. The first to end is the last element. */
-  holding(now: Instant): readonly Dispatch[] {
+  allInForce(now: Instant): readonly Dispatch[] {
     this.#startBy(now);
-    return this.#begun.filter((dispatch) => holdsAt(dispatch, now));
+    return this.#begun.filter((dispatch) => isOpenAt(dispatch, now));
   }
 
   /** Dispatches in force by rank. Skips those that ended since the last step. */
-  ranked(now: Instant): Holding {
+  ranked(now: Instant): InForce {
     this.#startBy(now);
     const { length } = this.#begun;
     let open = length;
@@ -69,9 +69,9 @@ export class VehiclePlan {
     if (open === length && !isBack) return this.#ranked;
     const ranked = this.#ranked;
     return {
-      count: isBack ? this.holding(now).length : open,
+      count: isBack ? this.allInForce(now).length : open,
       *ranked(wattsPerAmpere) {
-        for (const dispatch of ranked.ranked(wattsPerAmpere)) if (holdsAt(dispatch, now)) yield dispatch;
+        for (const dispatch of ranked.ranked(wattsPerAmpere)) if (isOpenAt(dispatch, now)) yield dispatch;
       },
     };
   }
@@ -93,7 +93,7 @@ export class VehiclePlan {
     const unmarked = this.#unmarked[kind];
     if (unmarked.length === 0) return;
     const left = unmarked.filter(
-      (dispatch) => this.#keeps(dispatch) && !(holdsAt(dispatch, now) && mark(dispatch)),
+      (dispatch) => this.#keeps(dispatch) && !(isOpenAt(dispatch, now) && mark(dispatch)),
     );
     this.#unmarked[kind] = left;
   }
@@ -150,7 +150,7 @@ export class VehiclePlan {
 }
 
 /** Dispatches in force for one vehicle. The cost of reading the best few does not grow with the rest. */
-export interface Holding {
+export interface InForce {
   readonly count: number;
   /** Best first. */
   readonly ranked: (wattsPerAmpere: number) => Iterable<Dispatch>;
@@ -160,7 +160,7 @@ export interface Holding {
  * Dispatches of one vehicle, best first. Current and power have separate lists.
  * Their order depends on the charger and its measurements. The lists are merged only as far as they are read.
  */
-export class InForce implements Holding {
+export class RankedInForce implements InForce {
   readonly #settings: RankSettings;
   readonly #current: Dispatch[] = [];
   readonly #power: Dispatch[] = [];
@@ -200,7 +200,7 @@ export class InForce implements Holding {
   }
 }
 
-export const NOTHING_IN_FORCE: Holding = { count: 0, ranked: () => [] };
+export const NOTHING_IN_FORCE: InForce = { count: 0, ranked: () => [] };
 
 export type RankSettings = Pick<ControlSettings, "priority" | "priorityZero" | "ties">;
 

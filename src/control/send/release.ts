@@ -3,7 +3,7 @@ import { type CommandRecord, reallySent, isToBeFreed, type Decision, leaseOf } f
 import { formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { formatHeld } from "../decide/pace.ts";
+import { formatDeferral } from "../decide/pace.ts";
 import type { Freeing } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 
@@ -85,10 +85,10 @@ function waitingReason(
 ): string | null {
   if (!isLinked(id)) return "not sent yet, its broker is away: when that is back";
   if (depot.barTo("queue", id) === "offline") return "not sent yet, it is offline: when it is back";
-  const held = depot.held.get(id);
-  if (held === undefined) return null;
-  const why = formatHeld(held, depot.chargers.get(id)?.writesPerHour ?? null);
-  return `not sent yet, but by ${depot.wallClock(held.until)}: ${why}`;
+  const deferral = depot.deferrals.get(id);
+  if (deferral === undefined) return null;
+  const why = formatDeferral(deferral, depot.chargers.get(id)?.writesPerHour ?? null);
+  return `not sent yet, but by ${depot.wallClock(deferral.until)}: ${why}`;
 }
 
 /** The charger that an operator named, or why there is none. */

@@ -3,7 +3,7 @@ import { commandId, type CommandRecord, type Hold, type Decision } from "../../d
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, stepOf } from "../decide/evaluate.ts";
-import { noteHeld } from "../decide/holdBack.ts";
+import { recordDeferral } from "../decide/deferral.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
@@ -65,7 +65,7 @@ export class UnrecordedReleases {
       if (last.isLent === true) continue;
       const { verdict, step } = stepOf(depot, charger, reassert, now);
       if (step.kind === "decide" && isFinalRelease(step.decision)) {
-        noteHeld(depot, verdict, step, now);
+        recordDeferral(depot, verdict, step, now);
         this.#storeLater(depot, id, decide(depot, verdict, step.decision, now));
         sendable.push(id);
       } else if (step.kind === "again" || wantsLease(depot, last, verdict, now)) sendable.push(id);

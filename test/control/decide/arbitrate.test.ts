@@ -12,10 +12,10 @@ import { aDispatch } from "../../support/anEvent.ts";
 
 /** W per A of three phases at 230 V. */
 const RATIO = 690;
-const arbitrate = (holding: readonly Dispatch[], settings: RankSettings, held: readonly string[] = []) =>
-  arbitrated(inForce(holding, settings), held.length === 0 ? null : new Set(held.map(eventId)), RATIO);
-const winner = (holding: readonly Dispatch[], changes: Parameters<typeof settingsWith>[0] = {}) =>
-  arbitrate(holding, settingsWith(changes)).winner?.event.id ?? null;
+const arbitrate = (dispatches: readonly Dispatch[], settings: RankSettings, held: readonly string[] = []) =>
+  arbitrated(inForce(dispatches, settings), held.length === 0 ? null : new Set(held.map(eventId)), RATIO);
+const winner = (dispatches: readonly Dispatch[], changes: Parameters<typeof settingsWith>[0] = {}) =>
+  arbitrate(dispatches, settingsWith(changes)).winner?.event.id ?? null;
 const event = (id: string, priority: number | null, more: Partial<Dispatch["event"]> = {}) =>
   aDispatch({}, { priority, ...more, id });
 
@@ -24,14 +24,14 @@ test("without a dispatch in force there is no winner", () => {
     winner: null,
     overruled: [],
     overruledCount: 0,
-    isHeldBack: false,
+    hasSetAside: false,
   });
 });
 
 test("F54: the lower priority number wins, or the higher where the site says so", () => {
-  const holding = [event("A", 2), event("B", 1), event("C", 3)];
-  expect(winner(holding)).toBe("B");
-  expect(winner(holding, { priority: "higher" })).toBe("C");
+  const inForce = [event("A", 2), event("B", 1), event("C", 3)];
+  expect(winner(inForce)).toBe("B");
+  expect(winner(inForce, { priority: "higher" })).toBe("C");
 });
 
 test("the overruled are listed best first", () => {
@@ -40,20 +40,20 @@ test("the overruled are listed best first", () => {
 });
 
 test("of hundreds that are overruled the best five are named, and the rest is counted", () => {
-  const holding = Array.from({ length: 460 }, (_, index) => event(`EV-${index}`, index));
-  const { winner: first, overruled, overruledCount } = arbitrate(holding, settingsWith());
+  const inForce = Array.from({ length: 460 }, (_, index) => event(`EV-${index}`, index));
+  const { winner: first, overruled, overruledCount } = arbitrate(inForce, settingsWith());
   expect(first?.event.id).toBe("EV-0");
   expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["EV-1", "EV-2", "EV-3", "EV-4", "EV-5"]);
   expect([overruled.length, overruledCount]).toEqual([MOST_OVERRULED, 459]);
 });
 
 test("an event that an operator set aside neither wins nor counts as overruled", () => {
-  const holding = Array.from({ length: 20 }, (_, index) => event(`EV-${index}`, index + 1));
+  const inForce = Array.from({ length: 20 }, (_, index) => event(`EV-${index}`, index + 1));
   const held = Array.from({ length: 10 }, (_, index) => `EV-${index}`);
-  const ranking = arbitrate(holding, settingsWith(), held);
+  const ranking = arbitrate(inForce, settingsWith(), held);
   expect(ranking.winner?.event.id).toBe("EV-10");
-  expect([ranking.overruledCount, ranking.isHeldBack]).toEqual([9, true]);
-  expect(arbitrate(holding, settingsWith(), ["EV-99"]).isHeldBack).toBe(false);
+  expect([ranking.overruledCount, ranking.hasSetAside]).toEqual([9, true]);
+  expect(arbitrate(inForce, settingsWith(), ["EV-99"]).hasSetAside).toBe(false);
 });
 
 test("an absent priority loses to any", () => {
@@ -65,9 +65,9 @@ test("an absent priority loses to any", () => {
 
 test("priority 0 is the highest, or, where the partner sends 0 for none, loses to any other", () => {
   for (const priority of ["lower", "higher"] as const) {
-    const holding = [event("zero", 0), event("some", 7)];
-    expect(winner(holding, { priority })).toBe("zero");
-    expect(winner(holding, { priority, priorityZero: "unset" })).toBe("some");
+    const inForce = [event("zero", 0), event("some", 7)];
+    expect(winner(inForce, { priority })).toBe("zero");
+    expect(winner(inForce, { priority, priorityZero: "unset" })).toBe("some");
   }
 });
 
@@ -119,8 +119,8 @@ test("the winner does not depend on the order in which the dispatches are found"
   });
   fc.assert(
     fc.property(fc.array(dispatch, { minLength: 1, maxLength: 6 }), knobs, (make, knobs) => {
-      const holding = make.map((one, index) => one(`EV-${index}`));
-      expect(arbitrate(holding.toReversed(), knobs)).toEqual(arbitrate(holding, knobs));
+      const inForce = make.map((one, index) => one(`EV-${index}`));
+      expect(arbitrate(inForce.toReversed(), knobs)).toEqual(arbitrate(inForce, knobs));
     }),
   );
 });

@@ -7,13 +7,13 @@ import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
 import { verdict } from "../../support/aVerdict.ts";
 
-const held = (...holding: readonly Dispatch[]) =>
+const held = (...inForce: readonly Dispatch[]) =>
   verdict(
     {
       charger: aCharger(),
       occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
       vehicle: aVehicle(),
-      holding,
+      inForce,
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,

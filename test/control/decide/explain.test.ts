@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type Ended, reasonOf, reasonWhileHeld } from "../../../src/control/decide/explain.ts";
+import { type Ended, reasonOf, reasonWhileDeferred } from "../../../src/control/decide/explain.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import type { Decision } from "../../../src/domain/command.ts";
 import { reasonIn } from "../../../src/domain/reason.ts";
@@ -24,7 +24,7 @@ const clock = (moment: Instant): string => iso(moment).slice(11, 19);
 type Circumstances = Parameters<typeof verdict>[0];
 
 function reason(
-  holding: readonly Dispatch[],
+  inForce: readonly Dispatch[],
   decision: Partial<Decision> = {},
   more: Partial<Circumstances> = {},
   ended: Ended = "in its time",
@@ -34,7 +34,7 @@ function reason(
       charger: aCharger(),
       occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
       vehicle: aVehicle(),
-      holding,
+      inForce,
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,
@@ -242,11 +242,11 @@ test("a held-back increase names its cause and its end, as text and as values", 
   });
   expect(stays.words).toBe("bay-01 (Bus 214) stays at 10 A until 06:05:00: the next level has to wait");
   expect(stays.held).toBeNull();
-  const held = reasonWhileHeld(stays, { by: "release ramp", until: at("06:05") }, aCharger(), clock);
+  const held = reasonWhileDeferred(stays, { by: "release ramp", until: at("06:05") }, aCharger(), clock);
   expect(held.words).toMatch(/; held back until 06:05:00: others rise first \(release ramp\)$/);
   expect(held.held).toEqual({ by: "release ramp", until: "2026-11-21T06:05:00.000Z" });
   const worn = { by: "writes per hour", until: at("06:05") } as const;
-  expect(reasonWhileHeld(stays, worn, aCharger({ writesPerHour: 12 }), clock).words).toContain(
+  expect(reasonWhileDeferred(stays, worn, aCharger({ writesPerHour: 12 }), clock).words).toContain(
     "12 writes an hour",
   );
 });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { CommandRecord } from "../../../src/domain/command.ts";
-import { heldBy, formatHeld, siteRise } from "../../../src/control/decide/pace.ts";
+import { deferralOf, formatDeferral, siteRise } from "../../../src/control/decide/pace.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import { Writes } from "../../../src/control/send/sendQueue.ts";
 import { amperes, chargerId, type Instant, instant, minutes, seconds } from "../../../src/domain/units.ts";
@@ -19,14 +19,14 @@ const RELEASE: Desired = { kind: "release" };
 const on = (
   charger: Parameters<typeof aCharger>[0] = {},
   occupant: Circumstances["occupant"] = { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-  holding: Circumstances["holding"] = [],
+  inForce: Circumstances["inForce"] = [],
 ) =>
   verdict(
     {
       charger: aCharger(charger),
       occupant,
       vehicle: aVehicle(),
-      holding,
+      inForce,
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,
@@ -67,19 +67,19 @@ test("a reduction or a pause is never held back", () => {
     [PAUSE, PAUSE],
     [RELEASE, A(10)],
   ] as const)
-    expect(heldBy(told(from), to, charger, busy, after(1))).toBeNull();
+    expect(deferralOf(told(from), to, charger, busy, after(1))).toBeNull();
 });
 
 test("an increase waits for the longest delay and names it", () => {
-  expect(heldBy(told(A(10)), A(16), on(), free, after(1))).toBeNull();
+  expect(deferralOf(told(A(10)), A(16), on(), free, after(1))).toBeNull();
   const held = (charger: Parameters<typeof aCharger>[0], pace = free, from = A(10)) =>
-    heldBy(told(from), A(16), on(charger), pace, after(1));
+    deferralOf(told(from), A(16), on(charger), pace, after(1));
   expect(held({ minInterval: seconds(10) })).toEqual({ by: "minimum interval", until: after(10) });
   expect(held({ minOff: seconds(60) }, free, PAUSE)).toEqual({ by: "minimum off time", until: after(60) });
   expect(held({ minOff: seconds(60) })).toBeNull();
   expect(held({}, { ...free, rampAt: after(30) })).toEqual({ by: "release ramp", until: after(30) });
   const rising = on({}, undefined, EVENT);
-  expect(heldBy(told(A(10)), A(16), rising, busy, after(1))).toEqual({
+  expect(deferralOf(told(A(10)), A(16), rising, busy, after(1))).toEqual({
     by: "writes per hour",
     until: after(3600),
   });
@@ -89,16 +89,16 @@ test("a release, or the end of a pause, waits at most five minutes for the limit
   const wearing = on({ writesPerHour: 1 });
   const worn = { ...free, writableAt: after(3600) };
   const soon = { by: "writes per hour", until: after(300) };
-  expect(heldBy(told(A(10)), RELEASE, wearing, worn, after(1))).toEqual(soon);
-  expect(heldBy(told(A(10)), A(20), wearing, worn, after(1))).toEqual(soon);
-  expect(heldBy(told(PAUSE), A(10), on({}, undefined, EVENT), worn, after(1))).toEqual(soon);
-  expect(heldBy(told(PAUSE), RELEASE, wearing, worn, after(300))).toBeNull();
+  expect(deferralOf(told(A(10)), RELEASE, wearing, worn, after(1))).toEqual(soon);
+  expect(deferralOf(told(A(10)), A(20), wearing, worn, after(1))).toEqual(soon);
+  expect(deferralOf(told(PAUSE), A(10), on({}, undefined, EVENT), worn, after(1))).toEqual(soon);
+  expect(deferralOf(told(PAUSE), RELEASE, wearing, worn, after(300))).toBeNull();
   const { command, ...rest } = told(A(10), after(60));
   const longer: CommandRecord = { ...rest, command: { ...command, cause: "held" } };
-  expect(heldBy(longer, RELEASE, wearing, worn, after(1))).toMatchObject({ until: after(60) });
-  expect(heldBy(longer, RELEASE, wearing, worn, after(60))).toBeNull();
+  expect(deferralOf(longer, RELEASE, wearing, worn, after(1))).toMatchObject({ until: after(60) });
+  expect(deferralOf(longer, RELEASE, wearing, worn, after(60))).toBeNull();
   const endless: CommandRecord = { ...longer, command: { ...longer.command, until: null } };
-  expect(heldBy(endless, RELEASE, wearing, worn, after(1))).toEqual(soon);
+  expect(deferralOf(endless, RELEASE, wearing, worn, after(1))).toEqual(soon);
 });
 
 test("for any events, a reduction is sent at once, a release within five minutes, and nothing else beyond the limit on writes", () => {
@@ -122,7 +122,7 @@ test("for any events, a reduction is sent at once, a release within five minutes
           const { command } = last;
           if (JSON.stringify(command.desired) === JSON.stringify(wanted)) continue;
           const pace = { ...free, writableAt: writes.roomAt(command.charger, MOST, now) };
-          const held = heldBy(last, wanted, verdictThen, pace, now);
+          const held = deferralOf(last, wanted, verdictThen, pace, now);
           const frees = wanted.kind === "release" || from.kind === "pause";
           const rises = from.kind === "current" && wanted.kind === "current" && wanted.amperes > from.amperes;
           if (!frees && !rises) expect(held).toBeNull();
@@ -139,7 +139,7 @@ test("for any events, a reduction is sent at once, a release within five minutes
 
 test("an interval ends with the window that it would protect", () => {
   const charger = on({ minInterval: minutes(5) });
-  expect(heldBy(told(A(10), after(20)), RELEASE, charger, free, after(1))).toEqual({
+  expect(deferralOf(told(A(10), after(20)), RELEASE, charger, free, after(1))).toEqual({
     by: "minimum interval",
     until: after(20),
   });
@@ -147,14 +147,14 @@ test("an interval ends with the window that it would protect", () => {
 
 test("a clock that was set back delays nothing", () => {
   const early = instant(NOON - 1000);
-  expect(heldBy(told(A(10)), A(16), on({ minInterval: minutes(5) }), busy, early)).toBeNull();
+  expect(deferralOf(told(A(10)), A(16), on({ minInterval: minutes(5) }), busy, early)).toBeNull();
 });
 
 test("a charger without a vehicle lets the site rise by nothing", () => {
   const empty = on({}, { kind: "nobody" });
   expect(siteRise(A(10), RELEASE, empty, "A")).toBe(0);
   expect(siteRise(A(10), RELEASE, on(), "A")).toBe(22);
-  expect(heldBy(told(A(10)), RELEASE, empty, { ...free, rampAt: after(30) }, after(1))).toBeNull();
+  expect(deferralOf(told(A(10)), RELEASE, empty, { ...free, rampAt: after(30) }, after(1))).toBeNull();
 });
 
 test("a release from one phase waits until phases may be switched again; unless the clock was set back, or they may be at once", () => {
@@ -163,20 +163,22 @@ test("a release from one phase waits until phases may be switched again; unless 
     phases: { count: 1, since: after(-60), chargingSince: null },
   };
   const phaseSwitching = { every: minutes(15), settle: seconds(10), deadTime: seconds(60) };
-  const held = heldBy(told(one), RELEASE, on({ phaseSwitching }), free, after(1));
+  const held = deferralOf(told(one), RELEASE, on({ phaseSwitching }), free, after(1));
   expect(held).toEqual({ by: "phase interval", until: after(14 * 60) });
-  expect(heldBy(told(one), RELEASE, on(), free, after(1))).toBeNull();
-  expect(heldBy(told(one), A(16), on({ phaseSwitching }), free, after(1))).toBeNull();
+  expect(deferralOf(told(one), RELEASE, on(), free, after(1))).toBeNull();
+  expect(deferralOf(told(one), A(16), on({ phaseSwitching }), free, after(1))).toBeNull();
   const byHand = { events: [], since: NOON, until: after(60), charger: chargerId("bay-01") };
-  expect(heldBy(told(one), RELEASE, { ...on({ phaseSwitching }), hold: byHand }, free, after(1))).toBeNull();
+  expect(
+    deferralOf(told(one), RELEASE, { ...on({ phaseSwitching }), hold: byHand }, free, after(1)),
+  ).toBeNull();
   const later = { ...one, phases: { count: 1, since: after(60), chargingSince: null } } as const;
-  expect(heldBy(told(later), RELEASE, on({ phaseSwitching }), free, after(1))).toBeNull();
+  expect(deferralOf(told(later), RELEASE, on({ phaseSwitching }), free, after(1))).toBeNull();
 });
 
 test("the cause of a delay has a text", () => {
   const words = (
     ["minimum interval", "minimum off time", "writes per hour", "release ramp", "phase interval"] as const
-  ).map((by) => formatHeld({ by, until: NOON }, 12));
+  ).map((by) => formatDeferral({ by, until: NOON }, 12));
   expect(words).toEqual([
     "its setpoint changed just now (minimum interval)",
     "it was paused just now (minimum off time)",

@@ -82,7 +82,7 @@ class Outlet {
         charger: this.#charger,
         occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
         vehicle: aVehicle(),
-        holding: this.#asked === null ? [] : [aDispatch({ setpoint, from: at("07:00"), until: this.#until })],
+        inForce: this.#asked === null ? [] : [aDispatch({ setpoint, from: at("07:00"), until: this.#until })],
         hold: null,
         measuredVoltage: null,
         measuredPhases: null,
@@ -96,7 +96,7 @@ class Outlet {
       reassert: false,
       assertOnce: false,
       isOutnumbered: false,
-      lastHolds: false,
+      isLastInForce: false,
       startsAllowed: true,
       writableAt: now,
       rampAt: now,
@@ -104,7 +104,7 @@ class Outlet {
     const wishes = [
       lookAt,
       "lookAt" in step ? step.lookAt : null,
-      step.kind === "nothing" ? null : step.held?.until,
+      step.kind === "nothing" ? null : step.deferral?.until,
     ];
     this.#lookAt = wishes.reduce<Instant | null>(
       (first, wish) => (wish == null || wish <= now || (first !== null && first <= wish) ? first : wish),
@@ -301,7 +301,7 @@ describe("a charger whose phases may be switched", () => {
           charger: aCharger({ phaseSwitching, takesWatts: false }),
           occupant: { kind: "nobody" },
           vehicle: aVehicle(),
-          holding: [aDispatch({ setpoint, until: FAR })],
+          inForce: [aDispatch({ setpoint, until: FAR })],
           hold: null,
           measuredVoltage: null,
           measuredPhases: null,

@@ -27,7 +27,7 @@ const RELEASE: Desired = { kind: "release" };
 
 /** What should hold on bay-01 for veh-214: these dispatches, nothing unless told. */
 const should = (
-  holding: readonly Dispatch[] = [],
+  inForce: readonly Dispatch[] = [],
   charger: Parameters<typeof aCharger>[0] = {},
   more: Partial<Parameters<typeof verdict>[0]> = {},
 ): Verdict =>
@@ -36,7 +36,7 @@ const should = (
       charger: aCharger(charger),
       occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
       vehicle: aVehicle(),
-      holding,
+      inForce,
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,
@@ -83,7 +83,7 @@ const look = (verdict: Verdict, last: CommandRecord | undefined, situation: Part
     reassert: false,
     assertOnce: false,
     isOutnumbered: false,
-    lastHolds: false,
+    isLastInForce: false,
     startsAllowed: true,
     ...situation,
   });
@@ -159,8 +159,8 @@ test.each([
   ["another level", [event(10)]],
   ["another end", [aDispatch({ until: at("05:40") })]],
   ["another event", [event(16, "EV-7732")]],
-] as const)("%s is a new command", (_, holding) => {
-  expect(look(should(holding), told(A(16))).kind).toBe("decide");
+] as const)("%s is a new command", (_, inForce) => {
+  expect(look(should(inForce), told(A(16))).kind).toBe("decide");
 });
 
 test("another vehicle on the charger is a new command", () => {
@@ -358,17 +358,17 @@ test("F01: a pause of an event that ended while the daemon was down is not sent 
   expect(look(should([next]), paused, closed)).toMatchObject({ kind: "wait", lookAt: null });
   expect(look(should([next]), undefined, closed).kind).toBe("wait");
   const both = [aDispatch({ setpoint: A(10) }, { id: "EV-2", priority: 0 }), event(0)];
-  expect(look(should(both), paused, { ...closed, lastHolds: true }).kind).toBe("again");
+  expect(look(should(both), paused, { ...closed, isLastInForce: true }).kind).toBe("again");
   expect(look(should([event(10)]), paused, closed).kind).toBe("again");
 });
 
 test("the level of our own stop is not sent again before an event in force, but a pause keeps its lease", () => {
   const closed = { startsAllowed: false, reassert: true };
   const [paused, released] = [told(PAUSE, { cause: "stop" }), told(RELEASE, { cause: "stop" })];
-  const holding = should([event(10)]);
-  for (const last of [paused, released]) expect(look(holding, last, closed).kind).toBe("wait");
+  const inForce = should([event(10)]);
+  for (const last of [paused, released]) expect(look(inForce, last, closed).kind).toBe("wait");
   const late = { ...closed, now: at("05:12") };
-  expect([look(holding, paused, late).kind, look(holding, released, late).kind]).toEqual(["again", "wait"]);
+  expect([look(inForce, paused, late).kind, look(inForce, released, late).kind]).toEqual(["again", "wait"]);
   expect(look(should(), released, closed).kind).toBe("again");
 });
 
@@ -386,7 +386,7 @@ const level = fc.oneof(
 );
 const someVerdict = fc
   .record({
-    holding: fc.array(fc.tuple(level, fc.constantFrom("EV-1", "EV-2"), fc.integer({ min: 1, max: 50 })), {
+    inForce: fc.array(fc.tuple(level, fc.constantFrom("EV-1", "EV-2"), fc.integer({ min: 1, max: 50 })), {
       maxLength: 2,
     }),
     vehicle: fc.constantFrom("veh-214", "veh-1", null),
@@ -398,11 +398,11 @@ const someVerdict = fc
       maxDischarge: fc.constantFrom(null, watts(500)),
     }),
   })
-  .map(({ holding, vehicle, charger }) =>
+  .map(({ inForce, vehicle, charger }) =>
     should(
       vehicle === null
         ? []
-        : holding.map(([setpoint, id, ends]) => {
+        : inForce.map(([setpoint, id, ends]) => {
             const until = instant(at("05:10:30") + minutes(ends));
             return aDispatch({ setpoint, until, vehicle: aVehicle({ id: vehicle }).id }, { id });
           }),

@@ -15,7 +15,7 @@ const on = (changes: Partial<Circumstances>) =>
       charger: aCharger(),
       occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
       vehicle: aVehicle(),
-      holding: [second, first],
+      inForce: [second, first],
       hold: null,
       measuredVoltage: null,
       measuredPhases: null,
@@ -42,7 +42,7 @@ test("the winner is what the charger should do, until the winner's own end", () 
 });
 
 test("when the winner has ended the next one resumes, under the limits", () => {
-  expect(on({ holding: [second] })).toMatchObject({
+  expect(on({ inForce: [second] })).toMatchObject({
     winner: second,
     overruled: [],
     desired: { kind: "current", amperes: 32 },
@@ -52,7 +52,7 @@ test("when the winner has ended the next one resumes, under the limits", () => {
 });
 
 test("without a dispatch the charger is to be released", () => {
-  const nobody = { occupant: { kind: "nobody" }, vehicle: null, holding: [] } as const;
+  const nobody = { occupant: { kind: "nobody" }, vehicle: null, inForce: [] } as const;
   expect(on(nobody)).toMatchObject({ winner: null, desired: { kind: "release" }, until: null, limits: [] });
 });
 
@@ -71,6 +71,6 @@ test("the measured voltage counts in the limits", () => {
     until: instant(at("05:00") + minutes(60)),
   });
   const charger = { ...aCharger(), maxPower: null };
-  const limited = on({ charger, vehicle: { ...aVehicle(), maxCurrent: amperes(20) }, holding: [power] });
+  const limited = on({ charger, vehicle: { ...aVehicle(), maxCurrent: amperes(20) }, inForce: [power] });
   expect(limited.desired).toEqual({ kind: "current", amperes: 20 });
 });

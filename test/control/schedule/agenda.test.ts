@@ -22,7 +22,7 @@ test("a window is due when it starts and when it ends, and is then dropped", () 
     started: [window],
     ended: [],
   });
-  expect([agenda.next(), agenda.holding(bus, instant(10))]).toEqual([20, [window]]);
+  expect([agenda.next(), agenda.allInForce(bus, instant(10))]).toEqual([20, [window]]);
   expect(agenda.advance(instant(20))).toEqual({
     affectedVehicles: new Set([bus]),
     started: [],
@@ -150,7 +150,7 @@ test("after any events and any passage of time, the agenda equals a plain list o
           expect(new Set(agenda.of(vehicleId(vehicle)))).toEqual(
             new Set(list.filter((d) => d.vehicle === vehicle)),
           );
-          expect(new Set(agenda.holding(vehicleId(vehicle), now))).toEqual(new Set(holding(vehicle, now)));
+          expect(new Set(agenda.allInForce(vehicleId(vehicle), now))).toEqual(new Set(holding(vehicle, now)));
         }
         const boundaries = list.flatMap(({ from, until }) => [from, until]).filter((moment) => moment > now);
         expect(agenda.next() ?? Infinity).toBeLessThanOrEqual(Math.min(Infinity, ...boundaries));

@@ -5,7 +5,7 @@ import { intake } from "../../../src/control/ingest/intake.ts";
 import { type Dispatch, expand, fractionOf, startOffset } from "../../../src/control/schedule/expand.ts";
 import type { KnownEvent } from "../../../src/domain/event.ts";
 import {
-  holdsAt,
+  isOpenAt,
   type Instant,
   instant,
   millis,
@@ -95,7 +95,7 @@ test("F53: a withdrawal releases each vehicle at its own moment of the next ten 
     const after = byVehicle(expand(withdrawn(event, at(when), [ending]), fleet));
     for (const [vehicle, dispatch] of before) {
       const tail = after.get(vehicle);
-      if (!holdsAt(dispatch, at(when))) expect(tail).toBeUndefined();
+      if (!isOpenAt(dispatch, at(when))) expect(tail).toBeUndefined();
       else if (tail === undefined) expect(releaseAt(event, vehicle, at(when))).toBe(dispatch.from);
       else {
         const until = Math.min(dispatch.until, releaseAt(event, vehicle, at(when)));
@@ -115,7 +115,7 @@ function changedAt(when: string, changes: Parameters<typeof anEvent>[0], first =
     { source: "webhook", at: at(when), askedAt: at(when) },
   );
   if (known === undefined) throw new Error("nothing known");
-  return expand(known, fleet).filter((dispatch) => holdsAt(dispatch, at(when)));
+  return expand(known, fleet).filter((dispatch) => isOpenAt(dispatch, at(when)));
 }
 
 test.each([
@@ -252,7 +252,7 @@ test("F53: after any edit, a vehicle that acts goes on, or is released at min(ow
               const acts = next !== undefined && next.from <= moment && moment < next.until;
               const replaced = next !== undefined && when < next.until && next.from <= moment;
               const expected = acts || (moment < release && !replaced);
-              expect(found.some((dispatch) => holdsAt(dispatch, instant(moment)))).toBe(expected);
+              expect(found.some((dispatch) => isOpenAt(dispatch, instant(moment)))).toBe(expected);
             }
           }
           before = { own: new Map(now ?? []), since: when };

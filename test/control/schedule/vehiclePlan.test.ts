@@ -23,7 +23,7 @@ test("between two steps an ended dispatch no longer wins, and a begun one does",
   expect(rankedAt(made, 5)).toEqual([2, ["EV-1", "EV-2"]]);
   expect(rankedAt(made, 10)).toEqual([1, ["EV-2"]]);
   expect(rankedAt(made, 15)).toEqual([2, ["EV-3", "EV-2"]]);
-  expect(made.holding(instant(15)).map(({ event }) => event.id)).toEqual(["EV-3", "EV-2"]);
+  expect(made.allInForce(instant(15)).map(({ event }) => event.id)).toEqual(["EV-3", "EV-2"]);
   expect(made.dropEnded(instant(20)).map(({ event }) => event.id)).toEqual(["EV-1", "EV-2"]);
   expect([made.size, rankedAt(made, 20)]).toEqual([1, [1, ["EV-3"]]]);
 });
@@ -32,7 +32,7 @@ test("F21: what began by a clock that was ahead does not hold before its start o
   const made = plan(dispatch("EV-1", 0, 30, 2), dispatch("EV-2", 10, 20, 1));
   expect(rankedAt(made, 15)).toEqual([2, ["EV-2", "EV-1"]]);
   expect(rankedAt(made, 5)).toEqual([1, ["EV-1"]]);
-  expect(made.holding(instant(5)).map(({ event }) => event.id)).toEqual(["EV-1"]);
+  expect(made.allInForce(instant(5)).map(({ event }) => event.id)).toEqual(["EV-1"]);
   expect(rankedAt(made, 10)).toEqual([2, ["EV-2", "EV-1"]]);
 });
 

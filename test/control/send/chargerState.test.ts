@@ -25,7 +25,7 @@ const circumstances = {
   charger: aCharger(),
   occupant: { kind: "nobody" },
   vehicle: null,
-  holding: [],
+  inForce: [],
   hold: null,
   measuredVoltage: null,
   measuredPhases: null,
@@ -74,7 +74,7 @@ test("the asked, the allowed and the measured level are three different numbers"
     {
       ...circumstances,
       vehicle: aVehicle(),
-      holding: [dispatch],
+      inForce: [dispatch],
       occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
     },
     settingsWith(),

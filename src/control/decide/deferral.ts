@@ -28,19 +28,19 @@ export function recallWrites(
 }
 
 /**
- * Records a held-back charger and its place in the ramp. Call it before the decision replaces the last
+ * Records a deferral of the charger and its place in the ramp. Call it before the decision replaces the last
  * command.
  */
-export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
+export function recordDeferral(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
   const { id } = verdict.charger;
-  const held = step.kind === "nothing" ? null : step.held;
-  if (held === null) depot.letPass(id);
-  else depot.holdBack(id, held);
+  const deferral = step.kind === "nothing" ? null : step.deferral;
+  if (deferral === null) depot.endDeferral(id);
+  else depot.defer(id, deferral);
   const { ramp } = depot;
   if (ramp === null) return;
   const before = depot.commands.get(id)?.command.desired;
   const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
-  if (held?.by === "release ramp") {
+  if (deferral?.by === "release ramp") {
     ramp.wait(id, rise);
     return;
   }
@@ -50,8 +50,8 @@ export function noteHeld(depot: ControlState, verdict: Verdict, step: Step, now:
 }
 
 /** This charger has nothing to wait for: the next one in the ramp may go on. */
-export function stepAside(depot: ControlState, id: ChargerId, now: Instant): void {
-  depot.letPass(id);
+export function endDeferral(depot: ControlState, id: ChargerId, now: Instant): void {
+  depot.endDeferral(id);
   leaveRampOrder(depot, id, now);
 }
 
@@ -61,7 +61,7 @@ function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void 
   if (ramp !== null && next !== null) depot.wake(next, later(ramp.nextSlot(next, now), now));
 }
 
-/** Held-back chargers first, the longest waiting at the head. After a restart this restores their order. */
+/** Chargers with a deferral first, the longest waiting at the head. After a restart this restores their order. */
 export function inRampOrder(
   depot: ControlState,
   waiting: ReadonlyMap<ChargerId, boolean>,
