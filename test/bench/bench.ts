@@ -8,15 +8,18 @@ import { burst1k } from "./burst.ts";
 import { fanout20k } from "./fanout.ts";
 import { type Measurement, report } from "./figure.ts";
 import { idle } from "./idle.ts";
-import { latency1, latency200 } from "./latency.ts";
+import { latency1, latency200, latency200Overlapped } from "./latency.ts";
 import { pending } from "./pending.ts";
 import { poll10k } from "./poll.ts";
 import { start } from "./start.ts";
+import { turns20k } from "./turns.ts";
 
 const measurements: Readonly<Record<string, Measurement>> = {
   fanout20k,
+  turns20k,
   latency1,
   latency200,
+  latency200Overlapped,
   burst1k,
   poll10k,
   pending,

@@ -6,6 +6,7 @@ import { request } from "undici";
 
 import { waitFor } from "../support/waitFor.ts";
 import { type BenchDepot, SECRET } from "./depot.ts";
+import type { LongestTurn } from "./turnMonitor.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
@@ -22,7 +23,11 @@ const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 interface Extras {
   readonly options?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** True: `longestTurn` works. */
+  readonly watchTurns?: boolean;
 }
+
+const TURN_MONITOR = new URL("turnMonitor.ts", import.meta.url).href;
 
 /** The real daemon as a process of its own, logging to a file as it would to the journal; stopped by its pid. */
 export class Daemon implements AsyncDisposable {
@@ -44,13 +49,14 @@ export class Daemon implements AsyncDisposable {
     const log = join(depot.directory, "daemon.log");
     const output = openSync(log, "a");
     const began = performance.now();
-    const { options = [], env = {} } = extras;
+    const { options = [], env = {}, watchTurns = false } = extras;
+    const monitor = watchTurns ? ["--import", TURN_MONITOR] : [];
     const child = spawn(
       process.execPath,
-      [...AS_INSTALLED, ...closerLook, ...options, MAIN, "run", "-c", depot.config],
+      [...AS_INSTALLED, ...closerLook, ...monitor, ...options, MAIN, "run", "-c", depot.config],
       {
         env: { PATH: process.env["PATH"] ?? "", SECRET, ...env },
-        stdio: ["ignore", output, output],
+        stdio: ["ignore", output, output, ...(watchTurns ? (["ipc"] as const) : [])],
       },
     );
     closeSync(output);
@@ -72,6 +78,14 @@ export class Daemon implements AsyncDisposable {
       .split("\n")
       .filter((line) => line.startsWith(beginning))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  /** The longest turn of its event loop since the last call. Needs `watchTurns`. */
+  longestTurn(): Promise<LongestTurn> {
+    return new Promise((answered) => {
+      this.#child.once("message", (turn) => answered(turn as LongestTurn));
+      this.#child.send("turn");
+    });
   }
 
   /** Resolves once the broker is connected: until then nothing would go out. */

@@ -16,6 +16,8 @@ export interface DepotWish {
   readonly pollEvery?: string;
   /** "bench" unless told: two daemons on one broker need two. */
   readonly site?: string;
+  /** Further keys of `control`, as the configuration spells them. */
+  readonly control?: string;
 }
 
 /** A depot of vehicles v0.. at chargers c0.. in a directory of its own, ready for `setpointd run -c`. */
@@ -30,7 +32,14 @@ export interface BenchDepot extends Disposable {
 
 /** Writes the configuration; nothing is started. Its broker's prefix is `setpointd`. */
 export async function benchDepot(wish: DepotWish): Promise<BenchDepot> {
-  const { chargers, broker, partner = "http://127.0.0.1:9", pollEvery = "1h", site = "bench" } = wish;
+  const {
+    chargers,
+    broker,
+    partner = "http://127.0.0.1:9",
+    pollEvery = "1h",
+    site = "bench",
+    control = "",
+  } = wish;
   const { path: directory, [Symbol.dispose]: remove } = scratchDirectory();
   const [webhook, operator] = [await freePort(), await freePort()];
   const ids = Array.from({ length: chargers }, (_, index) => index);
@@ -42,7 +51,7 @@ export async function benchDepot(wish: DepotWish): Promise<BenchDepot> {
     `operator: { listen: "127.0.0.1:${operator}" }`,
     `mqtt: { url: "${broker}" }`,
     // A refresh in the middle of a run would be counted as what the run sent.
-    "control: { refresh: 1h }",
+    `control: { refresh: 1h, ${control} }`,
     "chargers:",
     ...ids.map((id) => `  - { id: c${id}, current: { min: 6, max: 32 } }`),
     "vehicles:",

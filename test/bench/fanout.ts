@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { request } from "undici";
 
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -8,12 +9,14 @@ import { Daemon } from "./daemon.ts";
 import { type BenchDepot, benchDepot, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
 import { eventFor, Sender } from "./partner.ts";
-import { cpuOf, quiet } from "./process.ts";
+import { cpuOf, quiet, residentOf } from "./process.ts";
 import { type Arrived, lastOf, Subscriber } from "./subscriber.ts";
+import type { LongestTurn } from "./turnMonitor.ts";
 
 const FLEET = 20_000;
 const RUNS = 5;
-const WINDOW = 20;
+/** Publishes in flight of the floor; 0: no limit. The fastest of them counts. */
+const WINDOWS = [20, 500, 0];
 /** The subscriber must not lose what the broker cannot hand over at once. */
 export const NOTHING_DROPPED = ["max_queued_messages 0"];
 
@@ -28,6 +31,12 @@ interface Run {
   /** What the commits of that took, the loop standing still meanwhile. */
   readonly committing: number;
   readonly cpu: number;
+  /** The longest time that the event loop stood still, from the POST to the last outcome on disk. */
+  readonly stall: LongestTurn;
+  /** Bytes in memory after it. */
+  readonly resident: number;
+  readonly event: string;
+  readonly body: string;
   readonly messages: readonly Arrived[];
 }
 
@@ -38,7 +47,7 @@ interface Run {
 export const fanout20k: Measurement = async ({ figure, progress }) => {
   await using broker = await Mosquitto.start({ extra: NOTHING_DROPPED });
   using depot = await benchDepot({ chargers: FLEET, broker: broker.url });
-  await using daemon = await Daemon.start(depot);
+  await using daemon = await Daemon.start(depot, { watchTurns: true });
   await using subscriber = await Subscriber.on(broker.url);
   await using sender = new Sender(depot.webhook, 1);
   await daemon.hasBroker();
@@ -46,19 +55,27 @@ export const fanout20k: Measurement = async ({ figure, progress }) => {
   const cold = await runDaemon(daemon, sender, subscriber);
   progress(`fanout20k: first ${spoken(cold)}`);
   const file = recorded(depot, cold.messages);
-  await using bare = await Side.start<number>("floor/publisher", [broker.url, file, String(WINDOW)]);
-  const coldFloor = await runFloor(bare, subscriber);
+  await using bare = await Side.start<number, number>("floor/publisher", [broker.url, file]);
+  await using committer = await Side.start<number, readonly string[]>("floor/committer", [depot.directory]);
+  const coldFloor = await runFloor(bare, subscriber, WINDOWS[0] ?? 0);
   progress(`fanout20k: first floor ${coldFloor.toFixed(0)} ms`);
 
-  const [runs, floors]: [Run[], number[]] = [[], []];
+  const runs: Run[] = [];
+  const floors = WINDOWS.map((): number[] => []);
+  const [commits, eventCommits]: [number[], number[]] = [[], []];
   while (runs.length < RUNS) {
     const run = await runDaemon(daemon, sender, subscriber);
-    const floor = await runFloor(bare, subscriber);
     runs.push(run);
-    floors.push(floor);
-    progress(`fanout20k: ${spoken(run)}; floor ${floor.toFixed(0)} ms`);
+    for (const [index, window] of WINDOWS.entries())
+      floors[index]?.push(await runFloor(bare, subscriber, window));
+    const rows = await decisions(depot, run.event);
+    eventCommits.push(await committer.order([run.body]));
+    commits.push(await committer.order([run.body, ...rows]));
+    progress(
+      `fanout20k: ${spoken(run)}; floors ${floors.map((times) => times.at(-1)?.toFixed(0)).join(", ")} ms`,
+    );
   }
-  const floor = median(floors);
+  const floor = Math.min(...floors.map(median));
   const of = (part: (run: Run) => number): number => median(runs.map(part));
   figure(
     "fanout20k",
@@ -71,7 +88,25 @@ export const fanout20k: Measurement = async ({ figure, progress }) => {
     "fanout20k.answered",
     "ms",
     of(({ answered }) => answered),
+    median(commits),
   );
+  figure(
+    "fanout20k.answered.eventOnly",
+    "ms",
+    of(({ answered }) => answered),
+    median(eventCommits),
+  );
+  figure(
+    "fanout20k.stall",
+    "ms",
+    of(({ stall }) => stall.wall),
+  );
+  figure(
+    "fanout20k.stall.cpu",
+    "ms CPU",
+    of(({ stall }) => stall.cpu),
+  );
+  figure("fanout20k.resident", "MB", Math.max(...runs.map(({ resident }) => resident)) / 1e6);
   figure(
     "fanout20k.publishing",
     "ms",
@@ -105,14 +140,20 @@ async function runDaemon(daemon: Daemon, sender: Sender, subscriber: Subscriber)
   const event = eventFor(vehicles(FLEET));
   const body = JSON.stringify(event);
   const [before, cpu] = [await counters(), cpuOf(daemon.pid)];
+  await daemon.longestTurn();
   const all = subscriber.next(FLEET);
   const began = performance.now();
   await sender.post(body);
   const answered = performance.now() - began;
   const messages = await all;
   const arrived = lastOf(messages) - began;
+  let stall = await daemon.longestTurn();
   const after = await waitFor(async () => {
+    const turn = await daemon.longestTurn();
+    stall = { wall: Math.max(stall.wall, turn.wall), cpu: Math.max(stall.cpu, turn.cpu) };
     const now = await counters();
+    // The scrapes are ours.
+    await daemon.longestTurn();
     return now.outcomes >= before.outcomes + FLEET ? now : null;
   });
   const run: Run = {
@@ -121,6 +162,10 @@ async function runDaemon(daemon: Daemon, sender: Sender, subscriber: Subscriber)
     recorded: performance.now() - began,
     committing: after.committing - before.committing,
     cpu: cpuOf(daemon.pid) - cpu,
+    stall,
+    resident: residentOf(daemon.pid),
+    event: event.ID,
+    body,
     messages,
   };
   const released = subscriber.next(FLEET);
@@ -130,10 +175,24 @@ async function runDaemon(daemon: Daemon, sender: Sender, subscriber: Subscriber)
   return run;
 }
 
-async function runFloor(bare: Side<number>, subscriber: Subscriber): Promise<number> {
+/** The rows of its decisions, as the daemon shows them. */
+async function decisions({ operator }: BenchDepot, event: string): Promise<readonly string[]> {
+  const rows: { readonly seq: number; readonly kind: string }[] = [];
+  for (let page = rows, after = 0; after === 0 || page.length > 0; after = page.at(-1)?.seq ?? after) {
+    const { body } = await request(`${operator}/api/v1/audit?event=${event}&after=${after}&limit=1000`);
+    page = (await body.json()) as typeof rows;
+    rows.push(...page);
+  }
+  return rows
+    .filter(({ kind }) => kind === "decision")
+    .slice(0, FLEET)
+    .map((row) => JSON.stringify(row));
+}
+
+async function runFloor(bare: Side<number, number>, subscriber: Subscriber, window: number): Promise<number> {
   const all = subscriber.next(FLEET);
   const began = performance.now();
-  await bare.order();
+  await bare.order(window);
   return Math.max(lastOf(await all), performance.now()) - began;
 }
 
@@ -149,5 +208,5 @@ function recorded(depot: BenchDepot, messages: readonly Arrived[]): string {
   return file;
 }
 
-const spoken = ({ answered, arrived, recorded, committing, cpu }: Run): string =>
-  `202 after ${answered.toFixed(0)} ms, last message ${arrived.toFixed(0)} ms, outcomes on disk ${recorded.toFixed(0)} ms; ${committing.toFixed(0)} ms in commits, ${cpu} ms CPU`;
+const spoken = ({ answered, arrived, recorded, committing, cpu, stall, resident }: Run): string =>
+  `stall ${stall.wall.toFixed(0)} ms (${stall.cpu.toFixed(0)} ms CPU), ${(resident / 1e6).toFixed(0)} MB; 202 after ${answered.toFixed(0)} ms, last message ${arrived.toFixed(0)} ms, outcomes on disk ${recorded.toFixed(0)} ms; ${committing.toFixed(0)} ms in commits, ${cpu} ms CPU`;

@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { vehicles } from "./depot.ts";
+import { Mosquitto } from "../support/mosquitto.ts";
+import { Daemon } from "./daemon.ts";
+import { benchDepot, vehicles } from "./depot.ts";
+import { NOTHING_DROPPED } from "./fanout.ts";
 import { type Measurement, median, quantile } from "./figure.ts";
-import { eventFor, type Sender } from "./partner.ts";
+import { eventFor, Sender } from "./partner.ts";
+import { quiet } from "./process.ts";
 import { rivals } from "./relayed.ts";
-import { lastOf, type Subscriber } from "./subscriber.ts";
+import { lastOf, Subscriber } from "./subscriber.ts";
 
 /** Deliveries before the first that counts. */
 const WARM_UP = 20;
@@ -38,6 +42,42 @@ const latency =
 export const latency1 = latency("latency1", 1, 200);
 /** Two hundred vehicles in one event. */
 export const latency200 = latency("latency200", 200, 60);
+
+const OLDER = 500;
+
+/**
+ * Two hundred vehicles in one event while 500 older events are in force for them, over the same event for vehicles
+ * that have no other.
+ */
+export const latency200Overlapped: Measurement = async ({ figure, progress }) => {
+  const [each, samples] = [200, 60];
+  const rounds = WARM_UP + samples;
+  await using broker = await Mosquitto.start({ extra: NOTHING_DROPPED });
+  using depot = await benchDepot({ chargers: each * (1 + rounds), broker: broker.url });
+  await using daemon = await Daemon.start(depot);
+  await using subscriber = await Subscriber.on(broker.url);
+  await using sender = new Sender(depot.webhook, 1);
+  await daemon.hasBroker();
+  const crowded = vehicles(each);
+  const older = Array.from({ length: OLDER }, () => eventFor(crowded));
+  for (const event of older) await sender.post(JSON.stringify(event));
+  await quiet(daemon.pid);
+  const [overlapped, alone]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    // A level of its own for each: the newest wins, and is sent.
+    const ask = { amperes: 11 + (round % 2) };
+    for (const [fleet, times] of [
+      [crowded, overlapped],
+      [vehicles(each, each * (1 + round)), alone],
+    ] as const) {
+      const took = await timed(sender, subscriber, JSON.stringify(eventFor(fleet, { ask })), each);
+      if (round >= WARM_UP) times.push(took);
+      await sleep(PAUSE_MS);
+    }
+  }
+  progress(`latency200.overlapped: ${samples} samples each`);
+  figure("latency200.overlapped", "ms", median(overlapped), median(alone));
+};
 
 async function timed(sender: Sender, subscriber: Subscriber, body: string, count: number): Promise<number> {
   const all = subscriber.next(count);

@@ -49,7 +49,7 @@ export const pending: Measurement = async (report) => {
   const list = JSON.stringify(events);
   if (list.length > LARGEST_LIST) throw new Error(`a list of ${list.length} bytes would be refused`);
   writeFileSync(file, list);
-  await partner.order();
+  await partner.order("go");
   await sender.hint();
   await waitFor(async () => (await daemon.metric("setpointd_dispatches")) === FLEET * EVENTS, {
     timeoutMs: 120_000,
@@ -69,7 +69,7 @@ export const pending: Measurement = async (report) => {
       eventFor(vehicles(FLEET), { start: after(now(), millis(10_000)), randomizeStartMs: SPREAD_MS }),
     );
     writeFileSync(file, JSON.stringify(events));
-    const { last } = await partner.order();
+    const { last } = await partner.order("go");
     if (last === undefined) throw new Error("the partner lost the event");
     const all = subscriber.next(FLEET);
     await sender.post(JSON.stringify(last));

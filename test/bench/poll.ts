@@ -45,11 +45,11 @@ export const poll10k: Measurement = async ({ figure, progress }) => {
 
   const [perPoll, floors]: [number[], number[]] = [[], []];
   while (perPoll.length < RUNS) {
-    const before = [cpuOf(polling.pid), cpuOf(resting.pid), (await partner.order()).lists] as const;
+    const before = [cpuOf(polling.pid), cpuOf(resting.pid), (await partner.order("go")).lists] as const;
     await sleep(RUN_MS);
     const used = cpuOf(polling.pid) - before[0] - (cpuOf(resting.pid) - before[1]);
-    const polls = (await partner.order()).lists - before[2];
-    const floor = await bare.order();
+    const polls = (await partner.order("go")).lists - before[2];
+    const floor = await bare.order("go");
     perPoll.push(used / polls);
     floors.push(floor);
     progress(`poll10k: ${used} ms CPU for ${polls} polls; JSON.parse ${floor.toFixed(1)} ms`);

@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, type Serializable } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** A program of ours as a process of its own: it says one thing when it is ready, and one for each order. */
-export class Side<Said> implements AsyncDisposable {
+export class Side<Said, Order extends Serializable = "go"> implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly ready: Said;
 
@@ -12,7 +12,10 @@ export class Side<Said> implements AsyncDisposable {
   }
 
   /** `program`: path of a file here, without its ending. The shape of what it says is the caller's knowledge. */
-  static async start<Said>(program: string, args: readonly string[]): Promise<Side<Said>> {
+  static async start<Said, Order extends Serializable = "go">(
+    program: string,
+    args: readonly string[],
+  ): Promise<Side<Said, Order>> {
     const child = fork(fileURLToPath(new URL(`${program}.ts`, import.meta.url)), args);
     return new Side(child, await saidBy<Said>(child));
   }
@@ -22,8 +25,8 @@ export class Side<Said> implements AsyncDisposable {
   }
 
   /** What it answers once it has done it. */
-  order(): Promise<Said> {
-    this.#child.send("go");
+  order(order: Order): Promise<Said> {
+    this.#child.send(order);
     return saidBy<Said>(this.#child);
   }
 

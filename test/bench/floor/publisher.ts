@@ -1,17 +1,18 @@
 /**
- * mqtt.js alone: `publisher.ts BROKER FILE WINDOW` publishes the messages of a file (JSON, as fanout.ts records them)
- * with QoS 1 on every order, so many in flight at a time, and answers after the last PUBACK with how long it took, in ms.
+ * mqtt.js alone: `publisher.ts BROKER FILE` publishes the messages of a file (JSON, as fanout.ts records them) with QoS 1
+ * on every order. The order is the number in flight at a time (0: no limit). It answers after the last PUBACK with how
+ * long it took, in ms.
  */
 import { readFileSync } from "node:fs";
 import { connectAsync } from "mqtt";
 
-const [, , broker = "", file = "", window = ""] = process.argv;
+const [, , broker = "", file = ""] = process.argv;
 const messages: readonly { topic: string; payload: string; expiry?: number }[] = JSON.parse(
   readFileSync(file, "utf8"),
 );
 const client = await connectAsync(broker, { protocolVersion: 5, reconnectPeriod: 0 });
 
-const publishAll = (): Promise<void> =>
+const publishAll = (window: number): Promise<void> =>
   new Promise((published, failed) => {
     let [next, acknowledged] = [0, 0];
     const publish = (): void => {
@@ -27,11 +28,11 @@ const publishAll = (): Promise<void> =>
         publish();
       });
     };
-    for (let started = 0; started < Number(window); started += 1) publish();
+    for (let started = 0; started < window; started += 1) publish();
   });
 
-process.on("message", () => {
+process.on("message", (window) => {
   const began = performance.now();
-  void publishAll().then(() => process.send?.(performance.now() - began));
+  void publishAll(Number(window) || messages.length).then(() => process.send?.(performance.now() - began));
 });
 process.send?.(0);
