@@ -202,6 +202,14 @@ test("only the choice of the dialect and the simulated partner know the partner'
   expect(importers.toSorted()).toEqual([`src/sim/events.ts -> ${TIMES}`, `src/vtn/signature.ts -> ${TIMES}`]);
 });
 
+test("a store is known by its interface: only the daemon and verbs about its files know SQLite", () => {
+  const VERBS = ["backup", "check", "plan", "proof"].map((verb) => `src/cli/commands/${verb}.ts`);
+  const importers = source
+    .filter((file) => !["store", "daemon"].includes(roomOf(file)) && !VERBS.includes(file))
+    .filter((file) => importsOf(file).some((target) => roomOf(target) === "store"));
+  expect(importers).toEqual([]);
+});
+
 test("no file imports itself through others, types included", () => {
   const circles: string[] = [];
   const state = new Map<string, "open" | "done">();

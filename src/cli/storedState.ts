@@ -2,10 +2,9 @@ import { spawnSync } from "node:child_process";
 import { lstatSync, statSync, realpathSync, readdirSync, type Stats } from "node:fs";
 import { dirname, resolve, sep, join } from "node:path";
 
-import type { OpenedState } from "../daemon/edges.ts";
 import { openOffline, type StateOfSite } from "../daemon/offline.ts";
 import { realMachine } from "../daemon/real.ts";
-import type { Broken } from "../store/sqlite/fault.ts";
+import type { Broken, OpenedState } from "../domain/store.ts";
 import { askDaemon } from "./daemonClient.ts";
 import { logger } from "./logger.ts";
 

@@ -9,13 +9,13 @@ import type { Delivery } from "../domain/delivery.ts";
 import type { PriceQuery } from "../domain/prices.ts";
 import type { PostAnswer } from "../domain/report.ts";
 import type { Desired } from "../domain/setpoint.ts";
+import type { Opened } from "../domain/store.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 import type { ControlApi, StatusSocket } from "../operator/controlSocket.ts";
 import type { OperatorListener, OperatorViews } from "../operator/http/server.ts";
 import type { BelievedClock } from "../platform/clock.ts";
 import type { Report } from "../reporting/report.ts";
-import type { Opened } from "../store/sqlite/open.ts";
 import type { Fetched } from "../vtn/client.ts";
 import type { PriceClient } from "../vtn/prices.ts";
 import type { ReportRequests } from "../vtn/reports.ts";
@@ -31,9 +31,6 @@ export interface Machine {
   readonly randomBytes: (count: number) => Buffer;
   readonly log: Logger;
 }
-
-/** A state that was opened. */
-export type OpenedState = Opened & { readonly ok: true };
 
 /** The clock that the daemon goes by. */
 export type SiteClock = Pick<BelievedClock, "now" | "isDoubted" | "believe">;

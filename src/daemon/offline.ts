@@ -14,9 +14,10 @@ import {
 } from "../control/send/release.ts";
 import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
-import { missingStateReason, type Opened, openState } from "../store/sqlite/open.ts";
+import type { Opened, OpenedState } from "../domain/store.ts";
+import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
-import type { Machine, OpenedState } from "./edges.ts";
+import type { Machine } from "./edges.ts";
 import { restoreControl } from "./site.ts";
 
 /** Deadline for the connection to the brokers. */

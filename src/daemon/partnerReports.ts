@@ -2,6 +2,7 @@ import type { Config } from "../config/schema.ts";
 import { targeting } from "../control/schedule/targeting.ts";
 import type { StoredState } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
+import type { KeptReadings, Store } from "../domain/store.ts";
 import { instant } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
 import { siteCalendar } from "../platform/localTime.ts";
@@ -10,8 +11,6 @@ import { type ReportSources, reporting } from "../reporting/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { scheduleChangedEvents } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
-import type { KeptReadings } from "../store/sqlite/pruneReadings.ts";
-import type { Store } from "../store/sqlite/store.ts";
 import type { ReportService } from "./edges.ts";
 import { storedSchedule, type Site } from "./site.ts";
 

@@ -3,13 +3,13 @@ import { expand } from "../control/schedule/expand.ts";
 import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
+import type { Store } from "../domain/store.ts";
 import { runToEnd, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/localTime.ts";
 import { type ProofInput, proofFacts } from "../proof/compose.ts";
 import { sealed, type Format, spelled } from "../proof/file.ts";
 import { comparableDays, type FillContext } from "../reporting/evidence.ts";
 import { withMargins } from "../reporting/report.ts";
-import type { Store } from "../store/sqlite/store.ts";
 
 /** Sources of a proof, for the daemon and for a verb on the stored state. */
 export interface ProofSources {

@@ -9,12 +9,12 @@ import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
 import type { Change, StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
 import { type EventId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+import type { OpenedState, Store } from "../domain/store.ts";
 import { type WallClock, wallClock } from "../platform/localTime.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/caps.ts";
-import type { Store } from "../store/sqlite/store.ts";
-import type { Edges, Machine, OpenedState, SiteClock } from "./edges.ts";
+import type { Edges, Machine, SiteClock } from "./edges.ts";
 import { outages } from "./partnerWatch.ts";
 
 /** The part of the configuration that control, reporting and retention go by. */

@@ -120,3 +120,9 @@ export const chainHash = (previous: string, text: string): string => hash("sha25
  */
 export const headSeal = (siteKey: Uint8Array, seq: number, headHash: string): string =>
   createHmac("sha256", siteKey).update(`audit head\n${seq}\n${headHash}`).digest("hex");
+
+/** An audit entry with its place in the hash chain. `hash` is hex. */
+export interface AuditRow extends AuditEntry {
+  readonly seq: number;
+  readonly hash: string;
+}

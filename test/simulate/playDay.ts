@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import type { TrackedEvent } from "../../src/domain/event.ts";
 import type { Command } from "../../src/domain/command.ts";
-import type { Opened } from "../../src/store/sqlite/open.ts";
+import type { Opened } from "../../src/domain/store.ts";
 import { instant } from "../../src/domain/units.ts";
 import { chance } from "../fuzz/chance.ts";
 import { configured } from "../support/aConfiguration.ts";

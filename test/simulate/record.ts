@@ -1,7 +1,6 @@
-import type { Json } from "../../src/domain/audit.ts";
+import type { Json, AuditRow } from "../../src/domain/audit.ts";
 import { type Command, commandId } from "../../src/domain/command.ts";
 import type { ChargerId } from "../../src/domain/units.ts";
-import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
 import { DAY } from "./plan.ts";
 
 /** What was found on disk since midnight, over all runs of the daemon. */

@@ -1,13 +1,13 @@
 import type { ControlConfig } from "../../src/config/sections/control.ts";
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
+import type { AuditRow } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { ReportRecord } from "../../src/domain/report.ts";
 import { chargerId, type Instant, type Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import type { ReportRow } from "../../src/operator/listViews.ts";
-import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
-import type { Opened } from "../../src/store/sqlite/open.ts";
+import type { Opened } from "../../src/domain/store.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Meddling, type PartnerSide, wired } from "../support/wiredDepot.ts";
 import { FaultyDisk } from "./faultyDisk.ts";

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Json } from "../../src/domain/audit.ts";
+import type { Json, AuditRow } from "../../src/domain/audit.ts";
 import { chargerId, eventId, instant, vehicleId } from "../../src/domain/units.ts";
-import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
 import { fractionOf } from "../simulate/oracle.ts";
 import type { SetPayload } from "../support/aFloor.ts";
 import { violations } from "./rules.ts";

@@ -1,7 +1,7 @@
-import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
+import type { AuditRow } from "../../src/domain/audit.ts";
 import { allowed, isSame, standingInWords, type Standing, type TrueEvent } from "../simulate/oracle.ts";
-import { Expected, momentIn, standingOf } from "./expected.ts";
 import { lostIn } from "./delays.ts";
+import { Expected, momentIn, standingOf } from "./expected.ts";
 import type { Span, Story, Told } from "./story.ts";
 
 /** Whoever was ready for this long has done what there was to do (DESIGN 6.4), ms, beside what the machine had no time for. */

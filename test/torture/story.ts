@@ -1,6 +1,6 @@
-import type { AuditRow } from "../../src/store/sqlite/auditRows.ts";
-import type { Heard, SetPayload } from "../support/aFloor.ts";
+import type { AuditRow } from "../../src/domain/audit.ts";
 import type { Site, TrueEvent } from "../simulate/oracle.ts";
+import type { Heard, SetPayload } from "../support/aFloor.ts";
 import type { Delay } from "./delays.ts";
 
 /** A command as it came to a subscriber. Times are ms since the epoch, all by the one clock of the machine. */

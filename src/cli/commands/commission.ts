@@ -13,7 +13,7 @@ import { offlineControl, openOffline } from "../../daemon/offline.ts";
 import { reachBroker, realMachine } from "../../daemon/real.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { seconds } from "../../domain/units.ts";
-import type { Store } from "../../store/sqlite/store.ts";
+import type { Store } from "../../domain/store.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
 import { logger } from "../logger.ts";

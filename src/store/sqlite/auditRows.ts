@@ -1,17 +1,12 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
-import type { AuditEntry, AuditKind } from "../../domain/audit.ts";
+import type { AuditRow, AuditEntry, AuditKind } from "../../domain/audit.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
+import type { AuditQuery, Quarantined } from "../../domain/store.ts";
 import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
 import type { Cells, ChainRow } from "./chain.ts";
-
-/** An audit entry with its place in the hash chain. `hash` is hex. */
-export interface AuditRow extends AuditEntry {
-  readonly seq: number;
-  readonly hash: string;
-}
 
 type Columns = Record<string, SQLOutputValue>;
 
@@ -108,26 +103,6 @@ export type BodyTable =
  */
 export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): number =>
   crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));
-
-/** Absent members do not filter. `after` is a `seq`. `limit` defaults to 1,000. */
-export interface AuditQuery {
-  readonly event?: string;
-  readonly charger?: string;
-  readonly after?: number;
-  readonly limit?: number;
-  /** Newest first; otherwise oldest first. */
-  readonly newest?: boolean;
-}
-
-/** Rejected input as stored. `raw` is JSON text, capped by the reader. */
-export interface Quarantined {
-  readonly at: Instant;
-  readonly source: string;
-  readonly event: string | null;
-  readonly path: string;
-  readonly reason: string;
-  readonly raw: string;
-}
 
 /** Audit rows that match. Throws SQLite errors if the disk cannot be read. */
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {

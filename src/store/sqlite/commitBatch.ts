@@ -1,8 +1,9 @@
-import type { AuditEntry } from "../../domain/audit.ts";
+import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
-import { cellsOf, numbered, sumOf, type AuditRow } from "./auditRows.ts";
+import type { StoreStats } from "../../domain/store.ts";
+import { cellsOf, numbered, sumOf } from "./auditRows.ts";
 import { signed } from "./bodies.ts";
 import { rowHash, type Head, sealed } from "./chain.ts";
 import type { Connection } from "./connection.ts";
@@ -124,19 +125,6 @@ function append(connection: Connection, head: Head, entry: AuditEntry): Head {
   const hash = rowHash(head.hash, cells, facts);
   connection.putAudit.run(...cells, facts, hash);
   return { seq: cells[0], hash };
-}
-
-/**
- * Commits since the start (readings included), the longest commit in ms (it blocks the event loop), and the
- * size on disk.
- */
-export interface StoreStats {
-  readonly commits: number;
-  readonly failures: number;
-  readonly longestCommitMs: number;
-  /** Reason of the last failure, and time since the first failure of this series. Null: the last commit succeeded. */
-  readonly failing: { readonly reason: string; readonly forMs: number } | null;
-  readonly bytes: number;
 }
 
 /** Counts commits, and measures how long they have been failing. */

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 
 import type { Change } from "../../domain/changes.ts";
 import type { Reading } from "../../domain/reading.ts";
+import type { KeptReadings } from "../../domain/store.ts";
 import type { Instant, Millis } from "../../domain/units.ts";
 import { type Head, HEAD_FILE, sealed, Witness } from "./chain.ts";
 import { commitBatch, type CommitBatch, type Writer } from "./commitBatch.ts";
@@ -12,7 +13,7 @@ import { type Connection, CHECKPOINT_PAGES, DATABASE } from "./connection.ts";
 import { faultOf, refused, type Fault, isFault } from "./fault.ts";
 import { storedEpoch, type StoredEpoch } from "./lock.ts";
 import { withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
-import { countReadings, type KeptReadings, pruneReadings } from "./pruneReadings.ts";
+import { countReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
 import { verifyTail } from "./verify.ts";

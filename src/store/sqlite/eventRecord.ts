@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { factOf, type RecordRow, textOf, chainHash } from "../../domain/audit.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import { MOST_OVERRULED, isOverruled } from "../../domain/reason.ts";
+import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/dueQueue.ts";
 import { auditRow, chainRow } from "./auditRows.ts";
@@ -42,17 +43,6 @@ function attempt<T>(query: () => T): T | Fault {
     return faultOf(error);
   }
 }
-
-/** Audit rows that concern one event. */
-export type EventRows =
-  | {
-      readonly ok: true;
-      readonly rows: readonly RecordRow[];
-      /** The checkpoint that replaces the pruned rows. Null: nothing was pruned. */
-      readonly checkpoint: RecordRow | null;
-    }
-  /** Row `seq` has a wrong hash: this record proves nothing. */
-  | { readonly ok: false; readonly seq: number };
 
 /**
  * The rows that concern an event, in order.

@@ -1,4 +1,5 @@
 import type { Change } from "../../domain/changes.ts";
+import type { Broken } from "../../domain/store.ts";
 
 /** Reason why the state cannot be used, or why a commit failed. */
 export interface Fault {
@@ -7,13 +8,6 @@ export interface Fault {
   readonly reason: string;
   /** Present if the audit record itself is broken. */
   readonly broken?: Broken;
-}
-
-/** `seq`: the first wrong row of the record. Null: the fault lies outside the record. */
-export interface Broken {
-  readonly ok: false;
-  readonly seq: number | null;
-  readonly reason: string;
 }
 
 export const damaged = (reason: string): Fault => ({ kind: "damaged", reason });

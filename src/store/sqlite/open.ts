@@ -5,13 +5,14 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 
 import { auditRow } from "../../domain/audit.ts";
-import type { Change, StoredState } from "../../domain/changes.ts";
+import type { Change } from "../../domain/changes.ts";
+import type { Opened, OpenedState } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { signBodies } from "./bodies.ts";
 import { sealed } from "./chain.ts";
 import { DATABASE } from "./connection.ts";
 import { inTransaction, Disk } from "./disk.ts";
-import { type Broken, faultOf, fileFault, isFull, refused, type Fault, isFault } from "./fault.ts";
+import { faultOf, fileFault, isFull, refused, type Fault, isFault } from "./fault.ts";
 import { deniedState, prepareDirectory } from "./files.ts";
 import { readOrMakeProofKey, type HandedKeys, readOrMakeSiteKey } from "./keys.ts";
 import { knownSince, markRestored, restoredIn } from "./loadState.ts";
@@ -19,30 +20,7 @@ import { EPOCH_FILE, nextEpoch, storeEpoch, takeLock, setAside } from "./lock.ts
 import { type OpenedDatabase, openDatabase, type OnFull, type Place } from "./openDatabase.ts";
 import { upgradeReadings } from "./readings.ts";
 import { Reserve, RESERVE } from "./reserve.ts";
-import { Store } from "./store.ts";
-
-/** An unusable state is a value: `reason` is a sentence for the operator. */
-export type Opened =
-  | {
-      readonly ok: true;
-      readonly store: Store;
-      readonly storedState: StoredState;
-      readonly epoch: number;
-      readonly siteKey: Buffer;
-      /** Directory of a damaged state; the open one is fresh. Null: nothing was damaged. */
-      readonly setAside: string | null;
-      /**
-       * The state replaced a damaged or lost one, now or earlier. The last command of a charger without a
-       * stored one is unknown.
-       */
-      readonly assertAll: boolean;
-      /**
-       * The state was restored from a backup, and that is not on record yet. A read-only verb leaves the row
-       * to the daemon.
-       */
-      readonly isRestored: boolean;
-    }
-  | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
+import { SqliteStore } from "./store.ts";
 
 export interface OpenOptions {
   readonly now: () => Instant;
@@ -78,7 +56,7 @@ export function missingStateReason(directory: string): string | null {
 }
 
 /** Opens the state directory for this process: verified, fresh, or refused with a reason. */
-export function openState(directory: string, options: OpenOptions): Opened {
+export function openState(directory: string, options: OpenOptions): Opened<SqliteStore> {
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
   const lock = takeLock(directory);
@@ -90,7 +68,11 @@ export function openState(directory: string, options: OpenOptions): Opened {
   return { ok: false, reason, ...(broken === undefined ? {} : { broken }) };
 }
 
-function openLocked(directory: string, lock: DatabaseSync, options: OpenOptions): Opened | Fault {
+function openLocked(
+  directory: string,
+  lock: DatabaseSync,
+  options: OpenOptions,
+): OpenedState<SqliteStore> | Fault {
   const { now, random, keys, log } = options;
   const key = readOrMakeSiteKey(directory, keys.site, random);
   if (!key.ok) return refused(key.reason);
@@ -129,7 +111,7 @@ function start(
   firstRows: readonly Change[],
   moved: string | null,
   options: OpenOptions,
-): Opened | Fault {
+): OpenedState<SqliteStore> | Fault {
   const { log, monotonic = () => performance.now(), damaged: onDamage } = options;
   const { siteKey } = place;
   const isCopy = opened.head.seq > 0 && firstRows.length === 0 && opened.stored === null;
@@ -152,7 +134,7 @@ function start(
     firstRows.length === 0 || writtenAt === undefined
       ? {}
       : { evaluatedAt: writtenAt, recordedAt: writtenAt };
-  const store = new Store(disk, { siteKey, proofKey }, log, monotonic);
+  const store = new SqliteStore(disk, { siteKey, proofKey }, log, monotonic);
   const assertAll = restored !== null || replacedDamagedState(disk.connection.database);
   return {
     ok: true,

@@ -1,3 +1,4 @@
+import type { KeptReadings } from "../../domain/store.ts";
 import { type Instant, type Millis, minutes } from "../../domain/units.ts";
 import type { Connection } from "./connection.ts";
 import { minuteOf } from "./readings.ts";
@@ -11,13 +12,6 @@ const STEP_MS = 20;
  * deleted together.
  */
 export const PRUNE_PAGE = 1_000;
-
-/** State after a step of pruning. */
-export interface KeptReadings {
-  readonly rows: number;
-  /** Some readings were deleted for their number, before their time. */
-  readonly leftEarly: boolean;
-}
 
 /**
  * A short step of pruning. Readings older than `keep` are deleted. Of those older than eight days, only the

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
 
 import type { Reading } from "../../domain/reading.ts";
+import type { KeptReadings, ForeignReading, OnForeign } from "../../domain/store.ts";
 import { type ChargerId, type Instant, iso, type Millis, type VehicleId } from "../../domain/units.ts";
 import type { Disk } from "./disk.ts";
 import { isFault } from "./fault.ts";
-import type { KeptReadings } from "./pruneReadings.ts";
-import { type ForeignReading, type OnForeign, queryReadings, querySeats } from "./readings.ts";
+import { queryReadings, querySeats } from "./readings.ts";
 
 /** Interval between commits of readings: each costs 30 KB of flash, whatever it holds. */
 const EVERY_MS = 10_000;

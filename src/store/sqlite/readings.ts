@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import type { Measured, MeasuredKind, Reading, Stated, CommandReading } from "../../domain/reading.ts";
+import type { OnForeign } from "../../domain/store.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import {
   chargerId,
@@ -168,14 +169,6 @@ export function queryReadings(
     }),
   );
 }
-
-/** A stored message of a charger that another program changed. */
-export interface ForeignReading {
-  readonly charger: ChargerId;
-  readonly at: Instant;
-}
-
-export type OnForeign = (reading: ForeignReading) => void;
 
 function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
   const at = instant(Number(row["at"]));

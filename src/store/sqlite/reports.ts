@@ -1,18 +1,13 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import type { ReportRecord } from "../../domain/report.ts";
+import type { ReportQuery } from "../../domain/store.ts";
 import { isOurs, signed, storedBody } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
 
 /** Closed reports are kept for inspection: the newest records, and the newest bodies. */
 const MOST_REPORTS = 10_000;
 const MOST_BODY_BYTES = 128 * 1024 * 1024;
-
-/** Absent members do not filter. `limit` defaults to 1,000. */
-export interface ReportQuery {
-  readonly event?: string;
-  readonly limit?: number;
-}
 
 /** Throws SQLite errors. */
 export function putReport(

@@ -1,13 +1,24 @@
 import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 
-import type { AuditEntry } from "../../domain/audit.ts";
+import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change, Committed, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
+import type {
+  AuditQuery,
+  Quarantined,
+  StoreStats,
+  EventRows,
+  KeptReadings,
+  OnForeign,
+  ReportQuery,
+  Store,
+  Verified,
+} from "../../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import {
@@ -15,24 +26,19 @@ import {
   queryPrices,
   queryQuarantine,
   queryWrites,
-  type AuditQuery,
-  type Quarantined,
   queryOldReports,
   queryOldRows,
-  type AuditRow,
 } from "./auditRows.ts";
 import { seal, type Head } from "./chain.ts";
-import { CommitStats, type StoreStats } from "./commitBatch.ts";
+import { CommitStats } from "./commitBatch.ts";
 import type { Disk } from "./disk.ts";
-import { archiveOf, type EventRows, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
+import { archiveOf, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
 import { Unstored, isFault } from "./fault.ts";
 import type { Keys } from "./keys.ts";
 import { loadOwed, loadScope, knownSince, restoredIn } from "./loadState.ts";
-import type { KeptReadings } from "./pruneReadings.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
-import type { OnForeign } from "./readings.ts";
-import { queryReport, queryReports, type ReportQuery } from "./reports.ts";
-import { type Verified, verifyingState } from "./verify.ts";
+import { queryReport, queryReports } from "./reports.ts";
+import { verifyingState } from "./verify.ts";
 
 /** Delay of changes that no caller waits for, such as outcomes, ms. A commit costs 30 KB of flash whatever it holds. */
 const LAZY_COMMIT_MS = 100;
@@ -50,11 +56,8 @@ const DONE: Committed = { ok: true };
  * State that survives a restart. Changes written in one tick of the event loop share a commit: a power cut leaves
  * all or none. On a slow disk several ticks share one: a sync blocks the loop, and starts must not be late.
  */
-export class Store implements Disposable {
-  /** Called after each commit that added audit rows, with the rows and the duration. */
+export class SqliteStore implements Store {
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
-
-  /** Private key that signs proofs. */
   readonly proofKey: KeyObject;
   readonly events: EventArchive;
   readonly #disk: Disk;
@@ -137,12 +140,10 @@ export class Store implements Disposable {
     return owed;
   }
 
-  /** Committed audit rows, oldest first by default. */
   audit(query: AuditQuery): readonly AuditRow[] {
     return queryAudit(this.#disk.connection.database, query);
   }
 
-  /** Times at which the broker acknowledged a new level for this charger, oldest first. */
   writes(charger: ChargerId, since: Instant): readonly Instant[] {
     return queryWrites(this.#disk.connection.database, charger, since);
   }
@@ -157,30 +158,24 @@ export class Store implements Disposable {
     );
   }
 
-  /** As `verifying`, without yielding. */
   verify = (): Verified => runToEnd(this.verifying());
 
-  /** Audit rows of an event whose last window ends at `until`. `windows`: its window for each vehicle. */
   eventRows(event: EventId, until: Instant, windows: Windows = new Map()): Generator<void, EventRows> {
     return queryEventRows(this.#disk.connection.database, event, until, windows);
   }
 
-  /** Rows of outages that are still open. */
   openOutages(): readonly AuditEntry[] {
     return queryOpenOutages(this.#disk.connection.database);
   }
 
-  /** Hashes of those of these rows that are still stored. */
   hashes(seqs: readonly number[]): ReadonlyMap<number, string> {
     return queryHashes(this.#disk.connection.database, seqs);
   }
 
-  /** The rows to prune next. Null: none. */
   oldRows(query: OldRowsQuery): OldRows | null {
     return queryOldRows(this.#disk.connection.database, query);
   }
 
-  /** Names of closed reports that were composed before `before`. */
   oldReports(before: Instant, most: number): readonly string[] {
     return queryOldReports(this.#disk.connection.database, before, most);
   }
@@ -201,12 +196,10 @@ export class Store implements Disposable {
     return { ...head, seal: seal(this.#siteKey, head) };
   }
 
-  /** Rejected input, newest first. */
   quarantine(limit: number): readonly Quarantined[] {
     return queryQuarantine(this.#disk.connection.database, limit);
   }
 
-  /** The last readable prices. No decision depends on them. */
   prices(): readonly PriceSeries[] {
     return queryPrices(this.#disk.connection.database);
   }
@@ -221,7 +214,6 @@ export class Store implements Disposable {
     return this.#readings.of([...chargers], from, until, onForeign);
   }
 
-  /** Chargers that a vehicle was on, on the days that [from, until) touches. */
   seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
     return this.#readings.seats(vehicle, from, until);
   }
@@ -234,12 +226,10 @@ export class Store implements Disposable {
     return this.#readings.prune(now, keep, most);
   }
 
-  /** Composed reports, newest first. */
   reports(query: ReportQuery): readonly ReportRecord[] {
     return queryReports(this.#disk.connection.database, this.#siteKey, query);
   }
 
-  /** A report with its body as sent to the partner. Null: none of this name. */
   report(name: string): ReturnType<typeof queryReport> {
     return queryReport(this.#disk.connection.database, this.#siteKey, name);
   }

@@ -1,23 +1,13 @@
+import type { Verified, Broken } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import { chainPage, chainRows } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
 import { followChain, GENESIS, type Head, unsealed } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
-import { type Broken, damaged, type Fault } from "./fault.ts";
+import { damaged, type Fault } from "./fault.ts";
 import { epochFault, type StoredEpoch } from "./lock.ts";
 import { isOurReading, unsignedThrough } from "./readings.ts";
-
-/** `head`: hash of the last row. `readings`: stored messages with an HMAC. `unsigned`: those from before there was one. */
-export type Verified =
-  | {
-      readonly ok: true;
-      readonly rows: number;
-      readonly head: string;
-      readonly readings?: number;
-      readonly unsigned?: number;
-    }
-  | Broken;
 
 /** Rows verified at a start. All of them would delay control of the chargers. */
 const TAIL = 1000;

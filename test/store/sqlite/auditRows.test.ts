@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import type { Change } from "../../../src/domain/changes.ts";
 
 import { eventId, instant, minutes } from "../../../src/domain/units.ts";
-import type { Store } from "../../../src/store/sqlite/store.ts";
+import type { Store } from "../../../src/domain/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, reportRecord, row, tombstone } from "./words.ts";
 

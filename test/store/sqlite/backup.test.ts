@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { copyFiles, placeCopy, settleCopy } from "../../../src/store/sqlite/backup.ts";
-import type { Store } from "../../../src/store/sqlite/store.ts";
+import type { Store } from "../../../src/domain/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { Instant } from "../../../src/domain/units.ts";
-import { openState, type OpenOptions, type Opened } from "../../../src/store/sqlite/open.ts";
+import type { Opened } from "../../../src/domain/store.ts";
+import { openState, type OpenOptions } from "../../../src/store/sqlite/open.ts";
 import { NOON } from "./words.ts";
 
 /** An empty directory that goes with the test. */

@@ -3,15 +3,15 @@ import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { Json } from "../../../src/domain/audit.ts";
+
+import type { Json, AuditRow } from "../../../src/domain/audit.ts";
 import type { Change } from "../../../src/domain/changes.ts";
+import type { KnownEvent } from "../../../src/domain/event.ts";
 import type { PriceSeries } from "../../../src/domain/prices.ts";
 import { chargerId, type EventId, eventId, instant, vehicleId } from "../../../src/domain/units.ts";
-import type { AuditRow } from "../../../src/store/sqlite/auditRows.ts";
-import type { KnownEvent } from "../../../src/domain/event.ts";
+import { aDescriptor } from "../../support/aReport.ts";
 import { anEvent, live } from "../../support/anEvent.ts";
 import { diskThatFillsUp } from "../../support/fullDisk.ts";
-import { aDescriptor } from "../../support/aReport.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/store/sqlite/store.ts";
+import type { Store } from "../../../src/domain/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { row } from "./words.ts";
 

@@ -1,0 +1,210 @@
+import type { KeyObject } from "node:crypto";
+
+import type { AuditEntry, AuditRow, RecordRow } from "./audit.ts";
+import type { Change, Committed, Scope, StoredScope, StoredState } from "./changes.ts";
+import type { EventArchive } from "./event.ts";
+import type { PriceSeries } from "./prices.ts";
+import type { Reading } from "./reading.ts";
+import type { ReportRecord } from "./report.ts";
+import type { OldRows, OldRowsQuery } from "./retention.ts";
+import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "./units.ts";
+
+/**
+ * Everything that survives a restart, as the program asks for it. `store/sqlite/` implements it.
+ *
+ * Commits. Changes are staged in order; a commit stores all that is staged, or none of it. After a commit the changes
+ * survive a power cut. A webhook is answered, and a command is published, only after `durable` has resolved.
+ * One process at a time writes a site. A commit of any other process is refused.
+ *
+ * Reads. They return committed data. A reading that waits for its commit is returned as well.
+ * A method that reads throws, or rejects, if the data cannot be read.
+ *
+ * Moments are `Instant` (ms since 1970, UTC), durations `Millis`. Energies are Wh, powers W, currents A.
+ */
+export interface Store extends Disposable {
+  /** Called after each commit that added audit rows, with the rows and the duration of the commit in ms. */
+  onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
+  /** Private key that signs proofs. */
+  readonly proofKey: KeyObject;
+  readonly events: EventArchive;
+
+  /** Stages changes in order. They are committed with the next `durable`, or within 100 ms without it. Throws once closed. */
+  write(changes: readonly Change[]): void;
+  /** As `write`, for changes that outlive a failed commit. Resolves once they are stored. */
+  writeUntilStored(changes: readonly Change[]): Promise<void>;
+  /** Resolves after the commit of everything staged so far. Not ok: nothing of it is stored. Never rejects. */
+  durable(): Promise<Committed>;
+  /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
+  beat(at: Instant): Committed;
+  /** The stored state of a scope, for a rollback after a failed commit. */
+  stored(scope: Scope): StoredScope;
+  /** Report obligations and open reports. */
+  owed(): Pick<StoredState, "duties" | "outbox">;
+
+  /** Rows of the record. */
+  audit(query: AuditQuery): readonly AuditRow[];
+  /** Times at which the broker acknowledged a new level for this charger since `since`, oldest first. */
+  writes(charger: ChargerId, since: Instant): readonly Instant[];
+  /** Verifies the hash chain, then the other tables. Yields after each step of some milliseconds. */
+  verifying(): Generator<void, Verified>;
+  /** As `verifying`, without yielding. */
+  verify(): Verified;
+  /** Rows of the record that concern an event whose last window ends at `until`. `windows`: its window for each vehicle. */
+  eventRows(event: EventId, until: Instant, windows?: Windows): Generator<void, EventRows>;
+  /** First rows of the outages that are still open. */
+  openOutages(): readonly AuditEntry[];
+  /** Hashes of those of these rows that are still stored. */
+  hashes(seqs: readonly number[]): ReadonlyMap<number, string>;
+  /** Last row of the record, with its seal. A copy of it elsewhere, in the log for example, reveals a truncation. */
+  head(): { readonly seq: number; readonly hash: string; readonly seal: string };
+  /** Rows of the record to prune next. Null: none. */
+  oldRows(query: OldRowsQuery): OldRows | null;
+
+  /** Stores readings within ten seconds. A crash loses at most that much. */
+  keepReadings(readings: readonly Reading[]): void;
+  /**
+   * Readings of these chargers in [from, until), ordered by time for each charger. `onForeign`: called for each stored
+   * message that another program changed; such messages are left out.
+   */
+  readings(
+    chargers: Iterable<ChargerId>,
+    from: Instant,
+    until: Instant,
+    onForeign?: OnForeign,
+  ): readonly Reading[];
+  /** Chargers that a vehicle was on, on the days (UTC) that [from, until) touches. */
+  seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[];
+  /**
+   * A short step of pruning readings: those older than `keep`, and the oldest above `most`. `keep` null: none is too old.
+   * Null: the write is refused.
+   */
+  pruneReadings(now: Instant, keep: Millis | null, most?: number): KeptReadings | null;
+
+  /** Composed reports, newest first. */
+  reports(query: ReportQuery): readonly ReportRecord[];
+  /** A report with its body as sent to the partner. Null: no such report. Its body null: pruned, or changed on the disk. */
+  report(name: string): { readonly record: ReportRecord; readonly body: string | null } | null;
+  /** Names of closed reports that were composed before `before`, oldest first, at most `most`. */
+  oldReports(before: Instant, most: number): readonly string[];
+
+  /** The last readable prices. No decision depends on them. */
+  prices(): readonly PriceSeries[];
+  /** Rejected input, newest first. */
+  quarantine(limit: number): readonly Quarantined[];
+  stats(): StoreStats;
+
+  /** Keeps the stored files unchanged until `endCopy`. False: another copy is under way. */
+  beginCopy(): boolean;
+  /** False: the files changed during the copy, which is useless. */
+  endCopy(): boolean;
+}
+
+/** The stored state of a site, opened for this process. */
+export interface OpenedState<S extends Store = Store> {
+  readonly ok: true;
+  readonly store: S;
+  readonly storedState: StoredState;
+  /** Number of this run. Higher than that of every earlier run. */
+  readonly epoch: number;
+  readonly siteKey: Buffer;
+  /** Directory of a damaged state; the open one is fresh. Null: nothing was damaged. */
+  readonly setAside: string | null;
+  /**
+   * The state replaced a damaged or lost one, now or earlier. The last command of a charger without a
+   * stored one is unknown.
+   */
+  readonly assertAll: boolean;
+  /**
+   * The state was restored from a backup, and that is not on record yet. A read-only verb leaves the row
+   * to the daemon.
+   */
+  readonly isRestored: boolean;
+}
+
+/** An unusable state is a value: `reason` is a sentence for the operator. */
+export type Opened<S extends Store = Store> =
+  | OpenedState<S>
+  | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
+
+/** Absent members do not filter. `after` is a `seq`. `limit` defaults to 1,000. */
+export interface AuditQuery {
+  readonly event?: string;
+  readonly charger?: string;
+  readonly after?: number;
+  readonly limit?: number;
+  /** Newest first; otherwise oldest first. */
+  readonly newest?: boolean;
+}
+
+/** Rejected input as stored. `raw` is JSON text, capped by the reader. */
+export interface Quarantined {
+  readonly at: Instant;
+  readonly source: string;
+  readonly event: string | null;
+  readonly path: string;
+  readonly reason: string;
+  readonly raw: string;
+}
+
+/** Absent members do not filter. `limit` defaults to 1,000. */
+export interface ReportQuery {
+  readonly event?: string;
+  readonly limit?: number;
+}
+
+/**
+ * Commits since the start (readings included), the longest commit in ms (it blocks the event loop), and the
+ * size on disk.
+ */
+export interface StoreStats {
+  readonly commits: number;
+  readonly failures: number;
+  readonly longestCommitMs: number;
+  /** Reason of the last failure, and time since the first failure of this series. Null: the last commit succeeded. */
+  readonly failing: { readonly reason: string; readonly forMs: number } | null;
+  readonly bytes: number;
+}
+
+/** State after a step of pruning. */
+export interface KeptReadings {
+  readonly rows: number;
+  /** Some readings were deleted for their number, before their time. */
+  readonly leftEarly: boolean;
+}
+
+/** A stored message of a charger that another program changed. */
+export interface ForeignReading {
+  readonly charger: ChargerId;
+  readonly at: Instant;
+}
+
+export type OnForeign = (reading: ForeignReading) => void;
+
+/** `head`: hash of the last row. `readings`: stored messages with an HMAC. `unsigned`: those from before there was one. */
+export type Verified =
+  | {
+      readonly ok: true;
+      readonly rows: number;
+      readonly head: string;
+      readonly readings?: number;
+      readonly unsigned?: number;
+    }
+  | Broken;
+
+/** `seq`: the first wrong row of the record. Null: the fault lies outside the record. */
+export interface Broken {
+  readonly ok: false;
+  readonly seq: number | null;
+  readonly reason: string;
+}
+
+/** Audit rows that concern one event. */
+export type EventRows =
+  | {
+      readonly ok: true;
+      readonly rows: readonly RecordRow[];
+      /** The checkpoint that replaces the pruned rows. Null: nothing was pruned. */
+      readonly checkpoint: RecordRow | null;
+    }
+  /** Row `seq` has a wrong hash: this record proves nothing. */
+  | { readonly ok: false; readonly seq: number };
