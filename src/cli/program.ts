@@ -9,6 +9,7 @@ import { auditVerb } from "./commands/audit.ts";
 import { backupVerb } from "./commands/backup.ts";
 import { checkVerb } from "./commands/check.ts";
 import { commissionVerb } from "./commands/commission.ts";
+import { explainVerb } from "./commands/explain.ts";
 import { planVerb } from "./commands/plan.ts";
 import { pollVerb } from "./commands/poll.ts";
 import { pricesVerb } from "./commands/prices.ts";
@@ -32,6 +33,7 @@ const VERBS: readonly Verb[] = [
   backupVerb,
   proofVerb,
   statusVerb,
+  explainVerb,
   pollVerb,
   webhookVerb,
   pricesVerb,
@@ -57,6 +59,8 @@ Then for real:
   setpointd webhook test -c site.yaml
                                   post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy
+  setpointd explain bay-01 -c site.yaml
+                                  show why a charger or a vehicle has its setpoint
   setpointd poll -c site.yaml     fetch the partner's events now
   setpointd audit -c site.yaml    print the record of every decision and its outcome
   setpointd backup FILE -c site.yaml

@@ -40,6 +40,7 @@ export interface ControlApiParts {
   readonly isReady: () => boolean;
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
+  readonly explain: ControlApi["explain"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
@@ -102,6 +103,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
         ? { ...(await commissions.try(request, progress, gone)) }
         : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
     stopCommission: (charger) => commissions.stop(charger),
+    explain: parts.explain,
     release: (charger) => release(parts, charger),
   };
 }

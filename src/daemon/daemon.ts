@@ -28,7 +28,7 @@ import {
   spotPrices,
 } from "./pipeline.ts";
 import { openSite } from "./site.ts";
-import { siteStatus } from "./status.ts";
+import { explanationsOf, siteStatus } from "./status.ts";
 import { StopSteps } from "./stopSteps.ts";
 
 export type Started =
@@ -227,6 +227,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     reportsWaiting: () => schedule.outbox.size,
     problems: () => countProblems(problems(state, problemSources(), now())),
   });
+  const explain = explanationsOf(state, store, now);
   views.resolve({
     ready: isReady,
     health: () => {
@@ -241,6 +242,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
+    explain,
     metrics,
   });
   up.resolve();
@@ -256,6 +258,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     ports,
     monotonic,
     isReady,
+    explain,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,

@@ -1,7 +1,11 @@
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
+import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
-import { instant, iso } from "../domain/units.ts";
+import type { Store } from "../domain/store.ts";
+import { type Instant, instant, iso } from "../domain/units.ts";
+import type { Answer } from "../operator/answer.ts";
+import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/problems.ts";
 import { statusView } from "../operator/views.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
@@ -20,6 +24,20 @@ interface StatusParts {
   readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
   readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "view">;
 }
+
+/** Answers the question why a charger has its setpoint: now, ahead or behind. */
+export const explanationsOf =
+  (state: ControlState, store: Store, now: () => Instant) =>
+  (query: Readonly<Record<string, unknown>>): Answer<Json> => {
+    const request = explainRequest(query);
+    if ("ok" in request) return request;
+    const past: PastDecisions = {
+      decisionAt: (charger, notAfter) =>
+        store.audit({ charger, notAfter, kind: "decision", newest: true, limit: 1 })[0] ?? null,
+      seats: (vehicle, from, until) => store.seats(vehicle, from, until),
+    };
+    return explanation(state, past, request, now());
+  };
 
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(

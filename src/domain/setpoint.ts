@@ -1,4 +1,4 @@
-import type { Amperes, Instant, Watts } from "./units.ts";
+import { type Amperes, amperes, type Instant, type Watts, watts } from "./units.ts";
 
 /** Upper bound for a charger. It may draw less. */
 export type Setpoint =
@@ -70,4 +70,42 @@ export function valueOf(desired: Desired): { value: number | null; unit: "A" | "
     case "release":
       return { value: null, unit: null };
   }
+}
+
+/** A level as the operator's API reads and shows it. `release`: the charger decides by itself. */
+export type LevelView = {
+  readonly currentA?: number;
+  readonly powerW?: number;
+  readonly pause?: true;
+  readonly release?: true;
+};
+
+export function viewOf(desired: Desired): LevelView {
+  switch (desired.kind) {
+    case "current":
+      return { currentA: desired.amperes };
+    case "power":
+      return { powerW: desired.watts };
+    case "pause":
+      return { pause: true };
+    case "release":
+      return { release: true };
+  }
+}
+
+/** The setpoint of a level. */
+export const levelOf = ({ currentA, powerW, pause }: LevelView): Desired =>
+  currentA !== undefined
+    ? { kind: "current", amperes: amperes(currentA) }
+    : powerW !== undefined
+      ? { kind: "power", watts: watts(powerW) }
+      : { kind: pause === true ? "pause" : "release" };
+
+/** Reads the text of `formatLevel`, for example from a stored reason. Null: not a level. */
+export function parseLevel(text: string): LevelView | null {
+  const [, value, unit, word] = /^(?:(-?[\d.e+-]+) ([AW])|(pause|release))\b/.exec(text) ?? [];
+  if (unit === "A") return { currentA: Number(value) };
+  if (unit === "W") return { powerW: Number(value) };
+  if (word === "pause") return { pause: true };
+  return word === "release" ? { release: true } : null;
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 
-import type { AuditEntry, AuditRow, RecordRow } from "./audit.ts";
+import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
 import type { Change, Committed, Scope, StoredScope, StoredState } from "./changes.ts";
 import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
@@ -130,6 +130,9 @@ export type Opened<S extends Store = Store> =
 export interface AuditQuery {
   readonly event?: string;
   readonly charger?: string;
+  readonly kind?: AuditKind;
+  /** Leaves out rows that are later. */
+  readonly notAfter?: Instant;
   readonly after?: number;
   readonly limit?: number;
   /** Newest first; otherwise oldest first. */

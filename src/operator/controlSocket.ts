@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
 import { limitConnections } from "../platform/connectionLimit.ts";
+import type { Answer } from "./answer.ts";
 import { type AuditParameters, auditParameters } from "./http/server.ts";
 
 /** `words`: one sentence for the person who asked. */
@@ -47,6 +48,8 @@ export interface ControlApi {
   ) => Promise<Json>;
   /** Ends the trial of a charger. The charger is left as it was before. */
   readonly stopCommission: (charger: string) => void;
+  /** The full stack of claims on a charger or a vehicle. */
+  readonly explain: (query: Input) => Answer<Json>;
   /** Releases one charger. Null: all. */
   readonly release: (charger: string | null) => Promise<Done>;
 }
@@ -89,6 +92,8 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /backup/end": (api) => ({ ok: api.endCopy() }),
   "GET /limited": (api) => api.limited(),
   "POST /try/brokers": (api) => api.tryBrokers(),
+  // The status of a problem travels in the body: a verb prints its text.
+  "GET /explain": (api, query) => ({ ...api.explain(query) }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger }) => ({
     ...(await api.release(charger === null ? null : text(charger, "charger: an id, or null for all"))),

@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { type Desired, formatLevel, onSamePhases, valueOf } from "../../src/domain/setpoint.ts";
+import {
+  type Desired,
+  formatLevel,
+  levelOf,
+  type LevelView,
+  onSamePhases,
+  parseLevel,
+  valueOf,
+  viewOf,
+} from "../../src/domain/setpoint.ts";
 import { amperes, instant, watts } from "../../src/domain/units.ts";
 
 test("every level is said with its unit, for people and for programs", () => {
@@ -16,6 +25,22 @@ test("every level is said with its unit, for people and for programs", () => {
     { value: null, unit: null },
     { value: null, unit: null },
   ]);
+});
+
+test("a level is read from its text and written to the API, both ways", () => {
+  const all: readonly [string, LevelView][] = [
+    ["13.7 A", { currentA: 13.7 }],
+    ["-5000 W", { powerW: -5000 }],
+    ["pause", { pause: true }],
+    ["release", { release: true }],
+  ];
+  for (const [text, view] of all) {
+    expect(parseLevel(text)).toEqual(view);
+    expect(formatLevel(levelOf(view))).toBe(text);
+    expect(viewOf(levelOf(view))).toEqual(view);
+  }
+  expect(parseLevel("10 A on 1 phase")).toEqual({ currentA: 10 });
+  expect(parseLevel("1 phase")).toBeNull();
 });
 
 test("switched phases are said, and stay as they are with what says nothing of them", () => {

@@ -28,6 +28,7 @@ describe("the command line", () => {
       audit: ["--config", "--json", "--event", "--charger", "--since", "--until", "--problems", "verify"],
       status: ["--config", "--json"],
       poll: ["--config"],
+      explain: ["--config", "--at", "--json", "<target>"],
       "audit verify": ["--config", "--json"],
       backup: ["--config", "<file>"],
       proof: ["--config", "--format", "<event>", "verify"],

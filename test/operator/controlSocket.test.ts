@@ -7,6 +7,7 @@ import { Client } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
+import type { Json } from "../../src/domain/audit.ts";
 import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -39,6 +40,7 @@ const api: ControlApi = {
   stopCommission: (charger) => {
     if (charger === "bay-02") stopped.resolve();
   },
+  explain: (query) => ({ ok: true, value: { ...query } as Json }),
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 

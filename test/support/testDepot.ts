@@ -8,6 +8,7 @@ import type { Committed } from "../../src/domain/changes.ts";
 import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
 import { acquire, endCommissioning } from "../../src/control/decide/commissioningAccess.ts";
+import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -207,6 +208,12 @@ export class TestDepot {
     this.#up.freed$.next({ chargers: chargers.map(chargerId), settle: resolve });
     await this.passes(10);
     return promise;
+  }
+
+  /** The answer of /api/v1/explain. */
+  explain(query: Readonly<Record<string, string>>) {
+    const { depot, store, now } = this.#up;
+    return explanationsOf(depot, store, now)(query);
   }
 
   /** Lends a charger to commissioning. */

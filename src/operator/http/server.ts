@@ -1,11 +1,12 @@
 import { isIP } from "node:net";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
-import Fastify from "fastify";
+import Fastify, { type FastifyReply } from "fastify";
 
 import type { Json } from "../../domain/audit.ts";
 import { limitConnections } from "../../platform/connectionLimit.ts";
 import type { Health } from "../../platform/systemd.ts";
+import { type Answer, PROBLEM_TYPE } from "../answer.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
@@ -37,6 +38,8 @@ export interface OperatorViews {
   readonly audit: (query: AuditParameters) => Json;
   readonly prices: () => Json;
   readonly reports: () => Json;
+  /** The full stack of claims on a charger or a vehicle. */
+  readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json>;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 
@@ -112,6 +115,9 @@ export class OperatorListener implements AsyncDisposable {
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
       return reply.send((await views).audit(parameters));
     });
+    app.get<{ Querystring: Record<string, unknown> }>("/api/v1/explain", async ({ query }, reply) =>
+      sendAnswer(reply, (await views).explain(query)),
+    );
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "not found" }));
     await app.listen({ host: at.host, port: at.port });
     const bound = app.server.address();
@@ -123,6 +129,12 @@ export class OperatorListener implements AsyncDisposable {
     await this.#close();
   }
 }
+
+/** Sends the value as JSON, or the problem as problem+json. */
+const sendAnswer = (reply: FastifyReply, answer: Answer<Json>, status = 200): FastifyReply =>
+  answer.ok
+    ? reply.code(status).send(answer.value)
+    : reply.code(answer.problem.status).type(PROBLEM_TYPE).send(answer.problem);
 
 const AUDIT_PARAMETERS = ["event", "charger", "after", "limit", "newest"];
 

@@ -108,11 +108,15 @@ export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): num
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
   const where = ["seq > ?"];
   const values: (string | number)[] = [query.after ?? 0];
-  for (const column of ["event", "charger"] as const) {
+  for (const column of ["event", "charger", "kind"] as const) {
     const wanted = query[column];
     if (wanted === undefined) continue;
     where.push(`${column} = ?`);
     values.push(wanted);
+  }
+  if (query.notAfter !== undefined) {
+    where.push("at <= ?");
+    values.push(query.notAfter);
   }
   const order = query.newest === true ? "DESC" : "ASC";
   const sql = `SELECT * FROM audit WHERE ${where.join(" AND ")} ORDER BY seq ${order} LIMIT ?`;

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Health } from "../../../src/platform/systemd.ts";
+import { invalid } from "../../../src/operator/answer.ts";
 import { auditParameters, OperatorListener, type OperatorViews } from "../../../src/operator/http/server.ts";
 
 let ready = true;
@@ -17,6 +18,10 @@ const views: OperatorViews = {
   audit: (query) => [{ ...query }],
   prices: () => [{ region: "NO1" }],
   reports: () => [{ name: "EV-1/0/0" }],
+  explain: ({ charger }) =>
+    charger === "bay-01"
+      ? { ok: true, value: { charger } }
+      : invalid({ path: "charger", found: null, expected: "an id" }),
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 
@@ -67,6 +72,21 @@ test("an unknown query parameter is refused by name, not ignored", async () => {
     const refused = await get(path);
     expect([refused.status, await refused.json()]).toEqual([400, { error }]);
   }
+});
+
+test("an explanation is JSON, and a mistake is problem+json with its path", async () => {
+  expect(await (await get("/api/v1/explain?charger=bay-01")).json()).toEqual({ charger: "bay-01" });
+  const refused = await get("/api/v1/explain");
+  expect([refused.status, refused.headers.get("content-type"), await refused.json()]).toEqual([
+    400,
+    "application/problem+json; charset=utf-8",
+    {
+      status: 400,
+      title: "the request is not valid",
+      detail: "charger: an id",
+      errors: [{ path: "charger", found: null, expected: "an id" }],
+    },
+  ]);
 });
 
 test("metrics have the content type that Prometheus expects", async () => {

@@ -1,0 +1,94 @@
+import type { Explanation } from "../../control/decide/claims.ts";
+import { offlineControl } from "../../daemon/offline.ts";
+import { realMachine } from "../../daemon/real.ts";
+import { explanationsOf } from "../../daemon/status.ts";
+import { formatLevel, levelOf } from "../../domain/setpoint.ts";
+import { instant, type Instant, iso } from "../../domain/units.ts";
+import type { Answer } from "../../operator/answer.ts";
+import { formatProblem } from "../../operator/answer.ts";
+import { wallClock } from "../../platform/localTime.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { logger } from "../logger.ts";
+import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
+import { askOrRead } from "../storedState.ts";
+import type { Verb } from "../verb.ts";
+
+interface ExplainOptions {
+  readonly at?: string;
+  readonly json: boolean;
+}
+
+/** `explain`: shows every claim on a charger or a vehicle, the winner first. The running daemon answers, or the stored state. */
+async function explain(
+  named: string | undefined,
+  target: string,
+  { at, json }: ExplainOptions,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const { config } = site;
+  const zone = config.site.timezone;
+  const moment = at === undefined ? undefined : readMoment(at, zone, now());
+  if (moment === null) {
+    complain(`--at ${at}: a moment is ${MOMENT}`);
+    return 2;
+  }
+  const query = {
+    [config.chargers.some(({ id }) => id === target) ? "charger" : "vehicle"]: target,
+    ...(moment === undefined ? {} : { at: iso(moment) }),
+  };
+  const path = `/explain?${new URLSearchParams(query).toString()}`;
+  const machine = realMachine(logger(2, "error"));
+  const answer = await askOrRead<Answer<Explanation>>(config, path, (opened) => {
+    const control = offlineControl(config, opened, machine);
+    return explanationsOf(control, opened.store, now)(query) as Answer<Explanation>;
+  });
+  if (typeof answer === "string" || !answer.ok) {
+    writeErrorLine(typeof answer === "string" ? answer : formatProblem(answer.problem));
+    return 1;
+  }
+  if (json) say(JSON.stringify(answer.value));
+  else printExplanation(answer.value, wallClock(zone, now));
+  return 0;
+}
+
+function printExplanation({ sentence, claims }: Explanation, clock: (at: Instant) => string): void {
+  writeLine(sentence);
+  writeLine("");
+  const moment = (at: string | null): string => (at === null ? "" : clock(instant(Date.parse(at))));
+  const rows = [
+    ["STATUS", "KIND", "SOURCE", "LEVEL", "SINCE", "UNTIL", "BECAUSE"],
+    ...claims.map(({ status, kind, source, level, since, until, because }) => [
+      status,
+      kind,
+      source,
+      level === null ? "" : formatLevel(levelOf(level)),
+      moment(since),
+      moment(until),
+      because,
+    ]),
+  ];
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  for (const row of rows) {
+    const cells = row.map((cell, column) =>
+      column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
+    );
+    writeLine(cells.join("  ").trimEnd());
+  }
+}
+
+export const explainVerb: Verb = (program, { config, now, done }) => {
+  program
+    .command("explain")
+    .description("show why a charger or a vehicle has its setpoint: every claim on it, the winner first")
+    .argument("<target>", "id of a charger, or VTN id or name of a vehicle")
+    .option(
+      "--at <moment>",
+      "another moment (ISO 8601, or 05:30): ahead by the plan, behind by the record; default now",
+    )
+    .option("--json", "print one JSON object, as /api/v1/explain", false)
+    .action(async (target: string, options: ExplainOptions) => {
+      done(await explain(config(), target, options, now));
+    });
+};

@@ -1,0 +1,213 @@
+import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
+import type { Charger } from "../../domain/charger.ts";
+import type { Reason } from "../../domain/reason.ts";
+import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../domain/setpoint.ts";
+import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
+import type { WallClock } from "../../platform/localTime.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import { limit } from "./limits.ts";
+import type { ControlSettings } from "./settings.ts";
+
+/**
+ * One input that counts for a charger.
+ * Status: `wins`; `overruled` by the winner; `limits` the winner's level; `waits` for its start or for a condition;
+ * `over`: has ended.
+ */
+type Claim = {
+  readonly kind: "event" | "hold" | "limit" | "default";
+  /** Id of the event or hold, or the name of the limit. */
+  readonly source: string;
+  /** Null: the claim has no level of its own. */
+  readonly level: LevelView | null;
+  readonly since: string | null;
+  readonly until: string | null;
+  readonly status: "wins" | "overruled" | "limits" | "waits" | "over";
+  readonly because: string;
+};
+
+/** All claims on a charger or a vehicle at one moment, the winner first. */
+export type Explanation = {
+  /** One sentence for people. */
+  readonly sentence: string;
+  /** Null: the vehicle is at no charger. */
+  readonly charger: string | null;
+  readonly vehicle: string | null;
+  readonly at: string;
+  readonly claims: readonly Claim[];
+  /** The level without any event. `most`: the largest that charger and vehicle allow. Null: no limit is configured. */
+  readonly without: { readonly level: LevelView; readonly most: LevelView | null };
+};
+
+/** The reason at a moment, and the facts that no reason has. */
+export interface Circumstances {
+  readonly at: Instant;
+  /** Null: the vehicle is at no charger. */
+  readonly charger: Charger | null;
+  readonly vehicle: Vehicle | null;
+  /** Null: no event and no hold applies. */
+  readonly reason: Reason | null;
+  /** Dispatches that start later, or that wait for the vehicle to be plugged in. */
+  readonly waiting: readonly Waiting[];
+  /** Conditions that keep the decision from the charger. */
+  readonly bars: readonly Bar[];
+}
+
+interface Waiting {
+  readonly dispatch: Dispatch;
+  readonly because: string;
+}
+
+interface Bar {
+  readonly source: string;
+  readonly until: Instant | null;
+  readonly because: string;
+}
+
+type Rules = Pick<ControlSettings, "ties">;
+
+/** Combines reason, conditions and coming dispatches to the full stack of claims. */
+export function explain(circumstances: Circumstances, rules: Rules, wallClock: WallClock): Explanation {
+  const { at, charger, vehicle, reason, waiting, bars } = circumstances;
+  const most = charger === null ? null : mostOf(charger, vehicle);
+  const without = { level: { release: true }, most } as const;
+  const winner = reason === null ? null : winnerOf(reason);
+  const claims: Claim[] = [
+    ...(winner === null ? [] : [winner]),
+    ...bars.map(barClaim),
+    ...(reason === null ? [] : limitsOf(reason)),
+    ...(reason === null ? [] : overruledOf(reason, rules)),
+    ...waiting.map(({ dispatch, because }) => waitingClaim(dispatch, because)),
+  ];
+  const fallback: Claim = {
+    kind: "default",
+    source: "charger",
+    level: without.level,
+    since: null,
+    until: null,
+    status: winner === null ? "wins" : "overruled",
+    because: `without a setpoint the charger decides by itself${upTo(most)}`,
+  };
+  return {
+    sentence: sentenceOf(circumstances, most, wallClock),
+    charger: charger?.id ?? null,
+    vehicle: vehicle?.id ?? null,
+    at: iso(at),
+    claims: winner === null ? [fallback, ...claims] : [...claims, fallback],
+    without,
+  };
+}
+
+function winnerOf(reason: Reason): Claim | null {
+  const { winner } = reason;
+  return winner === null ? null : eventClaim(winner, "wins", `${rankOf(winner)}${offsetOf(winner)}`);
+}
+
+function overruledOf({ winner, overruled, overruledCount }: Reason, { ties }: Rules): readonly Claim[] {
+  const claims = overruled.map((claim) => eventClaim(claim, "overruled", whyOverruled(claim, winner, ties)));
+  const more = overruledCount - overruled.length;
+  if (more <= 0) return claims;
+  const rest: Claim = {
+    kind: "event",
+    source: `${more} more`,
+    level: null,
+    since: null,
+    until: null,
+    status: "overruled",
+    because: "rank lower than those above",
+  };
+  return [...claims, rest];
+}
+
+function whyOverruled(claim: Json, winner: Json, ties: Rules["ties"]): string {
+  const by = textOf(winner, "event");
+  if (by === null) return rankOf(claim);
+  if (numberOf(claim, "priority") !== numberOf(winner, "priority"))
+    return `${rankOf(claim)}; ${by} has ${rankOf(winner)}`;
+  return `${rankOf(claim)} as ${by}, which ${ties === "newest" ? "is newer" : "asks for less or is newer"}`;
+}
+
+const limitsOf = ({ limits }: Reason): readonly Claim[] =>
+  limits.map((entry) => ({
+    kind: "limit",
+    source: textOf(entry, "by") ?? "",
+    level: parseLevel(textOf(entry, "allowed") ?? ""),
+    since: null,
+    until: null,
+    status: "limits",
+    because: `${textOf(entry, "asked")} asked, ${textOf(entry, "allowed")} allowed`,
+  }));
+
+const eventClaim = (claim: Json, status: Claim["status"], because: string): Claim => ({
+  kind: "event",
+  source: textOf(claim, "event") ?? "",
+  level: parseLevel(textOf(claim, "asked") ?? ""),
+  since: textOf(claim, "from"),
+  until: textOf(claim, "until"),
+  status,
+  because,
+});
+
+const waitingClaim = (dispatch: Dispatch, because: string): Claim => ({
+  kind: "event",
+  source: dispatch.event.id,
+  level: viewOf(dispatch.setpoint),
+  since: iso(dispatch.from),
+  until: iso(dispatch.until),
+  status: "waits",
+  because,
+});
+
+const barClaim = ({ source, until, because }: Bar): Claim => ({
+  kind: "limit",
+  source,
+  level: null,
+  since: null,
+  until: until === null ? null : iso(until),
+  status: "limits",
+  because,
+});
+
+const rankOf = (claim: Json): string => {
+  const priority = numberOf(claim, "priority");
+  return priority === null ? "no priority" : `priority ${priority}`;
+};
+
+function offsetOf(claim: Json): string {
+  const [offset, spread] = [numberOf(claim, "offsetMs") ?? 0, numberOf(claim, "spreadMs") ?? 0];
+  const cut = factOf(claim, "cutAt") === null ? "" : ", withdrawn or changed: its release is spread";
+  return spread > 0
+    ? `, starts ${Math.round(offset / 100) / 10} s into a random ${spread / 1000} s${cut}`
+    : cut;
+}
+
+/** A level above everything that is configured. */
+const UNLIMITED = 1e9;
+
+/** The largest level that charger and vehicle allow. Null: no maximum is configured. */
+export function mostOf(charger: Charger, vehicle: Vehicle | null): LevelView | null {
+  const isPower = charger.maxCurrent === null && charger.maxPower !== null && charger.takesWatts;
+  const asked = isPower
+    ? ({ kind: "power", watts: watts(UNLIMITED) } as const)
+    : ({ kind: "current", amperes: amperes(UNLIMITED) } as const);
+  const { desired, limits } = limit(asked, charger, vehicle);
+  return limits.length === 0 ? null : viewOf(desired);
+}
+
+const upTo = (most: LevelView | null): string =>
+  most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
+
+function sentenceOf(
+  { charger, vehicle, reason, waiting, bars }: Circumstances,
+  most: LevelView | null,
+  wallClock: WallClock,
+): string {
+  if (charger === null) return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now`;
+  const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  const barred = bars.map(({ because }) => `; ${because}`).join("");
+  if (reason !== null && reason.winner !== null)
+    return `${reason.words}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+  const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
+  const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;
+  return `${subject} decides by itself${upTo(most)}: no event applies${then}${barred}`;
+}

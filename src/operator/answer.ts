@@ -1,0 +1,36 @@
+import type { Json } from "../domain/audit.ts";
+
+/** One mistake in a request. */
+type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
+
+/** Why a request was refused (RFC 9457). */
+export type Problem = {
+  readonly status: 400 | 404 | 409 | 503;
+  readonly title: string;
+  readonly detail: string;
+  readonly errors: readonly InputError[];
+};
+
+export type Answer<Value extends Json> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** Media type of a problem. */
+export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
+
+/** A request with mistakes. */
+export const invalid = (
+  ...errors: readonly InputError[]
+): { readonly ok: false; readonly problem: Problem } => ({
+  ok: false,
+  problem: {
+    status: 400,
+    title: "the request is not valid",
+    detail: errors.map(({ path, expected }) => `${path}: ${expected}`).join("; "),
+    errors,
+  },
+});
+
+/** A problem as people read it. */
+export const formatProblem = ({ title, detail }: Pick<Problem, "title" | "detail">): string =>
+  detail === "" ? title : `${title}: ${detail}`;

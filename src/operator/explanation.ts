@@ -1,0 +1,270 @@
+import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
+import { reasonOf } from "../control/decide/explain.ts";
+import type { Bar } from "../control/decide/gate.ts";
+import { formatDeferral } from "../control/decide/pace.ts";
+import { type Verdict, verdict } from "../control/decide/verdict.ts";
+import type { Dispatch } from "../control/schedule/expand.ts";
+import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
+import type { ControlState } from "../control/state.ts";
+import type { AuditEntry, Json } from "../domain/audit.ts";
+import type { Charger } from "../domain/charger.ts";
+import { reasonIn, type Reason } from "../domain/reason.ts";
+import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import { type Answer, invalid, type Problem } from "./answer.ts";
+
+/** The record, as far as an explanation of the past reads it. */
+export interface PastDecisions {
+  /** The newest decision row of a charger that is not later than `at`. Null: none, or pruned. */
+  readonly decisionAt: (charger: ChargerId, at: Instant) => AuditEntry | null;
+  /** Chargers that a vehicle was on, on the days of this window. */
+  readonly seats: (vehicle: Vehicle["id"], from: Instant, until: Instant) => readonly ChargerId[];
+}
+
+export interface ExplainRequest {
+  /** Id of a charger. Null: `vehicle` is given. */
+  readonly charger: string | null;
+  /** Id or name of a vehicle. */
+  readonly vehicle: string | null;
+  /** Null: now. */
+  readonly at: Instant | null;
+}
+
+/** Most coming dispatches in an explanation. */
+const MOST_WAITING = 5;
+const DAY = millis(86_400_000);
+
+const PARAMETERS = ["vehicle", "charger", "at"];
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/;
+
+/** Parses a query: one of `vehicle` and `charger`, and perhaps `at` (ISO 8601; UTC without a zone). */
+export function explainRequest(query: Readonly<Record<string, unknown>>): Answer<Json> | ExplainRequest {
+  const unknownName = Object.keys(query).find((name) => !PARAMETERS.includes(name));
+  if (unknownName !== undefined)
+    return invalid({
+      path: unknownName,
+      found: String(query[unknownName]),
+      expected: `one of ${PARAMETERS.join(", ")}`,
+    });
+  const { charger, vehicle, at } = query;
+  if ((charger === undefined) === (vehicle === undefined))
+    return invalid({
+      path: "vehicle",
+      found: typeof vehicle === "string" ? vehicle : null,
+      expected: "either vehicle=ID or charger=ID",
+    });
+  const named = charger ?? vehicle;
+  if (typeof named !== "string")
+    return invalid({
+      path: charger === undefined ? "vehicle" : "charger",
+      found: String(named),
+      expected: "one id",
+    });
+  const moment = at === undefined ? null : typeof at === "string" ? momentIn(at) : undefined;
+  if (moment === undefined)
+    return invalid({ path: "at", found: String(at), expected: "a moment, e.g. 2026-11-21T05:30:00Z" });
+  return {
+    charger: charger === undefined ? null : named,
+    vehicle: charger === undefined ? named : null,
+    at: moment,
+  };
+}
+
+/** Undefined: not a moment. */
+function momentIn(text: string): Instant | undefined {
+  const [, , , zone] = MOMENT.exec(text) ?? [];
+  if (!MOMENT.test(text)) return undefined;
+  const parsed = Date.parse(zone === undefined ? `${text}Z` : text);
+  return Number.isNaN(parsed) ? undefined : instant(parsed);
+}
+
+/** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. */
+export function explanation(
+  depot: ControlState,
+  past: PastDecisions,
+  request: ExplainRequest,
+  now: Instant,
+): Answer<Explanation> {
+  const found = findSubject(depot, request);
+  if (!found.ok) return found;
+  const { charger, vehicle } = found;
+  const at = request.at ?? now;
+  const circumstances =
+    at < now
+      ? behind(depot, past, charger, vehicle, at)
+      : at > now
+        ? ahead(depot, charger, vehicle, at)
+        : current(depot, charger, vehicle, now);
+  return { ok: true, value: explain(circumstances, depot.settings, depot.wallClock) };
+}
+
+type Subject =
+  | { readonly ok: true; readonly charger: Charger | null; readonly vehicle: Vehicle | null }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** The charger and the vehicle on it. A vehicle is named by its id, or by its name in any case. */
+function findSubject(depot: ControlState, request: ExplainRequest): Subject {
+  if (request.charger !== null) {
+    const charger = [...depot.chargers.values()].find(({ id }) => id === request.charger);
+    if (charger === undefined) return unknown("charger", request.charger, [...depot.chargers.keys()]);
+    return { ok: true, charger, vehicle: vehicleOn(depot, charger.id) };
+  }
+  const wanted = request.vehicle ?? "";
+  const all = [...depot.vehicles.values()];
+  const byName = all.filter(({ name }) => name.toLowerCase() === wanted.trim().toLowerCase());
+  const vehicle = all.find(({ id }) => id === wanted) ?? (byName.length === 1 ? byName[0] : undefined);
+  if (vehicle === undefined) {
+    const known = all.flatMap(({ id, name }) => (name === id ? [id] : [id, name]));
+    return unknown("vehicle", wanted, known);
+  }
+  const where = depot.occupancy.where(vehicle.id);
+  return { ok: true, charger: where === null ? null : (depot.chargers.get(where) ?? null), vehicle };
+}
+
+const vehicleOn = ({ occupancy, vehicles }: ControlState, charger: ChargerId): Vehicle | null => {
+  const occupant = occupancy.at(charger);
+  return occupant.kind === "vehicle" ? (vehicles.get(occupant.vehicle) ?? null) : null;
+};
+
+/** Names in the answer to an unknown name. */
+const MOST_NAMES = 20;
+
+function unknown(
+  path: "charger" | "vehicle",
+  found: string,
+  known: readonly string[],
+): { readonly ok: false; readonly problem: Problem } {
+  const named = known.slice(0, MOST_NAMES).join(", ");
+  const more = known.length > MOST_NAMES ? ` and ${known.length - MOST_NAMES} more` : "";
+  const expected = known.length === 0 ? `none is configured` : `one of ${named}${more}`;
+  return {
+    ok: false,
+    problem: {
+      status: 404,
+      title: `there is no ${path} ${found}`,
+      detail: expected,
+      errors: [{ path, found, expected }],
+    },
+  };
+}
+
+function current(
+  depot: ControlState,
+  charger: Charger | null,
+  vehicle: Vehicle | null,
+  now: Instant,
+): Circumstances {
+  const reason = charger === null ? null : reasonFrom(depot.verdictOn(charger, now), depot);
+  return {
+    at: now,
+    charger,
+    vehicle,
+    reason,
+    waiting: waitingFor(depot, charger, vehicle, now),
+    bars: charger === null ? [] : barsOf(depot, charger, reason),
+  };
+}
+
+/** The vehicle is taken to be where it is now. Measurements do not count. */
+function ahead(
+  depot: ControlState,
+  charger: Charger | null,
+  vehicle: Vehicle | null,
+  at: Instant,
+): Circumstances {
+  const inForce = new RankedInForce(depot.settings);
+  const dispatches = vehicle === null ? [] : depot.agenda.of(vehicle.id);
+  for (const dispatch of dispatches) if (isOpenAt(dispatch, at)) inForce.add(dispatch);
+  const reason =
+    charger === null
+      ? null
+      : reasonFrom(
+          verdict({
+            charger,
+            vehicle,
+            occupant: depot.occupancy.at(charger.id),
+            inForce,
+            hold: null,
+            measuredVoltage: null,
+            measuredPhases: null,
+          }),
+          depot,
+        );
+  return { at, charger, vehicle, reason, waiting: waitingFor(depot, charger, vehicle, at), bars: [] };
+}
+
+function behind(
+  depot: ControlState,
+  past: PastDecisions,
+  charger: Charger | null,
+  vehicle: Vehicle | null,
+  at: Instant,
+): Circumstances {
+  const seats =
+    vehicle === null || charger?.id === undefined
+      ? []
+      : past.seats(vehicle.id, instant(at - DAY), after(at, DAY));
+  const candidates = new Set([...(charger === null ? [] : [charger.id]), ...seats]);
+  const rows = [...candidates].flatMap((id) => past.decisionAt(id, at) ?? []);
+  const row = rows.toSorted((a, b) => b.at - a.at)[0];
+  const reason = row === undefined ? null : reasonIn(row.facts);
+  return {
+    at,
+    charger: row?.charger == null ? charger : (depot.chargers.get(row.charger) ?? charger),
+    vehicle: row?.vehicle == null ? vehicle : (depot.vehicles.get(row.vehicle) ?? vehicle),
+    reason,
+    waiting: [],
+    bars: [],
+  };
+}
+
+function reasonFrom(found: Verdict, { wallClock }: ControlState): Reason | null {
+  const { winner, desired, until } = found;
+  if (winner === null) return null;
+  const { vehicle, event } = winner;
+  return reasonOf(found, { desired, until, vehicle, event: event.id, cause: "event" }, wallClock);
+}
+
+/** Dispatches that start after `at`, the next first. For a vehicle at no charger, also those in force. */
+function waitingFor(
+  { agenda, wallClock }: ControlState,
+  charger: Charger | null,
+  vehicle: Vehicle | null,
+  at: Instant,
+): Circumstances["waiting"] {
+  if (vehicle === null) return [];
+  const isNext = ({ from, until }: Dispatch): boolean => from > at || (charger === null && until > at);
+  return agenda
+    .of(vehicle.id)
+    .filter(isNext)
+    .toSorted((a, b) => a.from - b.from)
+    .slice(0, MOST_WAITING)
+    .map((dispatch) => ({
+      dispatch,
+      because: dispatch.from > at ? `starts ${wallClock(dispatch.from)}` : "the vehicle is at no charger",
+    }));
+}
+
+const BAR_TEXTS: Readonly<Record<Bar, string>> = {
+  observing: "mode observe: decided and recorded, not sent",
+  offline: "the charger is offline: sent when it returns",
+  commissioning: "commissioning has the charger",
+  "starting up": "setpointd waits for the first answer of the partner before a new start",
+  "clock doubted": "the clock of this machine is in doubt: no new start",
+};
+
+/** Conditions that keep the decision from the charger now. */
+function barsOf(
+  depot: ControlState,
+  { id, writesPerHour }: Charger,
+  reason: Reason | null,
+): Circumstances["bars"] {
+  const bars = new Set<Bar>();
+  for (const bar of [depot.barTo("queue", id), reason === null ? null : depot.barTo("start", id)])
+    if (bar !== null) bars.add(bar);
+  const shown = [...bars].map((bar) => ({ source: bar, until: null, because: BAR_TEXTS[bar] }));
+  const deferral = depot.deferrals.get(id);
+  if (deferral === undefined) return shown;
+  const because = `an increase waits until ${depot.wallClock(deferral.until)}: ${formatDeferral(deferral, writesPerHour)}`;
+  return [...shown, { source: deferral.by, until: deferral.until, because }];
+}

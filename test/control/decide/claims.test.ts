@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+
+import { type Circumstances, explain, mostOf } from "../../../src/control/decide/claims.ts";
+import type { Reason } from "../../../src/domain/reason.ts";
+import { iso, watts } from "../../../src/domain/units.ts";
+import { aCharger, aVehicle } from "../../support/aCharger.ts";
+import { aDispatch, at } from "../../support/anEvent.ts";
+
+const event = (id: string, priority: number | null, more = {}) => ({
+  event: id,
+  priority,
+  asked: "16 A",
+  from: iso(at("05:00")),
+  until: iso(at("06:00")),
+  offsetMs: 0,
+  spreadMs: 0,
+  cutAt: null,
+  ...more,
+});
+
+const reason = (changes: Partial<Reason>): Reason => ({
+  words: "bay-01 to 16 A",
+  cause: "event",
+  winner: event("EV-1", 1),
+  overruled: [],
+  overruledCount: 0,
+  limits: [],
+  hold: null,
+  held: null,
+  occupant: null,
+  until: null,
+  ...changes,
+});
+
+const explained = (changes: Partial<Circumstances>, ties: "newest" | "mostRestrictive" = "newest") =>
+  explain(
+    {
+      at: at("05:30"),
+      charger: aCharger(),
+      vehicle: aVehicle(),
+      reason: null,
+      waiting: [],
+      bars: [],
+      ...changes,
+    },
+    { ties },
+    iso,
+  );
+
+test("without a reason the charger's own default wins", () => {
+  expect(explained({})).toMatchObject({
+    sentence: "bay-01 (Bus 214) decides by itself, up to 32 A: no event applies",
+    claims: [{ kind: "default", status: "wins" }],
+  });
+  expect(explained({ vehicle: null })).toMatchObject({
+    sentence: "bay-01 decides by itself, up to 32 A: no event applies",
+  });
+});
+
+test("after a release, by the record, the charger's own default wins", () => {
+  expect(explained({ reason: reason({ winner: null }) }).claims).toMatchObject([
+    { kind: "default", status: "wins" },
+  ]);
+});
+
+test("a vehicle at no charger, and one that is not known, have a sentence of their own", () => {
+  expect(explained({ charger: null }).sentence).toBe("Bus 214 is at no charger: no event acts on it now");
+  expect(explained({ charger: null, vehicle: null })).toMatchObject({ charger: null, vehicle: null });
+});
+
+test("an overruled event has the reason why it lost, and a long list is counted", () => {
+  const overruled = [event("EV-2", 2), event("EV-3", 1), event("EV-4", null)];
+  const found = explained({ reason: reason({ overruled, overruledCount: 9 }) });
+  expect(found.claims.map(({ source, status, because }) => [source, status, because])).toEqual([
+    ["EV-1", "wins", "priority 1"],
+    ["EV-2", "overruled", "priority 2; EV-1 has priority 1"],
+    ["EV-3", "overruled", "priority 1 as EV-1, which is newer"],
+    ["EV-4", "overruled", "no priority; EV-1 has priority 1"],
+    ["6 more", "overruled", "rank lower than those above"],
+    ["charger", "overruled", "without a setpoint the charger decides by itself, up to 32 A"],
+  ]);
+  const [, , restrictive] = explained(
+    { reason: reason({ overruled, overruledCount: 3 }) },
+    "mostRestrictive",
+  ).claims;
+  expect(restrictive?.because).toBe("priority 1 as EV-1, which asks for less or is newer");
+});
+
+test("the winner shows its random start, and that it was withdrawn", () => {
+  const winner = event("EV-1", 1, { offsetMs: 137_000, spreadMs: 600_000 });
+  const because = (member: object) =>
+    explained({ reason: reason({ winner: { ...winner, ...member } }) }).claims[0]?.because;
+  expect(because({})).toBe("priority 1, starts 137 s into a random 600 s");
+  expect(because({ cutAt: iso(at("05:10")) })).toContain("withdrawn or changed: its release is spread");
+});
+
+test("limits and conditions follow the winner, and a record of another program does not break it", () => {
+  const bars = [{ source: "release ramp", until: at("05:40"), because: "others rise first" }];
+  const limits = [{ by: "charger maximum", asked: "40 A", allowed: "32 A" }, {}];
+  const winner = {};
+  const overruled = [{ priority: 3 }];
+  const found = explained({
+    bars: [...bars, { source: "offline", until: null, because: "offline" }],
+    reason: reason({ winner, limits, overruled, overruledCount: 1 }),
+  });
+  expect(found.claims).toMatchObject([
+    { kind: "event", source: "", level: null, status: "wins", because: "no priority" },
+    { kind: "limit", source: "release ramp", until: iso(at("05:40")), status: "limits" },
+    { kind: "limit", source: "offline", until: null },
+    {
+      kind: "limit",
+      source: "charger maximum",
+      level: { currentA: 32 },
+      because: "40 A asked, 32 A allowed",
+    },
+    { kind: "limit", source: "" },
+    { status: "overruled", because: "priority 3" },
+    { kind: "default" },
+  ]);
+  expect(found.sentence).toContain("; others rise first; offline. Without any event");
+});
+
+test("the next event is named where none applies, not one that ends early", () => {
+  const cut = aDispatch({ cutAt: at("05:10") }, { id: "EV-0" });
+  const next = aDispatch({ from: at("06:00") }, { id: "EV-9" });
+  const waiting = [cut, next].map((dispatch) => ({ dispatch, because: "starts" }));
+  const found = explained({ waiting });
+  expect(found.sentence).toBe(
+    `bay-01 (Bus 214) decides by itself, up to 32 A: no event applies; EV-9 starts ${iso(at("06:00"))}`,
+  );
+  expect(found.claims[1]).toMatchObject({ source: "EV-0", level: { currentA: 16 }, status: "waits" });
+});
+
+test("the largest level is in the unit of the charger, and absent without a maximum", () => {
+  const none = { maxCurrent: null, maxPower: null };
+  expect(mostOf(aCharger(), null)).toEqual({ currentA: 32 });
+  expect(mostOf(aCharger({ ...none, maxPower: watts(150_000) }), null)).toEqual({ powerW: 150_000 });
+  expect(mostOf(aCharger({ ...none, maxPower: watts(6900), takesWatts: false }), null)).toEqual({
+    currentA: 10,
+  });
+  expect(explained({ charger: aCharger(none) }).without).toEqual({ level: { release: true }, most: null });
+});

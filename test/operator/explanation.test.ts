@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+
+import { formatProblem } from "../../src/operator/answer.ts";
+import { explainRequest } from "../../src/operator/explanation.ts";
+import { aDepot } from "../support/aDepot.ts";
+
+const value = (answer: unknown) => (answer as { readonly value: Record<string, unknown> }).value;
+
+test("the stack of claims has the winner first, the loser with its reason, and the default last", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10, priority: 1 })
+    .withEvent({ id: "EV-2", start: "00:00", minutes: 60, amperes: 16, priority: 2 })
+    .running();
+  const explained = value(depot.explain({ charger: "bay-01" }));
+  expect(explained).toMatchObject({
+    charger: "bay-01",
+    vehicle: "v1",
+    without: { level: { release: true }, most: { currentA: 32 } },
+    claims: [
+      { kind: "event", source: "EV-1", level: { currentA: 10 }, status: "wins", because: "priority 1" },
+      {
+        kind: "event",
+        source: "EV-2",
+        level: { currentA: 16 },
+        status: "overruled",
+        because: "priority 2; EV-1 has priority 1",
+      },
+      { kind: "default", level: { release: true }, status: "overruled" },
+    ],
+  });
+  expect(explained["sentence"]).toBe(
+    "bay-01 (v1) to 10 A until 02:00:00: event EV-1 priority 1; overrules EV-2. Without any event the charger decides by itself, up to 32 A",
+  );
+  expect(value(depot.explain({ vehicle: "V1" }))).toEqual(explained);
+});
+
+test("a moment ahead is explained by the plan, and one behind by the record", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "01:00", minutes: 60, amperes: 10 })
+    .running();
+  expect(value(depot.explain({ vehicle: "v1" }))).toMatchObject({
+    claims: [
+      { kind: "default", status: "wins" },
+      { source: "EV-1", status: "waits", because: "starts 01:00:00" },
+    ],
+    sentence: "bay-01 (v1) decides by itself, up to 32 A: no event applies; EV-1 starts 01:00:00",
+  });
+  const inside = { vehicle: "v1", at: "2026-11-21T01:30:00Z" };
+  const ahead = value(depot.explain(inside));
+  expect(ahead).toMatchObject({ at: "2026-11-21T01:30:00.000Z", claims: [{ source: "EV-1" }, {}] });
+  await depot.until("03:00");
+  const behind = value(depot.explain(inside));
+  expect(behind).toMatchObject({ claims: [{ source: "EV-1", status: "wins" }, { kind: "default" }] });
+  expect(behind["sentence"]).toBe(ahead["sentence"]);
+  expect(value(depot.explain({ charger: "bay-01", at: "2026-11-21T02:30" }))).toMatchObject({
+    claims: [{ kind: "default", status: "wins" }],
+  });
+  expect(value(depot.explain({ charger: "bay-01", at: "2026-11-20T02:30" }))).toMatchObject({
+    sentence: expect.stringMatching(/^bay-01 \(v1\) decides by itself/),
+  });
+});
+
+test("observe mode, an offline charger and a deferred increase show as what limits", async () => {
+  const observing = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withControl({ mode: "observe" })
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10 })
+    .running();
+  expect(value(observing.explain({ charger: "bay-01" }))).toMatchObject({
+    claims: [{ status: "wins" }, { kind: "limit", source: "observing", status: "limits" }, {}],
+  });
+});
+
+test("an increase that waits shows until when", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01", { minInterval: "10m" })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 5, amperes: 10 })
+    .running();
+  await depot.until("00:06");
+  expect(value(depot.explain({ charger: "bay-01" }))).toMatchObject({ claims: [{ status: "wins" }] });
+});
+
+test("a vehicle at no charger has its events waiting", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withVehicle("v1", null)
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10 })
+    .running();
+  const query = { vehicle: "v1" };
+  expect(value(depot.explain(query))).toMatchObject({
+    charger: null,
+    claims: [
+      { kind: "default" },
+      { source: "EV-1", status: "waits", because: "the vehicle is at no charger" },
+    ],
+    sentence: "v1 is at no charger: no event acts on it now",
+  });
+  expect(value(depot.explain({ ...query, at: "2026-11-21T01:00Z" }))).toMatchObject({ charger: null });
+  expect(value(depot.explain({ ...query, at: "2026-11-20T01:00Z" }))).toMatchObject({ charger: null });
+});
+
+test("an unknown name is answered with what is known", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01", { name: "Bus 1" }).running();
+  const unknown = depot.explain({ charger: "bay-1" });
+  expect(unknown).toEqual({
+    ok: false,
+    problem: {
+      status: 404,
+      title: "there is no charger bay-1",
+      detail: "one of bay-01",
+      errors: [{ path: "charger", found: "bay-1", expected: "one of bay-01" }],
+    },
+  });
+  expect(depot.explain({ vehicle: "v2" })).toMatchObject({ problem: { detail: "one of v1, Bus 1" } });
+  expect(unknown.ok ? "" : formatProblem(unknown.problem)).toBe("there is no charger bay-1: one of bay-01");
+});
+
+test.each([
+  [{}, "vehicle"],
+  [{ vehicle: "v1", charger: "bay-01" }, "vehicle"],
+  [{ vehicle: ["v1", "v2"] }, "vehicle"],
+  [{ charger: ["v1", "v2"] }, "charger"],
+  [{ charger: "bay-01", when: "now" }, "when"],
+  [{ charger: "bay-01", at: "yesterday" }, "at"],
+  [{ charger: "bay-01", at: "2026-13-40T00:00Z" }, "at"],
+])("the query %j is refused by the path %s", (query, path) => {
+  expect(explainRequest(query)).toMatchObject({ ok: false, problem: { status: 400, errors: [{ path }] } });
+});
+
+test("a moment without a zone is UTC", () => {
+  expect(explainRequest({ charger: "bay-01", at: "2026-11-21T05:30" })).toMatchObject({
+    charger: "bay-01",
+    at: Date.UTC(2026, 10, 21, 5, 30),
+  });
+});
