@@ -76,6 +76,36 @@ export class DueQueue<Key extends string> {
   }
 }
 
+/** Sums over the beginning of a list (Fenwick tree): reading and changing one cost log n. */
+export class RunningSum {
+  /** Entry i has the sum of the values (i - lowest bit of i, i], counted from 1. */
+  readonly #tree: number[] = [0];
+
+  get length(): number {
+    return this.#tree.length - 1;
+  }
+
+  /** Returns the index of the new value. */
+  append(value: number): number {
+    const index = this.#tree.length;
+    this.#tree.push(value + this.before(index - 1) - this.before(index - (index & -index)));
+    return index - 1;
+  }
+
+  /** Sum of the first `count` values. */
+  before(count: number): number {
+    let sum = 0;
+    for (let entry = count; entry > 0; entry -= entry & -entry) sum += this.#tree[entry] ?? 0;
+    return sum;
+  }
+
+  /** Adds to the value at this index. */
+  add(index: number, by: number): void {
+    for (let entry = index + 1; entry < this.#tree.length; entry += entry & -entry)
+      this.#tree[entry] = (this.#tree[entry] ?? 0) + by;
+  }
+}
+
 /** Binary search: the first index at which `holds` is true. It must stay true for all later ones. `length`: none. */
 export function firstIndex(length: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, length];

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { DueQueue } from "../../src/platform/dueQueue.ts";
+import { DueQueue, RunningSum } from "../../src/platform/dueQueue.ts";
 import { instant } from "../../src/domain/units.ts";
 
 test("an empty queue has nothing next and nothing due", () => {
@@ -53,6 +53,24 @@ test("whatever is pushed and taken, the queue always equals a sorted list", () =
         expect(queue.size).toBe(model.length);
         expect(queue.next()).toBe(model.map(({ at }) => at).toSorted((a, b) => a - b)[0]);
       }
+    }),
+  );
+});
+
+test("a running sum is the sum of the first values, after any changes", () => {
+  const change = fc.record({ at: fc.nat(50), by: fc.integer({ min: -50, max: 50 }) });
+  fc.assert(
+    fc.property(fc.array(fc.nat(1000)), fc.array(change), (values, changes) => {
+      const sums = new RunningSum();
+      const plain = [...values];
+      expect(values.map((value) => sums.append(value))).toEqual([...values.keys()]);
+      for (const { at, by } of changes) {
+        if (at >= plain.length) continue;
+        plain[at] = (plain[at] ?? 0) + by;
+        sums.add(at, by);
+      }
+      for (let count = 0; count <= plain.length; count += 1)
+        expect(sums.before(count)).toBe(plain.slice(0, count).reduce((sum, value) => sum + value, 0));
     }),
   );
 });

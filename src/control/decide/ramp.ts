@@ -12,6 +12,7 @@ import {
   minutes,
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
+import { RunningSum } from "../../platform/dueQueue.ts";
 import { asSwitched, wattsPerAmpere } from "./limits.ts";
 import type { RampSettings } from "./settings.ts";
 
@@ -42,6 +43,12 @@ export function riseOf(
   return unit === "W" ? watts : watts / ratio;
 }
 
+/** Size of an increase that waits, and its place in the sums. */
+interface Waiting {
+  readonly rise: number;
+  readonly place: number;
+}
+
 /**
  * Allows increases one after another, the longest waiting first.
  * Each takes its size divided by the rate, and the next one follows.
@@ -49,14 +56,10 @@ export function riseOf(
  */
 export class Ramp {
   readonly #settings: RampSettings;
-  /** Size of each increase, longest waiting first. */
-  readonly #waiting = new Map<ChargerId, number>();
-  /** Duration of the increases before each waiting charger, counted from the first that ever waited, ms. */
-  readonly #before = new Map<ChargerId, number>();
-  /** Duration before the next charger to wait, ms. */
-  #total = 0;
-  /** Part of both for chargers that left from the front, ms. */
-  #gone = 0;
+  /** Longest waiting first. */
+  readonly #waiting = new Map<ChargerId, Waiting>();
+  /** Duration of each increase, ms. A charger that left has 0. */
+  #spans = new RunningSum();
   #freeAt: Instant | null = null;
 
   constructor(settings: RampSettings) {
@@ -72,27 +75,28 @@ export class Ramp {
    * last.
    */
   nextSlot(charger: ChargerId, now: Instant): Instant {
-    const before = (this.#before.get(charger) ?? this.#total) - this.#gone;
-    return after(later(this.#freeAt ?? now, now), millis(before));
+    const place = this.#waiting.get(charger)?.place ?? this.#spans.length;
+    return after(later(this.#freeAt ?? now, now), millis(this.#spans.before(place)));
   }
 
   /** Adds a charger to the queue. One that waits already keeps its place. */
   wait(charger: ChargerId, rise: number): void {
     const known = this.#waiting.get(charger);
-    this.#waiting.set(charger, rise);
-    if (known === undefined) this.#append(charger, rise);
-    else if (known !== rise) this.#count();
+    if (known === undefined) {
+      this.#waiting.set(charger, { rise, place: this.#spans.append(this.#spanOf(rise)) });
+    } else if (known.rise !== rise) {
+      this.#spans.add(known.place, this.#spanOf(rise) - this.#spanOf(known.rise));
+      this.#waiting.set(charger, { rise, place: known.place });
+    }
   }
 
   /** Removes a charger that rises or no longer waits. Returns the first in the queue. */
   leave(charger: ChargerId): ChargerId | null {
-    const rise = this.#waiting.get(charger);
-    if (rise === undefined) return null;
-    const isFirst = this.#waiting.keys().next().value === charger;
+    const known = this.#waiting.get(charger);
+    if (known === undefined) return null;
     this.#waiting.delete(charger);
-    this.#before.delete(charger);
-    if (isFirst) this.#gone += this.#spanOf(rise);
-    else this.#count();
+    this.#spans.add(known.place, 0 - this.#spanOf(known.rise));
+    if (this.#spans.length > 2 * this.#waiting.size + 64) this.#closeUp();
     return this.#waiting.keys().next().value ?? null;
   }
 
@@ -109,7 +113,7 @@ export class Ramp {
   /** Restores the progress from the commands before a restart. */
   recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>): void {
     this.#waiting.clear();
-    this.#count();
+    this.#closeUp();
     this.#freeAt = null;
     for (const { command, replaces } of [...records].toSorted(
       (a, b) => a.command.decidedAt - b.command.decidedAt,
@@ -120,17 +124,11 @@ export class Ramp {
     }
   }
 
-  #append(charger: ChargerId, rise: number): void {
-    this.#before.set(charger, this.#total);
-    this.#total += this.#spanOf(rise);
-  }
-
-  /** Recomputes the sums after a change in the middle of the queue. */
-  #count(): void {
-    this.#before.clear();
-    this.#total = 0;
-    this.#gone = 0;
-    for (const [charger, rise] of this.#waiting) this.#append(charger, rise);
+  /** Drops the places of chargers that left. */
+  #closeUp(): void {
+    this.#spans = new RunningSum();
+    for (const [charger, { rise }] of this.#waiting)
+      this.#waiting.set(charger, { rise, place: this.#spans.append(this.#spanOf(rise)) });
   }
 
   #spanOf(rise: number): Millis {
