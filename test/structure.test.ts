@@ -74,6 +74,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/cli/stopSignal.ts",
     "src/daemon/controlApi.ts",
     "src/daemon/offline.ts",
+    "src/daemon/releaseOffline.ts",
   ],
   "test/e2e/status.test.ts": ["src/cli/commands/status.ts", "src/daemon/status.ts"],
   "test/e2e/acl.test.ts": ["src/cli/commands/acl.ts"],
@@ -224,6 +225,33 @@ test("no file imports itself through others, types included", () => {
   };
   for (const file of source) visit(file, []);
   expect(circles).toEqual([]);
+});
+
+/** Packages that a file needs before its first line runs: through static imports of values. */
+function packagesAtStart(file: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const [, target = ""] of text(path).matchAll(
+      /^(?:import|export) (?!type\b)[^;]*?from "([^"]+)"/gm,
+    )) {
+      if (target.startsWith(".")) visit(relative(root, resolve(root, dirname(path), target)));
+      else if (!target.startsWith("node:")) packages.add(target);
+    }
+  };
+  visit(file);
+  return packages;
+}
+
+test("a verb imports no more than it needs: --help no verb, and what reads a configuration no network", () => {
+  expect([...packagesAtStart("src/main.ts")]).toEqual(["commander"]);
+  const network = ["aedes", "fastify", "mqtt", "pino", "prom-client", "rxjs", "undici"];
+  for (const verb of ["audit", "backup", "check", "plan", "poll", "release", "status"]) {
+    const packages = packagesAtStart(`src/cli/commands/${verb}.ts`);
+    expect([verb, ...network.filter((name) => packages.has(name))]).toEqual([verb]);
+  }
 });
 
 test("only main.ts stands loose in src, and src has at most 308 files", () => {

@@ -1,7 +1,6 @@
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-
-import { Client, errors } from "undici";
 
 /** A request that failed although the socket exists. `reason`: one sentence. */
 export interface Failed {
@@ -35,6 +34,8 @@ export async function askSocket(
   body: unknown = null,
   patienceMs = PATIENCE_MS,
 ): Promise<Answer> {
+  if (!isThere(socketPath)) return { kind: "absent" };
+  const { Client } = await import("undici");
   const client = new Client("http://localhost", {
     socketPath,
     bodyTimeout: patienceMs,
@@ -64,8 +65,11 @@ export async function askDaemonAtLength(
   body: unknown,
   onLine: (line: unknown) => void,
 ): Promise<"absent" | "answered" | "cut" | Failed> {
+  const socketPath = join(state, "control.sock");
+  if (!isThere(socketPath)) return "absent";
+  const { Client } = await import("undici");
   const client = new Client("http://localhost", {
-    socketPath: join(state, "control.sock"),
+    socketPath,
     bodyTimeout: 0,
     headersTimeout: PATIENCE_MS,
   });
@@ -85,10 +89,21 @@ export async function askDaemonAtLength(
 }
 
 function failed(error: unknown, patienceMs: number): Failed {
-  const isSilent = error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  const isSilent = code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
   const words = error instanceof Error ? error.message : String(error);
   const why = isSilent ? `no answer within ${patienceMs / 1000} s` : words;
   return { kind: "failed", reason: `the running daemon cannot be asked: ${why}` };
+}
+
+/** Without a socket no daemon runs, and the HTTP client is not imported. */
+function isThere(socketPath: string): boolean {
+  try {
+    lstatSync(socketPath);
+    return true;
+  } catch (error) {
+    return !isAbsent(error);
+  }
 }
 
 const isAbsent = (error: unknown): boolean =>

@@ -1,46 +1,112 @@
-import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help } from "commander";
 
 import { instant } from "../domain/units.ts";
 import { shipped } from "../platform/packageRoot.ts";
-import { aclVerb } from "./commands/acl.ts";
-import { auditVerb } from "./commands/audit.ts";
-import { backupVerb } from "./commands/backup.ts";
-import { checkVerb } from "./commands/check.ts";
-import { commissionVerb } from "./commands/commission.ts";
-import { explainVerb } from "./commands/explain.ts";
-import { planVerb } from "./commands/plan.ts";
-import { pollVerb } from "./commands/poll.ts";
-import { pricesVerb } from "./commands/prices.ts";
-import { profileVerb } from "./commands/profile.ts";
-import { proofVerb } from "./commands/proof.ts";
-import { releaseVerb } from "./commands/release.ts";
-import { reportsVerb } from "./commands/reports.ts";
-import { runVerb } from "./commands/run.ts";
-import { statusVerb } from "./commands/status.ts";
-import { webhookVerb } from "./commands/webhookTest.ts";
 import type { ExitCode } from "./output.ts";
 import type { Verb } from "./verb.ts";
 
-/** Verbs in the order of `--help`. A verb is a file in `commands/` and a row here. */
-const VERBS: readonly Verb[] = [
-  runVerb,
-  checkVerb,
-  aclVerb,
-  planVerb,
-  auditVerb,
-  backupVerb,
-  proofVerb,
-  statusVerb,
-  explainVerb,
-  pollVerb,
-  webhookVerb,
-  pricesVerb,
-  reportsVerb,
-  releaseVerb,
-  commissionVerb,
-  profileVerb,
+interface Row {
+  /** Name, then whether it has options, then its arguments. */
+  readonly synopsis: string;
+  readonly description: string;
+  /** Imports the verb: a verb costs the start of no other. */
+  readonly load: () => Promise<Verb>;
+}
+
+/** Verbs in the order of `--help`. A verb is a file in `commands/` and a row here. The first is the default. */
+export const VERBS: readonly Row[] = [
+  {
+    synopsis: "run",
+    description:
+      "run the daemon until SIGTERM or Ctrl-C; SIGHUP reloads the certificates; without a configuration, in a checkout, run a demo with a simulated depot",
+    load: async () => (await import("./commands/run.ts")).runVerb,
+  },
+  {
+    synopsis: "check [options]",
+    description: "explain every mistake in the configuration: the key, the value found, a value that works",
+    load: async () => (await import("./commands/check.ts")).checkVerb,
+  },
+  {
+    synopsis: "acl",
+    description: "print the access list that each broker of this site needs, for mosquitto",
+    load: async () => (await import("./commands/acl.ts")).aclVerb,
+  },
+  {
+    synopsis: "plan [options]",
+    description:
+      "show the setpoints of each charger for a list of events, without sending any: declared limits, fixed bindings, no telemetry",
+    load: async () => (await import("./commands/plan.ts")).planVerb,
+  },
+  {
+    synopsis: "audit [options]",
+    description:
+      "print the record, oldest row first: every event, decision and outcome; from the running daemon, or from the stored state",
+    load: async () => (await import("./commands/audit.ts")).auditVerb,
+  },
+  {
+    synopsis: "backup <file>",
+    description:
+      "copy the stored state into one file, with the site key beside it; a running daemon continues",
+    load: async () => (await import("./commands/backup.ts")).backupVerb,
+  },
+  {
+    synopsis: "proof",
+    description:
+      "print the whole history of one event, sealed with the site's key and signed, or verify such a file",
+    load: async () => (await import("./commands/proof.ts")).proofVerb,
+  },
+  {
+    synopsis: "status [options]",
+    description:
+      "show the state of the running daemon and its site: counts, and every open problem with its remedy; needs neither root nor secrets",
+    load: async () => (await import("./commands/status.ts")).statusVerb,
+  },
+  {
+    synopsis: "explain [options] <target>",
+    description: "show why a charger or a vehicle has its setpoint: every claim on it, the winner first",
+    load: async () => (await import("./commands/explain.ts")).explainVerb,
+  },
+  {
+    synopsis: "poll",
+    description:
+      "make the running daemon fetch the partner's events now, even while it waits after a failure",
+    load: async () => (await import("./commands/poll.ts")).pollVerb,
+  },
+  {
+    synopsis: "webhook",
+    description: "test the listener for the partner's deliveries",
+    load: async () => (await import("./commands/webhookTest.ts")).webhookVerb,
+  },
+  {
+    synopsis: "prices [options]",
+    description:
+      "show prices from now on, from the running daemon or the stored state; prices do not affect charging",
+    load: async () => (await import("./commands/prices.ts")).pricesVerb,
+  },
+  {
+    synopsis: "reports [options]",
+    description:
+      "list reports to the partner, newest first: planned, waiting, sent, flagged; from the running daemon, or the stored state",
+    load: async () => (await import("./commands/reports.ts")).reportsVerb,
+  },
+  {
+    synopsis: "release [options] [charger]",
+    description:
+      "release a charger from the events that hold it now, until they end; later events still apply",
+    load: async () => (await import("./commands/release.ts")).releaseVerb,
+  },
+  {
+    synopsis: "commission [options] <charger>",
+    description:
+      "try a real charger with three setpoints and compare its telemetry; afterwards it is left as it was before, at once if an event needs it",
+    load: async () => (await import("./commands/commission.ts")).commissionVerb,
+  },
+  {
+    synopsis: "profile [options]",
+    description: "show charger profiles: how a make speaks MQTT, its set-up, its limits",
+    load: async () => (await import("./commands/profile.ts")).profileVerb,
+  },
 ];
 
 /** Text of `--help` below the verbs. */
@@ -87,6 +153,8 @@ const version = (): string => {
 /** Runs the command line. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = 0;
+  /** Verbs that are not imported yet. */
+  const rows = new Map<Command, Row>();
   const program = new Command("setpointd")
     .description(
       "Receives energy-coordination events from a partner, starts each vehicle's share at its own random time,\ncontrols the depot's chargers over MQTT, and records every decision.",
@@ -96,19 +164,36 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
       "-c, --config <file>",
       "the configuration (YAML); default $SETPOINTD_CONFIG, else /etc/setpointd/config.yaml (not for run)",
     )
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command) => rows.get(command)?.synopsis ?? new Help().subcommandTerm(command),
+    })
     .showHelpAfterError("(see setpointd --help)")
     .exitOverride()
     .addHelpText("after", OVERVIEW);
-  const context = {
-    config: () => program.opts<{ config?: string }>().config,
-    now: () => instant(Date.now()),
-    randomBytes,
-    done: (result: ExitCode) => {
-      code = result;
-    },
+  const load = async (command: Command): Promise<void> => {
+    const row = rows.get(command);
+    if (row === undefined) return;
+    rows.delete(command);
+    const addTo = await row.load();
+    const { randomBytes } = await import("node:crypto");
+    addTo(command, {
+      config: () => program.opts<{ config?: string }>().config,
+      now: () => instant(Date.now()),
+      randomBytes,
+      done: (result) => {
+        code = result;
+      },
+    });
   };
-  for (const addTo of VERBS) addTo(program, context);
+  for (const row of VERBS) {
+    const [name = ""] = row.synopsis.split(" ", 1);
+    rows.set(program.command(name, { isDefault: row === VERBS[0] }).description(row.description), row);
+  }
+  // `help VERB` prints its help before any hook.
+  if (args.includes("help"))
+    for (const [command] of rows) if (args.includes(command.name())) await load(command);
+  program.hook("preSubcommand", (_program, command) => load(command));
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {

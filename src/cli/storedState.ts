@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { lstatSync, statSync, realpathSync, readdirSync, type Stats } from "node:fs";
 import { dirname, resolve, sep, join } from "node:path";
 
-import { openOffline, type StateOfSite } from "../daemon/offline.ts";
-import { realMachine } from "../daemon/real.ts";
+import type { StateOfSite } from "../daemon/offline.ts";
 import type { Broken, OpenedState } from "../domain/store.ts";
+import { instant } from "../domain/units.ts";
 import { askDaemon } from "./daemonClient.ts";
-import { logger } from "./logger.ts";
 
 export interface Owner {
   readonly uid: number;
@@ -186,12 +186,16 @@ export async function askOrRead<T>(
 }
 
 /** Opens the stored state for a verb. Creates none. A string is the reason why it cannot be opened. */
-export function withState<T>(
+export async function withState<T>(
   site: StateOfSite,
   use: (opened: OpenedState) => T,
   onBroken?: (broken: Broken) => T,
-): T | string {
-  const opened = openOffline(site, realMachine(logger(2, "error")));
+): Promise<T | string> {
+  // Only a verb without a daemon needs them.
+  const { openOffline } = await import("../daemon/offline.ts");
+  const { logger } = await import("./logger.ts");
+  const machine = { now: () => instant(Date.now()), randomBytes, log: logger(2, "error") };
+  const opened = openOffline(site, machine);
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
   using _store = opened.store;

@@ -13,5 +13,5 @@ interface VerbContext {
   readonly done: (code: ExitCode) => void;
 }
 
-/** Adds a verb with its options, help and action to the program. `program.ts` has the table of verbs. */
-export type Verb = (program: Command, context: VerbContext) => void;
+/** Adds options, help and action to the command of a verb. `program.ts` has the table of verbs. */
+export type Verb = (verb: Command, context: VerbContext) => void;

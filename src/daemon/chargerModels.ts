@@ -232,12 +232,33 @@ function uncertainties(all: readonly ModelledCharger[]): readonly Finding[] {
   });
 }
 
-/** A configuration with the charger profiles that it is held against: the built-in ones, and those in `profiles` beside it. */
+/**
+ * A configuration with the charger profiles that it is held against: the built-in ones that it names, and those in
+ * `profiles` beside it.
+ */
 export function loadSite(
   file: string,
   env: Environment,
   secrets: SecretsNeed = "needed",
 ): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
-  const known = loadProfiles(join(dirname(file), "profiles"));
-  return { loaded: loadConfig(file, env, profileChecks(known), secrets), profiles: known.profiles };
+  const own = join(dirname(file), "profiles");
+  let known: LoadedProfiles = { profiles: new Map(), broken: [] };
+  const checks: ProfileChecks = {
+    // Called first.
+    mistakes: (site) => {
+      known = profilesOf(site, own);
+      return profileChecks(known).mistakes(site);
+    },
+    warnings: (site) => profileChecks(known).warnings(site),
+    applyProfileLimits: (charger) => profileChecks(known).applyProfileLimits(charger),
+  };
+  const loaded = loadConfig(file, env, checks, secrets);
+  return { loaded, profiles: known.profiles };
+}
+
+/** The profiles of a site. Each one takes about 10 ms to read and check. All of them, if one is missing: a mistake lists them. */
+function profilesOf({ chargers }: ConfigFile, own: string): LoadedProfiles {
+  const wanted = new Set(chargers.map(({ profile }) => profile));
+  const known = loadProfiles(own, wanted);
+  return [...wanted].every((name) => known.profiles.has(name)) ? known : loadProfiles(own);
 }

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 import { profileFile } from "../chargers/profile/consistency.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
@@ -38,15 +38,24 @@ export function profileFrom(text: string): Profile | readonly Mistake[] {
   }));
 }
 
-/** The built-in profiles, and those of a site: the folder `profiles` beside its configuration, null or absent: none. */
-export function loadProfiles(siteFolder: string | null): LoadedProfiles {
+/**
+ * The built-in profiles, and those of a site: the folder `profiles` beside its configuration, null or absent: none.
+ * `wanted`: names of the built-in profiles that are read; a site's own are all read. Absent: all.
+ */
+export function loadProfiles(siteFolder: string | null, wanted?: ReadonlySet<string>): LoadedProfiles {
+  const builtIn = shipped("config/profiles");
+  const taken = new Set(yamlIn(builtIn));
   const profiles = new Map<string, Profile>();
   const broken: BrokenProfile[] = [];
-  for (const folder of [shipped("config/profiles"), ...(siteFolder === null ? [] : [siteFolder])]) {
+  // A configuration beside the built-in profiles has none of its own.
+  const hasOwn = siteFolder !== null && resolve(siteFolder) !== builtIn;
+  for (const folder of [builtIn, ...(hasOwn ? [siteFolder] : [])]) {
+    const isOwn = folder !== builtIn;
     for (const name of yamlIn(folder)) {
+      if (!isOwn && wanted?.has(name) === false) continue;
       const file = join(folder, `${name}.yaml`);
       const read = profileIn(file);
-      const mistakes = "profile" in read ? nameMistakes(read, name, profiles) : read;
+      const mistakes = "profile" in read ? nameMistakes(read, name, isOwn && taken.has(name)) : read;
       if ("profile" in read && mistakes.length === 0) profiles.set(name, read);
       else broken.push({ file, mistakes });
     }
@@ -88,15 +97,11 @@ function profileIn(file: string): Profile | readonly Mistake[] {
   }
 }
 
-function nameMistakes(
-  { profile }: Profile,
-  name: string,
-  taken: ReadonlyMap<string, Profile>,
-): readonly Mistake[] {
+function nameMistakes({ profile }: Profile, name: string, isTaken: boolean): readonly Mistake[] {
   const found = JSON.stringify(profile);
   if (profile !== name) return [{ ...whole(found, `${name}, as the file is called`), path: "profile" }];
   // Built-in profiles are tested. Another one of the same name would be mistaken for it.
-  if (taken.has(name))
+  if (isTaken)
     return [
       { ...whole(`${found}, which a built-in profile is called`, "a name of its own"), path: "profile" },
     ];

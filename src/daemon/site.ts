@@ -119,7 +119,7 @@ export function openSite(
 }
 
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
-export function restoreControl(
+function restoreControl(
   { chargers, vehicles, control: settings, site }: Pick<Config, "chargers" | "vehicles" | "control" | "site">,
   { store, storedState, siteKey, epoch, assertAll }: OpenedState,
   now: () => Instant,
@@ -136,6 +136,13 @@ export function restoreControl(
   });
   return { state, changes: restoreState(state, storedState, now()) };
 }
+
+/** Control of a site while no daemon runs. Events that cannot be restored are left to the next start. */
+export const offlineControl = (
+  config: Config,
+  opened: OpenedState,
+  { now }: Pick<Machine, "now">,
+): ControlState => restoreControl(config, opened, now).state;
 
 /** Reports that are owed to the partner, as they are stored. */
 export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {

@@ -1,6 +1,9 @@
 import type { Ending } from "./event.ts";
 import type { Window, EventId, Instant, Millis } from "./units.ts";
 
+/** Share of the common budget that reports may use. The rest is left to events. */
+export const REPORT_REQUESTS_PER_HOUR = 120;
+
 /** Last report of a descriptor that was handed to the outbox. Its period is not reported again. */
 export type Issued = Pick<ReportWindow, "k" | "moment">;
 

@@ -1,6 +1,6 @@
 import type { Agent } from "undici";
 
-import type { PostAnswer } from "../domain/report.ts";
+import { type PostAnswer, REPORT_REQUESTS_PER_HOUR } from "../domain/report.ts";
 import { type Instant, type Millis, minutes, seconds } from "../domain/units.ts";
 import {
   type RequestContext,
@@ -36,8 +36,6 @@ export interface ReportClientOptions {
 
 /** The partner answers with the report as stored, and ours may have 10 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Share of the common budget that reports may use. The rest is left to events. */
-export const REPORT_REQUESTS_PER_HOUR = 120;
 /** Warning threshold within an hour. */
 const NEARLY_ALL = 0.8 * REPORT_REQUESTS_PER_HOUR;
 const LONGEST_LINE = 1000;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { loadProfiles } from "../../src/daemon/loadProfiles.ts";
+import { shipped } from "../../src/platform/packageRoot.ts";
 import { leastProfile } from "../chargers/profile/aProfile.ts";
 
 function folderWith(files: Readonly<Record<string, string>>): string {
@@ -58,4 +59,20 @@ test("a file with another ending is no profile, and that is said", () => {
 
 test("most sites have no profiles of their own", () => {
   expect(loadProfiles("/nowhere/profiles")).toMatchObject({ broken: [] });
+});
+
+test("of the built-in profiles only the wanted ones are read, and the names of the others stay taken", () => {
+  const folder = folderWith({
+    "some-make.yaml": stringify(leastProfile()),
+    "go-e-v2.yaml": stringify(leastProfile({ profile: "go-e-v2" })),
+  });
+  const { profiles, broken } = loadProfiles(folder, new Set(["warp"]));
+  expect([...profiles.keys()]).toEqual(["warp", "some-make"]);
+  expect(broken.map(({ mistakes }) => mistakes[0]?.found)).toEqual([
+    '"go-e-v2", which a built-in profile is called',
+  ]);
+});
+
+test("a configuration beside the built-in profiles has none of its own", () => {
+  expect(loadProfiles(shipped("config/profiles"))).toEqual(loadProfiles(null));
 });

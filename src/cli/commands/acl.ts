@@ -33,11 +33,8 @@ function acl(named: string | undefined): ExitCode {
   return 0;
 }
 
-export const aclVerb: Verb = (program, { config, done }) => {
-  program
-    .command("acl")
-    .description("print the access list that each broker of this site needs, for mosquitto")
-    .action(() => {
-      done(acl(config()));
-    });
+export const aclVerb: Verb = (verb, { config, done }) => {
+  verb.action(() => {
+    done(acl(config()));
+  });
 };

@@ -173,12 +173,8 @@ interface AuditFlags {
   readonly problems: boolean;
 }
 
-export const auditVerb: Verb = (program, { config, now, done }) => {
-  const record = program
-    .command("audit")
-    .description(
-      "print the record, oldest row first: every event, decision and outcome; from the running daemon, or from the stored state",
-    )
+export const auditVerb: Verb = (verb, { config, now, done }) => {
+  const record = verb
     .option("--json", "print one JSON object per line", false)
     .option("--event <id>", "only rows of this event")
     .option("--charger <id>", "only rows of this charger")

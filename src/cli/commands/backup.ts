@@ -94,7 +94,7 @@ async function copyStored(site: StateOfSite, draft: string): Promise<Fault | nul
   const { state } = site;
   const begun = await askDaemon(state, "POST", "/backup/begin");
   if (begun.kind === "absent") {
-    const done = withState(site, () => copyFiles(state, draft));
+    const done = await withState(site, () => copyFiles(state, draft));
     return typeof done === "string" ? refused(done) : null;
   }
   if (begun.kind === "failed") return refused(begun.reason);
@@ -121,12 +121,8 @@ function attempt(copy: () => void): Fault | null {
 const isOk = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "ok" in body && body.ok === true;
 
-export const backupVerb: Verb = (program, { config, now, done }) => {
-  program
-    .command("backup")
-    .description(
-      "copy the stored state into one file, with the site key beside it; a running daemon continues",
-    )
+export const backupVerb: Verb = (verb, { config, now, done }) => {
+  verb
     .argument("<file>", "path of the copy; FILE.key gets the site key, a secret. To restore: docs/backup.md")
     .action(async (file: string) => {
       done(await backup(config(), file, now));

@@ -7,13 +7,12 @@ import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
 import { loadSite } from "../../daemon/chargerModels.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
+import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
 import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
-import { REPORT_REQUESTS_PER_HOUR } from "../../vtn/reports.ts";
 import { configFile, environmentOf, misplaced } from "../configuration.ts";
-import { checkLive } from "../live/checkLive.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
 import type { Command } from "commander";
@@ -50,7 +49,9 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
       `${charger} is not in this configuration, but is limited to ${told}: put it back, release it, then remove it`,
     );
   }
-  return live ? checkLive(loaded.config, profiles) : 0;
+  if (!live) return 0;
+  const { checkLive } = await import("../live/checkLive.ts");
+  return checkLive(loaded.config, profiles);
 }
 
 /** Source of each key. */
@@ -152,10 +153,8 @@ function trouble(code: unknown, { port }: Address): string | null {
   }
 }
 
-export const checkVerb: Verb = (program, { config, now, done }) => {
-  program
-    .command("check")
-    .description("explain every mistake in the configuration: the key, the value found, a value that works")
+export const checkVerb: Verb = (verb, { config, now, done }) => {
+  verb
     .option(
       "--live",
       "then try it: token, events, webhook, brokers, topics, clock, a message of each charger within 30 s; commands no charger and does not disturb a running daemon",

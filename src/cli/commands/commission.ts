@@ -9,8 +9,9 @@ import type { Config } from "../../config/schema.ts";
 import type { ControlState } from "../../control/state.ts";
 import { MqttBench } from "../../daemon/commissioningBench.ts";
 import type { Machine } from "../../daemon/edges.ts";
-import { offlineControl, openOffline } from "../../daemon/offline.ts";
+import { openOffline } from "../../daemon/offline.ts";
 import { reachBroker, realMachine } from "../../daemon/real.ts";
+import { offlineControl } from "../../daemon/site.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { seconds } from "../../domain/units.ts";
 import type { Store } from "../../domain/store.ts";
@@ -152,12 +153,8 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   return result;
 }
 
-export const commissionVerb: Verb = (program, { config, done }) => {
-  program
-    .command("commission")
-    .description(
-      "try a real charger with three setpoints and compare its telemetry; afterwards it is left as it was before, at once if an event needs it",
-    )
+export const commissionVerb: Verb = (verb, { config, done }) => {
+  verb
     .argument("<charger>", "id of the charger")
     .option("--silence", "also try its behaviour without messages from us; takes its time-out longer", false)
     .option("--force", "start although an event holds on it, or control.mode is observe", false)

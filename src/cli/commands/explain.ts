@@ -1,6 +1,5 @@
 import type { Explanation } from "../../control/decide/claims.ts";
-import { offlineControl } from "../../daemon/offline.ts";
-import { realMachine } from "../../daemon/real.ts";
+import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
@@ -8,7 +7,6 @@ import type { Answer } from "../../operator/answer.ts";
 import { formatProblem } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/localTime.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { logger } from "../logger.ts";
 import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 import type { Verb } from "../verb.ts";
@@ -39,9 +37,8 @@ async function explain(
     ...(moment === undefined ? {} : { at: iso(moment) }),
   };
   const path = `/explain?${new URLSearchParams(query).toString()}`;
-  const machine = realMachine(logger(2, "error"));
   const answer = await askOrRead<Answer<Explanation>>(config, path, (opened) => {
-    const control = offlineControl(config, opened, machine);
+    const control = offlineControl(config, opened, { now });
     return explanationsOf(control, opened.store, now)(query) as Answer<Explanation>;
   });
   if (typeof answer === "string" || !answer.ok) {
@@ -78,10 +75,8 @@ function printExplanation({ sentence, claims }: Explanation, clock: (at: Instant
   }
 }
 
-export const explainVerb: Verb = (program, { config, now, done }) => {
-  program
-    .command("explain")
-    .description("show why a charger or a vehicle has its setpoint: every claim on it, the winner first")
+export const explainVerb: Verb = (verb, { config, now, done }) => {
+  verb
     .argument("<target>", "id of a charger, or VTN id or name of a vehicle")
     .option(
       "--at <moment>",

@@ -138,12 +138,8 @@ function printStretches(stretches: readonly Stretch[]): void {
   for (const { from, until, reason } of stretches) writeLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
 }
 
-export const planVerb: Verb = (program, { config, now, randomBytes, done }) => {
-  program
-    .command("plan")
-    .description(
-      "show the setpoints of each charger for a list of events, without sending any: declared limits, fixed bindings, no telemetry",
-    )
+export const planVerb: Verb = (verb, { config, now, randomBytes, done }) => {
+  verb
     .requiredOption(
       "--events <file>",
       "list of events as the partner serves it (JSON); - reads standard input",

@@ -21,13 +21,8 @@ async function poll(named: string | undefined): Promise<ExitCode> {
   return ok ? 0 : 1;
 }
 
-export const pollVerb: Verb = (program, { config, done }) => {
-  program
-    .command("poll")
-    .description(
-      "make the running daemon fetch the partner's events now, even while it waits after a failure",
-    )
-    .action(async () => {
-      done(await poll(config()));
-    });
+export const pollVerb: Verb = (verb, { config, done }) => {
+  verb.action(async () => {
+    done(await poll(config()));
+  });
 };

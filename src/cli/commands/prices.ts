@@ -44,12 +44,8 @@ function heading(
   return `${seriesName({ region, kind })}, ${age}${reason === null ? "" : ` (${reason})`}`;
 }
 
-export const pricesVerb: Verb = (program, { config, now, done }) => {
-  program
-    .command("prices")
-    .description(
-      "show prices from now on, from the running daemon or the stored state; prices do not affect charging",
-    )
+export const pricesVerb: Verb = (verb, { config, now, done }) => {
+  verb
     .option("--json", "print one JSON array: all series with all their prices, as /api/v1/prices", false)
     .action(async ({ json }: { json: boolean }) => {
       done(await prices(config(), json, now));

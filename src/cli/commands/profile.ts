@@ -107,14 +107,11 @@ Message to its meaning:
 A line that cannot be answered gets {"error":"..."}. The next lines are answered.`;
 
 /** `profile list`, `show` and `try`. */
-export const profileVerb: Verb = (program, { config, now, done }) => {
-  const profile = program
-    .command("profile")
-    .description("show charger profiles: how a make speaks MQTT, its set-up, its limits")
-    .option(
-      "--profiles <folder>",
-      "folder with your own profiles, NAME.yaml each; default: the folder profiles beside the configuration",
-    );
+export const profileVerb: Verb = (verb, { config, now, done }) => {
+  const profile = verb.option(
+    "--profiles <folder>",
+    "folder with your own profiles, NAME.yaml each; default: the folder profiles beside the configuration",
+  );
   const own = (): ProfilePlaces => ({
     folder: profile.opts<{ profiles?: string }>().profiles,
     config: config(),

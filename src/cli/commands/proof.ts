@@ -208,13 +208,8 @@ Exit code 0: no mistake was found in the parts that could be checked; the others
 any key only consistency is checked, which a forger can produce. 1: a line was edited, the file or the key cannot be
 read, or a running daemon did not give its record.`;
 
-export const proofVerb: Verb = (program, { config, now, randomBytes, done }) => {
-  const proofs = program
-    .command("proof")
-    .usage("<event> [--format json|csv], or show <event>, or verify <file>, or key")
-    .description(
-      "print the whole history of one event, sealed with the site's key and signed, or verify such a file",
-    );
+export const proofVerb: Verb = (verb, { config, now, randomBytes, done }) => {
+  const proofs = verb.usage("<event> [--format json|csv], or show <event>, or verify <file>, or key");
   proofs
     .command("show", { isDefault: true })
     .description(

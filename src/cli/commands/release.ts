@@ -1,10 +1,7 @@
 import type { Config } from "../../config/schema.ts";
 import { nearest } from "../../config/explain.ts";
-import { releaseOffline } from "../../daemon/offline.ts";
-import { realMachine } from "../../daemon/real.ts";
-import { verbConfiguration } from "../configuration.ts";
+import { type SiteConfiguration, verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { logger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import type { Verb } from "../verb.ts";
 
@@ -37,9 +34,17 @@ async function release(
   const done =
     answer.kind === "answered"
       ? (answer.body as { readonly ok: boolean; readonly words: string })
-      : await releaseOffline(site, target ?? null, realMachine(logger(2, "error")));
+      : await withoutDaemon(site, target ?? null);
   (done.ok ? say : complain)(done.words);
   return done.ok ? 0 : 1;
+}
+
+/** Imports the drivers of chargers only if no daemon runs. */
+async function withoutDaemon(site: SiteConfiguration, target: string | null) {
+  const { releaseOffline } = await import("../../daemon/releaseOffline.ts");
+  const { realMachine } = await import("../../daemon/real.ts");
+  const { logger } = await import("../logger.ts");
+  return releaseOffline(site, target, realMachine(logger(2, "error")));
 }
 
 /** Null: the target is a charger or a vehicle of the configuration. */
@@ -52,12 +57,8 @@ function unknownTarget(target: string, { chargers, vehicles }: Config): string |
   return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;
 }
 
-export const releaseVerb: Verb = (program, { config, done }) => {
-  program
-    .command("release")
-    .description(
-      "release a charger from the events that hold it now, until they end; later events still apply",
-    )
+export const releaseVerb: Verb = (verb, { config, done }) => {
+  verb
     .argument("[charger]", "id of the charger, or VTN id or name of the vehicle on it")
     .option("--all", "release all chargers", false)
     .action(async (charger: string | undefined, { all }: { all: boolean }) => {

@@ -113,12 +113,8 @@ function formatMoment(row: ReportRow, moment: Moment): string {
 const widest = (texts: readonly string[]): number =>
   texts.reduce((most, text) => Math.max(most, text.length), 0);
 
-export const reportsVerb: Verb = (program, { config, now, done }) => {
-  const all = program
-    .command("reports")
-    .description(
-      "list reports to the partner, newest first: planned, waiting, sent, flagged; from the running daemon, or the stored state",
-    )
+export const reportsVerb: Verb = (verb, { config, now, done }) => {
+  const all = verb
     .option("--json", "print one JSON array, as /api/v1/reports", false)
     .action(async ({ json }: { json: boolean }) => {
       done(await reports(config(), json, now));

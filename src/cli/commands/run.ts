@@ -75,12 +75,8 @@ async function run(named: string | undefined): Promise<ExitCode> {
   return 0;
 }
 
-export const runVerb: Verb = (program, { config, done }) => {
-  program
-    .command("run", { isDefault: true })
-    .description(
-      "run the daemon until SIGTERM or Ctrl-C; SIGHUP reloads the certificates; without a configuration, in a checkout, run a demo with a simulated depot",
-    )
+export const runVerb: Verb = (verb, { config, done }) => {
+  verb
     // An unknown verb arrives here, because this is the default verb.
     .allowExcessArguments()
     .action(async (_options: object, { args: [unknown] }: Command) => {

@@ -106,12 +106,8 @@ function linesOf(status: Status, now: () => Instant): readonly string[] {
   ];
 }
 
-export const statusVerb: Verb = (program, { config, now, done }) => {
-  program
-    .command("status")
-    .description(
-      "show the state of the running daemon and its site: counts, and every open problem with its remedy; needs neither root nor secrets",
-    )
+export const statusVerb: Verb = (verb, { config, now, done }) => {
+  verb
     .option("--json", "print one JSON object, as /api/v1/status", false)
     .action(async ({ json }: { json: boolean }) => {
       done(await status(config(), json, now));

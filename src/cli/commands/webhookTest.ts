@@ -213,10 +213,8 @@ async function rowsOf(state: string, event: string, since: Instant): Promise<rea
   return `${why}: the listener that answered may belong to another daemon`;
 }
 
-export const webhookVerb: Verb = (program, { config, now, randomBytes, done }) => {
-  program
-    .command("webhook")
-    .description("test the listener for the partner's deliveries")
+export const webhookVerb: Verb = (verb, { config, now, randomBytes, done }) => {
+  verb
     .command("test")
     .description("post one signed event to this machine's own listener, and show the daemon's reaction")
     .option(

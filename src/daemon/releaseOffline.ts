@@ -1,0 +1,154 @@
+import { addressOf, mqttClientId, type NamedBroker } from "../chargers/broker/address.ts";
+import { ChargerConnections } from "../chargers/connections.ts";
+import type { Profile } from "../chargers/profile/schema.ts";
+import type { Config } from "../config/schema.ts";
+import { decide, free } from "../control/decide/evaluate.ts";
+import { recordOutcome } from "../control/send/outcome.ts";
+import {
+  chargerIn,
+  withUnconfigured,
+  formatFreed,
+  formatLimitedAgain,
+  releaseWhileObserving,
+  limited,
+} from "../control/send/release.ts";
+import type { ControlState } from "../control/state.ts";
+import { type CommandRecord, leaseOf } from "../domain/command.ts";
+import type { Machine } from "./edges.ts";
+import { openOffline } from "./offline.ts";
+import { offlineControl } from "./site.ts";
+
+/** Deadline for the connection to the brokers. */
+const BROKER_PATIENCE_MS = 10_000;
+
+/**
+ * Releases chargers while no daemon runs: opens the state, publishes, and records the outcome. `target`: a charger, or
+ * the vehicle on it. Null: all.
+ */
+export async function releaseOffline(
+  { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
+  target: string | null,
+  machine: Machine,
+): Promise<{ readonly ok: boolean; readonly words: string }> {
+  const { now, random, log } = machine;
+  const opened = openOffline(config, machine, { onFull: "read" });
+  if (!opened.ok) return { ok: false, words: opened.reason };
+  using store = opened.store;
+  const depot = offlineControl(config, opened, machine);
+  const found = target === null ? null : chargerIn(depot, target);
+  if (found?.ok === false) return { ok: false, words: found.reason };
+  const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
+  const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
+  if (config.control.mode === "observe") return releaseWhileObserving(held);
+  const reached =
+    held.length === 0
+      ? null
+      : await reach(depot, held, config, {
+          profiles,
+          now,
+          random,
+          log,
+          siteKey: opened.siteKey,
+        });
+  if (typeof reached === "string") return { ok: false, words: reached };
+  await using fleet = reached;
+
+  // Chargers without a command are released as well: from the events that hold now, at the next start.
+  const changes = free(depot, asked, now());
+  void store.writeUntilStored(changes);
+  const freed = new Set([
+    ...held.map(({ command }) => command.charger),
+    ...changes.flatMap((change) => (change.kind === "hold" ? [change.hold.charger] : [])),
+  ]);
+  for (const { command } of held) {
+    const known = depot.chargers.get(command.charger);
+    if (known === undefined || depot.commands.get(command.charger)?.command !== command) continue;
+    const { vehicle, event } = command;
+    const verdict = depot.verdictOn(known, now());
+    const release = { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" } as const;
+    void store.writeUntilStored(decide(depot, verdict, release, now()));
+  }
+  await store.durable();
+  const failures: string[] = [];
+  for (const { command } of held) {
+    const record = depot.commands.get(command.charger);
+    if (fleet === null || record === undefined) continue;
+    const from = now();
+    const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
+    store.write(recordOutcome(depot, record.command, sent, { from, until: now() }, random()));
+    if (sent.ok) continue;
+    failures.push(`${command.charger}: ${sent.reason}`);
+    freed.delete(command.charger);
+  }
+  // A release goes out on a full disk as well (F05). This commit tries once more to store it.
+  await store.durable();
+  const { failing } = store.stats();
+  const lost =
+    failing === null
+      ? ""
+      : `; not on record: ${failing.reason}. A start limits them again while their events hold`;
+  const stood = new Map(held.map((record) => [record.command.charger, record]));
+  const told = [...freed].map((id) => {
+    const record = stood.get(id);
+    return record === undefined ? id : formatFreed(depot, record);
+  });
+  const words =
+    told.length === 0 ? [] : [`freed ${told.join("; ")}; ${formatLimitedAgain(told.length)}${lost}`];
+  if (failures.length > 0)
+    return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
+  if (words.length === 0 && opened.assertAll)
+    words.push(
+      "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
+    );
+  const done = { ok: true, words: words[0] ?? "nothing was limited" };
+  return target === null ? withUnconfigured(depot, done) : done;
+}
+
+/** Connections to the brokers of these chargers, all established. A text says why not. */
+async function reach(
+  depot: ControlState,
+  held: readonly CommandRecord[],
+  config: Config,
+  ports: Pick<Machine, "now" | "random" | "log"> & {
+    readonly profiles: ReadonlyMap<string, Profile>;
+    readonly siteKey: Buffer;
+  },
+): Promise<ChargerConnections | string> {
+  const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
+  const brokers = new Map<string, NamedBroker>();
+  for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
+    if (!needed.has(name)) continue;
+    if (broker.reach.kind === "embedded")
+      return "the broker is inside setpointd, which is not running: start it, then release";
+    brokers.set(name, { prefix: broker.prefix, address: addressOf(broker, null) });
+  }
+  const missing = new Set(needed);
+  const up = Promise.withResolvers<void>();
+  await using stack = new AsyncDisposableStack();
+  const fleet = stack.use(
+    new ChargerConnections({
+      site: config.site.id,
+      clientId: mqttClientId(config.site.id, ports.siteKey),
+      chargers: config.chargers,
+      brokers,
+      ...ports,
+      onMessage: () => {},
+      onDiscard: () => {},
+      onBroker: (name, there) => {
+        if (there) missing.delete(name);
+        if (missing.size === 0) up.resolve();
+      },
+    }),
+  );
+  const timer = setTimeout(() => up.reject(new Error()), BROKER_PATIENCE_MS);
+  try {
+    await up.promise;
+  } catch {
+    const troubles = [...missing].map((name) => fleet.troubleOf(name));
+    return `${troubles.join("; ")}; nothing was released`;
+  } finally {
+    clearTimeout(timer);
+  }
+  stack.move();
+  return fleet;
+}
