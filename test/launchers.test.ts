@@ -1,7 +1,21 @@
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  readFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 const root = new URL("..", import.meta.url).pathname;
 const text = (path: string): string => readFileSync(`${root}${path}`, "utf8");
@@ -39,4 +53,51 @@ test.skipIf(process.platform === "win32")("a running setpointd ignores SIGUSR1",
     child.stdin.end();
     await new Promise((ended) => child.once("close", ended));
   }
+});
+
+/** A checkout whose program prints the folder of the compiled code. */
+function checkout() {
+  const folder = mkdtempSync(join(tmpdir(), "setpointd-launch-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const name of ["bin", "src", "node_modules"]) mkdirSync(join(folder, name));
+  copyFileSync(`${root}bin/start.mjs`, join(folder, "bin/start.mjs"));
+  const program =
+    'import { getCompileCacheDir } from "node:module"; console.log(getCompileCacheDir() ?? "none");';
+  writeFileSync(join(folder, "src/main.ts"), program);
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+  const start = (): string =>
+    execFileSync(process.execPath, [join(folder, "bin/start.mjs")], { env, encoding: "utf8" }).trim();
+  return { folder, cache: join(folder, "node_modules/.cache/setpointd"), start };
+}
+
+test("compiled code is kept below node_modules, for nobody but this user", () => {
+  const { cache, start } = checkout();
+  expect(start()).toContain(`${cache}/`);
+  expect(statSync(cache).mode & 0o777).toBe(0o700);
+  expect(start()).toContain(`${cache}/`);
+});
+
+test("compiled code is not kept in a folder that others may read or write, nor behind a link", () => {
+  const [open, linked] = [checkout(), checkout()];
+  mkdirSync(open.cache, { recursive: true });
+  chmodSync(open.cache, 0o777);
+  expect(open.start()).toBe("none");
+  mkdirSync(join(linked.folder, "elsewhere"), { mode: 0o700 });
+  mkdirSync(join(linked.folder, "node_modules/.cache"));
+  symlinkSync(join(linked.folder, "elsewhere"), linked.cache);
+  expect(linked.start()).toBe("none");
+});
+
+test("without node_modules nothing is kept, and none is created", () => {
+  const { folder, start } = checkout();
+  rmSync(join(folder, "node_modules"), { recursive: true });
+  expect(start()).toBe("none");
+  expect(existsSync(join(folder, "node_modules"))).toBe(false);
+});
+
+test.skipIf(process.getuid?.() !== 0)("root leaves nothing in the checkout of another user", () => {
+  const { folder, start } = checkout();
+  for (const path of [folder, join(folder, "node_modules")]) chownSync(path, 1234, 1234);
+  expect(start()).toBe("none");
+  expect(existsSync(join(folder, "node_modules/.cache"))).toBe(false);
 });

@@ -11,7 +11,7 @@ import { idle } from "./idle.ts";
 import { latency1, latency200, latency200Overlapped } from "./latency.ts";
 import { pending } from "./pending.ts";
 import { poll10k } from "./poll.ts";
-import { start } from "./start.ts";
+import { start, startEmpty } from "./start.ts";
 import { turns20k } from "./turns.ts";
 
 const measurements: Readonly<Record<string, Measurement>> = {
@@ -23,6 +23,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   burst1k,
   poll10k,
   pending,
+  startEmpty,
   start,
   idle,
 };

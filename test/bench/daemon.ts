@@ -8,7 +8,7 @@ import { waitFor } from "../support/waitFor.ts";
 import { type BenchDepot, SECRET } from "./depot.ts";
 import type { LongestTurn } from "./turnMonitor.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../bin/start.mjs", import.meta.url));
 
 /** As bin/setpointd starts it. */
 const AS_INSTALLED = [

@@ -1,14 +1,18 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { DATABASE } from "../../src/store/sqlite/connection.ts";
 import { after, millis } from "../../src/domain/units.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
-import { type BenchDepot, benchDepot, vehicles } from "./depot.ts";
+import { type BenchDepot, benchDepot, SECRET, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
 import { eventFor, now, Sender } from "./partner.ts";
 
+const LAUNCHER = fileURLToPath(new URL("../../bin/setpointd", import.meta.url));
 const CHARGERS = 200;
 const STORED = 100_000;
 /** A body may be 1 MiB. */
@@ -16,17 +20,25 @@ const EVENTS_A_BODY = 2_000;
 const RUNS = 5;
 const TOMORROW = millis(86_400_000);
 
-/** Process start to ready, with an empty state and with 100,000 stored events, over a bare program that does as much. */
-export const start: Measurement = async ({ figure, progress }) => {
+/** Process start to ready with an empty state, and verbs that need no daemon, over `node -e 0`. */
+export const startEmpty: Measurement = async ({ figure }) => {
   await using broker = await Mosquitto.start();
-  const [empty, emptyFloor]: [number[], number[]] = [[], []];
+  const [empty, help, check, floor]: [number[], number[], number[], number[]] = [[], [], [], []];
   while (empty.length < RUNS) {
     using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
+    help.push(await spanOf(LAUNCHER, "--help"));
+    check.push(await spanOf(LAUNCHER, "check", "-c", depot.config));
     empty.push(await startOf(depot));
-    emptyFloor.push(await bareStart([]));
+    floor.push(await spanOf(process.execPath, "-e", "0"));
   }
-  figure("start.empty", "ms", median(empty), median(emptyFloor));
+  figure("start.empty", "ms", median(empty), median(floor));
+  figure("start.help", "ms", median(help), median(floor));
+  figure("start.check", "ms", median(check), median(floor));
+};
 
+/** Process start to ready with 100,000 stored events, over a bare program that reads and parses as many. */
+export const start: Measurement = async ({ figure, progress }) => {
+  await using broker = await Mosquitto.start();
   using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
   await fill(depot);
   progress(`start: ${STORED} events stored`);
@@ -41,6 +53,15 @@ export const start: Measurement = async ({ figure, progress }) => {
 async function startOf(depot: BenchDepot): Promise<number> {
   await using daemon = await Daemon.start(depot);
   return daemon.readyAfter;
+}
+
+/** Time from start to end of a program, in ms. */
+async function spanOf(program: string, ...args: readonly string[]): Promise<number> {
+  const began = performance.now();
+  const child = spawn(program, args, { env: { ...process.env, SECRET }, stdio: "ignore" });
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}`);
+  return performance.now() - began;
 }
 
 async function bareStart(args: readonly string[]): Promise<number> {

@@ -1,0 +1,29 @@
+// Starts the program in a checkout. JavaScript, because Node needs 40 ms to load what strips types, and needs it only
+// for code that is not in the cache.
+import { lstatSync, mkdirSync } from "node:fs";
+import { enableCompileCache } from "node:module";
+import { join } from "node:path";
+
+/**
+ * Lets Node keep compiled code below `node_modules`, in a folder that only this user can read or write. Compiled code
+ * is executed as it is found: a folder of another user, or one that others may write, is not used. In the checkout of
+ * another user no folder is created: its owner could not remove it.
+ */
+function keepCompiledCode(root) {
+  const user = process.geteuid?.();
+  const isOwn = (path) => lstatSync(path).uid === user;
+  const folder = join(root, "node_modules/.cache/setpointd");
+  try {
+    if (!isOwn(root) || !isOwn(join(root, "node_modules"))) return;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const found = lstatSync(folder);
+    if (found.isDirectory() && found.uid === user && (found.mode & 0o077) === 0) enableCompileCache(folder);
+  } catch {
+    // For example a file system that is read-only: the program compiles itself at each start.
+  }
+}
+
+// Cached code must not be readable to others either: the mask holds before the folder is created.
+process.umask(0o077);
+keepCompiledCode(join(import.meta.dirname, ".."));
+await import("../src/main.ts");
