@@ -150,7 +150,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/control/decide/explain.test.ts": ["src/domain/reason.ts"],
   "test/reporting/outbox.test.ts": ["src/domain/report.ts"],
   "test/control/observe/occupancy.test.ts": ["src/domain/vehicle.ts"],
-  "test/control/state.test.ts": ["src/control/schedule/schedule.ts", "src/control/send/commands.ts"],
+  "test/control/state.test.ts": ["src/control/schedule/schedule.ts"],
 };
 
 /** `vtn/dialects` and `chargers/profile` are rooms of their own: pure, and importable where their parent is not. */

@@ -31,11 +31,3 @@ export interface DriverPorts {
   readonly publish: (topic: string, payload: string, options: PublishOptions) => Promise<Sent>;
   readonly emit: (message: ChargerMessage) => void;
 }
-
-/** Whole seconds until a command expires: at its own end or its lease, whichever is first. */
-export function secondsLeft({ until }: Command, lease: Millis, now: Instant): number {
-  const left = until === null ? lease : Math.min(until - now, lease);
-  return Math.ceil(left / 1000);
-}
-
-export const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };

@@ -1,8 +1,8 @@
-import type { Command, Sent } from "../domain/command.ts";
+import { type Command, type Sent, PAST, secondsLeft } from "../domain/command.ts";
 import { type Desired, valueOf } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
-import { type ChargerDriver, type DriverPorts, PAST, secondsLeft } from "./driver.ts";
+import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import { isOnline, Presence } from "./presence.ts";
 import { refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
 import { Contact, ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";

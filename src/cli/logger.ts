@@ -4,7 +4,7 @@ import { isatty } from "node:tty";
 import pino, { type LogFn, type Logger } from "pino";
 import pretty from "pino-pretty";
 
-import { oneLine, printable } from "../platform/sanitize.ts";
+import { oneLine, printable } from "../platform/text.ts";
 
 /** Logs JSON lines; on a terminal, lines for people. Writes out its buffer at the exit. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>

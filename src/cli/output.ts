@@ -3,7 +3,7 @@ import { isatty } from "node:tty";
 import { DateTime } from "luxon";
 
 import { type Instant, instant } from "../domain/units.ts";
-import { oneLine, printable } from "../platform/sanitize.ts";
+import { oneLine, printable } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;

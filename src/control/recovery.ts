@@ -11,7 +11,7 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
-import { clockMovedBack } from "./send/commandLife.ts";
+import { clockMovedBack } from "./send/commands.ts";
 import { expand } from "./schedule/expand.ts";
 import type { ControlState } from "./state.ts";
 

@@ -5,7 +5,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
 import { free, evaluate } from "./decide/evaluate.ts";
-import { EvaluationQueue } from "./decide/evaluationQueue.ts";
+import { EvaluationQueue, type FreeingPart, Freeings } from "./decide/evaluationQueue.ts";
 import { ingest } from "./ingest/ingest.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
@@ -20,7 +20,7 @@ import {
 } from "./recovery.ts";
 import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
-import { type FreeingPart, Freeings, formatStranded } from "./send/release.ts";
+import { formatStranded } from "./send/release.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
 

@@ -20,7 +20,6 @@ import type { Edges } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
 import {
   controlLoop,
-  type LoopCounters,
   partnerEvents,
   siteInputs,
   sitePipelines,
@@ -62,15 +61,12 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const opened = edges.openStore();
   if (!opened.ok) return opened;
   const { store, siteKey } = opened;
-  const actions = stop.use("write the control-action log", new ActionLog(log));
-  stop.use("close the store", store);
   const metrics = new Metrics();
+  const actions = stop.use("write the control-action log", new ActionLog(log, metrics));
+  stop.use("close the store", store);
   const inputs = siteInputs();
   const site = openSite(config, opened, edges, {
-    onCommitted: (rows, tookMs) => {
-      metrics.committed(tookMs / 1000, rows);
-      actions.add(rows);
-    },
+    onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
   const { state, schedule, outages, now, monotonic } = site;
@@ -91,14 +87,8 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
         ),
     }),
   );
-  const counters: LoopCounters = {
-    delivered: ({ source }, { ingested }) => metrics.delivered(source, ingested),
-    published: (charger, sent, tookMs) => metrics.published(charger, sent, tookMs / 1000),
-    startedLate: (lateBy) => metrics.startedLate(lateBy / 1000),
-    reported: (outcome) => metrics.reported(outcome),
-  };
   const stopping = new AbortController();
-  const events = partnerEvents(site, inputs, partner, counters, () => stopping.signal.aborted);
+  const events = partnerEvents(site, inputs, partner, metrics, () => stopping.signal.aborted);
 
   // A start whose addresses are taken must not command a charger, so the listeners come first.
   await using listeners = new StopSteps();
@@ -139,11 +129,11 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const { connections } = chargers;
 
   // Control, reports and prices. An error in control ends the process; reports and prices must not end control.
-  const loop = controlLoop(site, inputs, events, { chargers: connections, counters });
+  const loop = controlLoop(site, inputs, events, { chargers: connections, counters: metrics });
   const { ports } = loop;
   const pipelines = sitePipelines(site, inputs, events, loop, {
     reports: partner.reports,
-    counters,
+    counters: metrics,
     clockAgrees: () => events.watch.clockAgrees,
     ahead: () => events.watch.ahead(),
   });
@@ -158,6 +148,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   );
   const control = merge(
     pipelines.control$,
+    pipelines.settled$,
     pipelines.states$,
     standstill(ports),
     daily$,

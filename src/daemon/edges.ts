@@ -25,7 +25,7 @@ import type { WebhookListener, WebhookOptions } from "../vtn/webhook.ts";
 export interface Machine {
   readonly now: () => Instant;
   /** Monotonic clock, ms. */
-  readonly monotonic: () => number;
+  readonly monotonic: () => Millis;
   /** In [0, 1). */
   readonly random: () => number;
   readonly randomBytes: (count: number) => Buffer;

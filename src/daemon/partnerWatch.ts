@@ -7,7 +7,7 @@ import type { Fetched } from "../control/ports.ts";
 import type { Change } from "../domain/changes.ts";
 import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
 import { aheadOf, type ClockReading } from "../platform/clock.ts";
-import type { WallClock } from "../platform/localTime.ts";
+import type { WallClock } from "../platform/text.ts";
 import type { Fetched as Asked } from "../vtn/client.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { partnerDialect } from "../vtn/dialects/partner/dialect.ts";

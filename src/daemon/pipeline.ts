@@ -1,4 +1,4 @@
-import { startWith, Subject, tap } from "rxjs";
+import { filter, map, share, startWith, Subject, tap } from "rxjs";
 
 import type { Config } from "../config/schema.ts";
 import type { Hint } from "../control/ingest/pipeline.ts";
@@ -13,7 +13,7 @@ import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
-import { cronTicks } from "../platform/scheduling.ts";
+import { batchPerTick, cronTicks } from "../platform/scheduling.ts";
 import { type PriceBoard, priceBoard } from "../prices/board.ts";
 import { prices, type PricePorts } from "../prices/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
@@ -57,12 +57,12 @@ export function partnerEvents(
   site: Site,
   inputs: SiteInputs,
   partner: EventService,
-  { delivered }: Pick<LoopCounters, "delivered">,
+  counters: Pick<LoopCounters, "delivered">,
   isStopping: () => boolean,
 ) {
   const { state, config, clock, now, monotonic, random, outages: away, wallClock, log } = site;
   const clockAgrees$ = new Subject<void>();
-  const changed$ = new Subject<void>();
+  const answered$ = new Subject<{ readonly delivery: Delivery; readonly answer: IngestAnswer }>();
   const watch = new PartnerWatch({
     now,
     wall: site.machineTime,
@@ -78,13 +78,21 @@ export function partnerEvents(
   // Our own stop cuts requests off, which is no failure of the partner.
   const heard = (answer: Asked): Fetched => (isStopping() ? asFetched(answer) : watch.heard(answer));
   const polls = new RequestedPolls((request) => inputs.hint$.next(request));
-  const settled = (delivery: Delivery, answer: IngestAnswer): void => {
-    polls.settled(delivery, answer);
-    if (!answer.ok) return;
-    partner.settled(delivery);
-    changed$.next();
-    delivered(delivery, answer);
-  };
+  const settled = (delivery: Delivery, answer: IngestAnswer): void => answered$.next({ delivery, answer });
+  const settled$ = answered$.pipe(
+    batchPerTick(),
+    map((batch) =>
+      batch.filter(({ delivery, answer }) => {
+        polls.settled(delivery, answer);
+        if (!answer.ok) return false;
+        partner.settled(delivery);
+        counters.delivered(delivery, answer);
+        return true;
+      }),
+    ),
+    filter((stored) => stored.length > 0),
+    share(),
+  );
   const { fetched$, polled$ } = partnerSources(
     state,
     {
@@ -104,7 +112,8 @@ export function partnerEvents(
   return {
     fetched$,
     polled$,
-    changed$,
+    /** Stored deliveries, at the end of the tick of their commit: commands go out before anything counts them. */
+    settled$,
     clockAgrees$,
     watch,
     /** Requests the list now. */
@@ -174,7 +183,7 @@ export function controlLoop(
     publishState: (charger, payload) => chargers.publishState(charger, payload),
     isLinked: (charger) => chargers.isLinked(charger),
     fetchById: (ids) => inputs.hint$.next(ids),
-    started: counters.startedLate,
+    started: (lateBy) => counters.startedLate(lateBy),
     evaluated: () => {
       evaluated = { at: now(), tick: monotonic() };
     },
@@ -225,18 +234,18 @@ export type ControlLoop = ReturnType<typeof controlLoop>;
 export function sitePipelines(
   site: Site,
   inputs: SiteInputs,
-  { changed$ }: Pick<PartnerEvents, "changed$">,
+  { settled$ }: Pick<PartnerEvents, "settled$">,
   { ports, sources, sent$ }: Pick<ControlLoop, "ports" | "sources" | "sent$">,
   { reports: partner, counters, clockAgrees, ahead }: Omit<LoopEdges, "chargers">,
 ) {
   const { state, store, config, schedule, retentionAlarms: alarms } = site;
   const reports = partnerReports(
     site,
-    { ...inputs, command$: sent$, changed$ },
+    { ...inputs, command$: sent$, changed$: settled$ },
     {
       ...ports,
       partner,
-      counted: counters.reported,
+      counted: (outcome) => counters.reported(outcome),
       clockAgrees,
       ahead,
       onKept: ({ rows, leftEarly }) =>
@@ -246,6 +255,7 @@ export function sitePipelines(
   return {
     reports,
     control$: control(state, sources, ports),
+    settled$,
     states$: states(state, ports),
     retention$: retention(state, config.retention, {
       ...ports,

@@ -5,7 +5,7 @@ import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import { runToEnd, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
-import { siteCalendar } from "../platform/localTime.ts";
+import { siteCalendar } from "../platform/text.ts";
 import { type ProofInput, proofFacts } from "../proof/compose.ts";
 import { sealed, type Format, spelled } from "../proof/file.ts";
 import { comparableDays, type FillContext } from "../reporting/evidence.ts";

@@ -27,7 +27,7 @@ import { dialectOf } from "./partnerWatch.ts";
 /** Clocks and random source of this machine. */
 export const realMachine = (log: Logger): Machine => ({
   now: () => instant(Date.now()),
-  monotonic: () => performance.now(),
+  monotonic: () => millis(performance.now()),
   random: Math.random,
   randomBytes,
   log,
@@ -47,7 +47,7 @@ export function realEdges(
     openStore: () =>
       openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
-      new BelievedClock(() => ({ wall: now(), monotonic: millis(monotonic()) }), recorded, onDoubt),
+      new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),
     partner: (options) => partnerOverHttp(config, dialect, machine, options),
     chargers: (options) => chargersOverMqtt(config, profiles, machine, options),
     webhook:

@@ -8,9 +8,9 @@ import { ControlState } from "../control/state.ts";
 import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
 import type { Change, StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
-import { type EventId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
 import type { OpenedState, Store } from "../domain/store.ts";
-import { type WallClock, wallClock } from "../platform/localTime.ts";
+import { type WallClock, wallClock } from "../platform/text.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/caps.ts";
@@ -58,7 +58,7 @@ export function openSite(
     random,
     log,
     clock: clockFor,
-    ...edges
+    monotonic,
   }: Omit<Machine, "randomBytes"> & Pick<Edges, "clock">,
   {
     onCommitted,
@@ -69,9 +69,8 @@ export function openSite(
   },
 ): Site {
   const { store, storedState, epoch, isRestored } = opened;
-  const monotonic = (): Millis => millis(edges.monotonic());
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
-  const now = (): Instant => clock.now();
+  const { now } = clock;
   const note = (message: string, details: Json = null): void =>
     store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);

@@ -1,11 +1,11 @@
 import type { Desired } from "./setpoint.ts";
 import {
+  type Millis,
   type Instant,
   type VehicleId,
   type EventId,
   type ChargerId,
   after,
-  type Millis,
   millis,
 } from "./units.ts";
 
@@ -39,7 +39,7 @@ export const commandId = (command: Pick<Command, "epoch" | "seq">): string =>
 export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
 
 /**
- * State of a command. control/send/commandLife.ts has its transitions and their diagram.
+ * State of a command. control/send/commands.ts has its transitions and their diagram.
  *
  * - `planned`: decided and stored. No publish succeeded yet.
  * - `acknowledged`: the broker acknowledged a publish. It says nothing about the charger.
@@ -175,3 +175,12 @@ export interface Decision {
   readonly event: EventId | null;
   readonly cause: Cause;
 }
+
+/** Whole seconds until a command expires: at its own end or its lease, whichever is first. */
+export function secondsLeft({ until }: Command, lease: Millis, now: Instant): number {
+  const left = until === null ? lease : Math.min(until - now, lease);
+  return Math.ceil(left / 1000);
+}
+
+/** Result of a publish after the end of its command. */
+export const PAST: Sent = { ok: false, retry: false, reason: "its time has passed" };

@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { type AuditEntry, factOf } from "../domain/audit.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
+import type { Millis } from "../domain/units.ts";
 import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
 
 /** Values that are read at the moment of a scrape. */
@@ -191,17 +192,16 @@ export class Metrics {
   }
 
   /** Counts the results of one delivery. */
-  delivered(source: Delivery["source"], { accepted, repeats, rejected }: IngestResult): void {
-    for (const [outcome, count] of Object.entries({ accepted, repeats, rejected })) {
-      if (count > 0) this.#deliveries.inc({ source, outcome }, count);
-    }
+  delivered({ source }: Pick<Delivery, "source">, { ingested }: { readonly ingested: IngestResult }): void {
+    for (const outcome of ["accepted", "repeats", "rejected"] as const)
+      if (ingested[outcome] > 0) this.#deliveries.inc({ source, outcome }, ingested[outcome]);
   }
 
   /** Counts one command sent, and the duration of its publishes. */
-  published(charger: string, sent: Sent, seconds: number): void {
+  published(charger: string, sent: Sent, tookMs: Millis): void {
     this.#publishes.inc({ outcome: sent.ok ? "acknowledged" : "failed" });
     if (!sent.ok) return;
-    this.#publishSeconds.observe(seconds);
+    this.#publishSeconds.observe(tookMs / 1000);
     this.#writes.set(charger, (this.#writes.get(charger) ?? 0) + 1);
   }
 
@@ -226,13 +226,13 @@ export class Metrics {
   }
 
   /** Observes the lateness of a start that was due by time alone. */
-  startedLate(seconds: number): void {
-    this.#lateness.observe(seconds);
+  startedLate(lateBy: Millis): void {
+    this.#lateness.observe(lateBy / 1000);
   }
 
   /** Counts a commit and its audit rows. */
-  committed(seconds: number, rows: readonly AuditEntry[]): void {
-    this.#commitSeconds.observe(seconds);
+  committed(rows: readonly AuditEntry[], tookMs: number): void {
+    this.#commitSeconds.observe(tookMs / 1000);
     for (const [kind, count] of tally(rows, ({ kind }) => kind)) this.#rows.inc({ kind }, count);
     for (const [verdict, count] of tally(rows, verdictIn)) this.#verdicts.inc({ verdict }, count);
     for (const { kind, facts } of rows) if (kind === "rejected") this.#quarantined.inc(countIn(facts));

@@ -50,7 +50,7 @@ export class BelievedClock {
     return this.#isDoubted;
   }
 
-  now(): Instant {
+  readonly now = (): Instant => {
     const { wall, monotonic } = this.#read();
     const fallsBehind = !this.#isDoubted && wall < this.#last.wall - SMALLEST_JUMP;
     if (fallsBehind) this.#isDoubted = true;
@@ -59,7 +59,7 @@ export class BelievedClock {
     if (fallsBehind) this.#onDoubt();
     // The monotonic clock has fractions of a millisecond; stored moments have none.
     return instant(Math.floor(this.#last.wall));
-  }
+  };
 
   /** Accepts the wall clock: the partner's `Date` agrees, or the waiting time has passed. */
   believe(): void {

@@ -28,7 +28,7 @@ import {
 } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
-import type { WallClock } from "../platform/localTime.ts";
+import type { WallClock } from "../platform/text.ts";
 import { type PriceBoard, applyPriceAnswer } from "./board.ts";
 
 /** Ports of the price pipeline. */

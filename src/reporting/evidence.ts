@@ -13,7 +13,7 @@ import {
   type Window,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import type { Calendar } from "../platform/localTime.ts";
+import type { Calendar } from "../platform/text.ts";
 import { type Outage, type Finding, nothing } from "./cause.ts";
 import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
 import { byCharger, inOrder, merged, type Step, stepsOf, within } from "./series.ts";

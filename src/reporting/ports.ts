@@ -3,7 +3,7 @@ import type { Change, Committed, StoredState } from "../domain/changes.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { PostAnswer } from "../domain/report.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId } from "../domain/units.ts";
-import type { Calendar, WallClock } from "../platform/localTime.ts";
+import type { Calendar, WallClock } from "../platform/text.ts";
 import type { Report } from "./report.ts";
 import type { ReportSettings } from "./settings.ts";
 

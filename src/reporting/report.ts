@@ -13,7 +13,7 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import type { Calendar } from "../platform/localTime.ts";
+import type { Calendar } from "../platform/text.ts";
 import { type Cause, type DataQuality, finite, worstOf } from "./cause.ts";
 import { measuredEnergy } from "./energy.ts";
 import { evidenceOf, type FillContext, type Subject, type Evidence, comparableDays } from "./evidence.ts";

@@ -20,10 +20,13 @@ const row = (changes: Partial<AuditEntry>): AuditEntry => ({
 const aLog = (lines: string[]) =>
   pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
 
+/** Counts nothing. */
+const uncounted = { committed: () => {} };
+
 function logged(entry: AuditEntry): Record<string, unknown> {
   const lines: string[] = [];
-  using log = new ActionLog(aLog(lines));
-  log.add([entry]);
+  using log = new ActionLog(aLog(lines), uncounted);
+  log.add([entry], 1);
   expect(lines).toEqual([]);
   log[Symbol.dispose]();
   return JSON.parse(lines[0] ?? "{}") as Record<string, unknown>;
@@ -31,10 +34,22 @@ function logged(entry: AuditEntry): Record<string, unknown> {
 
 test("the lines follow their commits soon, in order", async () => {
   const lines: string[] = [];
-  using log = new ActionLog(aLog(lines));
-  log.add([row({ words: "first" }), row({ words: "second" })]);
-  log.add([row({ words: "third" })]);
+  using log = new ActionLog(aLog(lines), uncounted);
+  log.add([row({ words: "first" }), row({ words: "second" })], 1);
+  log.add([row({ words: "third" })], 1);
   await expect.poll(() => lines.map((line) => JSON.parse(line).msg)).toEqual(["first", "second", "third"]);
+});
+
+test("each commit is counted with its rows and its duration, once its lines are written", () => {
+  const counted: string[] = [];
+  const committed = (rows: readonly AuditEntry[], tookMs: number) =>
+    counted.push(`${rows.map(({ words }) => words).join(", ")}: ${tookMs} ms`);
+  using log = new ActionLog(aLog([]), { committed });
+  log.add([row({ words: "first" }), row({ words: "second" })], 3);
+  log.add([row({ words: "third" })], 4);
+  expect(counted).toEqual([]);
+  log[Symbol.dispose]();
+  expect(counted).toEqual(["first, second: 3 ms", "third: 4 ms"]);
 });
 
 test("a decision is a line with what it is about, and nothing that it is not about", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { AuditEntry } from "../../src/domain/audit.ts";
-import { instant } from "../../src/domain/units.ts";
+import { instant, millis } from "../../src/domain/units.ts";
 import { Metrics } from "../../src/operator/metrics.ts";
 
 const metrics = (): Metrics => {
@@ -75,10 +75,10 @@ test("every metric has help that is a sentence", async () => {
 
 test("each occurrence is counted in its metric", async () => {
   const counted = metrics();
-  counted.delivered("webhook", { accepted: 2, repeats: 0, rejected: 1 });
-  counted.published("bay-01", { ok: true }, 0.004);
-  counted.published("bay-01", { ok: false, retry: true, reason: "broker down" }, 5);
-  counted.startedLate(0.003);
+  counted.delivered({ source: "webhook" }, { ingested: { accepted: 2, repeats: 0, rejected: 1 } });
+  counted.published("bay-01", { ok: true }, millis(4));
+  counted.published("bay-01", { ok: false, retry: true, reason: "broker down" }, millis(5000));
+  counted.startedLate(millis(3));
   counted.priceFetched({ region: "NO1", kind: "forecast" }, "doubtful");
   const row: AuditEntry = {
     at: instant(0),
@@ -91,7 +91,7 @@ test("each occurrence is counted in its metric", async () => {
     facts: { progress: "refused" },
   };
   const rejected: AuditEntry = { ...row, kind: "rejected", facts: null };
-  counted.committed(0.002, [row, rejected, { ...rejected, facts: { count: 8980, ids: [] } }]);
+  counted.committed([row, rejected, { ...rejected, facts: { count: 8980, ids: [] } }], 2);
   const text = await counted.text();
   for (const line of [
     'setpointd_deliveries_total{source="webhook",outcome="accepted"} 2',

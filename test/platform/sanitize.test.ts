@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { sanitizeForLog, oneLine, printable } from "../../src/platform/sanitize.ts";
+import { sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
 
 test("what a partner writes makes no line of its own, and moves no terminal", () => {
   expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");

@@ -195,6 +195,7 @@ export function wired(setup: DepotSetup, world: World) {
   });
   const flow = merge(
     pipelines.control$,
+    pipelines.settled$,
     publishesStates ? pipelines.states$ : [],
     setup.retention === undefined ? [] : pipelines.retention$,
     setup.report === undefined ? [] : pipelines.reports.report$,

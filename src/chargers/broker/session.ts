@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 
 import type { Sent } from "../../domain/command.ts";
 import { backoff } from "../../platform/clock.ts";
-import { topicFault } from "../profile/render.ts";
+import { topicFault } from "../native/messages.ts";
 import { Connection, type PublishOptions } from "./connection.ts";
 import {
   brokerTiming,

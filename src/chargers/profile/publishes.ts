@@ -1,7 +1,8 @@
 import { type Instant, iso } from "../../domain/units.ts";
+import { topicFault } from "../native/messages.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
-import { placeholdersIn, renderJson, renderText, type Values, topicFault } from "./render.ts";
+import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
 
 /** One action at a charger. The kinds are those of `setpointd profile try`. */

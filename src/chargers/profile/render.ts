@@ -39,26 +39,3 @@ export const isList = (json: Json): json is readonly Json[] => Array.isArray(jso
 export const placeholdersIn = (template: unknown): readonly string[] => [
   ...new Set([...(JSON.stringify(template) ?? "").matchAll(PLACEHOLDER)].map(([, name]) => name ?? "")),
 ];
-
-/** A level of an MQTT topic. Configuration refuses other ids already. */
-const LEVEL = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
-
-/** MQTT 5, 1.5.4: the length of a string has two bytes. */
-const LONGEST_TOPIC_BYTES = 65_535;
-
-/** Brokers disconnect clients that publish wildcards or control characters. */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
-const FORBIDDEN = /[+#\u0000-\u001f\u007f-\u009f]/;
-
-/** The id as one topic level. Null: not possible. */
-export const topicLevel = (id: string): string | null => (LEVEL.test(id) ? id : null);
-
-/** Reason why this topic must not be published. The library does not check it. Null: valid. */
-export function topicFault(topic: string): string | null {
-  if (topic === "") return "the topic is empty";
-  if (topic.startsWith("$")) return "the topic starts with $";
-  if (FORBIDDEN.test(topic)) return "the topic holds a wildcard or a control character";
-  if (!topic.isWellFormed()) return "the topic is not well-formed Unicode";
-  if (Buffer.byteLength(topic) > LONGEST_TOPIC_BYTES) return "the topic is longer than 65535 bytes";
-  return null;
-}

@@ -1,6 +1,7 @@
 import type { Json } from "../../domain/audit.ts";
+import { topicFault } from "../native/messages.ts";
 import { isList, isNumeric } from "./readings.ts";
-import { placeholdersIn, topicFault } from "./render.ts";
+import { placeholdersIn } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { Composed, Reading, SignalName } from "./sections.ts";
 import { STATES } from "./signals.ts";

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/schema.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";

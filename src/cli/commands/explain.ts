@@ -5,7 +5,7 @@ import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { formatProblem } from "../../operator/answer.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";

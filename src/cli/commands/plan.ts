@@ -12,7 +12,7 @@ import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { dialectOf } from "../../daemon/partnerWatch.ts";
 import { runToEnd } from "../../platform/cooperative.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";

@@ -2,7 +2,7 @@ import { configuredPrices } from "../../daemon/pipeline.ts";
 import { seriesName } from "../../domain/prices.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead } from "../storedState.ts";

@@ -1,7 +1,7 @@
 import { type Instant, instant } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
 import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";

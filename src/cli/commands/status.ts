@@ -6,7 +6,7 @@ import type { Environment } from "../../config/fields/secret.ts";
 import { statePath, statusSocketPath } from "../../config/sections/state.ts";
 import { instant, type Instant } from "../../domain/units.ts";
 import type { Problem } from "../../operator/problems.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine } from "../output.ts";

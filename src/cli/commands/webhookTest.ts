@@ -5,7 +5,7 @@ import type { WebhookConfig } from "../../config/sections/webhook.ts";
 import type { AuditKind } from "../../domain/audit.ts";
 import type { Notice } from "../../domain/delivery.ts";
 import { type Instant, instant, iso, minutes } from "../../domain/units.ts";
-import { wallClock } from "../../platform/localTime.ts";
+import { wallClock } from "../../platform/text.ts";
 import { dialectOf } from "../../daemon/partnerWatch.ts";
 import type { Answered } from "../../vtn/http.ts";
 import { ownListener } from "../../vtn/ownListener.ts";

@@ -4,7 +4,7 @@ import type { Reason } from "../../domain/reason.ts";
 import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../domain/setpoint.ts";
 import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/localTime.ts";
+import type { WallClock } from "../../platform/text.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limit } from "./limits.ts";
 import type { ControlSettings } from "./settings.ts";

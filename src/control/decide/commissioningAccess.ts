@@ -7,7 +7,7 @@ import {
   reallySent,
   desiredAfter,
 } from "../../domain/command.ts";
-import { decidedAgain, newCommand } from "../send/commandLife.ts";
+import { decidedAgain, newCommand } from "../send/commands.ts";
 import { type CommissioningLock, commissioningLock, preemptedBy } from "./commissioningLock.ts";
 import { type Desired, formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";

@@ -1,8 +1,7 @@
 import type { Charger } from "../../domain/charger.ts";
 import { type Ask, type CoordinationEvent, PAYLOAD_TYPES, type Revision } from "../../domain/event.ts";
 import { after, type Instant } from "../../domain/units.ts";
-import type { WallClock } from "../../platform/localTime.ts";
-import { sanitizeForLog } from "../../platform/sanitize.ts";
+import { sanitizeForLog, type WallClock } from "../../platform/text.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
 import { type Targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
 import type { ControlSettings } from "./settings.ts";

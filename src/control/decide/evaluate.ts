@@ -16,7 +16,7 @@ import { dropKeptLimit } from "../observe/keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
 import type { Dispatch } from "../schedule/expand.ts";
-import { newCommand, observedOnly } from "../send/commandLife.ts";
+import { newCommand, observedOnly } from "../send/commands.ts";
 import { strandedRelease } from "../send/release.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
@@ -46,16 +46,18 @@ export function evaluate(
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.feed.chargerChanged(id);
-    dropKeptLimit(depot, id, now);
+    if (depot.occupancy.kept.of(id) !== null) dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
     markEvaluated(depot, id, now);
-    const lockState = lockStatus(depot, charger, now);
-    changes.push(...lockState.changes);
-    if (lockState.away) {
-      endDeferral(depot, id, now);
-      continue;
+    if (depot.locks.has(id) || depot.commands.get(id)?.isLent === true) {
+      const lockState = lockStatus(depot, charger, now);
+      changes.push(...lockState.changes);
+      if (lockState.away) {
+        endDeferral(depot, id, now);
+        continue;
+      }
     }
-    const stranded = strandedRelease(depot, id);
+    const stranded = depot.barTo("plan", id) === null ? null : strandedRelease(depot, id);
     if (stranded !== null) {
       const { standing, release } = stranded;
       if (release !== null) {
@@ -95,7 +97,9 @@ export function stepOf(
 ): { readonly verdict: Verdict; readonly step: Step } {
   const { id } = charger;
   const last = depot.commands.get(id);
-  const { verdict, evaluateAt: lookAt } = phased(depot.verdictOn(charger, now), last, now);
+  const allowed = depot.verdictOn(charger, now);
+  const { verdict, evaluateAt: lookAt } =
+    allowed.phases === null ? { verdict: allowed, evaluateAt: null } : phased(allowed, last, now);
   if (lookAt !== null) depot.wake(id, lookAt);
   const startsAllowed = depot.barTo("start", id) === null;
   const step = reconcile(verdict, {

@@ -1,7 +1,8 @@
-import type { ControlState } from "../state.ts";
+import type { FailedCommit, Committed } from "../../domain/changes.ts";
 import type { ChargerId, Instant, Millis } from "../../domain/units.ts";
+import type { Freeing, Reevaluation } from "../ports.ts";
+import type { ControlState } from "../state.ts";
 import { inRampOrder } from "./deferral.ts";
-import type { Reevaluation } from "../ports.ts";
 
 /** Chargers evaluated in one turn of the event loop, and committed in one transaction. */
 export const SLICE = 500;
@@ -58,3 +59,51 @@ export class EvaluationQueue {
 
 const reevaluationsOf = (entries: Iterable<readonly [ChargerId, boolean]>): readonly Reevaluation[] =>
   Array.from(entries, ([charger, reassert]) => ({ charger, reassert }));
+
+/** A freeing of which some chargers still wait for their evaluation or its commit. */
+interface OpenFreeing {
+  readonly freeing: Freeing;
+  readonly waiting: Set<ChargerId>;
+  uncommitted: number;
+  failed: FailedCommit | null;
+}
+
+/** The part of a freeing that belongs to one slice of evaluations. */
+export interface FreeingPart {
+  readonly chargers: readonly ChargerId[];
+  /** Called after its commit. */
+  readonly settle: (committed: Committed) => void;
+}
+
+/** Freeings of many chargers run in slices. Each freeing is settled after the commit of its last slice. */
+export class Freeings {
+  #open: readonly OpenFreeing[] = [];
+
+  add(freeing: Freeing): void {
+    const waiting = new Set(freeing.chargers);
+    this.#open = [...this.#open, { freeing, waiting, uncommitted: waiting.size, failed: null }];
+  }
+
+  /** The parts of all freeings that belong to these chargers. */
+  take(chargers: readonly ChargerId[]): readonly FreeingPart[] {
+    if (this.#open.length === 0) return NONE;
+    const parts = this.#open.map((open) => partOf(open, chargers));
+    this.#open = this.#open.filter(({ waiting }) => waiting.size > 0);
+    return parts;
+  }
+}
+
+const NONE: readonly FreeingPart[] = [];
+
+function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart {
+  const part = chargers.filter((charger) => open.waiting.delete(charger));
+  return {
+    chargers: part,
+    settle: (committed) => {
+      open.uncommitted -= part.length;
+      if (!committed.ok) open.failed ??= committed;
+      const isDone = open.uncommitted === 0 && (part.length > 0 || open.freeing.chargers.length === 0);
+      if (isDone) open.freeing.settle(open.failed ?? committed);
+    },
+  };
+}

@@ -6,7 +6,7 @@ import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/localTime.ts";
+import type { WallClock } from "../../platform/text.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
 import type { Limit } from "./limits.ts";
 import { type Deferral, formatDeferral } from "./pace.ts";

@@ -67,7 +67,7 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
         for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
       }
     }
-    changes.push(...quarantined(depot, rejected, delivery));
+    if (rejected.length > 0) changes.push(...quarantined(depot, rejected, delivery));
     if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(depot, id, delivery);
     if (delivery.complete) fetchById.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
     return { ...counts, rejected: rejected.length };
@@ -150,8 +150,8 @@ function ingestNotice(
 ): IngestedNotice | null {
   const id = notice.kind === "event" ? notice.event.id : notice.id;
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
-  const isClaimed = depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
-  if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed) return null;
+  const isClaimed = () => depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
+  if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed()) return null;
   const source = delivery.source === "webhook" ? "webhook" : "fetch";
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
   const changes: Change[] = [];
@@ -182,7 +182,7 @@ function ingestNotice(
     outcome,
     changes,
     affectedVehicles,
-    fetchById: result.fetchById || (isClaimed && outcome === "stale"),
+    fetchById: result.fetchById || (outcome === "stale" && isClaimed()),
   };
 }
 

@@ -5,7 +5,7 @@ import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
 import type { Reevaluation } from "../ports.ts";
-import { answered, isJudged, rampRestarted } from "../send/commandLife.ts";
+import { answered, isJudged, rampRestarted } from "../send/commands.ts";
 import { outcomeRow } from "../send/outcome.ts";
 import type { ControlState } from "../state.ts";
 import { judge } from "./judge.ts";

@@ -5,7 +5,7 @@ import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
-import { followed, followedNoLonger, isAlarming, notFollowed, retriedAt } from "../send/commandLife.ts";
+import { followed, followedNoLonger, isAlarming, notFollowed, retriedAt } from "../send/commands.ts";
 import { outcomeRow } from "../send/outcome.ts";
 
 export interface JudgeResult {

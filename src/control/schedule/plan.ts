@@ -4,7 +4,7 @@ import type { Reason } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/localTime.ts";
+import type { WallClock } from "../../platform/text.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, verdict } from "../decide/verdict.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";

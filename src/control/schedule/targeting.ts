@@ -1,7 +1,7 @@
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import { type VehicleId, vehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { sanitizeForLog } from "../../platform/sanitize.ts";
+import { sanitizeForLog } from "../../platform/text.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 
 /** Vehicles of ours that an event targets. */

@@ -1,6 +1,174 @@
-import { type Command, commandId, type CommandRecord } from "../../domain/command.ts";
+import {
+  type CommandRecord,
+  type Command,
+  commandId,
+  isRetried,
+  isSteady,
+  MOST_RESENDS,
+  nextJudgement,
+  reallySent,
+} from "../../domain/command.ts";
 import type { Reason } from "../../domain/reason.ts";
-import type { ChargerId, Instant } from "../../domain/units.ts";
+import type { Desired } from "../../domain/setpoint.ts";
+import { type Instant, type ChargerId, earlier, later, type Millis } from "../../domain/units.ts";
+
+/*
+ * The life of a command: its transitions, by the function that makes each. `Progress` (domain/command.ts) has the
+ * states. Commissioning and a restart set a record back as a whole.
+ *
+ *   newCommand            observed
+ *       |     observe mode    ^
+ *       v  ------------------/
+ *    planned <---+ publishFailed: back-off, the next evaluation publishes again
+ *       |    \---+
+ *       |
+ *       | published: the broker acknowledged          +---+ published again: refresh, retry
+ *       v                                             v   |
+ *    acknowledged ------------------------------------+---+
+ *       |                            answered by the charger, sometimes before the broker
+ *       +--------> accepted | refused <---> the other answer
+ *       |              |         |
+ *       v              v         v   measured, from `judgeAt` on
+ *    followed <------------------> notFollowed ---> refused (answered)
+ *
+ *    notFollowed: published again up to MOST_RESENDS times, each after twice the wait; then an alarm.
+ *    After the alarm only a charger that follows steadily (`isSteady`) becomes `followed`.
+ *    decidedAgain: the same content under a new number starts at `planned` once more.
+ */
+
+/** A decision that is not published yet. */
+export const newCommand = (command: Command, replaces: Desired | null): CommandRecord => ({
+  command,
+  progress: "planned",
+  sentAt: null,
+  sends: 0,
+  failures: 0,
+  replaces,
+  judgeAt: null,
+  resends: 0,
+});
+
+/** In observe mode: it replaces the last decision, but not the last command that was published. */
+export function observedOnly(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
+  const standing = last === undefined ? null : reallySent(last);
+  return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
+}
+
+/** The first publish that the broker acknowledged. Later ones are refreshes and retries. */
+export const isFirstPublish = ({ progress, sentAt }: CommandRecord): boolean =>
+  progress === "planned" || sentAt === null;
+
+/** The broker acknowledged a publish. `refresh` null: the charger gets no refresh. */
+export function published(
+  record: CommandRecord,
+  refresh: Millis | null | undefined,
+  ramp: Millis,
+  now: Instant,
+): CommandRecord {
+  const isFirst = isFirstPublish(record);
+  const isRetry = !isFirst && isRetried(record, refresh);
+  const resends = record.resends + (isRetry ? 1 : 0);
+  return {
+    ...record,
+    resends,
+    progress: record.progress === "planned" ? "acknowledged" : record.progress,
+    sentAt: now,
+    outAt: record.outAt ?? record.sentAt ?? now,
+    sends: record.sends + 1,
+    failures: 0,
+    judgeAt: isFirst || isRetry ? nextJudgement(now, ramp, resends) : record.judgeAt,
+  };
+}
+
+export const publishFailed = (record: CommandRecord): CommandRecord => ({
+  ...record,
+  failures: record.failures + 1,
+});
+
+/** Telemetry was compared with the setpoint. */
+export const isJudged = ({ progress }: CommandRecord): boolean =>
+  progress === "followed" || progress === "notFollowed";
+
+/**
+ * The charger accepted or refused it. Null: nothing new. Each refresh is answered too, and a charger that refuses
+ * each refresh and draws little would alternate between refused and followed otherwise.
+ */
+export function answered(record: CommandRecord, isAccepted: boolean): CommandRecord | null {
+  const progress = isAccepted ? "accepted" : "refused";
+  const isSettled = record.progress === "followed" || (isAccepted && isJudged(record));
+  return record.progress === progress || isSettled ? null : { ...record, progress };
+}
+
+/** Telemetry shows the setpoint. After an alarm `progress` changes only once the charger follows steadily. */
+export function followed(record: CommandRecord, ramp: Millis, now: Instant): CommandRecord {
+  const next = { ...record, followedAt: record.followedAt ?? now };
+  if (record.resends <= MOST_RESENDS) return { ...next, progress: "followed" };
+  return isSteady(next, ramp, now) ? { ...next, progress: "followed", resends: 0 } : next;
+}
+
+/** Telemetry does not show the setpoint, but the next judgement is not due. Null: nothing new. */
+export const followedNoLonger = (record: CommandRecord): CommandRecord | null =>
+  record.followedAt == null ? null : { ...record, followedAt: null };
+
+/** Telemetry does not show the setpoint when it should. Null: the alarm for it was raised before. */
+export function notFollowed(record: CommandRecord, ramp: Millis, now: Instant): CommandRecord | null {
+  const isForgotten = record.progress === "followed" && isSteady(record, ramp, now);
+  const resends = isForgotten ? 0 : record.resends;
+  if (resends > MOST_RESENDS) return null;
+  return {
+    ...record,
+    progress: "notFollowed",
+    followedAt: null,
+    resends: resends + 1,
+    judgeAt: nextJudgement(now, ramp, resends + 1),
+  };
+}
+
+/** `notFollowed` used the last retry: an alarm follows. */
+export const isAlarming = ({ resends }: CommandRecord): boolean => resends > MOST_RESENDS;
+
+/** The retry has to wait, as the charger allows few writes. It does not count yet. */
+export const retriedAt = (record: CommandRecord, at: Instant): CommandRecord => ({
+  ...record,
+  resends: record.resends - 1,
+  judgeAt: at,
+});
+
+/** A charger that returns may have lost its setpoint. It gets the ramp time once more. */
+export const rampRestarted = (record: CommandRecord, ramp: Millis, now: Instant): CommandRecord =>
+  record.judgeAt === null
+    ? record
+    : { ...record, judgeAt: later(record.judgeAt, nextJudgement(now, ramp, 0)) };
+
+/** The clock was set back: the charger has the time that it would have had. */
+export function clockMovedBack(record: CommandRecord, ramp: Millis, now: Instant): CommandRecord {
+  if (record.judgeAt === null) return record;
+  const followedAt = record.followedAt == null ? null : earlier(record.followedAt, now);
+  return {
+    ...record,
+    judgeAt: earlier(record.judgeAt, nextJudgement(now, ramp, record.resends)),
+    followedAt,
+  };
+}
+
+/** The same content under a new number: after commissioning, which used higher numbers. */
+export function decidedAgain(
+  record: CommandRecord,
+  number: Pick<Command, "epoch" | "seq">,
+  replaces: Desired | null,
+): CommandRecord {
+  const { standing: _, outAt: __, ...rest } = record;
+  return {
+    ...rest,
+    command: { ...record.command, ...number },
+    replaces,
+    progress: "planned",
+    sentAt: null,
+    sends: 0,
+    judgeAt: null,
+    isLent: false,
+  };
+}
 
 export interface PublishFailure {
   readonly since: Instant;

@@ -4,7 +4,7 @@ import { type Command, commandId, type CommandRecord, isRetried, type Sent } fro
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { ControlState } from "../state.ts";
-import { isFirstPublish, published, publishFailed } from "./commandLife.ts";
+import { isFirstPublish, published, publishFailed } from "./commands.ts";
 
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = seconds(60);

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { topicFault } from "../../../src/chargers/native/messages.ts";
 import { decodeMessage } from "../../../src/chargers/profile/decodeMessage.ts";
 import type { Params } from "../../../src/chargers/profile/instance.ts";
 import { telemetryOf, NOTHING_STANDS } from "../../../src/chargers/profile/lastKnownSignals.ts";
 import { allowedCurrent, allowedPower, maxCurrent } from "../../../src/chargers/profile/level.ts";
 import { ordersFor } from "../../../src/chargers/profile/orders.ts";
 import { type Action, publishesFor } from "../../../src/chargers/profile/publishes.ts";
-import { topicFault } from "../../../src/chargers/profile/render.ts";
 import { compileTelemetry } from "../../../src/chargers/profile/telemetryMap.ts";
 import { amperes } from "../../../src/domain/units.ts";
 import { boundTo, brokenBuiltIn, builtIn, NOON, profileNamed } from "./aTrial.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { topicFault, topicLevel } from "../../../src/chargers/profile/render.ts";
+import { topicFault, topicLevel } from "../../../src/chargers/native/messages.ts";
 
 const HOSTILE = [
   "",

@@ -15,7 +15,7 @@ import {
   publishFailed,
   rampRestarted,
   retriedAt,
-} from "../../../src/control/send/commandLife.ts";
+} from "../../../src/control/send/commands.ts";
 import { type CommandRecord, MOST_RESENDS } from "../../../src/domain/command.ts";
 import { minutes, seconds } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";

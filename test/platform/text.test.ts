@@ -3,7 +3,7 @@ import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 
 import { type Instant, instant } from "../../src/domain/units.ts";
-import { wallClock } from "../../src/platform/localTime.ts";
+import { wallClock } from "../../src/platform/text.ts";
 
 const at = (text: string): Instant => instant(Date.parse(text));
 

@@ -42,3 +42,32 @@ export type WallClock = (at: Instant) => string;
 
 /** The same time of day, `days` earlier, in the site's zone. `weekday`: 1 is Monday. */
 export type Calendar = (at: Instant, days: number) => { readonly at: Instant; readonly weekday: number };
+
+/** Maximum characters of foreign text in a sentence. */
+const MOST = 128;
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Foreign text for use in a sentence: one line, no control characters, capped. */
+export function sanitizeForLog(text: string): string {
+  const line = text.slice(0, MOST).toWellFormed().replaceAll(CONTROLS, "\uFFFD");
+  return text.length > MOST ? `${line}...` : line;
+}
+
+/** Control and format characters (escape sequences, direction marks), line separators, lone surrogates. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const UNSAFE_BUT_LINES = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** Fast path: nearly all lines are plain, and matching Unicode properties is slow. */
+const PLAIN = /^[\x20-\x7e\n\t]*$/;
+
+/** Foreign text on one line. Characters that a terminal could obey become JSON escapes, line breaks as well. */
+export const oneLine = (text: string): string => text.replaceAll(UNSAFE, escaped);
+
+/** As `oneLine`, and keeps line breaks and tabs. JSON keeps its meaning. */
+export const printable = (text: string): string =>
+  PLAIN.test(text) ? text : text.replaceAll(UNSAFE_BUT_LINES, escaped);
+
+const escaped = (character: string): string =>
+  character
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
