@@ -146,6 +146,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/control/pipeline.test.ts": ["src/control/stages.ts"],
   "test/reporting/pipeline.test.ts": ["src/reporting/auditRows.ts", "src/reporting/stages.ts"],
   "test/store/sqlite/readings.test.ts": ["src/store/sqlite/readingBuffer.ts"],
+  "test/store/sqlite/store.test.ts": ["src/store/sqlite/reads.ts"],
   "test/e2e/backup.test.ts": ["src/cli/commands/backup.ts"],
   "test/control/decide/explain.test.ts": ["src/domain/reason.ts"],
   "test/reporting/outbox.test.ts": ["src/domain/report.ts"],

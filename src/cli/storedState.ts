@@ -173,7 +173,7 @@ export const LONG_PATIENCE_MS = 600_000;
 export async function askOrRead<T>(
   site: StateOfSite,
   path: string,
-  read: (opened: OpenedState) => T,
+  read: (opened: OpenedState) => T | Promise<T>,
   patienceMs?: number,
   onBroken?: (broken: Broken) => T,
 ): Promise<T | string> {
@@ -188,7 +188,7 @@ export async function askOrRead<T>(
 /** Opens the stored state for a verb. Creates none. A string is the reason why it cannot be opened. */
 export async function withState<T>(
   site: StateOfSite,
-  use: (opened: OpenedState) => T,
+  use: (opened: OpenedState) => T | Promise<T>,
   onBroken?: (broken: Broken) => T,
 ): Promise<T | string> {
   // Only a verb without a daemon needs them.
@@ -199,5 +199,5 @@ export async function withState<T>(
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
   using _store = opened.store;
-  return use(opened);
+  return await use(opened);
 }

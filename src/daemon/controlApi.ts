@@ -17,12 +17,11 @@ import { eventId, iso } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { pricesView } from "../operator/listViews.ts";
-import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import type { DaemonCommissions } from "./commissions.ts";
 import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
-import { proofGently } from "./proof.ts";
+import { prove } from "./proof.ts";
 
 /** The parts of the daemon that its verbs reach through the control socket. */
 export interface ControlApiParts {
@@ -63,19 +62,19 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     monotonic,
   } = parts;
   return {
-    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
-    verify: async () => ({ ...(await runCooperatively(store.verifying(), monotonic)) }),
-    hashes: (seqs) => [...store.hashes(seqs)],
+    audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
+    verify: async () => ({ ...(await store.verify()) }),
+    hashes: async (seqs) => [...(await store.hashes(seqs))],
     proof: async (event, format) => {
       const known = depot.known.whole(eventId(event)) ?? null;
       const { now } = ports;
-      return { ...(await proofGently(event, format, { config, store, siteKey, now, monotonic, known })) };
+      return { ...(await prove(event, format, { config, store, siteKey, now, monotonic, known })) };
     },
     prices: () => pricesView(board),
     reports: () => shownReports(desk, store),
     report: (name) => shownReport(desk, store, name),
-    resend: (name) => {
-      const record = reports.sendable(name);
+    resend: async (name) => {
+      const record = await reports.sendable(name);
       if (typeof record === "string") return { ok: false, words: record };
       parts.resend(record);
       return { ok: true, words: `report ${name} is sent again: setpointd reports show ${name} tells more` };

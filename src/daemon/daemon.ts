@@ -3,7 +3,7 @@ import { merge, tap } from "rxjs";
 import type { Config } from "../config/schema.ts";
 import { standstill } from "../control/pipeline.ts";
 import { standDown } from "../control/stop.ts";
-import type { Committed } from "../domain/changes.ts";
+import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
 import type { OperatorViews } from "../operator/http/server.ts";
 import { priceHorizons, pricesView } from "../operator/listViews.ts";
@@ -58,7 +58,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   await using stop = new StopSteps();
 
   // The stored state. It is restored before anything can arrive.
-  const opened = edges.openStore();
+  const opened = await edges.openStore();
   if (!opened.ok) return opened;
   const { store, siteKey } = opened;
   const metrics = new Metrics();
@@ -73,7 +73,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   // The last row of an orderly run. Without it the next start records an outage since the last minute of this run.
   stop.add("record the stop", () => site.note("setpointd stopped"));
   const certificates = certificatesInUse(config, site);
-  const board = configuredPrices(config, store);
+  const board = await configuredPrices(config, store);
 
   // The partner. Requests begin with the subscription below.
   const partner = stop.use(
@@ -194,11 +194,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     webhook,
     certificates,
   });
-  const health = (committed: Committed): Health => {
+  const health = (committed: Beat): Health => {
     const evaluated = loop.evaluated();
     return fitness({
       committed,
-      readBack: () => store.audit({ limit: 1 }),
       sinceEvaluation: evaluated === null ? null : millis(monotonic() - evaluated.tick),
     });
   };
@@ -230,7 +229,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now()),
-    audit: (query) => store.audit(query).map((row) => ({ ...row, at: iso(row.at) })),
+    audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     explain,

@@ -105,7 +105,7 @@ export interface ChargerOptions {
 
 /** Everything that the daemon meets outside. */
 export interface Edges extends Machine {
-  readonly openStore: () => Opened;
+  readonly openStore: () => Promise<Opened>;
   /** `recorded`: the last moment on record. Null: none. */
   readonly clock: (recorded: Instant | null, onDoubt: () => void) => SiteClock;
   readonly partner: (options: PartnerOptions) => Partner;

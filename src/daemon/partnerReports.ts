@@ -42,16 +42,16 @@ export function plannedSchedule(config: Config, remembered: StoredState, store: 
 }
 
 /** Every report that is stored or to come. */
-export const shownReports = (desk: ReportSchedule, store: Store): readonly ReportRow[] =>
-  reportsView(desk, store.reports({ limit: PAGE }));
+export const shownReports = async (desk: ReportSchedule, store: Store): Promise<readonly ReportRow[]> =>
+  reportsView(desk, await store.reports({ limit: PAGE }));
 
 /** A report with its body. A report that is only planned has none. Null: no report of this name. */
-export function shownReport(
+export async function shownReport(
   desk: ReportSchedule,
   store: Store,
   name: string,
-): { readonly report: ReportRow; readonly body: string | null } | null {
-  const found = store.report(name);
+): Promise<{ readonly report: ReportRow; readonly body: string | null } | null> {
+  const found = await store.report(name);
   if (found !== null) return { report: reportRow(found.record), body: found.body };
   const report = reportsView(desk, []).find((row) => row.name === name);
   return report === undefined ? null : { report, body: null };
@@ -68,7 +68,7 @@ export function partnerReports(
 ): {
   readonly report$: ReturnType<typeof reporting>;
   /** The report of this name, ready to be sent again; a text says why it cannot be. */
-  readonly sendable: (name: string) => ReportRecord | string;
+  readonly sendable: (name: string) => Promise<ReportRecord | string>;
 } {
   const { store, state, schedule, now, monotonic, random, wallClock, log } = site;
   const { report: rules, retention } = site.config;
@@ -89,8 +89,8 @@ export function partnerReports(
       calendar: siteCalendar(site.config.site.timezone),
       owed: () => store.owed(),
       keep: (readings) => store.keepReadings(readings),
-      prune: (keep) => {
-        const kept = store.pruneReadings(now(), keep, readingsCap);
+      prune: async (keep) => {
+        const kept = await store.pruneReadings(now(), keep, readingsCap);
         if (kept !== null) onKept(kept);
       },
       readings: (chargers, from, until) => store.readings(chargers, from, until),
@@ -98,16 +98,16 @@ export function partnerReports(
       record: (event, after) => store.audit({ event, after, limit: PAGE }),
       spell: (report) => JSON.stringify(partner.write(report)),
       post: (body) => partner.post(body),
-      body: (name) => store.report(name)?.body ?? null,
+      body: async (name) => (await store.report(name))?.body ?? null,
     },
   );
   return {
     report$,
-    sendable: (name) => {
-      const found = store.report(name);
+    sendable: async (name) => {
+      const found = await store.report(name);
       if (!rules.enabled) return "reports are switched off: report.enabled";
       if (found !== null && found.body !== null) return found.record;
-      const row = shownReport(schedule, store, name)?.report;
+      const row = (await shownReport(schedule, store, name))?.report;
       return row === undefined
         ? `there is no report ${name}: setpointd reports lists them`
         : bodiless(row, (moment) => wallClock(instant(Date.parse(moment))));

@@ -261,20 +261,21 @@ export function sitePipelines(
       ...ports,
       alarms,
       clockAgrees,
-      recordRows: () => store.head().seq - (store.audit({ limit: 1 })[0]?.seq ?? 0) + 1,
+      recordRows: async () => store.head().seq - ((await store.audit({ limit: 1 }))[0]?.seq ?? 0) + 1,
       oldRows: (query) => store.oldRows(query),
       oldReports: (before, most) => store.oldReports(before, most),
+      isOpenReport: (name) => schedule.outbox.has(name),
       reportedOn: () => reportedOn(schedule, state.known),
     }),
   };
 }
 
 /** The price series of the configuration, with what is stored of them. */
-export function configuredPrices({ vtn }: Config, store: Store): PriceBoard {
+export async function configuredPrices({ vtn }: Config, store: Store): Promise<PriceBoard> {
   const { regions, forecastPath } = vtn.prices;
   const kinds = forecastPath === null ? (["actual"] as const) : (["actual", "forecast"] as const);
   const queries = regions.flatMap((region) => kinds.map((kind): PriceQuery => ({ region, kind })));
-  return priceBoard(queries, store.prices());
+  return priceBoard(queries, await store.prices());
 }
 
 /** The pipeline that keeps the board fresh. Without a configured region it asks for nothing. */

@@ -4,10 +4,11 @@ import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
-import { runToEnd, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
+import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/text.ts";
-import { type ProofInput, proofFacts } from "../proof/compose.ts";
+import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compose.ts";
 import { sealed, type Format, spelled } from "../proof/file.ts";
+import type { KeptReport } from "../proof/sections.ts";
 import { comparableDays, type FillContext } from "../reporting/evidence.ts";
 import { withMargins } from "../reporting/report.ts";
 
@@ -17,6 +18,8 @@ export interface ProofSources {
   readonly store: Store;
   readonly siteKey: Buffer;
   readonly now: () => Instant;
+  /** Monotonic clock, ms. */
+  readonly monotonic: () => number;
   /** The stored event. Null: not stored any more. */
   readonly known: KnownEvent | null;
 }
@@ -26,32 +29,26 @@ export type Proven =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string };
 
-/** Composes without a pause, for a verb. */
-export const proofNow = (event: string, format: Format, sources: ProofSources): Proven =>
-  runToEnd(proving(event, format, sources));
-
-/** Composes in steps, for the daemon, whose event loop must run in between. */
-export const proofGently = (
-  event: string,
-  format: Format,
-  sources: ProofSources & { readonly monotonic: () => number },
-): Promise<Proven> => runCooperatively(proving(event, format, sources), sources.monotonic);
-
 const refused = (reason: string): Proven => ({ ok: false, reason });
 
-/** The record as it is now, then the readings vehicle by vehicle, then all of it line by line. */
-function* proving(id: string, format: Format, sources: ProofSources): ResumableTask<Proven> {
-  const { config, store, siteKey, now, known } = sources;
+/**
+ * The record as it is now, then the readings vehicle by vehicle, all of it line by line. Other work runs in between: the
+ * proof of a fleet takes seconds.
+ */
+export async function prove(id: string, format: Format, sources: ProofSources): Promise<Proven> {
+  const { config, store, siteKey, now, monotonic, known } = sources;
+  const pause = yieldToEventLoop(monotonic);
   const event = eventId(id);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const expansion = { siteKey, vehicles, settings: config.control };
   const windows = Map.groupBy(known === null ? [] : expand(known, expansion), ({ vehicle }) => vehicle);
-  const record = yield* store.eventRows(event, known === null ? instant(0) : overSince(known), windows);
+  const record = await store.eventRows(event, known === null ? instant(0) : overSince(known), windows);
   if (!record.ok)
     return refused(
       `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`,
     );
   const { rows, checkpoint } = record;
+  const head = store.head();
   if (rows.length === 0 && known === null) {
     const pruned = checkpoint === null ? "" : "; the oldest rows of the record are no longer kept";
     return refused(`nothing is known of an event ${event}${pruned}`);
@@ -63,29 +60,32 @@ function* proving(id: string, format: Format, sources: ProofSources): ResumableT
     vehicles,
     calendar: siteCalendar(config.site.timezone),
   };
-  const leftOut = new Map<VehicleId, number>();
+  const reports: KeptReport[] = [];
+  for (const report of await store.reports({ event, limit: MOST_REPORTS })) {
+    reports.push({ record: report, body: (await store.report(report.name))?.body ?? null });
+    await pause();
+  }
+  const requested: { vehicle: VehicleId; window: Window }[] = [];
+  let evidence: StoredEvidence = { readings: [], leftOut: 0 };
   const input: ProofInput = {
     event,
     site: config.site,
     now: now(),
     known,
-    record: { rows, checkpoint, head: store.head() },
+    record: { rows, checkpoint, head },
     expansion,
     context,
-    readings: (vehicle, window) =>
-      readingsOf(vehicle, window, sources, context, () =>
-        leftOut.set(vehicle, (leftOut.get(vehicle) ?? 0) + 1),
-      ),
-    leftOut: (vehicle) => leftOut.get(vehicle) ?? 0,
-    reports: store.reports({ event, limit: MOST_REPORTS }).map((record) => ({
-      record,
-      body: store.report(record.name)?.body ?? null,
-    })),
+    request: (vehicle, window) => requested.push({ vehicle, window }),
+    evidence: () => evidence,
+    reports,
   };
   const lines: string[] = [];
   for (const line of spelled(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
-    lines.push(line);
-    yield;
+    if (line !== null) lines.push(line);
+    else
+      for (const { vehicle, window } of requested.splice(0))
+        evidence = await readEvidence(vehicle, window, sources, context);
+    await pause();
   }
   return { ok: true, text: lines.join("\n") };
 }
@@ -94,18 +94,22 @@ function* proving(id: string, format: Format, sources: ProofSources): ResumableT
 const MOST_REPORTS = 10_000;
 
 /** Readings of the chargers where the vehicle was, and of its own charger. */
-function readingsOf(
+async function readEvidence(
   vehicle: VehicleId,
   window: Window,
   { store }: ProofSources,
   { calendar, settings, vehicles }: FillContext,
-  onForeign: () => void,
-): readonly Reading[] {
+): Promise<StoredEvidence> {
   const home = vehicles.get(vehicle)?.charger ?? null;
-  return withMargins([window, ...comparableDays(window, calendar)], settings.maxGap).flatMap(
-    ({ from, until }) => {
-      const seats = store.seats(vehicle, from, until);
-      return store.readings(new Set(home === null ? seats : [...seats, home]), from, until, onForeign);
-    },
-  );
+  const readings: Reading[] = [];
+  let leftOut = 0;
+  const onForeign = (): void => {
+    leftOut += 1;
+  };
+  for (const { from, until } of withMargins([window, ...comparableDays(window, calendar)], settings.maxGap)) {
+    const seats = await store.seats(vehicle, from, until);
+    const chargers = new Set(home === null ? seats : [...seats, home]);
+    for (const reading of await store.readings(chargers, from, until, onForeign)) readings.push(reading);
+  }
+  return { readings, leftOut };
 }

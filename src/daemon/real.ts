@@ -44,7 +44,7 @@ export function realEdges(
   const dialect = dialectOf(config);
   return {
     ...machine,
-    openStore: () =>
+    openStore: async () =>
       openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),

@@ -28,12 +28,12 @@ interface StatusParts {
 /** Answers the question why a charger has its setpoint: now, ahead or behind. */
 export const explanationsOf =
   (state: ControlState, store: Store, now: () => Instant) =>
-  (query: Readonly<Record<string, unknown>>): Answer<Json> => {
+  async (query: Readonly<Record<string, unknown>>): Promise<Answer<Json>> => {
     const request = explainRequest(query);
     if ("ok" in request) return request;
     const past: PastDecisions = {
-      decisionAt: (charger, notAfter) =>
-        store.audit({ charger, notAfter, kind: "decision", newest: true, limit: 1 })[0] ?? null,
+      decisionAt: async (charger, notAfter) =>
+        (await store.audit({ charger, notAfter, kind: "decision", newest: true, limit: 1 }))[0] ?? null,
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
     };
     return explanation(state, past, request, now());
@@ -44,7 +44,7 @@ export function siteStatus(
   config: Config,
   site: Site,
   { connections, partner, watch, loop, webhook, certificates }: StatusParts,
-): { readonly status: () => Json; readonly problemSources: () => ProblemSources } {
+): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
   const { store, state, now, outages } = site;
   const brokers = ["", ...config.brokers.keys()];
   const problemSources = (): ProblemSources => {
@@ -70,7 +70,8 @@ export function siteStatus(
       refusedWebhooks: webhook?.refusedDeliveries() ?? null,
     };
   };
-  const status = (): Json => {
+  const status = async (): Promise<Json> => {
+    const rejected = await store.quarantine(20);
     const lookedAt = loop.evaluated()?.at ?? null;
     return statusView(state, now(), {
       ...problemSources(),
@@ -83,7 +84,7 @@ export function siteStatus(
       certificates: certificates.view(),
       webhookRefused: webhook === null ? null : { ...webhook.refused() },
       store: { ...store.stats() },
-      quarantine: store.quarantine(20).map((row) => ({ ...row, at: iso(row.at) })),
+      quarantine: rejected.map((row) => ({ ...row, at: iso(row.at) })),
     });
   };
   return { status, problemSources };

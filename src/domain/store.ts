@@ -35,30 +35,28 @@ export interface Store extends Disposable {
   /** Resolves after the commit of everything staged so far. Not ok: nothing of it is stored. Never rejects. */
   durable(): Promise<Committed>;
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
-  beat(at: Instant): Committed;
+  beat(at: Instant): Beat;
   /** The stored state of a scope, for a rollback after a failed commit. */
   stored(scope: Scope): StoredScope;
   /** Report obligations and open reports. */
-  owed(): Pick<StoredState, "duties" | "outbox">;
+  owed(): Promise<Pick<StoredState, "duties" | "outbox">>;
 
   /** Rows of the record. */
-  audit(query: AuditQuery): readonly AuditRow[];
+  audit(query: AuditQuery): Promise<readonly AuditRow[]>;
   /** Times at which the broker acknowledged a new level for this charger since `since`, oldest first. */
   writes(charger: ChargerId, since: Instant): readonly Instant[];
-  /** Verifies the hash chain, then the other tables. Yields after each step of some milliseconds. */
-  verifying(): Generator<void, Verified>;
-  /** As `verifying`, without yielding. */
-  verify(): Verified;
+  /** Verifies the hash chain, then the other tables. Millions of rows take seconds; other work runs in between. */
+  verify(): Promise<Verified>;
   /** Rows of the record that concern an event whose last window ends at `until`. `windows`: its window for each vehicle. */
-  eventRows(event: EventId, until: Instant, windows?: Windows): Generator<void, EventRows>;
+  eventRows(event: EventId, until: Instant, windows?: Windows): Promise<EventRows>;
   /** First rows of the outages that are still open. */
   openOutages(): readonly AuditEntry[];
   /** Hashes of those of these rows that are still stored. */
-  hashes(seqs: readonly number[]): ReadonlyMap<number, string>;
+  hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>>;
   /** Last row of the record, with its seal. A copy of it elsewhere, in the log for example, reveals a truncation. */
   head(): { readonly seq: number; readonly hash: string; readonly seal: string };
   /** Rows of the record to prune next. Null: none. */
-  oldRows(query: OldRowsQuery): OldRows | null;
+  oldRows(query: OldRowsQuery): Promise<OldRows | null>;
 
   /** Stores readings within ten seconds. A crash loses at most that much. */
   keepReadings(readings: readonly Reading[]): void;
@@ -71,26 +69,26 @@ export interface Store extends Disposable {
     from: Instant,
     until: Instant,
     onForeign?: OnForeign,
-  ): readonly Reading[];
+  ): Promise<readonly Reading[]>;
   /** Chargers that a vehicle was on, on the days (UTC) that [from, until) touches. */
-  seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[];
+  seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]>;
   /**
    * A short step of pruning readings: those older than `keep`, and the oldest above `most`. `keep` null: none is too old.
    * Null: the write is refused.
    */
-  pruneReadings(now: Instant, keep: Millis | null, most?: number): KeptReadings | null;
+  pruneReadings(now: Instant, keep: Millis | null, most?: number): Promise<KeptReadings | null>;
 
   /** Composed reports, newest first. */
-  reports(query: ReportQuery): readonly ReportRecord[];
+  reports(query: ReportQuery): Promise<readonly ReportRecord[]>;
   /** A report with its body as sent to the partner. Null: no such report. Its body null: pruned, or changed on the disk. */
-  report(name: string): { readonly record: ReportRecord; readonly body: string | null } | null;
+  report(name: string): Promise<{ readonly record: ReportRecord; readonly body: string | null } | null>;
   /** Names of closed reports that were composed before `before`, oldest first, at most `most`. */
-  oldReports(before: Instant, most: number): readonly string[];
+  oldReports(before: Instant, most: number): Promise<readonly string[]>;
 
   /** The last readable prices. No decision depends on them. */
-  prices(): readonly PriceSeries[];
+  prices(): Promise<readonly PriceSeries[]>;
   /** Rejected input, newest first. */
-  quarantine(limit: number): readonly Quarantined[];
+  quarantine(limit: number): Promise<readonly Quarantined[]>;
   stats(): StoreStats;
 
   /** Keeps the stored files unchanged until `endCopy`. False: another copy is under way. */
@@ -98,6 +96,11 @@ export interface Store extends Disposable {
   /** False: the files changed during the copy, which is useless. */
   endCopy(): boolean;
 }
+
+/** Result of a test commit. `isReadable`: committed data can still be read. */
+export type Beat =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly isReadable: boolean };
 
 /** The stored state of a site, opened for this process. */
 export interface OpenedState<S extends Store = Store> {

@@ -5,8 +5,9 @@ import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
 import { limitConnections } from "../platform/connectionLimit.ts";
+import type { AuditQuery } from "../domain/store.ts";
 import type { Answer } from "./answer.ts";
-import { type AuditParameters, auditParameters } from "./http/server.ts";
+import { auditParameters } from "./http/server.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -16,18 +17,18 @@ interface Done {
 
 /** Requests of the command line to a running daemon. `REQUESTS` has their paths. */
 export interface ControlApi {
-  readonly audit: (query: AuditParameters) => Json;
+  readonly audit: (query: AuditQuery) => Json | Promise<Json>;
   readonly verify: () => Promise<Json>;
   /** Number and hash of the rows that are still stored. */
-  readonly hashes: (seqs: readonly number[]) => Json;
+  readonly hashes: (seqs: readonly number[]) => Json | Promise<Json>;
   /** Proof of an event as text, or the reason why there is none. */
   readonly proof: (event: string, format: "json" | "csv") => Promise<Json>;
   readonly prices: () => Json;
-  readonly reports: () => Json;
+  readonly reports: () => Json | Promise<Json>;
   /** Null: no report has this name. */
-  readonly report: (name: string) => Json;
+  readonly report: (name: string) => Json | Promise<Json>;
   /** Queues a report to be sent again. Does not wait for the partner. */
-  readonly resend: (name: string) => Done;
+  readonly resend: (name: string) => Done | Promise<Done>;
   /** Fetches the partner's event list now. */
   readonly poll: () => Promise<Done>;
   /** Keeps the stored files unchanged until `endCopy`. False: another copy is under way. */
@@ -49,7 +50,7 @@ export interface ControlApi {
   /** Ends the trial of a charger. The charger is left as it was before. */
   readonly stopCommission: (charger: string) => void;
   /** The full stack of claims on a charger or a vehicle. */
-  readonly explain: (query: Input) => Answer<Json>;
+  readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
   /** Releases one charger. Null: all. */
   readonly release: (charger: string | null) => Promise<Done>;
 }
@@ -85,15 +86,17 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "GET /prices": (api) => api.prices(),
   "GET /reports": (api) => api.reports(),
   // The name is a parameter, not a part of the path: it contains slashes. A bare null would be an empty answer.
-  "GET /report": (api, { name }) => ({ found: api.report(text(name, "name: of one report")) }),
-  "POST /report/resend": (api, { name }) => ({ ...api.resend(text(name, "name: of one report")) }),
+  "GET /report": async (api, { name }) => ({ found: await api.report(text(name, "name: of one report")) }),
+  "POST /report/resend": async (api, { name }) => ({
+    ...(await api.resend(text(name, "name: of one report"))),
+  }),
   "POST /poll": async (api) => ({ ...(await api.poll()) }),
   "POST /backup/begin": (api) => ({ ok: api.beginCopy() }),
   "POST /backup/end": (api) => ({ ok: api.endCopy() }),
   "GET /limited": (api) => api.limited(),
   "POST /try/brokers": (api) => api.tryBrokers(),
   // The status of a problem travels in the body: a verb prints its text.
-  "GET /explain": (api, query) => ({ ...api.explain(query) }),
+  "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger }) => ({
     ...(await api.release(charger === null ? null : text(charger, "charger: an id, or null for all"))),
@@ -227,7 +230,7 @@ export class StatusSocket implements AsyncDisposable {
   }
 
   /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(path: string, status: () => Json): Promise<StatusSocket | string> {
+  static async start(path: string, status: () => Json | Promise<Json>): Promise<StatusSocket | string> {
     const app = Fastify({ forceCloseConnections: true });
     app.get("/status", async () => status());
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));

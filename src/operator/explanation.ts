@@ -8,6 +8,7 @@ import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
 import type { ControlState } from "../control/state.ts";
 import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
+import type { Store } from "../domain/store.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -16,9 +17,9 @@ import { type Answer, invalid, type Problem } from "./answer.ts";
 /** The record, as far as an explanation of the past reads it. */
 export interface PastDecisions {
   /** The newest decision row of a charger that is not later than `at`. Null: none, or pruned. */
-  readonly decisionAt: (charger: ChargerId, at: Instant) => AuditEntry | null;
+  readonly decisionAt: (charger: ChargerId, at: Instant) => Promise<AuditEntry | null>;
   /** Chargers that a vehicle was on, on the days of this window. */
-  readonly seats: (vehicle: Vehicle["id"], from: Instant, until: Instant) => readonly ChargerId[];
+  readonly seats: Store["seats"];
 }
 
 export interface ExplainRequest {
@@ -79,19 +80,19 @@ function momentIn(text: string): Instant | undefined {
 }
 
 /** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. */
-export function explanation(
+export async function explanation(
   depot: ControlState,
   past: PastDecisions,
   request: ExplainRequest,
   now: Instant,
-): Answer<Explanation> {
+): Promise<Answer<Explanation>> {
   const found = findSubject(depot, request);
   if (!found.ok) return found;
   const { charger, vehicle } = found;
   const at = request.at ?? now;
   const circumstances =
     at < now
-      ? behind(depot, past, charger, vehicle, at)
+      ? await behind(depot, past, charger, vehicle, at)
       : at > now
         ? ahead(depot, charger, vehicle, at)
         : current(depot, charger, vehicle, now);
@@ -193,20 +194,20 @@ function ahead(
   return { at, charger, vehicle, reason, waiting: waitingFor(depot, charger, vehicle, at), bars: [] };
 }
 
-function behind(
+async function behind(
   depot: ControlState,
   past: PastDecisions,
   charger: Charger | null,
   vehicle: Vehicle | null,
   at: Instant,
-): Circumstances {
+): Promise<Circumstances> {
   const seats =
     vehicle === null || charger?.id === undefined
       ? []
-      : past.seats(vehicle.id, instant(at - DAY), after(at, DAY));
+      : await past.seats(vehicle.id, instant(at - DAY), after(at, DAY));
   const candidates = new Set([...(charger === null ? [] : [charger.id]), ...seats]);
-  const rows = [...candidates].flatMap((id) => past.decisionAt(id, at) ?? []);
-  const row = rows.toSorted((a, b) => b.at - a.at)[0];
+  const rows = await Promise.all([...candidates].map((id) => past.decisionAt(id, at)));
+  const row = rows.filter((found) => found !== null).toSorted((a, b) => b.at - a.at)[0];
   const reason = row === undefined ? null : reasonIn(row.facts);
   return {
     at,

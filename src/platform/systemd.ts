@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
-import type { Committed } from "../domain/changes.ts";
+import type { Beat } from "../domain/store.ts";
 import { type Millis, seconds } from "../domain/units.ts";
 
 /** Sends assignments to the service manager, e.g. `READY=1`. Resolves after delivery or failure. */
@@ -35,9 +35,7 @@ export interface Health {
 /** Inputs of a health check. */
 export interface Signs {
   /** Result of a commit that was tried just now. */
-  readonly committed: Committed;
-  /** Reads the audit record. Throws on failure. */
-  readonly readBack: () => unknown;
+  readonly committed: Beat;
   /** Time since the last evaluation, monotonic. Null: none yet. */
   readonly sinceEvaluation: Millis | null;
 }
@@ -50,23 +48,14 @@ const FRESH = seconds(150);
  * A readable disk that refuses writes is no reason for a restart, which would fail. Running commands are still
  * refreshed, and the message says so.
  */
-export function fitness({ committed, readBack, sinceEvaluation }: Signs): Health {
+export function fitness({ committed, sinceEvaluation }: Signs): Health {
   if (sinceEvaluation === null) return { fit: false, words: "no evaluation yet" };
   if (sinceEvaluation > FRESH)
     return { fit: false, words: `the last evaluation is ${Math.round(sinceEvaluation / 1000)} s old` };
   if (committed.ok) return { fit: true, words: "controlling" };
-  return canRead(readBack)
+  return committed.isReadable
     ? { fit: true, words: `nothing new can be recorded or started: ${committed.reason}` }
     : { fit: false, words: `the state can be neither written nor read: ${committed.reason}` };
-}
-
-function canRead(readBack: () => unknown): boolean {
-  try {
-    readBack();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export interface WatchdogOptions {

@@ -45,15 +45,25 @@ export interface ProofInput {
   readonly record: EventRecord;
   readonly expansion: ExpandContext;
   readonly context: FillContext;
-  /** Readings of the chargers that a vehicle was on, around this window and that of comparable days. */
-  readonly readings: (vehicle: VehicleId, window: Window) => readonly Reading[];
-  /** Number of stored messages that the readings lack because another program changed them. Call it after `readings`. */
-  readonly leftOut: (vehicle: VehicleId) => number;
+  /** Requests the readings of a vehicle. `evidence` has them after the next null of `proofFacts`. */
+  readonly request: (vehicle: VehicleId, window: Window) => void;
+  readonly evidence: () => StoredEvidence;
   readonly reports: readonly KeptReport[];
 }
 
-/** Proof of one event, fact by fact. Readings are read vehicle by vehicle. */
-export function* proofFacts(input: ProofInput): Generator<Fact> {
+/** Stored readings of one vehicle. */
+export interface StoredEvidence {
+  /** Of the chargers that the vehicle was on, around its window and that of comparable days. */
+  readonly readings: readonly Reading[];
+  /** Number of stored messages that are left out because another program changed them. */
+  readonly leftOut: number;
+}
+
+/**
+ * Proof of one event, fact by fact. A null is no fact: there the caller reads what was requested. Readings are read
+ * vehicle by vehicle, as those of a whole fleet do not fit into memory.
+ */
+export function* proofFacts(input: ProofInput): Generator<Fact | null> {
   const { record, expansion } = input;
   const vehicles = vehiclesOf(input);
   yield* heading(input, vehicles);
@@ -127,8 +137,8 @@ function* vehicleFacts(
   input: ProofInput,
   { id, history, allocations }: ProvenVehicle,
   outages: readonly Outage[],
-): Generator<Fact> {
-  const { now, expansion, context, readings } = input;
+): Generator<Fact | null> {
+  const { now, expansion, context } = input;
   const ours = expansion.vehicles.get(id);
   yield fact("vehicle", "name", { vehicle: id, words: ours?.name ?? "not configured any more" });
   yield* allocationFacts(id, allocations);
@@ -136,9 +146,10 @@ function* vehicleFacts(
   yield fact("vehicle", "end", { vehicle: id, words: endOf(history) });
   const window = spanOf(allocations);
   if (window === null) return;
-  const subject = { vehicle: id, readings: readings(id, window), planned: [], outages: [] };
-  yield* measuredFacts(subject, window, now, context);
-  const leftOut = input.leftOut(id);
+  input.request(id, window);
+  yield null;
+  const { readings, leftOut } = input.evidence();
+  yield* measuredFacts({ vehicle: id, readings, planned: [], outages: [] }, window, now, context);
   if (leftOut > 0)
     yield fact("vehicle", "readings left out", {
       vehicle: id,

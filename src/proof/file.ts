@@ -153,13 +153,19 @@ const csv: Spelling = {
 
 export const SPELLINGS: Readonly<Record<Format, Spelling>> = { json, csv };
 
-/** Lines of the whole proof, without line ends. The last one is empty. */
-export function* spelled(lines: Iterable<Printed>, format: Format): Generator<string> {
+/** Lines of the whole proof, without line ends. The last one is empty. A null passes through, see `proofFacts`. */
+export function spelled(lines: Iterable<Printed>, format: Format): Generator<string>;
+export function spelled(lines: Iterable<Printed | null>, format: Format): Generator<string | null>;
+export function* spelled(lines: Iterable<Printed | null>, format: Format): Generator<string | null> {
   const { heading, spell } = SPELLINGS[format];
   yield* heading;
   let before: Printed | null = null;
   let isFirst = true;
   for (const line of lines) {
+    if (line === null) {
+      yield line;
+      continue;
+    }
     if (before !== null) {
       yield spell(before, { isFirst, isLast: false });
       isFirst = false;
@@ -248,14 +254,24 @@ export const isSignedBy = (publicKey: KeyObject, print: string, signature: strin
 const publicText = (key: KeyObject): string =>
   createPublicKey(key).export({ format: "der", type: "spki" }).toString("base64");
 
-/** Facts with their prints, then seal and signature. A generator: there may be very many. */
-export function* sealed(facts: Iterable<Fact>, siteKey: Uint8Array, proofKey: KeyObject): Generator<Printed> {
+/** Facts with their prints, then seal and signature. A generator: there may be very many. A null passes through. */
+export function sealed(facts: Iterable<Fact>, siteKey: Uint8Array, proofKey: KeyObject): Generator<Printed>;
+export function sealed(
+  facts: Iterable<Fact | null>,
+  siteKey: Uint8Array,
+  proofKey: KeyObject,
+): Generator<Printed | null>;
+export function* sealed(
+  facts: Iterable<Fact | null>,
+  siteKey: Uint8Array,
+  proofKey: KeyObject,
+): Generator<Printed | null> {
   let print = START;
   const printed = (fact: Fact): Printed => {
     print = printOf(print, fact);
     return { fact, print };
   };
-  for (const each of facts) yield printed(each);
+  for (const each of facts) yield each === null ? each : printed(each);
   yield printed(
     fact("seal", "seal", {
       hash: sealOf(siteKey, print),

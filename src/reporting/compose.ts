@@ -1,5 +1,6 @@
 import { stretchesOf } from "../control/schedule/plan.ts";
 import type { ControlState } from "../control/state.ts";
+import type { Reading } from "../domain/reading.ts";
 import type { EventId, Instant, VehicleId, Window } from "../domain/units.ts";
 import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { absences, RecordedOutages } from "./cause.ts";
@@ -42,7 +43,7 @@ export async function compose(
   const filled: FilledVehicle[] = [];
   for (const vehicle of reportedVehicles(event, depot)) {
     const planned = isAhead ? plannedFor(depot, vehicle, ports) : [];
-    const subject = subjectOf(depot, vehicle, span, times, settings, ports, window.basis === "history");
+    const subject = await subjectOf(depot, vehicle, span, times, settings, ports, window.basis === "history");
     const outages = [...subject.outages, ...recorded.of(vehicle)];
     filled.push(fillVehicle(window, { ...subject, planned, outages }, context));
     await pause();
@@ -51,7 +52,7 @@ export async function compose(
   return { report, summary: summaryOf(report, filled.length) };
 }
 
-function subjectOf(
+async function subjectOf(
   depot: ControlState,
   vehicle: VehicleId,
   span: Window,
@@ -59,14 +60,16 @@ function subjectOf(
   { maxGap }: ReportSettings,
   ports: Evident,
   isPast: boolean,
-): Omit<Subject, "planned"> {
+): Promise<Omit<Subject, "planned">> {
   const known = depot.vehicles.get(vehicle);
   if (known === undefined)
     return { vehicle, readings: [], outages: [{ cause: "vehicle not known here", ...span }] };
   const homes = [known.charger, depot.occupancy.where(vehicle)].filter((charger) => charger !== null);
-  const readings = times.flatMap(({ from, until }) =>
-    ports.readings(new Set([...homes, ...ports.seats(vehicle, from, until)]), from, until),
-  );
+  const readings: Reading[] = [];
+  for (const { from, until } of times) {
+    const chargers = new Set([...homes, ...(await ports.seats(vehicle, from, until))]);
+    for (const reading of await ports.readings(chargers, from, until)) readings.push(reading);
+  }
   const speaks = homes.some((charger) => depot.presenceOf(charger).telemetry !== null);
   if (!isPast) return { vehicle, readings, outages: [] };
   const away: Subject["outages"] =
@@ -97,7 +100,7 @@ async function recordedOutages(
 ): Promise<RecordedOutages> {
   const outages = new RecordedOutages();
   for (let after = 0; ;) {
-    const rows = ports.record(event, after);
+    const rows = await ports.record(event, after);
     for (const row of rows) if (row.at < until) outages.take(row);
     const last = rows.at(-1);
     if (last === undefined) return outages;

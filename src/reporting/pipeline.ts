@@ -74,7 +74,7 @@ export function reporting(
   );
   // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.
   const pruning$ = interval(PRUNE_EVERY).pipe(
-    tap(() => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)),
+    exhaustMap(() => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)),
   );
 
   return merge(returned$, received$, commanded$, carried$, sending$, composing$, pruning$);

@@ -122,10 +122,10 @@ export function reportStages(
   };
 
   /** Restores the schedule after a failed commit. */
-  const restoreAfterFailedCommit = (): void => {
+  const restoreAfterFailedCommit = async (): Promise<void> => {
     pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
     try {
-      restoreSchedule(schedule, ports.owed(), enabled);
+      restoreSchedule(schedule, await ports.owed(), enabled);
       needsRestore = false;
     } catch {
       needsRestore = true;
@@ -159,7 +159,7 @@ export function reportStages(
     ports.write(remember(obligation === null ? [] : [obligation], now));
     const { ok } = await ports.durable();
     if (!ok) {
-      restoreAfterFailedCommit();
+      await restoreAfterFailedCommit();
       return false;
     }
     if (record === null) return true;
@@ -174,9 +174,11 @@ export function reportStages(
     return firstBy(schedule.outbox.values(), now, now);
   };
 
-  const bodyOf = (name: string): PostAnswer | { readonly kind: "read"; readonly text: string } => {
+  const bodyOf = async (
+    name: string,
+  ): Promise<PostAnswer | { readonly kind: "read"; readonly text: string }> => {
     try {
-      const text = ports.body(name);
+      const text = await ports.body(name);
       return text === null ? LOST : { kind: "read", text };
     } catch (error) {
       // The file exists and may be readable at the next attempt.
@@ -224,7 +226,7 @@ export function reportStages(
     async compose(): Promise<void> {
       if (pausedUntil !== null && ports.monotonic() < pausedUntil) return;
       pausedUntil = null;
-      if (needsRestore) restoreAfterFailedCommit();
+      if (needsRestore) await restoreAfterFailedCommit();
       if (needsRestore) return;
       scheduleChanges();
       if (!mayCompose()) return;
@@ -235,7 +237,7 @@ export function reportStages(
     /** Sends the reports that are due, until the endpoint fails. */
     async send(): Promise<void> {
       for (let record = nextToSend(); record !== undefined; record = nextToSend()) {
-        const body = bodyOf(record.name);
+        const body = await bodyOf(record.name);
         settle(record.name, body.kind === "read" ? await ports.post(body.text) : body);
       }
     },

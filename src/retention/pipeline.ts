@@ -7,14 +7,14 @@ import {
   type Observable,
   repeat,
   takeWhile,
-  tap,
   timer,
 } from "rxjs";
 
 import { auditRow } from "../domain/audit.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Change, Committed } from "../domain/changes.ts";
-import type { OldRowsQuery, OldRows, Retention } from "../domain/retention.ts";
+import type { OldRows, Retention } from "../domain/retention.ts";
+import type { Store } from "../domain/store.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
 import { daily } from "../platform/scheduling.ts";
 import { type RetentionAlarms, capsOf, type Retained } from "./caps.ts";
@@ -38,13 +38,13 @@ export const retention = (
   keep: Retention,
   ports: RetentionPorts,
 ): Observable<boolean> => {
-  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(tap(() => measure(depot, keep, ports)));
+  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(exhaustMap(() => measure(depot, keep, ports)));
   return merge(pruning(depot, keep, ports), measuring$.pipe(ignoreElements()));
 };
 
-function measure(depot: ControlState, keep: Retention, ports: RetentionPorts): void {
+async function measure(depot: ControlState, keep: Retention, ports: RetentionPorts): Promise<void> {
   const caps = capsOf(keep);
-  noteUse(ports, "record", ports.recordRows() / caps.record);
+  noteUse(ports, "record", (await ports.recordRows()) / caps.record);
   noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
 }
 
@@ -77,6 +77,11 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   const caps = capsOf(keep);
   // With a clock that is wrong by years everything looks old. Ages count only while the partner's clock agrees.
   const agesCount = ports.clockAgrees();
+  const oldReports = agesCount ? await ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];
+  const before = agesCount ? instant(now - keep.audit) : null;
+  const old = await ports.oldRows({ before, maxRows: caps.record, most: STEP_ROWS });
+  // Chosen after the reads: an event may have changed meanwhile, and an operator may have sent a report again.
+  const reports = oldReports.filter((name) => !ports.isOpenReport(name));
   const reportedOn = ports.reportedOn();
   const events = forgettable(
     depot.known.values(),
@@ -88,9 +93,6 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
       most: STEP_EVENTS,
     },
   );
-  const reports = agesCount ? ports.oldReports(instant(now - keep.reports), STEP_REPORTS) : [];
-  const before = agesCount ? instant(now - keep.audit) : null;
-  const old = ports.oldRows({ before, maxRows: caps.record, most: STEP_ROWS });
   const changes: readonly Change[] = [
     ...events.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
     ...reports.map((name) => ({ kind: "reportForgotten", name }) as const),
@@ -121,12 +123,13 @@ export interface RetentionPorts {
   /** True while the partner's clock agrees with ours. */
   readonly clockAgrees: () => boolean;
   /** Number of stored rows of the record. */
-  readonly recordRows: () => number;
+  readonly recordRows: () => Promise<number>;
   readonly alarms: RetentionAlarms;
   /** Null: no row of the record may be pruned. */
-  readonly oldRows: (query: OldRowsQuery) => OldRows | null;
-  /** Names of closed reports from before then. */
-  readonly oldReports: (before: Instant, most: number) => readonly string[];
+  readonly oldRows: Store["oldRows"];
+  readonly oldReports: Store["oldReports"];
+  /** True: the report still waits for the partner. */
+  readonly isOpenReport: (name: string) => boolean;
   /** Ids of events with a pending report. */
   readonly reportedOn: () => ReadonlySet<string>;
   readonly write: (changes: readonly Change[]) => void;

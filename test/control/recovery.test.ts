@@ -7,7 +7,7 @@ import { chargerId, type EventId, eventId, minutes, seconds } from "../../src/do
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
 import { restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
@@ -84,7 +84,7 @@ test("a failed commit is rolled back once, and only its own scope is read back",
     .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10, vehicles: ["v1"] })
     .running();
   await depot.until("08:10");
-  const read = vi.spyOn(SqliteStore.prototype, "stored");
+  const read = vi.spyOn(SqliteReads.prototype, "stored");
   depot.disk.full = true;
   await depot.deliver({ id: "EV-2", start: "08:00", amperes: 12, vehicles: ["v2"] });
   expect(read.mock.calls.map(([{ events, chargers }]) => [[...events], [...chargers]])).toEqual([

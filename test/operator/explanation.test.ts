@@ -12,7 +12,7 @@ test("the stack of claims has the winner first, the loser with its reason, and t
     .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10, priority: 1 })
     .withEvent({ id: "EV-2", start: "00:00", minutes: 60, amperes: 16, priority: 2 })
     .running();
-  const explained = value(depot.explain({ charger: "bay-01" }));
+  const explained = value(await depot.explain({ charger: "bay-01" }));
   expect(explained).toMatchObject({
     charger: "bay-01",
     vehicle: "v1",
@@ -32,7 +32,7 @@ test("the stack of claims has the winner first, the loser with its reason, and t
   expect(explained["sentence"]).toBe(
     "bay-01 (v1) to 10 A until 02:00:00: event EV-1 priority 1; overrules EV-2. Without any event the charger decides by itself, up to 32 A",
   );
-  expect(value(depot.explain({ vehicle: "V1" }))).toEqual(explained);
+  expect(value(await depot.explain({ vehicle: "V1" }))).toEqual(explained);
 });
 
 test("a moment ahead is explained by the plan, and one behind by the record", async () => {
@@ -40,7 +40,7 @@ test("a moment ahead is explained by the plan, and one behind by the record", as
     .withVehicle("v1", "bay-01")
     .withEvent({ id: "EV-1", start: "01:00", minutes: 60, amperes: 10 })
     .running();
-  expect(value(depot.explain({ vehicle: "v1" }))).toMatchObject({
+  expect(value(await depot.explain({ vehicle: "v1" }))).toMatchObject({
     claims: [
       { kind: "default", status: "wins" },
       { source: "EV-1", status: "waits", because: "starts 01:00:00" },
@@ -48,16 +48,16 @@ test("a moment ahead is explained by the plan, and one behind by the record", as
     sentence: "bay-01 (v1) decides by itself, up to 32 A: no event applies; EV-1 starts 01:00:00",
   });
   const inside = { vehicle: "v1", at: "2026-11-21T01:30:00Z" };
-  const ahead = value(depot.explain(inside));
+  const ahead = value(await depot.explain(inside));
   expect(ahead).toMatchObject({ at: "2026-11-21T01:30:00.000Z", claims: [{ source: "EV-1" }, {}] });
   await depot.until("03:00");
-  const behind = value(depot.explain(inside));
+  const behind = value(await depot.explain(inside));
   expect(behind).toMatchObject({ claims: [{ source: "EV-1", status: "wins" }, { kind: "default" }] });
   expect(behind["sentence"]).toBe(ahead["sentence"]);
-  expect(value(depot.explain({ charger: "bay-01", at: "2026-11-21T02:30" }))).toMatchObject({
+  expect(value(await depot.explain({ charger: "bay-01", at: "2026-11-21T02:30" }))).toMatchObject({
     claims: [{ kind: "default", status: "wins" }],
   });
-  expect(value(depot.explain({ charger: "bay-01", at: "2026-11-20T02:30" }))).toMatchObject({
+  expect(value(await depot.explain({ charger: "bay-01", at: "2026-11-20T02:30" }))).toMatchObject({
     sentence: expect.stringMatching(/^bay-01 \(v1\) decides by itself/),
   });
 });
@@ -68,7 +68,7 @@ test("observe mode, an offline charger and a deferred increase show as what limi
     .withControl({ mode: "observe" })
     .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10 })
     .running();
-  expect(value(observing.explain({ charger: "bay-01" }))).toMatchObject({
+  expect(value(await observing.explain({ charger: "bay-01" }))).toMatchObject({
     claims: [{ status: "wins" }, { kind: "limit", source: "observing", status: "limits" }, {}],
   });
 });
@@ -80,7 +80,7 @@ test("an increase that waits shows until when", async () => {
     .withEvent({ id: "EV-1", start: "00:00", minutes: 5, amperes: 10 })
     .running();
   await depot.until("00:06");
-  expect(value(depot.explain({ charger: "bay-01" }))).toMatchObject({ claims: [{ status: "wins" }] });
+  expect(value(await depot.explain({ charger: "bay-01" }))).toMatchObject({ claims: [{ status: "wins" }] });
 });
 
 test("a vehicle at no charger has its events waiting", async () => {
@@ -90,7 +90,7 @@ test("a vehicle at no charger has its events waiting", async () => {
     .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10 })
     .running();
   const query = { vehicle: "v1" };
-  expect(value(depot.explain(query))).toMatchObject({
+  expect(value(await depot.explain(query))).toMatchObject({
     charger: null,
     claims: [
       { kind: "default" },
@@ -98,13 +98,13 @@ test("a vehicle at no charger has its events waiting", async () => {
     ],
     sentence: "v1 is at no charger: no event acts on it now",
   });
-  expect(value(depot.explain({ ...query, at: "2026-11-21T01:00Z" }))).toMatchObject({ charger: null });
-  expect(value(depot.explain({ ...query, at: "2026-11-20T01:00Z" }))).toMatchObject({ charger: null });
+  expect(value(await depot.explain({ ...query, at: "2026-11-21T01:00Z" }))).toMatchObject({ charger: null });
+  expect(value(await depot.explain({ ...query, at: "2026-11-20T01:00Z" }))).toMatchObject({ charger: null });
 });
 
 test("an unknown name is answered with what is known", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01", { name: "Bus 1" }).running();
-  const unknown = depot.explain({ charger: "bay-1" });
+  const unknown = await depot.explain({ charger: "bay-1" });
   expect(unknown).toEqual({
     ok: false,
     problem: {
@@ -114,7 +114,7 @@ test("an unknown name is answered with what is known", async () => {
       errors: [{ path: "charger", found: "bay-1", expected: "one of bay-01" }],
     },
   });
-  expect(depot.explain({ vehicle: "v2" })).toMatchObject({ problem: { detail: "one of v1, Bus 1" } });
+  expect(await depot.explain({ vehicle: "v2" })).toMatchObject({ problem: { detail: "one of v1, Bus 1" } });
   expect(unknown.ok ? "" : formatProblem(unknown.problem)).toBe("there is no charger bay-1: one of bay-01");
 });
 

@@ -71,10 +71,10 @@ function faultIn(directory: string, acknowledged: number): string | null {
   if (!opened.ok) return opened.reason;
   using store = opened.store;
   if (opened.setAside !== null) return "the state was set aside";
-  const rows = store.audit({ newest: true, limit: 1 })[0]?.seq ?? 0;
+  const rows = store.reads.audit({ newest: true, limit: 1 })[0]?.seq ?? 0;
   if (rows < acknowledged) return `${acknowledged - rows} acknowledged rows are lost`;
   if (rows % ROWS !== 0) return "half a commit";
-  const verified = store.verify();
+  const verified = store.reads.verify();
   return verified.ok ? null : verified.reason;
 }
 

@@ -112,20 +112,22 @@ test("gaps are listed with their length, and figures over them are marked", () =
     ...charging(from("05:00", "05:20"), 6000),
     ...charging(from("05:40", "06:00"), 6000, { register: 104_000 }),
   ];
-  const lines = told("vehicle", { readings: () => readings });
+  const lines = told("vehicle", { evidence: () => ({ readings: readings, leftOut: 0 }) });
   expect(lines).toContain('gap 1200 s 05:20 05:40 "no reading"');
   expect(lines).toContain('mean power 6 kW 05:00 06:00 "over time, with 1 gap"');
 });
 
 test("without readings the figures are marked as missing", () => {
-  const lines = told("vehicle", { readings: () => [] });
+  const lines = told("vehicle", { evidence: () => ({ readings: [], leftOut: 0 }) });
   expect(lines).toContain('mean power kW 05:00 06:00 "no readings"');
   expect(lines).toContain('energy kWh 05:00 06:00 "by the charger\'s meter: MISSING: no readings"');
 });
 
 test("readings that another program changed are counted beside the figures that lack them", () => {
   expect(told("readings left out")).toEqual([]);
-  expect(told("readings left out", { leftOut: () => 3 })).toEqual([expect.stringContaining("3 messages")]);
+  expect(told("readings left out", { evidence: () => ({ readings: [], leftOut: 3 }) })).toEqual([
+    expect.stringContaining("3 messages"),
+  ]);
 });
 
 test("the baseline has the number of days in its mean", () => {
@@ -135,11 +137,11 @@ test("the baseline has the number of days in its mean", () => {
     until: instant(at("06:00") - days * day),
   });
   const readings = [...charging(from("05:00", "06:00"), 6000), ...charging(shifted(7), 9000)];
-  expect(told("baseline", { readings: () => readings })).toEqual([
+  expect(told("baseline", { evidence: () => ({ readings: readings, leftOut: 0 }) })).toEqual([
     'baseline 9 kWh 05:00 06:00 "mean of the same hours of 1 comparable day"',
   ]);
   const twice = [...readings, ...charging(shifted(6), 7000)];
-  expect(told("baseline", { readings: () => twice })).toEqual([
+  expect(told("baseline", { evidence: () => ({ readings: twice, leftOut: 0 }) })).toEqual([
     'baseline 8 kWh 05:00 06:00 "mean of the same hours of 2 comparable days"',
   ]);
 });
@@ -342,7 +344,8 @@ test("a start ends open outages; an outage that continues counts from its detect
 
 test("an event shorter than the interval of readings gets its energy from the readings around it", () => {
   const event = anEvent({ start: at("05:00:20"), duration: seconds(20), randomizeStart: millis(0) });
-  const input = { known: live(event), readings: () => charging(from("04:50", "05:10"), 6000, { every: 60 }) };
+  const readings = charging(from("04:50", "05:10"), 6000, { every: 60 });
+  const input = { known: live(event), evidence: () => ({ readings, leftOut: 0 }) };
   expect(told("energy", input)[0]).toContain("MISSING: gap in the readings");
   expect(told("estimated energy", input)).toEqual([
     'estimated energy 0.033 kWh 05:00 05:00 "by power and by meter readings around it: ESTIMATED"',

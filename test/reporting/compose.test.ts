@@ -48,9 +48,9 @@ const ports = {
   monotonic: () => millis(performance.now()),
   wallClock: iso,
   calendar: (moment: number, days: number) => ({ at: instant(moment - days * 86_400_000), weekday: 3 }),
-  seats: () => [],
-  record: () => [],
-  readings: (asked: Iterable<ReturnType<typeof chargerId>>) =>
+  seats: async () => [],
+  record: async () => [],
+  readings: async (asked: Iterable<ReturnType<typeof chargerId>>) =>
     [...asked].flatMap((charger) =>
       Array.from({ length: 62 }, (_, minute) => {
         const moment = instant(at("12:00") + minute * 60_000);
@@ -101,7 +101,7 @@ test("a forecast has the planned setpoints at the vehicles' present chargers", a
   const depot = aDepot();
   const asked = aReport({ payloadType: "SETPOINT", historical: false }, targetsOf("veh-7", "veh-unknown"));
   depot.schedule.put(live(asked.revision.event), at("11:00"));
-  const { report } = await compose(depot, asked, settings, { ...ports, readings: () => [] });
+  const { report } = await compose(depot, asked, settings, { ...ports, readings: async () => [] });
   expect(report.resources.map(({ name, intervals }) => [name, intervals[0]?.payloads[0]?.values[0]])).toEqual(
     [
       ["veh-7", 16],
@@ -120,11 +120,12 @@ const row = (seq: number, time: string) => ({
   command: null,
   words: "",
   facts: { progress: "notFollowed" },
+  hash: "",
 });
 
 test("the record is read page by page, and later rows do not count", async () => {
   const asked = aReport({}, targetsOf("veh-1"));
-  const pages = (rows: readonly ReturnType<typeof row>[]) => (_: unknown, after: number) =>
+  const pages = (rows: readonly ReturnType<typeof row>[]) => async (_: unknown, after: number) =>
     rows.filter(({ seq }) => seq > after).slice(0, 1);
   const causes = async (rows: readonly ReturnType<typeof row>[]) => {
     const { report } = await compose(aDepot(), asked, settings, { ...ports, record: pages(rows) });

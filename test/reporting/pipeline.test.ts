@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 
-import { SqliteStore } from "../../src/store/sqlite/store.ts";
+import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { millis, minutes } from "../../src/domain/units.ts";
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
@@ -505,7 +505,7 @@ test("a disk that cannot be read costs one try of one report, not reporting (F05
   const depot = await aDepot().withVehicles(1).reporting().running();
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE, DEMAND] });
   await depot.until("08:04");
-  vi.spyOn(SqliteStore.prototype, "report").mockImplementationOnce(unreadable);
+  vi.spyOn(SqliteReads.prototype, "report").mockImplementationOnce(unreadable);
   await depot.until("08:05:30.500");
   expect(depot.reports()).toContain("waiting EV-1/0/0 1 vehicle its body could not be read: disk I/O error");
   await depot.until("08:10");
@@ -517,7 +517,7 @@ test("what is owed is read again when the disk could not be read after a commit 
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
   await depot.until("08:05:29");
   depot.disk.full = true;
-  const read = vi.spyOn(SqliteStore.prototype, "owed").mockImplementation(unreadable);
+  const read = vi.spyOn(SqliteReads.prototype, "owed").mockImplementation(unreadable);
   await depot.until("08:05:50");
   read.mockRestore();
   depot.disk.full = false;

@@ -101,14 +101,15 @@ test("a record near its cap raises one warning, and another when rows are pruned
       now,
       alarms,
       clockAgrees: () => true,
-      recordRows: () => rows,
-      oldRows: ({ maxRows }) => {
+      recordRows: async () => rows,
+      oldRows: async ({ maxRows }) => {
         const excess = rows - maxRows;
         if (excess <= 0) return null;
         rows = maxRows;
         return { rows: excess, through: excess, hash: "", at: instant(now() - days(1)) };
       },
-      oldReports: () => [],
+      oldReports: async () => [],
+      isOpenReport: () => false,
       reportedOn: () => new Set(),
       write: (changes) =>
         void written.push(...changes.flatMap((row) => (row.kind === "audit" ? [row.entry.words] : []))),
@@ -149,9 +150,10 @@ test("an event pruned for its size raises a warning and leaves memory and disk",
       now,
       alarms,
       clockAgrees: () => true,
-      recordRows: () => 0,
-      oldRows: () => null,
-      oldReports: () => [],
+      recordRows: async () => 0,
+      oldRows: async () => null,
+      oldReports: async () => [],
+      isOpenReport: () => false,
       reportedOn: () => new Set(),
       write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
       durable: async () => ({ ok: true }),
@@ -180,10 +182,11 @@ test("an event revised during the pruning of its old revision stays", async () =
     {
       now,
       alarms: new RetentionAlarms(),
-      recordRows: () => 0,
+      recordRows: async () => 0,
       clockAgrees: () => true,
-      oldRows: () => null,
-      oldReports: () => [],
+      oldRows: async () => null,
+      oldReports: async () => [],
+      isOpenReport: () => false,
       reportedOn: () => new Set(),
       write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
       durable: async () => {

@@ -152,7 +152,7 @@ export class SimGateway {
 
   /** Rows of the record after one, as they are on disk. */
   rowsAfter(seq: number): readonly AuditRow[] {
-    return this.#run?.wiring.store.audit({ after: seq, limit: 1_000_000 }) ?? [];
+    return this.#run?.wiring.store.reads.audit({ after: seq, limit: 1_000_000 }) ?? [];
   }
 
   /** Whether it says that it holds an increase back. */
@@ -164,12 +164,12 @@ export class SimGateway {
   reports(): { readonly rows: readonly ReportRow[]; readonly records: readonly ReportRecord[] } | null {
     if (this.#run === null) return null;
     const { reports, store } = this.#run.wiring;
-    return { rows: reports?.view() ?? [], records: store.reports({ limit: 1_000_000 }) };
+    return { rows: reports?.view() ?? [], records: store.reads.reports({ limit: 1_000_000 }) };
   }
 
   /** Follows the hash chain; null: it holds. */
   chainFault(): string | null {
-    const verified = this.#run?.wiring.store.verify();
+    const verified = this.#run?.wiring.store.reads.verify();
     return verified === undefined || verified.ok ? null : verified.reason;
   }
 

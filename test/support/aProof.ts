@@ -117,15 +117,14 @@ const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
   record: recordOf(rowsOf(STORY)),
   expansion: aContext(),
   context: fillContext(),
-  readings: () => charging(from("05:00", "06:00"), 11_000, { every: 60 }),
-  leftOut: () => 0,
+  request: () => {},
+  evidence: () => ({ readings: charging(from("05:00", "06:00"), 11_000, { every: 60 }), leftOut: 0 }),
   reports: [],
   ...changes,
 });
 
-export const factsOf = (changes: Partial<ProofInput> = {}): readonly Fact[] => [
-  ...proofFacts(aProofInput(changes)),
-];
+export const factsOf = (changes: Partial<ProofInput> = {}): readonly Fact[] =>
+  [...proofFacts(aProofInput(changes))].filter((fact) => fact !== null);
 
 /** The file. */
 export const proofText = (format: Format, changes: Partial<ProofInput> = {}): string =>

@@ -270,14 +270,14 @@ export class TestDepot {
 
   /** The record, in words. */
   audit = (...kinds: readonly AuditKind[]): readonly string[] =>
-    this.#up.store
+    this.#up.store.reads
       .audit({ limit: 100_000 })
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
       .map(({ words }) => words);
 
   /** Bytes of text that each row of a kind takes in the record. */
   rowSizes = (kind: AuditKind): readonly number[] =>
-    this.#up.store
+    this.#up.store.reads
       .audit({ limit: 100_000 })
       .filter((row) => row.kind === kind)
       .map(({ words, facts }) => words.length + JSON.stringify(facts).length);
@@ -287,9 +287,9 @@ export class TestDepot {
     const { depot, store } = this.#up;
     const inMemory = new Set(depot.known.keys());
     // Also the events that memory should have, and has not: those that came in this test or stand in the record.
-    const inRecord = store.audit({ limit: 100_000 }).flatMap(({ event }) => event ?? []);
+    const inRecord = store.reads.audit({ limit: 100_000 }).flatMap(({ event }) => event ?? []);
     const events = new Set([...inMemory, ...inRecord, ...this.#events]);
-    const stored = store.stored({ events, chargers: new Set() }).events.map(({ id }) => id);
+    const stored = store.reads.stored({ events, chargers: new Set() }).events.map(({ id }) => id);
     expect(inMemory).toEqual(new Set(stored));
     return stored;
   };
@@ -297,7 +297,7 @@ export class TestDepot {
   /** The commands that are on disk. */
   storedCommands = (): readonly CommandRecord[] => {
     const { depot, store } = this.#up;
-    return store.stored({ events: new Set(), chargers: new Set(depot.chargers.keys()) }).commands;
+    return store.reads.stored({ events: new Set(), chargers: new Set(depot.chargers.keys()) }).commands;
   };
 
   /** Each event in memory, and whether it is whole there. */
@@ -309,12 +309,12 @@ export class TestDepot {
     [...this.#up.depot.chargers.keys()].filter((id) => this.#up.depot.silence.has(id));
 
   /** Whether the record holds from its first row, or its checkpoint, to its head. */
-  verified = () => this.#up.store.verify();
+  verified = () => this.#up.store.reads.verify();
 
   /** How many readings are kept of what a charger said in the minute from then on. */
   keptReadings(charger: string, since: string): number {
     const from = Date.parse(moment(since));
-    return this.#up.store.readings([chargerId(charger)], instant(from), instant(from + 60_000)).length;
+    return this.#up.store.reads.readings([chargerId(charger)], instant(from), instant(from + 60_000)).length;
   }
 
   /** How often the store has committed since the start. */

@@ -25,7 +25,7 @@ import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
 import { reportedOn } from "../../src/reporting/reportSchedule.ts";
-import type { Opened } from "../../src/domain/store.ts";
+import type { OpenedState } from "../../src/domain/store.ts";
 import { openState } from "../../src/store/sqlite/open.ts";
 import type { Fetched as Asked } from "../../src/vtn/client.ts";
 import { receive } from "../../src/vtn/reception.ts";
@@ -89,7 +89,7 @@ export interface World {
 }
 
 export interface Meddling {
-  readonly opened?: (state: Opened & { ok: true }) => Opened & { ok: true };
+  readonly opened?: (state: OpenedState) => OpenedState;
   readonly ports?: (ports: ControlPorts) => ControlPorts;
   readonly sources?: (sources: ControlSources) => ControlSources;
 }
@@ -147,7 +147,8 @@ export function wired(setup: DepotSetup, world: World) {
     },
     { onCommitted: world.recorded, onClockDoubted: () => inputs.clockDoubted$.next() },
   );
-  const { store, state, schedule, now } = site;
+  const { state, schedule, now } = site;
+  const { store } = opened;
   const partner = world.partner(now);
   const stopping = new AbortController();
   const events = partnerEvents(
@@ -212,11 +213,11 @@ export function wired(setup: DepotSetup, world: World) {
         ? null
         : {
             resend: (name: string): void => {
-              const found = store.report(name);
+              const found = store.reads.report(name);
               if (found !== null) inputs.resend$.next(found.record);
             },
             reportedOn: () => reportedOn(schedule, state.known),
-            view: () => reportsView(schedule, store.reports({})),
+            view: () => reportsView(schedule, store.reads.reports({})),
           },
     charger$: inputs.charger$,
     freed$: inputs.freed$,

@@ -124,7 +124,7 @@ export class TorturedDepot implements AsyncDisposable {
     });
     if (!opened.ok) throw new Error(opened.reason);
     using store = opened.store;
-    const verified = store.verify();
+    const verified = store.reads.verify();
     const broken = verified.ok ? null : `row ${verified.seq}: ${verified.reason}`;
     const refusals = site.chargers
       .flatMap((charger) => floor.on(`/${id}/chargers/${charger.id}/ack`))
@@ -147,7 +147,7 @@ export class TorturedDepot implements AsyncDisposable {
       told: new Map(site.chargers.map((charger) => [charger.id, this.told(charger.id)])),
       refusals,
       promised: this.promised,
-      rows: store.audit({ limit: 1_000_000 }),
+      rows: store.reads.audit({ limit: 1_000_000 }),
       damage: opened.setAside ?? broken,
       oddAnswers: this.#oddAnswers,
       delays: [...delays, ...this.lives.flatMap((life) => life.delays)],

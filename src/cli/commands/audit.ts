@@ -5,6 +5,7 @@ import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, type ExitCode, say, writeLine } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
+import type { Verified } from "../../domain/store.ts";
 import type { Command } from "commander";
 import type { Verb } from "../verb.ts";
 
@@ -52,9 +53,10 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   const page: Page = (after, limit, newest = false) => {
     const window = { after: String(after), limit: String(limit), newest: String(newest) };
     const parameters = new URLSearchParams({ ...query, ...window });
-    return askOrRead(config, `/audit?${parameters.toString()}`, ({ store }) =>
-      store.audit({ ...query, after, limit, newest }).map((row) => ({ ...row, at: iso(row.at) })),
-    );
+    return askOrRead(config, `/audit?${parameters.toString()}`, async ({ store }) => {
+      const rows = await store.audit({ ...query, after, limit, newest });
+      return rows.map((row) => ({ ...row, at: iso(row.at) }));
+    });
   };
   const start = span.since === null ? 0 : await seqBefore(span.since, page);
   if (typeof start === "string") {
@@ -136,7 +138,7 @@ function nothingOf(
 async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const verified = await askOrRead(
+  const verified = await askOrRead<Verified>(
     config,
     "/audit/verify",
     ({ store }) => store.verify(),

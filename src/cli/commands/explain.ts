@@ -37,9 +37,9 @@ async function explain(
     ...(moment === undefined ? {} : { at: iso(moment) }),
   };
   const path = `/explain?${new URLSearchParams(query).toString()}`;
-  const answer = await askOrRead<Answer<Explanation>>(config, path, (opened) => {
+  const answer = await askOrRead<Answer<Explanation>>(config, path, async (opened) => {
     const control = offlineControl(config, opened, { now });
-    return explanationsOf(control, opened.store, now)(query) as Answer<Explanation>;
+    return (await explanationsOf(control, opened.store, now)(query)) as Answer<Explanation>;
   });
   if (typeof answer === "string" || !answer.ok) {
     writeErrorLine(typeof answer === "string" ? answer : formatProblem(answer.problem));

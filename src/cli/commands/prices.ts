@@ -12,8 +12,8 @@ import type { Verb } from "../verb.ts";
 async function prices(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", ({ store }) =>
-    pricesView(configuredPrices(config, store)),
+  const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", async ({ store }) =>
+    pricesView(await configuredPrices(config, store)),
   );
   if (typeof known === "string") {
     complain(known);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
-import { proofNow, type Proven } from "../../daemon/proof.ts";
+import { prove, type Proven } from "../../daemon/proof.ts";
 import { eventId, type Instant } from "../../domain/units.ts";
 import type { Format } from "../../proof/file.ts";
 import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
@@ -30,11 +30,12 @@ async function proof(
     config,
     `/proof?${query.toString()}`,
     ({ store, siteKey }) =>
-      proofNow(event, format, {
+      prove(event, format, {
         config,
         store,
         siteKey,
         now,
+        monotonic: () => performance.now(),
         known: store.events.event(eventId(event)),
       }),
     LONG_PATIENCE_MS,

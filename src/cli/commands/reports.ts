@@ -53,8 +53,8 @@ async function reportsShow(
   const config = configuration(named);
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
-  const known = await askOrRead(config, path, ({ store, storedState: remembered }) => ({
-    found: shownReport(plannedSchedule(config, remembered, store), store, name),
+  const known = await askOrRead(config, path, async ({ store, storedState: remembered }) => ({
+    found: await shownReport(plannedSchedule(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);

@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import Fastify, { type FastifyReply } from "fastify";
 
 import type { Json } from "../../domain/audit.ts";
+import type { AuditQuery } from "../../domain/store.ts";
 import { limitConnections } from "../../platform/connectionLimit.ts";
 import type { Health } from "../../platform/systemd.ts";
 import { type Answer, PROBLEM_TYPE } from "../answer.ts";
@@ -30,26 +31,17 @@ export interface OperatorViews {
   readonly ready: () => boolean;
   /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
   readonly health: () => Health;
-  readonly status: () => Json;
+  readonly status: () => Json | Promise<Json>;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Iterable<Json>;
   readonly chargers: () => Json;
   readonly vehicles: () => Json;
-  readonly audit: (query: AuditParameters) => Json;
+  readonly audit: (query: AuditQuery) => Json | Promise<Json>;
   readonly prices: () => Json;
-  readonly reports: () => Json;
+  readonly reports: () => Json | Promise<Json>;
   /** The full stack of claims on a charger or a vehicle. */
-  readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json>;
+  readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
-}
-
-/** `after` is the seq of the last row seen; at most `limit` rows, `newest` first or oldest first. */
-export interface AuditParameters {
-  readonly event?: string;
-  readonly charger?: string;
-  readonly after?: number;
-  readonly limit?: number;
-  readonly newest?: boolean;
 }
 
 /** Browsers, Prometheus and probes need a handful; each costs a file descriptor. */
@@ -101,7 +93,7 @@ export class OperatorListener implements AsyncDisposable {
     for (const view of ["status", "chargers", "vehicles", "prices", "reports"] as const)
       app.get(`/api/v1/${view}`, async ({ query }, reply) => {
         const unknown = unknownParameter(query, []);
-        return unknown === null ? (await views)[view]() : reply.code(400).send({ error: unknown });
+        return unknown === null ? await (await views)[view]() : reply.code(400).send({ error: unknown });
       });
     app.get("/api/v1/events", async ({ query }, reply) => {
       const unknown = unknownParameter(query, []);
@@ -113,10 +105,10 @@ export class OperatorListener implements AsyncDisposable {
     app.get<{ Querystring: Record<string, unknown> }>("/api/v1/audit", async ({ query }, reply) => {
       const parameters = auditParameters(query);
       if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
-      return reply.send((await views).audit(parameters));
+      return reply.send(await (await views).audit(parameters));
     });
     app.get<{ Querystring: Record<string, unknown> }>("/api/v1/explain", async ({ query }, reply) =>
-      sendAnswer(reply, (await views).explain(query)),
+      sendAnswer(reply, await (await views).explain(query)),
     );
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "not found" }));
     await app.listen({ host: at.host, port: at.port });
@@ -157,7 +149,7 @@ async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
 }
 
 /** Parses query parameters into a query of the record. A string is an error text. */
-export function auditParameters(query: Readonly<Record<string, unknown>>): AuditParameters | string {
+export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
   const unknown = unknownParameter(query, AUDIT_PARAMETERS);
   if (unknown !== null) return unknown;
   const [after, limit] = [wholeNumber(query["after"]), wholeNumber(query["limit"])];

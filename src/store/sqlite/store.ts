@@ -10,6 +10,7 @@ import type { ReportRecord } from "../../domain/report.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
 import type {
   AuditQuery,
+  Beat,
   Quarantined,
   StoreStats,
   EventRows,
@@ -20,25 +21,14 @@ import type {
   Verified,
 } from "../../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
-import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
-import {
-  queryAudit,
-  queryPrices,
-  queryQuarantine,
-  queryWrites,
-  queryOldReports,
-  queryOldRows,
-} from "./auditRows.ts";
+import { runCooperatively } from "../../platform/cooperative.ts";
 import { seal, type Head } from "./chain.ts";
 import { CommitStats } from "./commitBatch.ts";
 import type { Disk } from "./disk.ts";
-import { archiveOf, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
 import { Unstored, isFault } from "./fault.ts";
 import type { Keys } from "./keys.ts";
-import { loadOwed, loadScope, knownSince, restoredIn } from "./loadState.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
-import { queryReport, queryReports } from "./reports.ts";
-import { verifyingState } from "./verify.ts";
+import { SqliteReads } from "./reads.ts";
 
 /** Delay of changes that no caller waits for, such as outcomes, ms. A commit costs 30 KB of flash whatever it holds. */
 const LAZY_COMMIT_MS = 100;
@@ -59,7 +49,8 @@ const DONE: Committed = { ok: true };
 export class SqliteStore implements Store {
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
   readonly proofKey: KeyObject;
-  readonly events: EventArchive;
+  /** Reads without waiting, for this room and its tests. */
+  readonly reads: SqliteReads;
   readonly #disk: Disk;
   readonly #siteKey: Buffer;
   readonly #log: Logger;
@@ -79,13 +70,13 @@ export class SqliteStore implements Store {
 
   constructor(disk: Disk, { siteKey, proofKey }: Keys, log: Logger, monotonic: () => number) {
     this.proofKey = proofKey;
-    this.events = archiveOf(disk, siteKey, log);
     this.#disk = disk;
     this.#siteKey = siteKey;
     this.#log = log;
     this.#monotonic = monotonic;
     this.#stats = new CommitStats(monotonic);
     this.#readings = new ReadingBuffer(disk, log, () => this.#staged.length < MANY);
+    this.reads = new SqliteReads(disk, siteKey, this.#readings, log);
   }
 
   /** Stages changes in order. They are committed with the next `durable`, or soon without it. */
@@ -115,69 +106,13 @@ export class SqliteStore implements Store {
   }
 
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
-  beat(at: Instant): Committed {
+  beat(at: Instant): Beat {
     const proven = this.#committedSinceBeat;
     this.#committedSinceBeat = false;
     const fault = proven ? null : this.#disk.beat(at);
-    return fault === null ? DONE : { ok: false, reason: fault.reason, dropped: [] };
-  }
-
-  /** The stored state of a scope, for a rollback after a failed commit. Throws if the disk cannot be read. */
-  stored(scope: Scope): StoredScope {
-    const stored = loadScope(
-      this.#disk.connection.database,
-      { siteKey: this.#siteKey, isSigned: true },
-      scope,
-    );
-    if (isFault(stored)) throw new Error(stored.reason);
-    return { ...stored, commands: knownSince(stored.commands, restoredIn(this.#disk.connection)) };
-  }
-
-  /** Stored report obligations and open reports. Throws if the disk cannot be read. */
-  owed(): Pick<StoredState, "duties" | "outbox"> {
-    const owed = loadOwed(this.#disk.connection.database, { siteKey: this.#siteKey, isSigned: true });
-    if (isFault(owed)) throw new Error(owed.reason);
-    return owed;
-  }
-
-  audit(query: AuditQuery): readonly AuditRow[] {
-    return queryAudit(this.#disk.connection.database, query);
-  }
-
-  writes(charger: ChargerId, since: Instant): readonly Instant[] {
-    return queryWrites(this.#disk.connection.database, charger, since);
-  }
-
-  /** Verifies the hash chain, then the other tables. Millions of rows take seconds, so the task yields after each step. */
-  verifying(): ResumableTask<Verified> {
-    const disk = this.#disk;
-    return verifyingState(
-      () => disk.connection,
-      this.#siteKey,
-      () => disk.storedEpoch,
-    );
-  }
-
-  verify = (): Verified => runToEnd(this.verifying());
-
-  eventRows(event: EventId, until: Instant, windows: Windows = new Map()): Generator<void, EventRows> {
-    return queryEventRows(this.#disk.connection.database, event, until, windows);
-  }
-
-  openOutages(): readonly AuditEntry[] {
-    return queryOpenOutages(this.#disk.connection.database);
-  }
-
-  hashes(seqs: readonly number[]): ReadonlyMap<number, string> {
-    return queryHashes(this.#disk.connection.database, seqs);
-  }
-
-  oldRows(query: OldRowsQuery): OldRows | null {
-    return queryOldRows(this.#disk.connection.database, query);
-  }
-
-  oldReports(before: Instant, most: number): readonly string[] {
-    return queryOldReports(this.#disk.connection.database, before, most);
+    return fault === null
+      ? { ok: true }
+      : { ok: false, reason: fault.reason, isReadable: this.reads.isReadable };
   }
 
   /** See `Disk.beginCopy`. */
@@ -196,42 +131,14 @@ export class SqliteStore implements Store {
     return { ...head, seal: seal(this.#siteKey, head) };
   }
 
-  quarantine(limit: number): readonly Quarantined[] {
-    return queryQuarantine(this.#disk.connection.database, limit);
-  }
-
-  prices(): readonly PriceSeries[] {
-    return queryPrices(this.#disk.connection.database);
-  }
-
   /** Stores readings within ten seconds. A crash loses at most that much. */
   keepReadings(readings: readonly Reading[]): void {
     this.#readings.add(readings);
   }
 
-  /** Readings of these chargers in [from, until), ordered by time for each charger, waiting ones included. */
-  readings(chargers: Iterable<ChargerId>, from: Instant, until: Instant, onForeign?: OnForeign) {
-    return this.#readings.of([...chargers], from, until, onForeign);
-  }
-
-  seats(vehicle: VehicleId, from: Instant, until: Instant): readonly ChargerId[] {
-    return this.#readings.seats(vehicle, from, until);
-  }
-
-  /**
-   * A short step of pruning readings, see `pruneReadings`. Call it every minute or so. Null: the disk rejects
-   * the write.
-   */
-  pruneReadings(now: Instant, keep: Millis | null, most = Infinity): KeptReadings | null {
+  /** A short step, see `pruneReadings`. It blocks the event loop for 20 ms. */
+  async pruneReadings(now: Instant, keep: Millis | null, most = Infinity): Promise<KeptReadings | null> {
     return this.#readings.prune(now, keep, most);
-  }
-
-  reports(query: ReportQuery): readonly ReportRecord[] {
-    return queryReports(this.#disk.connection.database, this.#siteKey, query);
-  }
-
-  report(name: string): ReturnType<typeof queryReport> {
-    return queryReport(this.#disk.connection.database, this.#siteKey, name);
   }
 
   stats(): StoreStats {
@@ -269,6 +176,80 @@ export class SqliteStore implements Store {
     this.#unstored.succeeded();
     batch?.resolve(DONE);
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
+  }
+
+  get events(): EventArchive {
+    return this.reads.events;
+  }
+
+  // Asynchronous, because another store has to wait for its answers. What they return is in `Store`.
+  stored(scope: Scope): StoredScope {
+    return this.reads.stored(scope);
+  }
+
+  async owed(): Promise<Pick<StoredState, "duties" | "outbox">> {
+    return this.reads.owed();
+  }
+
+  async audit(query: AuditQuery): Promise<readonly AuditRow[]> {
+    return this.reads.audit(query);
+  }
+
+  writes(charger: ChargerId, since: Instant): readonly Instant[] {
+    return this.reads.writes(charger, since);
+  }
+
+  async verify(): Promise<Verified> {
+    return runCooperatively(this.reads.verifying(), this.#monotonic);
+  }
+
+  async eventRows(event: EventId, until: Instant, windows?: Windows): Promise<EventRows> {
+    return runCooperatively(this.reads.eventRows(event, until, windows), this.#monotonic);
+  }
+
+  openOutages(): readonly AuditEntry[] {
+    return this.reads.openOutages();
+  }
+
+  async hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>> {
+    return this.reads.hashes(seqs);
+  }
+
+  async oldRows(query: OldRowsQuery): Promise<OldRows | null> {
+    return this.reads.oldRows(query);
+  }
+
+  async oldReports(before: Instant, most: number): Promise<readonly string[]> {
+    return this.reads.oldReports(before, most);
+  }
+
+  async readings(
+    chargers: Iterable<ChargerId>,
+    from: Instant,
+    until: Instant,
+    onForeign?: OnForeign,
+  ): Promise<readonly Reading[]> {
+    return this.reads.readings(chargers, from, until, onForeign);
+  }
+
+  async seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]> {
+    return this.reads.seats(vehicle, from, until);
+  }
+
+  async reports(query: ReportQuery): Promise<readonly ReportRecord[]> {
+    return this.reads.reports(query);
+  }
+
+  async report(name: string): ReturnType<Store["report"]> {
+    return this.reads.report(name);
+  }
+
+  async prices(): Promise<readonly PriceSeries[]> {
+    return this.reads.prices();
+  }
+
+  async quarantine(limit: number): Promise<readonly Quarantined[]> {
+    return this.reads.quarantine(limit);
   }
 
   /** Milliseconds until the next commit may begin. Not positive: at once. */

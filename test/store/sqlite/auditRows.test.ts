@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import type { Change } from "../../../src/domain/changes.ts";
 
 import { eventId, instant, minutes } from "../../../src/domain/units.ts";
-import type { Store } from "../../../src/domain/store.ts";
+import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, reportRecord, row, tombstone } from "./words.ts";
 
@@ -15,8 +15,8 @@ const rows = (count: number, words = "row"): Change[] =>
   Array.from({ length: count }, (_, n) => row(`${words} ${n + 1}`, { at: instant(NOON + n * minutes(1)) }));
 
 /** Prunes one step as the flow does; answers how many rows went. */
-async function prune(store: Store, query: Parameters<Store["oldRows"]>[0]): Promise<number> {
-  const old = store.oldRows(query);
+async function prune(store: SqliteStore, query: Parameters<SqliteStore["oldRows"]>[0]): Promise<number> {
+  const old = store.reads.oldRows(query);
   if (old === null) return 0;
   const { through, hash } = old;
   store.write([
@@ -27,7 +27,8 @@ async function prune(store: Store, query: Parameters<Store["oldRows"]>[0]): Prom
   return old.rows;
 }
 
-const seqs = (store: Store): readonly number[] => store.audit({ limit: 1e6 }).map(({ seq }) => seq);
+const seqs = (store: SqliteStore): readonly number[] =>
+  store.reads.audit({ limit: 1e6 }).map(({ seq }) => seq);
 
 test("only rows older than asked go, in steps, and the record verifies after each of them and after a restart (S8)", async () => {
   const directory = aDirectory();
@@ -35,7 +36,7 @@ test("only rows older than asked go, in steps, and the record verifies after eac
   store.write(rows(30));
   await store.durable();
   const query = { before: instant(NOON + minutes(25)), maxRows: 1000, most: 10 };
-  expect(store.oldRows({ ...query, before: NOON })).toBeNull();
+  expect(store.reads.oldRows({ ...query, before: NOON })).toBeNull();
   for (const [gone, first] of [
     [10, 11],
     [10, 21],
@@ -44,11 +45,11 @@ test("only rows older than asked go, in steps, and the record verifies after eac
   ]) {
     expect(await prune(store, query)).toBe(gone);
     expect(seqs(store)[0]).toBe(first);
-    expect(store.verify()).toMatchObject({ ok: true, rows: seqs(store).length });
+    expect(store.reads.verify()).toMatchObject({ ok: true, rows: seqs(store).length });
   }
   store[Symbol.dispose]();
   const again = opened(directory);
-  expect([again.setAside, again.store.verify()]).toMatchObject([null, { ok: true, rows: 8 }]);
+  expect([again.setAside, again.store.reads.verify()]).toMatchObject([null, { ok: true, rows: 8 }]);
 });
 
 test("rows beyond the number go whatever their age, and that comes to an end", async () => {
@@ -59,12 +60,12 @@ test("rows beyond the number go whatever their age, and that comes to an end", a
   const gone: number[] = [];
   for (let step = await prune(store, query); step > 0; step = await prune(store, query)) gone.push(step);
   expect(gone).toEqual([10, 10, 10, 10, 10]);
-  expect(store.verify()).toMatchObject({ ok: true, rows: 12 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 12 });
 });
 
 test("an empty record has nothing to prune", () => {
   const { store } = opened(aDirectory());
-  expect(store.oldRows({ before: instant(NOON * 2), maxRows: 0, most: 10 })).toBeNull();
+  expect(store.reads.oldRows({ before: instant(NOON * 2), maxRows: 0, most: 10 })).toBeNull();
 });
 
 test("a pruned record whose first rows were taken away afterwards is found (S8)", async () => {
@@ -131,9 +132,9 @@ test("a closed report goes at its age, one with a next try never", async () => {
     { kind: "report", record: reportRecord("EV-2/0/0"), body: "{}" },
   ]);
   await store.durable();
-  expect(store.oldReports(closed.composedAt, 10)).toEqual([]);
-  expect(store.oldReports(instant(closed.composedAt + 1), 10)).toEqual(["EV-1/0/0"]);
+  expect(store.reads.oldReports(closed.composedAt, 10)).toEqual([]);
+  expect(store.reads.oldReports(instant(closed.composedAt + 1), 10)).toEqual(["EV-1/0/0"]);
   store.write([{ kind: "reportForgotten", name: "EV-1/0/0" }]);
   await store.durable();
-  expect(store.reports({}).map(({ name }) => name)).toEqual(["EV-2/0/0"]);
+  expect(store.reads.reports({}).map(({ name }) => name)).toEqual(["EV-2/0/0"]);
 });

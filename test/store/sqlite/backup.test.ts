@@ -14,11 +14,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { copyFiles, placeCopy, settleCopy } from "../../../src/store/sqlite/backup.ts";
-import type { Store } from "../../../src/domain/store.ts";
+import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
-async function fill(store: Store, turns: number): Promise<void> {
+async function fill(store: SqliteStore, turns: number): Promise<void> {
   for (let n = 0; n < turns; n += 1) {
     store.write([
       row(`row ${n} ${"x".repeat(2000)}`),
@@ -56,8 +56,8 @@ test("a copy made between two commits of a running store holds all that was comm
   expect(statSync(join(restored, "setpointd.db")).mode & 0o777).toBe(0o600);
   const again = opened(restored);
   expect([again.setAside, again.storedState.events.length]).toEqual([null, 1500]);
-  expect(again.store.verify()).toMatchObject({ ok: true, rows: 1530 });
-  expect(store.verify()).toMatchObject({ ok: true, rows: 1535 });
+  expect(again.store.reads.verify()).toMatchObject({ ok: true, rows: 1530 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 1535 });
 }, 60_000);
 
 test("a log that ends in the middle of a commit is copied up to the commit before", async () => {

@@ -57,7 +57,7 @@ test("an event that another program edited is kept apart, and its neighbours sta
   expect(setAside).toBeNull();
   expect(remembered.events).toEqual([ahead("EV-2")]);
   expect(remembered.edited).toEqual([{ id: "EV-1", raw: expect.stringContaining(String(NOON + 1)) }]);
-  expect(store.verify()).toEqual({ ok: false, seq: null, reason: "the stored event EV-1 was changed" });
+  expect(store.reads.verify()).toEqual({ ok: false, seq: null, reason: "the stored event EV-1 was changed" });
 });
 
 test("a body of one event is none for another", async () => {
@@ -96,8 +96,11 @@ test("an edited report is not shown, and neither is an edited body", async () =>
   const directory = await written();
   edited(directory, "report_body", "EV-1/0/0", (body) => body.replace("42", "43"));
   const first = opened(directory);
-  expect(first.store.report("EV-1/0/0")).toMatchObject({ body: null });
-  expect(first.store.verify()).toMatchObject({ ok: false, reason: expect.stringContaining("report_body") });
+  expect(first.store.reads.report("EV-1/0/0")).toMatchObject({ body: null });
+  expect(first.store.reads.verify()).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining("report_body"),
+  });
   first.store[Symbol.dispose]();
   const other = await written();
   edited(other, "report", "EV-1/0/0", (body) => body.replace("4.2 kWh", "9.9 kWh"));
@@ -123,13 +126,13 @@ test.for([
   const found: unknown[] = [];
   const left: string[] = [];
   for (const charger of [bay, chargerId("bay-02")])
-    for (const { kind, value } of store.readings([charger], NOON, after(NOON, minutes(1)), (each) =>
+    for (const { kind, value } of store.reads.readings([charger], NOON, after(NOON, minutes(1)), (each) =>
       left.push(each.charger),
     ))
       if (kind === "power") found.push(value);
   expect([new Set(found), left.length]).toEqual([new Set([11_040]), 1]);
   expect(found.length).toBe(Number(rows) - 1);
-  expect(store.verify()).toMatchObject({
+  expect(store.reads.verify()).toMatchObject({
     ok: false,
     seq: null,
     reason: expect.stringContaining("stored reading of bay-0"),
@@ -145,11 +148,11 @@ test("more of a message that is stored already is signed with it", async () => {
   };
   add({ soc: 71 });
   const { store } = opened(directory);
-  const found = store.readings([bay], NOON, instant(NOON + 1)).map(({ kind, value }) => [kind, value]);
+  const found = store.reads.readings([bay], NOON, instant(NOON + 1)).map(({ kind, value }) => [kind, value]);
   expect(found).toEqual([
     ["power", 11_040],
     ["energy", 1000],
     ["soc", 71],
   ]);
-  expect(store.verify()).toMatchObject({ ok: true, readings: 2, unsigned: 0 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, readings: 2, unsigned: 0 });
 });

@@ -46,11 +46,11 @@ test("kill -9 in the middle of a commit loses nothing acknowledged, and leaves n
 
     const { store, storedState: remembered, setAside } = opened(directory);
     expect(setAside).toBeNull();
-    const rows = store.audit({ limit: 1_000_000 });
+    const rows = store.reads.audit({ limit: 1_000_000 });
     expect(rows.length).toBeGreaterThanOrEqual(last + ROWS);
     expect(rows.length % ROWS).toBe(0);
     expect(remembered.commands[0]?.command.seq).toBe(rows.length - ROWS);
-    expect(store.verify()).toMatchObject({ ok: true, rows: rows.length });
+    expect(store.reads.verify()).toMatchObject({ ok: true, rows: rows.length });
     store[Symbol.dispose]();
   }
 }, 30_000);
@@ -115,9 +115,9 @@ test.runIf(existsSync(PRLIMIT))(
     }
     const { store, setAside } = opened(directory);
     expect(setAside).toBeNull();
-    const turns = store.audit({ limit: 1_000_000 }).map(({ facts }) => JSON.stringify(facts));
+    const turns = store.reads.audit({ limit: 1_000_000 }).map(({ facts }) => JSON.stringify(facts));
     expect(turns).toEqual(expect.arrayContaining(acknowledged.map((turn) => JSON.stringify({ turn }))));
-    expect(store.verify()).toMatchObject({ ok: true });
+    expect(store.reads.verify()).toMatchObject({ ok: true });
   },
   30_000,
 );

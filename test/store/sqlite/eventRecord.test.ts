@@ -44,7 +44,7 @@ async function written(directory: string) {
 
 test("the rows on an event are its own, those that overruled it, and what befell its site until its end", async () => {
   const store = await written(aDirectory());
-  const found = runToEnd(store.eventRows(EV1, later(10)));
+  const found = runToEnd(store.reads.eventRows(EV1, later(10)));
   expect(found.ok && found.rows.map(({ seq, words }) => `${seq} ${words}`)).toEqual([
     "2 EV-1 is new",
     "3 EV-1 to 16 A",
@@ -53,15 +53,15 @@ test("the rows on an event are its own, those that overruled it, and what befell
     "8 bay-01 is unreachable",
     "10 started",
   ]);
-  const all = runToEnd(store.eventRows(EV1, later(60)));
+  const all = runToEnd(store.reads.eventRows(EV1, later(60)));
   expect(all.ok && all.rows.at(-1)?.seq).toBe(11);
-  const own = runToEnd(store.eventRows(EV1, instant(0)));
+  const own = runToEnd(store.reads.eventRows(EV1, instant(0)));
   expect(own.ok && own.rows.map(({ seq }) => seq)).toEqual([2, 3, 4]);
   // Among the many that the decision of the fourth minute overruled without a name.
   const windows = new Map([[vehicleId("veh-3"), [{ from: later(0), until: later(10) }]]]);
-  const unnamed = runToEnd(store.eventRows(EV1, later(10), windows));
+  const unnamed = runToEnd(store.reads.eventRows(EV1, later(10), windows));
   expect(unnamed.ok && unnamed.rows.map(({ seq }) => seq)).toEqual([2, 3, 4, 5, 6, 8, 10]);
-  expect(runToEnd(store.eventRows(eventId("EV-9"), later(60)))).toEqual({
+  expect(runToEnd(store.reads.eventRows(eventId("EV-9"), later(60)))).toEqual({
     ok: true,
     rows: [],
     checkpoint: null,
@@ -86,8 +86,8 @@ test("an outage that began before an event, and was not over by then, is part of
     outage(6, "broker", true),
   ]);
   expect(await store.durable()).toEqual({ ok: true });
-  expect(store.openOutages().map(({ words }) => words)).toEqual(["bay-02 is offline"]);
-  const found = runToEnd(store.eventRows(EV1, later(10)));
+  expect(store.reads.openOutages().map(({ words }) => words)).toEqual(["bay-02 is offline"]);
+  const found = runToEnd(store.reads.eventRows(EV1, later(10)));
   expect(found.ok && found.rows.map(({ words }) => words)).toEqual([
     "broker is away",
     "EV-1 is new",
@@ -109,23 +109,23 @@ test("where another event takes over, the decision that did so belongs to it, bu
   const store = await written(aDirectory());
   store.write([took(30, {}), took(31, {})]);
   expect(await store.durable()).toEqual({ ok: true });
-  const found = runToEnd(store.eventRows(EV1, instant(0)));
+  const found = runToEnd(store.reads.eventRows(EV1, instant(0)));
   expect(found.ok && found.rows.map(({ seq }) => seq)).toEqual([2, 3, 4]);
-  const took2 = runToEnd(store.eventRows(eventId("EV-2"), instant(0)));
+  const took2 = runToEnd(store.reads.eventRows(eventId("EV-2"), instant(0)));
   expect(took2.ok && took2.rows.map(({ seq }) => seq)).toEqual([4, 5, 12]);
   store.write([took(32, { facts: { winner: null, told: { kind: "release" } } }), took(33, { event: EV1 })]);
   expect(await store.durable()).toEqual({ ok: true });
-  const released = runToEnd(store.eventRows(eventId("EV-3"), instant(0)));
+  const released = runToEnd(store.reads.eventRows(eventId("EV-3"), instant(0)));
   expect(released.ok && released.rows.map(({ seq }) => seq)).toEqual([12, 13, 14]);
 });
 
 test("each row can be hashed anew from its text and the hash before it", async () => {
   const store = await written(aDirectory());
-  const found = runToEnd(store.eventRows(EV1, later(60)));
+  const found = runToEnd(store.reads.eventRows(EV1, later(60)));
   const rows = found.ok ? found.rows : [];
   expect(rows).not.toEqual([]);
   for (const { previous, text, hash } of rows) expect(chainHash(previous, text)).toBe(hash);
-  const hashes = store.hashes([2, 3, 999]);
+  const hashes = store.reads.hashes([2, 3, 999]);
   expect([...hashes]).toEqual(rows.slice(0, 2).map(({ seq, hash }) => [seq, hash]));
 });
 
@@ -141,15 +141,15 @@ test("nothing is proven from a row that was changed", async () => {
 
 test("what was pruned is told by the newest checkpoint, and the first row that is kept follows on it", async () => {
   const store = await written(aDirectory());
-  const hash = store.hashes([2]).get(2) ?? "";
+  const hash = store.reads.hashes([2]).get(2) ?? "";
   store.write([
     row("pruned", { kind: "checkpoint", facts: { through: 2, hash } }),
     { kind: "auditPruned", through: 2 },
   ]);
   expect(await store.durable()).toEqual({ ok: true });
-  const found = runToEnd(store.eventRows(EV1, later(10)));
+  const found = runToEnd(store.reads.eventRows(EV1, later(10)));
   expect(found.ok && found.checkpoint?.facts).toEqual({ through: 2, hash });
   expect(found.ok && found.rows.map(({ seq, previous }) => [seq, previous])[0]).toEqual([3, hash]);
-  const gone = runToEnd(store.eventRows(eventId("EV-9"), later(10)));
+  const gone = runToEnd(store.reads.eventRows(eventId("EV-9"), later(10)));
   expect(gone.ok && gone.checkpoint?.words).toBe("pruned");
 });

@@ -74,13 +74,13 @@ test.for(SCHEMAS)(
       duties: [],
     });
     const isUpgrade = schema < FIRST_SIGNED;
-    expect(store.verify()).toMatchObject({ ok: true, rows: isUpgrade ? 2 : 1 });
+    expect(store.reads.verify()).toMatchObject({ ok: true, rows: isUpgrade ? 2 : 1 });
     store.write([row("from after it")]);
     expect(await store.durable()).toEqual({ ok: true });
     store[Symbol.dispose]();
     expect(
       opened(directory)
-        .store.audit({})
+        .store.reads.audit({})
         .map(({ words }) => words),
     ).toEqual([
       "from before the upgrade",

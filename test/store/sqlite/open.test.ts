@@ -55,7 +55,7 @@ function reopened(directory: string) {
   const state = open(directory);
   if (!state.ok) return state.reason;
   const { storedState: remembered, setAside, store } = state;
-  const answer = setAside === null ? { remembered, rows: store.audit({}) } : "set aside";
+  const answer = setAside === null ? { remembered, rows: store.reads.audit({}) } : "set aside";
   store[Symbol.dispose]();
   return answer;
 }
@@ -157,8 +157,8 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
     recordedAt: NOON,
     aliveAt: null,
   });
-  expect(store.audit({})).toMatchObject([{ seq: 1, kind: "daemon", at: NOON }]);
-  expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
+  expect(store.reads.audit({})).toMatchObject([{ seq: 1, kind: "daemon", at: NOON }]);
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 1 });
   store[Symbol.dispose]();
   // Nobody may have been told anything yet: the next run does not know either what chargers stand under.
   const next = opened(directory);
@@ -223,7 +223,7 @@ test("a state that was put back from a copy knows what it does not know, until e
       events: new Set<EventId>(),
       chargers: new Set([chargerId("bay-01"), chargerId("bay-02")]),
     };
-    const [chargers, again] = [remembered, store.stored(scope)].map(({ commands }) =>
+    const [chargers, again] = [remembered, store.reads.stored(scope)].map(({ commands }) =>
       commands.map(({ command }) => command.charger),
     );
     expect(again).toEqual(chargers);

@@ -57,8 +57,8 @@ test("every reading comes back as it was: measured, stated and told, with its qu
     ...readingsOf({ charger: bay, vehicle: bus }, { at: seconds(2), energyWh: -1 }, seconds(2), null),
   ];
   store.keepReadings(readings);
-  const asked = () => opened(directory).store.readings([bay], seconds(-60), seconds(60));
-  expect(store.readings([bay], seconds(-60), seconds(60))).toEqual(readings);
+  const asked = () => opened(directory).store.reads.readings([bay], seconds(-60), seconds(60));
+  expect(store.reads.readings([bay], seconds(-60), seconds(60))).toEqual(readings);
   store[Symbol.dispose]();
   expect(asked()).toEqual(readings);
 });
@@ -73,7 +73,7 @@ test("whatever was said, and in whatever order, is found in its time and nowhere
       for (const [at, charger] of said) first.keepReadings(message({ powerW: at }, seconds(at), charger));
       first[Symbol.dispose]();
       const { store } = opened(directory);
-      const found = store.readings([bay], seconds(from), seconds(until)).map(({ value }) => value);
+      const found = store.reads.readings([bay], seconds(from), seconds(until)).map(({ value }) => value);
       store[Symbol.dispose]();
       const expected = said.filter(([at, charger]) => charger === bay && from <= at && at < until);
       expect(found).toEqual(expected.map(([at]) => at).toSorted((a, b) => a - b));
@@ -85,7 +85,7 @@ test("whatever was said, and in whatever order, is found in its time and nowhere
 test("a window without an end costs no more than what there is to look at", () => {
   using store = opened(aDirectory()).store;
   store.keepReadings(message({ powerW: 7_000 }));
-  expect(store.readings([bay], instant(0), instant(Date.UTC(9999, 0)))).toHaveLength(1);
+  expect(store.reads.readings([bay], instant(0), instant(Date.UTC(9999, 0)))).toHaveLength(1);
 });
 
 test("readings are in one commit within ten seconds, and asking does not wait for it", async () => {
@@ -93,14 +93,14 @@ test("readings are in one commit within ten seconds, and asking does not wait fo
   const { store } = opened(aDirectory());
   store.keepReadings(message({ powerW: 1 }));
   store.keepReadings(message({ powerW: 2 }, seconds(1)));
-  expect(store.readings([bay], NOON, seconds(1)).map(({ value }) => value)).toEqual([1]);
+  expect(store.reads.readings([bay], NOON, seconds(1)).map(({ value }) => value)).toEqual([1]);
   const before = store.stats().bytes;
   await vi.advanceTimersByTimeAsync(9_999);
   expect(store.stats().bytes).toBe(before);
   await vi.advanceTimersByTimeAsync(1);
   expect(store.stats()).toMatchObject({ commits: 1, failures: 0 });
   expect(store.stats().bytes).toBeGreaterThan(before);
-  expect(store.readings([bay], NOON, seconds(2)).map(({ value }) => value)).toEqual([1, 2]);
+  expect(store.reads.readings([bay], NOON, seconds(2)).map(({ value }) => value)).toEqual([1, 2]);
 });
 
 test("readings wait while a depot is being told something", async () => {
@@ -127,12 +127,12 @@ test("where a vehicle was is known by the day, wherever it was", () => {
   const { store } = opened(directory);
   store.keepReadings(message({ powerW: 1 }, after(NOON, millis(-DAY))));
   store.keepReadings(message({ powerW: 1 }, NOON, other));
-  expect(store.seats(bus, NOON, seconds(60))).toEqual([other, bay].toSorted());
+  expect(store.reads.seats(bus, NOON, seconds(60))).toEqual([other, bay].toSorted());
   store[Symbol.dispose]();
   const again = opened(directory).store;
-  expect(again.seats(bus, NOON, seconds(60))).toEqual([other]);
-  expect(again.seats(bus, after(NOON, millis(-DAY)), NOON)).toEqual([bay, other]);
-  expect(again.seats(vehicleId("veh-9"), NOON, seconds(60))).toEqual([]);
+  expect(again.reads.seats(bus, NOON, seconds(60))).toEqual([other]);
+  expect(again.reads.seats(bus, after(NOON, millis(-DAY)), NOON)).toEqual([bay, other]);
+  expect(again.reads.seats(vehicleId("veh-9"), NOON, seconds(60))).toEqual([]);
 });
 
 test("readings that cannot be stored wait, the oldest are dropped first, and decisions are not touched (F05, F95)", async () => {
@@ -141,7 +141,7 @@ test("readings that cannot be stored wait, the oldest are dropped first, and dec
   const many: Reading[] = Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat();
   for (let round = 0; round < 21; round += 1) store.keepReadings(many);
   await vi.advanceTimersByTimeAsync(10_000);
-  const left = store.readings([bay], NOON, seconds(5_000));
+  const left = store.reads.readings([bay], NOON, seconds(5_000));
   expect(left.length).toBeGreaterThan(0);
   expect(left.length).toBeLessThanOrEqual(100_000);
   store.write([{ kind: "command", record: commandRecord("bay-01", 1) }]);
@@ -152,10 +152,10 @@ test("readings that cannot be stored wait, the oldest are dropped first, and dec
 const perDay = (store: ReturnType<typeof opened>["store"], days: readonly number[]) =>
   days.map((back) => {
     const from = after(NOON, millis(-DAY * back));
-    return store.readings([bay], from, after(from, minutes(2))).length;
+    return store.reads.readings([bay], from, after(from, minutes(2))).length;
   });
 
-test("what is older than it is kept for goes; from the ninth day on the last reading of each minute stays", () => {
+test("what is older than it is kept for goes; from the ninth day on the last reading of each minute stays", async () => {
   const directory = aDirectory();
   const { store } = opened(directory);
   for (const back of [61, 59, 9, 7]) {
@@ -165,11 +165,11 @@ test("what is older than it is kept for goes; from the ninth day on the last rea
   }
   store[Symbol.dispose]();
   const again = opened(directory).store;
-  for (let step = 0; step < 3; step += 1) again.pruneReadings(NOON, millis(60 * DAY));
+  for (let step = 0; step < 3; step += 1) await again.pruneReadings(NOON, millis(60 * DAY));
   expect(perDay(again, [61, 59, 9, 7])).toEqual([0, 2, 2, 12]);
   const nine = after(NOON, millis(-DAY * 9));
-  expect(again.readings([bay], nine, after(nine, minutes(1))).map(({ value }) => value)).toEqual([50]);
-  expect(again.seats(bus, after(NOON, millis(-DAY * 61)), after(NOON, millis(-DAY * 60)))).toEqual([]);
+  expect(again.reads.readings([bay], nine, after(nine, minutes(1))).map(({ value }) => value)).toEqual([50]);
+  expect(again.reads.seats(bus, after(NOON, millis(-DAY * 61)), after(NOON, millis(-DAY * 60)))).toEqual([]);
 });
 
 /** What is said of trouble. */
@@ -186,7 +186,7 @@ test("readings that cannot be stored are complained of once, though pruning work
   store.keepReadings(Array.from({ length: 5_000 }, (_, n) => message({ powerW: n }, seconds(n))).flat());
   for (let minute = 0; minute < 3; minute += 1) {
     await vi.advanceTimersByTimeAsync(60_000);
-    store.pruneReadings(NOON, millis(60 * DAY));
+    await store.pruneReadings(NOON, millis(60 * DAY));
   }
   expect(said).toEqual(["readings cannot be stored"]);
 });
@@ -203,8 +203,8 @@ test("old readings that cannot be pruned are complained of once, and in their ow
   for (let minute = 0; minute < 3; minute += 1) {
     store.keepReadings(message({ powerW: minute }, seconds(minute)));
     await vi.advanceTimersByTimeAsync(60_000);
-    store.pruneReadings(after(NOON, millis(DAY)), minutes(60));
+    await store.pruneReadings(after(NOON, millis(DAY)), minutes(60));
   }
   expect(said).toEqual(["old readings cannot be pruned"]);
-  expect(store.readings([bay], NOON, seconds(60))).toHaveLength(3);
+  expect(store.reads.readings([bay], NOON, seconds(60))).toHaveLength(3);
 });

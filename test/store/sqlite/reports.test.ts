@@ -40,9 +40,9 @@ test("a restart finds what was not delivered yet, the oldest first, with the ver
   expect(remembered.outbox.map(({ name }) => name)).toEqual(["EV-1/1/0", "EV-2/0/0"]);
   const again = opened(directory);
   expect(again.storedState.duties).toEqual([duty]);
-  expect(again.store.report("EV-1/0/0")).toEqual({ record: sent, body: '{"a":1}' });
-  expect(again.store.report("EV-1/1/0")?.body).toBe('{"b":"ü\ufffd"}');
-  expect(again.store.report("EV-9/0/0")).toBeNull();
+  expect(again.store.reads.report("EV-1/0/0")).toEqual({ record: sent, body: '{"a":1}' });
+  expect(again.store.reads.report("EV-1/1/0")?.body).toBe('{"b":"ü\ufffd"}');
+  expect(again.store.reads.report("EV-9/0/0")).toBeNull();
 });
 
 test("reports are listed the newest first, of one event or of all", () => {
@@ -52,7 +52,8 @@ test("reports are listed the newest first, of one event or of all", () => {
     ["EV-1/0/0", "EV-2/0/0", "EV-1/0/1"].map((name) => [reportRecord(name), "{}"] as const),
   );
   const { store } = opened(directory);
-  const names = (query: Parameters<typeof store.reports>[0]) => store.reports(query).map(({ name }) => name);
+  const names = (query: Parameters<typeof store.reports>[0]) =>
+    store.reads.reports(query).map(({ name }) => name);
   expect(names({})).toEqual(["EV-1/0/1", "EV-2/0/0", "EV-1/0/0"]);
   expect(names({ event: "EV-1", limit: 1 })).toEqual(["EV-1/0/1"]);
 });
@@ -69,9 +70,9 @@ test("a body that was changed on the disk is never sent, and a changed report is
   database.exec("UPDATE report_body SET body = replace(body, '2', '9')");
   database.close();
   const { store } = opened(directory);
-  expect(store.reports({}).map(({ name }) => name)).toEqual(["EV-1/0/1"]);
-  expect(store.report("EV-1/0/0")).toBeNull();
-  expect(store.report("EV-1/0/1")).toMatchObject({ body: null });
+  expect(store.reads.reports({}).map(({ name }) => name)).toEqual(["EV-1/0/1"]);
+  expect(store.reads.report("EV-1/0/0")).toBeNull();
+  expect(store.reads.report("EV-1/0/1")).toMatchObject({ body: null });
 });
 
 test("of what is delivered the newest 128 MiB of bodies are kept; what still has to go out always is", async () => {
@@ -83,7 +84,7 @@ test("of what is delivered the newest 128 MiB of bodies are kept; what still has
     store.write([{ kind: "report", record, body }]);
     await store.durable();
   }
-  const kept = [0, 1, 2, 3, 4, 5].filter((k) => store.report(`EV-1/0/${k}`)?.body != null);
+  const kept = [0, 1, 2, 3, 4, 5].filter((k) => store.reads.report(`EV-1/0/${k}`)?.body != null);
   expect(kept).toEqual([0, 2, 3, 4, 5]);
-  expect(store.reports({})).toHaveLength(6);
+  expect(store.reads.reports({})).toHaveLength(6);
 });

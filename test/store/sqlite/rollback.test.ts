@@ -34,10 +34,10 @@ function isSetAside(directory: string, reason: string): void {
   const { store, setAside, assertAll: unsure } = opened(directory);
   expect(setAside).not.toBeNull();
   expect(unsure).toBe(true);
-  expect(store.audit({})).toMatchObject([
+  expect(store.reads.audit({})).toMatchObject([
     { seq: 1, kind: "daemon", facts: { reason: expect.stringContaining(reason) } },
   ]);
-  expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 1 });
 }
 
 test("a database that was put back to an earlier day is found, also without the witness file", async () => {
@@ -101,9 +101,12 @@ test("audit verify holds the head against the epoch file as it is now", async ()
   const directory = aDirectory();
   await runs(directory, "a row");
   const { store, epoch, siteKey } = opened(directory);
-  expect(store.verify()).toMatchObject({ ok: true, rows: 1 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 1 });
   storeEpoch(directory, siteKey, epoch + 1);
-  expect(store.verify()).toMatchObject({ ok: false, reason: expect.stringContaining(`run ${epoch + 1}`) });
+  expect(store.reads.verify()).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining(`run ${epoch + 1}`),
+  });
 });
 
 test.for([
@@ -129,7 +132,7 @@ test.for([
     });
     const { setAside, store } = opened(directory);
     expect(readdirSync(setAside ?? "")).toContain(DATABASE);
-    expect(store.audit({})).toMatchObject([{ facts: { reason: expect.stringContaining(reason) } }]);
+    expect(store.reads.audit({})).toMatchObject([{ facts: { reason: expect.stringContaining(reason) } }]);
   },
 );
 

@@ -46,7 +46,7 @@ test("F08: after a sync that took two seconds the loop has a second for other th
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => ({ ok: true })));
   expect(store.stats()).toMatchObject({ commits: 2, longestCommitMs: 2_000 });
   expect(
-    store
+    store.reads
       .audit({})
       .map(({ words }) => words)
       .slice(0, 3),

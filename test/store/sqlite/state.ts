@@ -7,6 +7,7 @@ import { onTestFinished } from "vitest";
 import type { Instant } from "../../../src/domain/units.ts";
 import type { Opened } from "../../../src/domain/store.ts";
 import { openState, type OpenOptions } from "../../../src/store/sqlite/open.ts";
+import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { NOON } from "./words.ts";
 
 /** An empty directory that goes with the test. */
@@ -17,7 +18,10 @@ export function aDirectory(): string {
 }
 
 /** Opens as the daemon does, at noon unless told. */
-export const open = (directory: string, options: Partial<OpenOptions> & { at?: Instant } = {}): Opened =>
+export const open = (
+  directory: string,
+  options: Partial<OpenOptions> & { at?: Instant } = {},
+): Opened<SqliteStore> =>
   openState(directory, {
     now: () => options.at ?? NOON,
     random: randomBytes,

@@ -101,7 +101,7 @@ test("the writes of an hour are the levels that the broker took, and re-sends, w
     said(11, "outcome", "7-5", ACKNOWLEDGED, chargerId("bay-02")),
   ]);
   expect(await store.durable()).toEqual({ ok: true });
-  expect(store.writes(bay, minute(1))).toEqual([minute(2), minute(4), minute(8), minute(9)]);
+  expect(store.reads.writes(bay, minute(1))).toEqual([minute(2), minute(4), minute(8), minute(9)]);
 });
 
 test("what the broker took of a command is read from the record: its own row is written once", async () => {
@@ -119,7 +119,7 @@ test("what the broker took of a command is read from the record: its own row is 
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
   const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
-  expect(first.store.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
+  expect(first.store.reads.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
   first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
   first.store[Symbol.dispose]();
   const arrived = { ...commandRecord("bay-01", 2), progress: "acknowledged", sentAt: NOON, sends: 1 };
@@ -165,12 +165,12 @@ test("the last prices of each series are there after a restart; one that was cha
     first.store.write([{ kind: "prices", series: one }]);
   first.store[Symbol.dispose]();
   const again = opened(directory);
-  expect(again.store.prices()).toEqual([series("NO1", "c"), series("NO2", "b")]);
+  expect(again.store.reads.prices()).toEqual([series("NO1", "c"), series("NO2", "b")]);
   again.store[Symbol.dispose]();
   const database = new DatabaseSync(join(directory, "setpointd.db"));
   database.exec("UPDATE prices SET body = replace(body, 'actual', 'actuel') WHERE id = 'actual/NO1'");
   database.close();
-  expect(opened(directory).store.prices()).toEqual([series("NO2", "b")]);
+  expect(opened(directory).store.reads.prices()).toEqual([series("NO2", "b")]);
 });
 
 test("all who write in one turn of the loop share one commit", async () => {
@@ -179,10 +179,10 @@ test("all who write in one turn of the loop share one commit", async () => {
     store.write([row(`row ${n}`)]);
     return store.durable();
   });
-  expect(store.audit({})).toEqual([]);
+  expect(store.reads.audit({})).toEqual([]);
   expect(await Promise.all(answers)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
   expect(store.stats()).toMatchObject({ commits: 1, failures: 0 });
-  expect(store.audit({}).map(({ seq, words }) => [seq, words])).toEqual([
+  expect(store.reads.audit({}).map(({ seq, words }) => [seq, words])).toEqual([
     [1, "row 1"],
     [2, "row 2"],
     [3, "row 3"],
@@ -203,7 +203,7 @@ test("rows reach the log after their commit, with their place in the chain", asy
   store.write([row("16 A", { facts: { a: [1, null] } })]);
   expect(seen).toEqual([]);
   await store.durable();
-  expect(seen).toEqual(store.audit({}));
+  expect(seen).toEqual(store.reads.audit({}));
 });
 
 test("a stop commits what is staged", () => {
@@ -211,7 +211,7 @@ test("a stop commits what is staged", () => {
   const first = opened(directory);
   first.store.write([row("stopped")]);
   first.store[Symbol.dispose]();
-  expect(opened(directory).store.audit({})).toHaveLength(1);
+  expect(opened(directory).store.reads.audit({})).toHaveLength(1);
 });
 
 test("a commit that the disk has no room for is dropped whole and said so; the next one is clean (F05)", async () => {
@@ -227,8 +227,8 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
 
   store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);
   expect(await store.durable()).toEqual({ ok: true });
-  expect(store.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
-  expect(store.verify()).toMatchObject({ ok: true, rows: 2 });
+  expect(store.reads.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 2 });
   expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
 });
 
@@ -263,7 +263,7 @@ test("a store that is closed on a full disk stays closed, whatever still waits f
   // The turn of the loop in which the commit was due passes.
   await new Promise((resolve) => setImmediate(resolve));
   const next = opened(directory);
-  expect(next.store.audit({})).toEqual([]);
+  expect(next.store.reads.audit({})).toEqual([]);
 });
 
 test("rows on silences and outages outlive failed commits, before everything newer, and so does what is asked for", async () => {
@@ -281,16 +281,16 @@ test("rows on silences and outages outlive failed commits, before everything new
   expect(await store.durable()).toMatchObject({ ok: false });
   store.write([row("the clock was set", { kind: "daemon" })]);
   expect(await store.durable()).toMatchObject({ ok: false });
-  expect(store.audit({})).toEqual([]);
+  expect(store.reads.audit({})).toEqual([]);
   expect(stored).not.toHaveBeenCalled();
 
   isFull = false;
   store.write([row("newer", { kind: "event" })]);
   expect(await store.durable()).toEqual({ ok: true });
-  const words = () => store.audit({}).map((found) => found.words);
+  const words = () => store.reads.audit({}).map((found) => found.words);
   expect(words()).toEqual(["the broker is away", "released", "the clock was set", "newer"]);
   const scope = { events: new Set<EventId>(), chargers: new Set([hold.charger]) };
-  expect(store.stored(scope).holds).toEqual([hold]);
+  expect(store.reads.stored(scope).holds).toEqual([hold]);
   expect(stored).toHaveBeenCalledOnce();
 
   isFull = true;
@@ -311,7 +311,8 @@ test("the record can be asked by event, by charger, from a row on, and newest fi
     row("4"),
   ]);
   await store.durable();
-  const words = (query: Parameters<typeof store.audit>[0]) => store.audit(query).map((found) => found.words);
+  const words = (query: Parameters<typeof store.audit>[0]) =>
+    store.reads.audit(query).map((found) => found.words);
   expect(words({ event: "EV-1" })).toEqual(["1", "3"]);
   expect(words({ charger: "bay-01" })).toEqual(["1", "2"]);
   expect(words({ event: "EV-1", charger: "bay-02" })).toEqual(["3"]);
@@ -324,7 +325,7 @@ test("of the unreadable input the newest 1,000 are kept", async () => {
   store.write(Array.from({ length: 1200 }, (_, n) => quarantined(n)));
   store.write([quarantined(1200)]);
   await store.durable();
-  const kept = store.quarantine(5000);
+  const kept = store.reads.quarantine(5000);
   expect(kept).toHaveLength(1000);
   expect(kept[0]).toEqual({
     at: NOON,
@@ -347,12 +348,12 @@ test("whatever text a row carries, it always reads back and verifies", async () 
       const json: Json = JSON.parse(JSON.stringify(facts));
       store.write([row(cut, { vehicle: vehicleId(vehicle), facts: json })]);
       expect(await store.durable()).toEqual({ ok: true });
-      const [newest] = store.audit({ newest: true, limit: 1 });
+      const [newest] = store.reads.audit({ newest: true, limit: 1 });
       expect(newest).toMatchObject({ words: cut.toWellFormed(), vehicle: vehicle.toWellFormed() });
       expect(newest?.facts).toEqual(json);
     }),
   );
-  expect(store.verify()).toMatchObject({ ok: true });
+  expect(store.reads.verify()).toMatchObject({ ok: true });
 });
 
 test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
@@ -368,7 +369,7 @@ test("a beat is a real commit, and costs none where one worked since the last be
   expect(store.beat(NOON)).toEqual({ ok: true });
   expect(store.stats().bytes).toBe(written);
   store[Symbol.dispose]();
-  expect(opened(directory).store.verify()).toMatchObject({ ok: true });
+  expect(opened(directory).store.reads.verify()).toMatchObject({ ok: true });
 });
 
 test("after a fault other than a full disk the database is opened again, before the next commit (F07)", async () => {
@@ -393,5 +394,5 @@ test("after a fault other than a full disk the database is opened again, before 
   expect(await store.durable()).toEqual({ ok: true });
   expect(handles.size).toBe(2);
   expect(reopened.filter((line) => line.includes("database opened again after a fault"))).toHaveLength(1);
-  expect(store.audit({}).map(({ words }) => words)).toEqual(["kept"]);
+  expect(store.reads.audit({}).map(({ words }) => words)).toEqual(["kept"]);
 });

@@ -48,14 +48,14 @@ test("a state of an earlier version is signed as it is found, on record, and wha
   const first = opened(directory, { at: after(NOON, minutes(30)) });
   expect(first.setAside).toBeNull();
   expect(first.storedState).toMatchObject({ events: [AHEAD], edited: [], evaluatedAt: NOON });
-  expect(first.store.audit({ newest: true, limit: 1 })).toMatchObject([
+  expect(first.store.reads.audit({ newest: true, limit: 1 })).toMatchObject([
     { kind: "daemon", facts: { signed: 1 }, words: expect.stringContaining("earlier version") },
   ]);
-  expect(first.store.verify()).toMatchObject({ ok: true, rows: 2 });
+  expect(first.store.reads.verify()).toMatchObject({ ok: true, rows: 2 });
   first.store[Symbol.dispose]();
   const again = opened(directory);
   expect(again.storedState).toMatchObject({ events: [AHEAD], edited: [] });
-  expect(again.store.audit({})).toHaveLength(2);
+  expect(again.store.reads.audit({})).toHaveLength(2);
 });
 
 test("a state that was taken over cannot be put back to the earlier version", async () => {

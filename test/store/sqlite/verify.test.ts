@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/domain/store.ts";
+import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { row } from "./words.ts";
 
@@ -21,17 +21,17 @@ async function tampered(rows: number, sql: string) {
 test("an edited row far back is found by a full look", async () => {
   const { store, setAside } = await tampered(1500, "UPDATE audit SET words = 'nothing' WHERE seq = 7");
   expect(setAside).toBeNull();
-  expect(store.verify()).toMatchObject({ ok: false, seq: 7 });
+  expect(store.reads.verify()).toMatchObject({ ok: false, seq: 7 });
 });
 
 test("a removed row far back is found by a full look", async () => {
   const { store } = await tampered(1500, "DELETE FROM audit WHERE seq = 7");
-  expect(store.verify()).toEqual({ ok: false, seq: 7, reason: "row 7 is missing: the next one is 8" });
+  expect(store.reads.verify()).toEqual({ ok: false, seq: 7, reason: "row 7 is missing: the next one is 8" });
 });
 
 test("a record that lost its beginning without pruning is found", async () => {
   const { store } = await tampered(1500, "DELETE FROM audit WHERE seq <= 7");
-  expect(store.verify()).toMatchObject({ ok: false, seq: 1 });
+  expect(store.reads.verify()).toMatchObject({ ok: false, seq: 1 });
 });
 
 test.for([
@@ -46,7 +46,7 @@ test.for([
 ])("%s is found at start, and the state is set aside (S8)", async ([, sql]) => {
   const { store, setAside } = await tampered(20, sql ?? "");
   expect(setAside).not.toBeNull();
-  expect(store.audit({})).toMatchObject([{ seq: 1, kind: "daemon" }]);
+  expect(store.reads.audit({})).toMatchObject([{ seq: 1, kind: "daemon" }]);
 });
 
 test("a pruned record verifies from its checkpoint on", async () => {
@@ -54,7 +54,7 @@ test("a pruned record verifies from its checkpoint on", async () => {
   const first = opened(directory);
   first.store.write(Array.from({ length: 10 }, (_, n) => row(`row ${n + 1}`)));
   await first.store.durable();
-  const through = first.store.audit({}).find(({ seq }) => seq === 6);
+  const through = first.store.reads.audit({}).find(({ seq }) => seq === 6);
   first.store.write([
     row("pruned", { kind: "checkpoint", facts: { through: 6, hash: through?.hash ?? "" } }),
   ]);
@@ -66,7 +66,7 @@ test("a pruned record verifies from its checkpoint on", async () => {
   database.close();
   const { store, setAside } = opened(directory);
   expect(setAside).toBeNull();
-  expect(store.verify()).toMatchObject({ ok: true, rows: 5 });
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 5 });
 });
 
 test("a head is of no use to who does not hold the site key: a rewritten end with the old seal is found", async () => {
@@ -78,8 +78,8 @@ test("a head is of no use to who does not hold the site key: a rewritten end wit
 
 test("an untouched record verifies, and so does an empty one", async () => {
   const { store } = await tampered(20, "SELECT 1");
-  expect(store.verify()).toMatchObject({ ok: true, rows: 20 });
-  expect(opened(aDirectory()).store.verify()).toEqual({
+  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 20 });
+  expect(opened(aDirectory()).store.reads.verify()).toEqual({
     ok: true,
     rows: 0,
     readings: 0,
@@ -89,20 +89,20 @@ test("an untouched record verifies, and so does an empty one", async () => {
 });
 
 /** A running state with this many rows. */
-async function running(rows: number): Promise<Store> {
+async function running(rows: number): Promise<SqliteStore> {
   const { store } = opened(aDirectory());
   await adds(store, rows);
   return store;
 }
 
-async function adds(store: Store, rows: number): Promise<void> {
+async function adds(store: SqliteStore, rows: number): Promise<void> {
   store.write(Array.from({ length: rows }, (_, n) => row(`row ${n + 1}`)));
   await store.durable();
 }
 
 /** Prunes as the flow does, in one step. */
-async function prunes(store: Store, rows: number): Promise<void> {
-  const old = store.oldRows({ before: null, maxRows: 0, most: rows });
+async function prunes(store: SqliteStore, rows: number): Promise<void> {
+  const old = store.reads.oldRows({ before: null, maxRows: 0, most: rows });
   if (old === null) throw new Error("nothing to prune");
   const { through, hash } = old;
   store.write([
@@ -113,8 +113,8 @@ async function prunes(store: Store, rows: number): Promise<void> {
 }
 
 /** Follows the record step by step, with something done after the second of them. */
-async function verifiedAround(store: Store, meanwhile: () => Promise<void>) {
-  const steps = store.verifying();
+async function verifiedAround(store: SqliteStore, meanwhile: () => Promise<void>) {
+  const steps = store.reads.verifying();
   for (let taken = 1; ; taken += 1) {
     const step = steps.next();
     if (step.done === true) return { ...step.value, taken };

@@ -28,7 +28,7 @@ async function written(): Promise<string> {
 
 test("audit verify checks events and readings as well, in small steps", async () => {
   const { store } = opened(await written());
-  const steps = store.verifying();
+  const steps = store.reads.verifying();
   let count = 0;
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) count += 1;
@@ -41,7 +41,7 @@ test("one changed figure far back is found and named", async () => {
   using database = new DatabaseSync(join(directory, "setpointd.db"));
   database.exec("UPDATE reading SET power = 1 WHERE power = 1100");
   database.close();
-  expect(opened(directory).store.verify()).toEqual({
+  expect(opened(directory).store.reads.verify()).toEqual({
     ok: false,
     seq: null,
     reason: "the stored reading of bay-01 at 2026-11-21T12:18:20.000Z was changed",

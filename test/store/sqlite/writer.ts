@@ -20,7 +20,7 @@ const state = openState(directory, {
 });
 if (state.ok) {
   tell({ open: true });
-  for (let turn = state.store.audit({ newest: true, limit: 1 })[0]?.seq ?? 0; ; turn += Number(rows)) {
+  for (let turn = state.store.reads.audit({ newest: true, limit: 1 })[0]?.seq ?? 0; ; turn += Number(rows)) {
     const facts = { turn };
     state.store.write([{ kind: "command", record: commandRecord("bay-01", turn) }]);
     state.store.write(Array.from({ length: Number(rows) }, (_, n) => row(`row ${turn + n + 1}`, { facts })));
