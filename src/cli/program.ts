@@ -107,6 +107,17 @@ export const VERBS: readonly Row[] = [
     description: "show charger profiles: how a make speaks MQTT, its set-up, its limits",
     load: async () => (await import("./commands/profile.ts")).profileVerb,
   },
+  {
+    synopsis: "user",
+    description: "users who may sign in at the operator's listener (operator.access: login)",
+    load: async () => (await import("./commands/user.ts")).userVerb,
+  },
+  {
+    synopsis: "token",
+    description:
+      "tokens for programs and wall screens, sent as Authorization: Bearer (operator.access: login)",
+    load: async () => (await import("./commands/user.ts")).tokenVerb,
+  },
 ];
 
 /** Text of `--help` below the verbs. */
@@ -140,6 +151,8 @@ Then for real:
   setpointd commission bay-01 -c site.yaml
                                   try a real charger before the first event
   setpointd profile list          list the supported charger makes; profile show NAME shows the needs of one
+  setpointd user add kari --role operator -c site.yaml
+                                  let a person sign in; token add makes a token for a program or a wall screen
 
 Exit codes: 0 ok, 1 failed, 2 usage or configuration.`;
 

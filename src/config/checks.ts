@@ -4,6 +4,7 @@ import { type Finding, nearest, type Path, pathText } from "./explain.ts";
 import { type Address, isLoopback } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { BrokerSection } from "./sections/mqtt.ts";
+import { accessChecks } from "./sections/operator.ts";
 
 /** Checks of a configuration that need the profiles of chargers. */
 export interface ProfileChecks {
@@ -159,6 +160,7 @@ export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...portChecks(file),
   ...chargerBrokers(file),
   ...openBearer(file),
+  ...accessChecks(file.operator),
   ...fleetChecks(file),
 ];
 

@@ -6,13 +6,13 @@ import type { Millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import type { Finding } from "./explain.ts";
-import { address, type Address } from "./fields/address.ts";
 import { keyCredentials, type KeyCredentials } from "./fields/keys.ts";
 import { pemOpener } from "./fields/pem.ts";
 import { duration, topicName } from "./fields/quantities.ts";
 import { secretOpener, type Place } from "./fields/secret.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./sections/control.ts";
 import { brokerConfig, brokerSection, type BrokerConfig } from "./sections/mqtt.ts";
+import { operatorConfig, operatorSection, type OperatorConfig } from "./sections/operator.ts";
 import { reportConfig, reportSection, type ReportConfig } from "./sections/report.ts";
 import { retentionOf, retentionSection } from "./sections/retention.ts";
 import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./sections/site.ts";
@@ -40,23 +40,7 @@ export const configFile = z.strictObject(
       .describe(
         "Listener for the partner's deliveries. Leave it out if the partner cannot reach the site: events are then fetched by polling only.",
       ),
-    operator: z
-      .strictObject({
-        listen: address
-          .prefault("127.0.0.1:8080")
-          .describe(
-            "Host and port of the API, health and metrics. Default 127.0.0.1:8080. It has no login: open it with care.",
-          ),
-        hosts: z
-          .array(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$/))
-          .max(64)
-          .prefault([])
-          .describe(
-            "Further host names of this listener, e.g. a DNS name. Its addresses, localhost and this machine's own name need not be listed. Default [].",
-          ),
-      })
-      .prefault({})
-      .describe("Listener for the people on site."),
+    operator: operatorSection.prefault({}).describe("Listener for the people on site."),
     mqtt: brokerSection.describe("The broker that the chargers are connected to."),
     brokers: z
       .record(topicName, brokerSection)
@@ -116,7 +100,7 @@ export interface Config {
   readonly vtn: VtnConfig;
   /** Null: no listener, polling only. */
   readonly webhook: WebhookConfig | null;
-  readonly operator: { readonly listen: Address; readonly hosts: readonly string[] };
+  readonly operator: OperatorConfig;
   readonly mqtt: BrokerConfig;
   /** By the name in `Charger.broker`. The site's own broker is `mqtt`. */
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
@@ -148,7 +132,7 @@ export function configOf(
     statusSocket: statusSocketPath(statePath(file.state, place), place),
     vtn: vtnConfig(file.vtn, open),
     webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),
-    operator: file.operator,
+    operator: operatorConfig(file.operator, openPem),
     mqtt: brokerConfig(file.mqtt, ["mqtt"], open, openPem),
     brokers: new Map(
       Object.entries(file.brokers).map(([name, section]) => [

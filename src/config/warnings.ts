@@ -34,12 +34,6 @@ export function warnings(file: ConfigFile): readonly Finding[] {
       found: "no auth: a delivery only triggers a fetch, its body is never acted on",
       expected: "auth with hmac, standardWebhooks or bearer; or auth: none, if that is meant",
     });
-  if (!isLoopback(file.operator.listen.host))
-    all.push({
-      path: ["operator", "listen"],
-      found: `${file.operator.listen.host}, so that other machines reach a page that has no login`,
-      expected: "127.0.0.1, or a reverse proxy with a login before it",
-    });
   for (const [path, { url, password }] of brokerSections(file))
     if (url !== undefined && password !== undefined && isExposed(url))
       all.push({

@@ -84,8 +84,11 @@ const WEBHOOK = "webhook.tls.cert";
 
 const CLIENT_CA = "webhook.tls.clientCa";
 
-const sourcesOf = ({ webhook, mqtt, brokers }: Config): readonly Source[] => [
+const OPERATOR = "operator.tls.cert";
+
+const sourcesOf = ({ webhook, operator, mqtt, brokers }: Config): readonly Source[] => [
   ...ownOf(WEBHOOK, webhook?.tls ?? null),
+  ...ownOf(OPERATOR, operator.tls),
   ...authorityOf(CLIENT_CA, webhook?.clientCa ?? null),
   ...ofBroker("mqtt", mqtt),
   ...[...brokers].flatMap(([name, broker]) => ofBroker(`brokers.${name}`, broker)),
@@ -123,8 +126,12 @@ interface ServedTls extends KeyPair {
   readonly clientCa: string | null;
 }
 
-/** Has the webhook listener use another pair for new connections. A text says why it cannot. */
-type Renewal = (tls: ServedTls) => string | null;
+/** The listeners. `renew` has one use another pair for new connections; a text says why it cannot. */
+interface Renewals {
+  /** Null: no webhook is configured. */
+  readonly webhook: { readonly renew: (tls: ServedTls) => string | null } | null;
+  readonly operator: { readonly renew: (tls: KeyPair) => string | null };
+}
 
 export interface CertificatePorts {
   readonly now: () => Instant;
@@ -142,13 +149,16 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
     clientCa: config.webhook?.clientCa?.current() ?? null,
   });
   let served = tls === null ? null : readTls(tls);
+  const operatorTls = config.operator.tls;
+  let operatorPair = operatorTls?.current() ?? null;
   let told: WarnedStages = new Map();
 
-  // The listener keeps what it was given; brokers are met with what the files have at each connection.
+  const servedPair = (name: string): KeyPair | null =>
+    name === WEBHOOK ? served : name === OPERATOR ? operatorPair : null;
+
+  // A listener keeps what it was given; brokers are met with what the files have at each connection.
   const inUse = (): readonly Certificate[] =>
-    sources.flatMap(({ name, text }) =>
-      certificateIn(name, name === WEBHOOK && served !== null ? served.cert : text()),
-    );
+    sources.flatMap(({ name, text }) => certificateIn(name, servedPair(name)?.cert ?? text()));
 
   /** Alarms at 30, 14 and 3 days before an end, and at the end: each is raised once. */
   const check = (): void => {
@@ -161,22 +171,35 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
     }
   };
 
-  const renewWebhook = (renew: Renewal): string | null => {
-    if (tls === null) return null;
+  const renewWebhook = (listener: Renewals["webhook"]): string | null => {
+    if (tls === null || listener === null) return null;
     const pair = readTls(tls);
-    const fault = renew(pair);
+    const fault = listener.renew(pair);
     if (fault === null) served = pair;
     return fault;
   };
 
-  const reread = ({ name, text, fault }: Source, renew: Renewal): void => {
-    const isWebhook = name === WEBHOOK || name === CLIENT_CA;
-    const reason = fault() ?? (isWebhook ? renewWebhook(renew) : null);
+  const renewOperator = (listener: Renewals["operator"]): string | null => {
+    if (operatorTls === null) return null;
+    const pair = operatorTls.current();
+    const fault = listener.renew(pair);
+    if (fault === null) operatorPair = pair;
+    return fault;
+  };
+
+  const renewListener = (name: string, { webhook, operator }: Renewals): string | null => {
+    if (name === OPERATOR) return renewOperator(operator);
+    return name === WEBHOOK || name === CLIENT_CA ? renewWebhook(webhook) : null;
+  };
+
+  const reread = ({ name, text, fault }: Source, listeners: Renewals): void => {
+    const isListener = name === OPERATOR || name === WEBHOOK || name === CLIENT_CA;
+    const reason = fault() ?? renewListener(name, listeners);
     if (reason !== null) {
       const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
       return note(words, { certificate: name, alarm: true, reason });
     }
-    const from = isWebhook ? "new connections use it" : "the next connection to the broker uses it";
+    const from = isListener ? "new connections use it" : "the next connection to the broker uses it";
     for (const { subject, notAfter } of certificateIn(name, text()))
       note(`certificate ${name} (${subject}) was read again: ${from}`, {
         certificate: name,
@@ -190,9 +213,9 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
     check,
 
     /** Reads the files again. A broken one changes nothing, and that is an alarm. */
-    reload(renew: Renewal): void {
+    reload(listeners: Renewals): void {
       if (sources.length === 0) log.info(NOTHING_TO_READ);
-      for (const source of sources) reread(source, renew);
+      for (const source of sources) reread(source, listeners);
       check();
     },
 

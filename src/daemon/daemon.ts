@@ -5,7 +5,7 @@ import { standstill } from "../control/pipeline.ts";
 import { standDown } from "../control/stop.ts";
 import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
-import type { OperatorViews } from "../operator/http/server.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
 import { priceHorizons, pricesView } from "../operator/listViews.ts";
 import { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
@@ -108,7 +108,8 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
           }),
         );
   const views = Promise.withResolvers<OperatorViews>();
-  const operator = listeners.use("close the operator listener", await edges.operator(views.promise));
+  const asked = edges.operator(views.promise, { now, record: site.recordAct });
+  const operator = listeners.use("close the operator listener", await asked);
 
   // The chargers.
   const chargers = stop.use(
@@ -275,7 +276,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       webhookPort,
       operatorPort,
       brokerPort,
-      reload: () => certificates.reload((pair) => webhook?.renew(pair) ?? null),
+      reload: () => certificates.reload({ webhook, operator }),
       health: () => health(store.beat(now())),
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),

@@ -13,7 +13,8 @@ import type { Opened } from "../domain/store.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 import type { ControlApi, StatusSocket } from "../operator/controlSocket.ts";
-import type { OperatorListener, OperatorViews } from "../operator/http/server.ts";
+import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
 import type { BelievedClock } from "../platform/clock.ts";
 import type { Report } from "../reporting/report.ts";
 import type { Fetched } from "../vtn/client.ts";
@@ -121,7 +122,8 @@ export interface Edges extends Machine {
   /** Requests wait for the views. */
   readonly operator: (
     views: Promise<OperatorViews>,
-  ) => Promise<Pick<OperatorListener, "port"> & AsyncDisposable>;
+    options: Pick<ListenerOptions, "now" | "record">,
+  ) => Promise<Pick<OperatorListener, "port" | "renew"> & AsyncDisposable>;
   /** A text says why there is no socket. */
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
   readonly statusSocket: (

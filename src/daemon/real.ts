@@ -8,6 +8,7 @@ import { connectionsFor, daemonAt, EmbeddedBroker } from "../chargers/broker/emb
 import { ChargerConnections } from "../chargers/connections.ts";
 import { siteRoot } from "../chargers/native/messages.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
+import { isLoopback, urlHost } from "../config/fields/address.ts";
 import type { Config } from "../config/schema.ts";
 import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import { instant, millis } from "../domain/units.ts";
@@ -21,6 +22,7 @@ import { PriceClient } from "../vtn/prices.ts";
 import { ReportClient } from "../vtn/reports.ts";
 import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
+import { accountsIn } from "./accountsFile.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
 import { dialectOf } from "./partnerWatch.ts";
 
@@ -40,7 +42,7 @@ export function realEdges(
   profiles: ReadonlyMap<string, Profile> = new Map(),
 ): Edges {
   const { now, monotonic, log } = machine;
-  const { webhook, operator } = config;
+  const { webhook } = config;
   const dialect = dialectOf(config);
   return {
     ...machine,
@@ -64,11 +66,47 @@ export function realEdges(
               log,
               ...options,
             }),
-    operator: (views) =>
-      OperatorListener.start({ ...operator.listen, hosts: [...operator.hosts, hostname()] }, views),
+    operator: (views, options) => operatorListener(config, machine, views, options),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
     statusSocket: (status) => StatusSocket.start(config.statusSocket, status),
   };
+}
+
+async function operatorListener(
+  { operator, state }: Config,
+  { monotonic, log }: Machine,
+  ...[views, options]: Parameters<Edges["operator"]>
+): ReturnType<Edges["operator"]> {
+  const { listen, hosts, tls, trustProxy } = operator;
+  const accounts = operator.access === "open" ? null : accountsIn(state);
+  const fault = accounts?.fault ?? null;
+  if (fault !== null) log.error({ reason: fault }, "no user can sign in");
+  const listener = await OperatorListener.start(
+    {
+      ...options,
+      ...listen,
+      hosts: [...hosts, hostname()],
+      tls: tls?.current() ?? null,
+      trustProxy,
+      access:
+        accounts === null
+          ? { kind: "open" }
+          : { kind: "login", accounts, isSecure: tls !== null || trustProxy !== false },
+      monotonic,
+      onError: (error) => log.error({ err: error }, "a request to the operator's listener failed"),
+    },
+    views,
+  );
+  if (listener.firstLink !== null) {
+    const name = hosts[0] ?? (isLoopback(listen.host) ? urlHost(listen.host) : hostname());
+    // A reverse proxy has a port of its own.
+    const authority = trustProxy === false ? `${name}:${listener.port}` : name;
+    const scheme = tls === null && trustProxy === false ? "http" : "https";
+    log.warn(
+      `no user yet: open ${scheme}://${authority}${listener.firstLink} within one hour to add the first, or use setpointd user add`,
+    );
+  }
+  return listener;
 }
 
 function partnerOverHttp(

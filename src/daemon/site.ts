@@ -46,6 +46,8 @@ export interface Site {
   readonly edited: readonly EventId[];
   /** Adds a row about the daemon itself to the record. */
   readonly note: (message: string, details?: Json) => void;
+  /** Adds a row about the act of a person to the record. */
+  readonly recordAct: (message: string, details: Json) => void;
   readonly log: Logger;
 }
 
@@ -113,6 +115,7 @@ export function openSite(
     retentionAlarms: new RetentionAlarms(),
     edited: storedState.edited.map(({ id }) => id),
     note,
+    recordAct: (message, details) => store.write([auditRow("operator", now(), message, { facts: details })]),
     log,
   };
 }

@@ -1,7 +1,7 @@
 import type { Json } from "../domain/audit.ts";
 
 /** One mistake in a request. */
-type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
+export type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
 
 /** Why a request was refused (RFC 9457). */
 export type Problem = {

@@ -7,7 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import { limitConnections } from "../platform/connectionLimit.ts";
 import type { AuditQuery } from "../domain/store.ts";
 import type { Answer } from "./answer.ts";
-import { auditParameters } from "./http/server.ts";
+import { auditParameters } from "./http/views.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {

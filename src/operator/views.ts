@@ -124,7 +124,7 @@ function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
 }
 
 /** Every charger with its setpoint, its limits, its readings and the reason. */
-export const chargersView = (depot: ControlState, now: Instant): Json =>
+export const chargersView = (depot: ControlState, now: Instant): readonly Json[] =>
   [...depot.chargers.values()].map((charger) => {
     const { id } = charger;
     const verdict = depot.verdictOn(charger, now);
@@ -140,7 +140,7 @@ export const chargersView = (depot: ControlState, now: Instant): Json =>
   });
 
 /** Every vehicle with its charger and its planned setpoints. */
-export const vehiclesView = (depot: ControlState, now: Instant): Json =>
+export const vehiclesView = (depot: ControlState, now: Instant): readonly Json[] =>
   [...depot.vehicles.values()].map((vehicle) => {
     const charger = depot.occupancy.where(vehicle.id);
     const record = charger === null ? undefined : depot.commands.get(charger);

@@ -35,7 +35,12 @@ function inUse(
   const { log, lines } = aLog();
   const note = (words: string, facts: Json) => noted.push({ words, facts });
   const certificates = certificatesInUse(configured(over), { now: virtualNow, note, log });
-  return { certificates, reload: () => certificates.reload(renew), noted, lines };
+  return {
+    certificates,
+    reload: () => certificates.reload({ webhook: { renew }, operator: { renew } }),
+    noted,
+    lines,
+  };
 }
 
 const endOf = (file: string): Instant => firstToEnd(readFileSync(file, "utf8"))?.notAfter ?? instant(0);

@@ -39,6 +39,12 @@ describe("the command line", () => {
       "reports resend": ["--config", "<name>"],
       release: ["--config", "--all", "[charger]"],
       "webhook test": ["--config", "--event"],
+      "user add": ["--config", "--role", "<name>"],
+      "user list": ["--config", "--json"],
+      "user remove": ["--config", "<name>"],
+      "token add": ["--config", "--role", "--expires", "<name>"],
+      "token list": ["--config", "--json"],
+      "token remove": ["--config", "<name>"],
     };
     const helped = Object.entries(verbs).map(async ([name, options]) => {
       const { code, stdout, stderr } = await setpointd([...name.split(" "), "--help"]);
@@ -58,9 +64,9 @@ describe("the command line", () => {
       .map(([, block]) => block)
       .join("\n");
     const NEEDS =
-      /setpointd (?:check|run|plan|poll|audit|backup|proof|prices|reports|release|commission|webhook)\b[^\n&#]*/g;
+      /setpointd (?:check|run|plan|poll|audit|backup|proof|prices|reports|release|commission|webhook|user|token)\b[^\n&#]*/g;
     const [helped, told] = [stdout.match(NEEDS) ?? [], blocks.match(NEEDS) ?? []];
-    expect([helped.length, told.length > 15]).toEqual([13, true]);
+    expect([helped.length, told.length > 15]).toEqual([14, true]);
     // A partner verifies a proof with the public key alone.
     const missing = [...helped, ...told].filter((line) => !/ -c | --public-key /.test(line));
     expect(missing).toEqual([]);

@@ -82,6 +82,10 @@ export class Daemon implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port("webhook")}/webhooks/events`;
   }
 
+  get operatorUrl(): string {
+    return `http://127.0.0.1:${this.#port("operator")}`;
+  }
+
   get brokerPort(): number {
     return this.#port("broker");
   }
@@ -99,7 +103,7 @@ export class Daemon implements AsyncDisposable {
 
   /** Of the operator listener, e.g. `/api/v1/status`. */
   async get(path: string): Promise<Answered> {
-    return ask(`http://127.0.0.1:${this.#port("operator")}${path}`, { method: "GET" });
+    return ask(`${this.operatorUrl}${path}`, { method: "GET" });
   }
 
   /** As `get`, for answers that are known to be JSON of this shape. */

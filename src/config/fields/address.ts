@@ -1,4 +1,5 @@
 import { isIP, isIPv6 } from "node:net";
+import * as z from "zod";
 
 import { reads } from "./quantities.ts";
 
@@ -68,3 +69,10 @@ export const isExposed = (url: string): boolean => {
   const parsed = URL.parse(url);
   return parsed !== null && IN_THE_CLEAR.includes(parsed.protocol) && !isLoopback(parsed.hostname);
 };
+
+/** Reverse proxies whose X-Forwarded-For is trusted, as a setting of a listener. */
+export const trustedProxies = z
+  .union([z.boolean(), z.array(network).min(1).max(64)], {
+    error: 'true, false, or the addresses of your reverse proxies, e.g. ["127.0.0.1", "10.0.0.0/8"]',
+  })
+  .prefault(false);

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Millis } from "../../domain/units.ts";
 import type { Path } from "../explain.ts";
-import { address, network, type Address } from "../fields/address.ts";
+import { address, trustedProxies, type Address } from "../fields/address.ts";
 import type { KeyPair, OpenPem, PemSource } from "../fields/pem.ts";
 import { duration } from "../fields/quantities.ts";
 import { openAll, pem, secrets, type OpenSecret, type Secrets } from "../fields/secret.ts";
@@ -109,14 +109,9 @@ export const webhookSection = z.strictObject({
     .regex(/^\/[A-Za-z0-9._~/-]{0,255}$/)
     .prefault("/webhooks/events")
     .describe("Path of the deliveries, as registered at the partner. Default /webhooks/events."),
-  trustProxy: z
-    .union([z.boolean(), z.array(network).min(1).max(64)], {
-      error: 'true, false, or the addresses of your reverse proxies, e.g. ["127.0.0.1", "10.0.0.0/8"]',
-    })
-    .prefault(false)
-    .describe(
-      "Addresses or networks of your reverse proxies: their X-Forwarded-For names the sender. true accepts that header from everyone, so it is only logged. Default false.",
-    ),
+  trustProxy: trustedProxies.describe(
+    "Addresses or networks of your reverse proxies: their X-Forwarded-For names the sender. true accepts that header from everyone, so it is only logged. Default false.",
+  ),
   tls: z
     .strictObject({
       cert: pem.describe("PEM file of the certificate, with its chain. Required within tls."),

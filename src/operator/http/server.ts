@@ -1,13 +1,15 @@
+import helmet from "@fastify/helmet";
+import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import { isIP } from "node:net";
-import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
-import Fastify, { type FastifyReply } from "fastify";
 
-import type { Json } from "../../domain/audit.ts";
-import type { AuditQuery } from "../../domain/store.ts";
 import { limitConnections } from "../../platform/connectionLimit.ts";
-import type { Health } from "../../platform/systemd.ts";
-import { type Answer, PROBLEM_TYPE } from "../answer.ts";
+import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
+import { Refusal, sendProblem } from "./problem.ts";
+import type { Route } from "./route.ts";
+import { sessionRoutes } from "./session.ts";
+import { type OperatorViews, viewRoutes } from "./views.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
@@ -25,146 +27,158 @@ export function hostCheck(names: readonly string[]): (host: string | undefined) 
   };
 }
 
-/** Views of the listener. Each is built anew for every request. */
-export interface OperatorViews {
-  /** True once the state is open, the listeners are up and the first evaluation is done. */
-  readonly ready: () => boolean;
-  /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
-  readonly health: () => Health;
-  readonly status: () => Json | Promise<Json>;
-  /** Built one by one: there may be thousands, each with thousands of vehicles. */
-  readonly events: () => Iterable<Json>;
-  readonly chargers: () => Json;
-  readonly vehicles: () => Json;
-  readonly audit: (query: AuditQuery) => Json | Promise<Json>;
-  readonly prices: () => Json;
-  readonly reports: () => Json | Promise<Json>;
-  /** The full stack of claims on a charger or a vehicle. */
-  readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
-  readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
+/** Certificate and key of the listener. */
+export interface ListenerKeyPair {
+  readonly cert: string;
+  readonly key: string;
 }
 
-/** Browsers, Prometheus and probes need a handful; each costs a file descriptor. */
-const CONNECTIONS = { unproven: 64, proven: 0, onDropped: () => {} };
-const MAX_ROWS = 10_000;
+export interface ListenerOptions extends AccessOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly hosts: readonly string[];
+  /** Null: plain HTTP. */
+  readonly tls: ListenerKeyPair | null;
+  /** Addresses whose X-Forwarded-For and X-Forwarded-Proto are trusted. True: any peer, for one hop. */
+  readonly trustProxy: boolean | readonly string[];
+  /** A request failed because of a bug. */
+  readonly onError: (error: Error) => void;
+}
 
-/** Health and the read-only API for the people on site. It has no login: keep it on loopback or behind one. */
+/** Browsers, Prometheus and probes; each costs a file descriptor. A connection of a signed-in person is proven. */
+const CONNECTIONS = { unproven: 64, proven: 128, onDropped: () => {} };
+/** Ms. A slow sender is disconnected. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
+const MAX_BODY = 256 * 1024;
+
+/** All routes of the listener. */
+export const routesOf = (
+  views: Promise<OperatorViews>,
+  options: AccessOptions,
+  firstLink: FirstLink | null,
+): readonly Route[] => [...viewRoutes(views), ...sessionRoutes(options, firstLink)];
+
+/** Health, metrics and the API for the people on site. */
 export class OperatorListener implements AsyncDisposable {
   readonly port: number;
-  readonly #close: () => Promise<void>;
+  /** Path of the link for the first user. Null: there are users, or no login. */
+  readonly firstLink: string | null;
+  readonly #app: FastifyInstance;
 
-  private constructor(port: number, close: () => Promise<void>) {
+  private constructor(app: FastifyInstance, port: number, firstLink: string | null) {
+    this.#app = app;
     this.port = port;
-    this.#close = close;
+    this.firstLink = firstLink;
   }
 
   /** Binds the address. Requests wait for the views. Rejects if the address cannot be bound. */
-  static async start(
-    at: { readonly host: string; readonly port: number; readonly hosts: readonly string[] },
-    views: Promise<OperatorViews>,
-  ): Promise<OperatorListener> {
-    const app = Fastify({ forceCloseConnections: true });
-    limitConnections(app.server, CONNECTIONS);
-    const isOurs = hostCheck([at.host, ...at.hosts]);
-    app.addHook("onRequest", async (request, reply) => {
-      if (isOurs(request.headers.host)) return undefined;
-      return reply
-        .code(421)
-        .send({ error: "the Host of this request is not a name of this gateway: operator.hosts" });
-    });
-    app.get("/healthz", async (_request, reply) => {
-      const { fit, words } = (await views).health();
-      return reply
-        .code(fit ? 200 : 503)
-        .type("text/plain")
-        .send(`${words}\n`);
-    });
-    app.get("/readyz", async (_request, reply) => {
-      const ready = (await views).ready();
-      return reply
-        .code(ready ? 200 : 503)
-        .type("text/plain")
-        .send(ready ? "ready\n" : "starting\n");
-    });
-    app.get("/metrics", async (_request, reply) => {
-      const { metrics } = await views;
-      return reply.type(metrics.contentType).send(await metrics.text());
-    });
-    for (const view of ["status", "chargers", "vehicles", "prices", "reports"] as const)
-      app.get(`/api/v1/${view}`, async ({ query }, reply) => {
-        const unknown = unknownParameter(query, []);
-        return unknown === null ? await (await views)[view]() : reply.code(400).send({ error: unknown });
-      });
-    app.get("/api/v1/events", async ({ query }, reply) => {
-      const unknown = unknownParameter(query, []);
-      if (unknown !== null) return reply.code(400).send({ error: unknown });
-      return reply
-        .type("application/json; charset=utf-8")
-        .send(Readable.from(jsonList((await views).events())));
-    });
-    app.get<{ Querystring: Record<string, unknown> }>("/api/v1/audit", async ({ query }, reply) => {
-      const parameters = auditParameters(query);
-      if (typeof parameters === "string") return reply.code(400).send({ error: parameters });
-      return reply.send(await (await views).audit(parameters));
-    });
-    app.get<{ Querystring: Record<string, unknown> }>("/api/v1/explain", async ({ query }, reply) =>
-      sendAnswer(reply, await (await views).explain(query)),
-    );
-    app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "not found" }));
-    await app.listen({ host: at.host, port: at.port });
+  static async start(options: ListenerOptions, views: Promise<OperatorViews>): Promise<OperatorListener> {
+    const { host, port, access, monotonic } = options;
+    const firstLink =
+      access.kind === "login" && access.accounts.isEmpty ? new FirstLink(access.accounts, monotonic) : null;
+    const app = await listenerApp(options, routesOf(views, options, firstLink));
+    await app.listen({ host, port });
     const bound = app.server.address();
-    const port = typeof bound === "object" && bound !== null ? bound.port : at.port;
-    return new OperatorListener(port, async () => app.close());
+    return new OperatorListener(
+      app,
+      typeof bound === "object" && bound !== null ? bound.port : port,
+      firstLink === null ? null : `/login?once=${firstLink.code}`,
+    );
+  }
+
+  /** New connections get this certificate. A text: it is unusable, and the old one stays. */
+  renew(tls: ListenerKeyPair): string | null {
+    const { server } = this.#app;
+    if (!(server instanceof TlsServer)) return "this listener has no TLS";
+    try {
+      server.setSecureContext(contextOf(tls));
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
+    await this.#app.close();
   }
 }
 
-/** Sends the value as JSON, or the problem as problem+json. */
-const sendAnswer = (reply: FastifyReply, answer: Answer<Json>, status = 200): FastifyReply =>
-  answer.ok
-    ? reply.code(status).send(answer.value)
-    : reply.code(answer.problem.status).type(PROBLEM_TYPE).send(answer.problem);
+const contextOf = ({ cert, key }: ListenerKeyPair) => ({ cert, key, minVersion: "TLSv1.2" as const });
 
-const AUDIT_PARAMETERS = ["event", "charger", "after", "limit", "newest"];
+const serverOf = (tls: ListenerKeyPair | null, handler: RequestListener): Server =>
+  tls === null
+    ? createServer(TIMEOUTS, handler)
+    : createTlsServer({ ...TIMEOUTS, ...contextOf(tls) }, handler);
 
-/** Error text about the first unknown query parameter. Null: all are known. */
-function unknownParameter(query: unknown, known: readonly string[]): string | null {
-  const unknown = Object.keys(query ?? {}).find((name) => !known.includes(name));
-  if (unknown === undefined) return null;
-  return `unknown query parameter ${unknown}; ${known.length === 0 ? "there is none here" : `there are ${known.join(", ")}`}`;
+async function listenerApp(options: ListenerOptions, routes: readonly Route[]): Promise<FastifyInstance> {
+  const { host, hosts, tls, trustProxy, access } = options;
+  const app = Fastify({
+    forceCloseConnections: true,
+    bodyLimit: MAX_BODY,
+    trustProxy:
+      typeof trustProxy === "boolean"
+        ? (_address: string, hop: number) => trustProxy && hop === 0
+        : [...trustProxy],
+    serverFactory: (handler) => serverOf(tls, handler),
+  });
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    if (error instanceof Refusal) return sendProblem(reply, error);
+    const status = error.statusCode ?? 500;
+    if (status < 500) return sendProblem(reply, new Refusal(status, error.message));
+    options.onError(error);
+    return sendProblem(reply, new Refusal(500, "internal error"));
+  });
+  const prove = limitConnections(app.server, CONNECTIONS);
+  const isOurs = hostCheck([host, ...hosts]);
+  // The order counts: Host before anything else, the person before the route.
+  app.addHook("onRequest", async (request) => {
+    // `request.host` is X-Forwarded-Host behind a proxy.
+    if (isOurs(request.headers.host) && isOurs(request.host)) return;
+    throw new Refusal(421, "the Host of this request is not a name of this gateway: operator.hosts");
+  });
+  app.addHook("onRequest", async (request) => checkOrigin(request));
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: CONTENT_SECURITY_POLICY },
+    hsts: tls === null ? false : { maxAge: 180 * 86_400, includeSubDomains: false },
+    referrerPolicy: { policy: "no-referrer" },
+  });
+  const personOf = await registerAccess(app, options);
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string" },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+  for (const { method, path, role, status = 200, rateLimit, run } of routes)
+    app.route({
+      method,
+      url: path,
+      ...(rateLimit === undefined ? {} : { config: { rateLimit: { max: rateLimit } } }),
+      // After the rate limit, before the body is read.
+      preParsing: async (request) => {
+        authorize(personOf(request), role);
+        if (access.kind === "login" && role !== null) prove(request.raw.socket);
+      },
+      handler: async (request, reply) => {
+        reply.code(status).header("cache-control", "no-store");
+        const answer = await run(request, reply, authorize(personOf(request), role));
+        return status === 204 ? reply.send() : answer;
+      },
+    });
+  app.setNotFoundHandler(async (_request, reply) => sendProblem(reply, new Refusal(404, "not found")));
+  return app;
 }
 
-/** Serializes a JSON array element by element. So it neither fills the memory nor blocks the event loop. */
-async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
-  let before = "[";
-  for (const element of elements) {
-    yield before + JSON.stringify(element);
-    before = ",";
-    await setImmediate();
-  }
-  yield before === "[" ? "[]" : "]";
-}
-
-/** Parses query parameters into a query of the record. A string is an error text. */
-export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
-  const unknown = unknownParameter(query, AUDIT_PARAMETERS);
-  if (unknown !== null) return unknown;
-  const [after, limit] = [wholeNumber(query["after"]), wholeNumber(query["limit"])];
-  if (after === null || limit === null) return "after and limit are whole numbers, e.g. ?after=120&limit=50";
-  return {
-    ...(typeof query["event"] === "string" ? { event: query["event"].normalize("NFC").toWellFormed() } : {}),
-    ...(typeof query["charger"] === "string" ? { charger: query["charger"] } : {}),
-    ...(after === undefined ? {} : { after }),
-    limit: Math.min(limit ?? 1000, MAX_ROWS),
-    newest: query["newest"] === "true" || query["newest"] === "1",
-  };
-}
-
-/** Undefined: absent. Null: not a whole number. */
-function wholeNumber(text: unknown): number | null | undefined {
-  if (text === undefined) return undefined;
-  return typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : null;
-}
+/** Scripts, styles and images of this listener only; no script in a page itself. */
+const CONTENT_SECURITY_POLICY = {
+  defaultSrc: ["'none'"],
+  scriptSrc: ["'self'"],
+  styleSrc: ["'self'"],
+  imgSrc: ["'self'", "data:"],
+  fontSrc: ["'self'"],
+  connectSrc: ["'self'"],
+  manifestSrc: ["'self'"],
+  workerSrc: ["'self'"],
+  formAction: ["'self'"],
+  baseUri: ["'none'"],
+  frameAncestors: ["'none'"],
+};

@@ -2,9 +2,11 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import type { Health } from "../../../src/platform/systemd.ts";
 import { invalid } from "../../../src/operator/answer.ts";
-import { auditParameters, OperatorListener, type OperatorViews } from "../../../src/operator/http/server.ts";
+import type { Health } from "../../../src/platform/systemd.ts";
+import { OperatorListener } from "../../../src/operator/http/server.ts";
+import { auditParameters, type OperatorViews } from "../../../src/operator/http/views.ts";
+import { someListener } from "../../support/aListener.ts";
 
 let ready = true;
 let health: Health = { fit: true, words: "controlling" };
@@ -28,10 +30,7 @@ const views: OperatorViews = {
 let listener: OperatorListener;
 beforeEach(async () => {
   ready = true;
-  listener = await OperatorListener.start(
-    { host: "127.0.0.1", port: 0, hosts: ["gateway-7"] },
-    Promise.resolve(views),
-  );
+  listener = await OperatorListener.start(someListener({ hosts: ["gateway-7"] }), Promise.resolve(views));
 });
 afterEach(() => listener[Symbol.asyncDispose]());
 
@@ -58,19 +57,37 @@ test("the API answers JSON, and an unknown path a JSON 404", async () => {
   expect(await (await get("/api/v1/prices")).json()).toEqual([{ region: "NO1" }]);
   expect(await (await get("/api/v1/reports")).json()).toEqual([{ name: "EV-1/0/0" }]);
   const missing = await get("/api/v1/nothing");
-  expect([missing.status, await missing.json()]).toEqual([404, { error: "not found" }]);
+  expect([missing.status, await missing.json()]).toEqual([
+    404,
+    {
+      type: "about:blank",
+      title: "Not Found",
+      status: 404,
+      detail: "not found",
+      error: "not found",
+      errors: [],
+    },
+  ]);
+  expect(missing.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
 });
 
 test("an unknown query parameter is refused by name, not ignored", async () => {
+  const all = "the keys here are event, charger, after, limit, newest";
   for (const [path, error] of [
     [
       "/api/v1/audit?chargr=bay-01",
-      "unknown query parameter chargr; there are event, charger, after, limit, newest",
+      { path: "chargr", found: "an unknown key", expected: `did you mean charger? ${all}` },
     ],
-    ["/api/v1/chargers?id=bay-01", "unknown query parameter id; there is none here"],
+    [
+      "/api/v1/chargers?id=bay-01",
+      { path: "id", found: "an unknown key", expected: "the keys here are limit, after" },
+    ],
   ] as const) {
     const refused = await get(path);
-    expect([refused.status, await refused.json()]).toEqual([400, { error }]);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { status: 400, errors: [error], error: `${error.path}: ${error.found}; expected ${error.expected}` },
+    ]);
   }
 });
 
@@ -81,9 +98,11 @@ test("an explanation is JSON, and a mistake is problem+json with its path", asyn
     400,
     "application/problem+json; charset=utf-8",
     {
+      type: "about:blank",
       status: 400,
       title: "the request is not valid",
       detail: "charger: an id",
+      error: "charger: an id",
       errors: [{ path: "charger", found: null, expected: "an id" }],
     },
   ]);
@@ -99,9 +118,9 @@ test("the record is read page by page, and an invalid query is explained", async
   const response = await get("/api/v1/audit?event=EV-1&after=12&limit=50&newest=true");
   expect(await response.json()).toEqual([{ event: "EV-1", after: 12, limit: 50, newest: true }]);
   const refused = await get("/api/v1/audit?after=yesterday");
-  expect([refused.status, await refused.json()]).toEqual([
+  expect([refused.status, await refused.json()]).toMatchObject([
     400,
-    { error: "after and limit are whole numbers, e.g. ?after=120&limit=50" },
+    { errors: [{ path: "after", found: '"yesterday" (text)', expected: "a whole number, e.g. 50" }] },
   ]);
 });
 

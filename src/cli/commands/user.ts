@@ -1,0 +1,210 @@
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
+import { isatty } from "node:tty";
+import { Option } from "commander";
+
+import { accountsIn } from "../../daemon/accountsFile.ts";
+import { type Instant, iso, parseDuration } from "../../domain/units.ts";
+import {
+  accountName,
+  type Accounts,
+  type Changed,
+  passwordFault,
+  type Role,
+  ROLES,
+} from "../../operator/accounts.ts";
+import { configuration } from "../configuration.ts";
+import { complain, type ExitCode, say } from "../output.ts";
+import type { Verb } from "../verb.ts";
+
+const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
+
+/** Null: there is no usable configuration, which has been printed. */
+function accountsOf(named: string | undefined): Accounts | null {
+  const config = configuration(named);
+  if (config === null) return null;
+  if (config.operator.access === "open")
+    complain("operator.access is open: users and tokens count once it is login");
+  return accountsIn(config.state);
+}
+
+/** Normalized name. Null: it cannot be a name, which has been printed. */
+function checkedName(name: string): string | null {
+  const result = accountName.safeParse(name);
+  if (result.success) return result.data;
+  complain(`${JSON.stringify(name)} cannot be a name: ${result.error.issues[0]?.message ?? ""}`);
+  return null;
+}
+
+function finished(changed: Changed, done: string): ExitCode {
+  if (changed.ok) say(done);
+  else complain(changed.reason);
+  return changed.ok ? 0 : 1;
+}
+
+/** The first line of standard input; on a terminal without an echo. Null: there is none. */
+async function readSecret(prompt: string): Promise<string | null> {
+  const isTerminal = isatty(0);
+  if (isTerminal) process.stderr.write(prompt);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: silent, terminal: isTerminal });
+  try {
+    for await (const line of lines) return line;
+    return null;
+  } finally {
+    lines.close();
+    if (isTerminal) process.stderr.write("\n");
+  }
+}
+
+/** Null: there is no usable password, which has been printed. */
+async function newPassword(name: string): Promise<string | null> {
+  const password = (await readSecret(`Password for ${name}: `)) ?? "";
+  const fault = passwordFault(password);
+  if (fault !== null) {
+    complain(isatty(0) ? fault : `${fault}; it is read from the first line of standard input`);
+    return null;
+  }
+  if (isatty(0) && (await readSecret("Again: ")) !== password) {
+    complain("the two passwords differ");
+    return null;
+  }
+  return password;
+}
+
+async function addUser(
+  named: string | undefined,
+  given: string,
+  role: Role,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const accounts = accountsOf(named);
+  const name = accounts === null ? null : checkedName(given);
+  if (accounts === null || name === null) return 2;
+  if (accounts.users.some((user) => user.name === name))
+    return finished({ ok: false, reason: `there is a user ${name} already` }, "");
+  const password = await newPassword(name);
+  if (password === null) return 1;
+  return finished(await accounts.addUser(name, role, password, now()), `${name} may sign in as ${role}`);
+}
+
+function addToken(
+  named: string | undefined,
+  given: string,
+  role: Role,
+  expires: string | undefined,
+  now: () => Instant,
+): ExitCode {
+  const span = expires === undefined ? null : parseDuration(expires);
+  if (expires !== undefined && (span === null || span <= 0)) {
+    complain(`--expires ${expires} is not a duration, e.g. 90d or 12h`);
+    return 2;
+  }
+  const accounts = accountsOf(named);
+  const name = accounts === null ? null : checkedName(given);
+  if (accounts === null || name === null) return 2;
+  const added = accounts.addToken(name, role, span, now());
+  if (!added.ok) return finished(added, "");
+  complain(
+    `token ${name} may act as ${role}${added.expiresAt === null ? ", without an end" : ` until ${iso(added.expiresAt)}`}. It is shown only this once:`,
+  );
+  say(added.token);
+  return 0;
+}
+
+function remove(named: string | undefined, kind: "users" | "tokens", name: string): ExitCode {
+  const accounts = accountsOf(named);
+  if (accounts === null) return 2;
+  return finished(
+    accounts.remove(kind, name),
+    kind === "users" ? `user ${name} is removed, and signed out` : `token ${name} is removed`,
+  );
+}
+
+interface ListedAccount {
+  readonly name: string;
+  readonly role: Role;
+  readonly addedAt: Instant;
+  /** Undefined: a user. Null: no end. */
+  readonly expiresAt?: Instant | null;
+}
+
+function list(
+  named: string | undefined,
+  kind: "users" | "tokens",
+  json: boolean,
+  now: () => Instant,
+): ExitCode {
+  const accounts = accountsOf(named);
+  if (accounts === null) return 2;
+  const { fault } = accounts;
+  if (fault !== null) {
+    complain(fault);
+    return 1;
+  }
+  const rows: readonly ListedAccount[] = accounts[kind];
+  if (json) {
+    say(JSON.stringify(rows.map(shown)));
+    return 0;
+  }
+  if (rows.length === 0) say(`there is no ${kind === "users" ? "user" : "token"}`);
+  for (const { name, role, addedAt, expiresAt } of rows) {
+    const end =
+      expiresAt === undefined || expiresAt === null
+        ? ""
+        : `, ${expiresAt <= now() ? "expired" : "expires"} ${iso(expiresAt)}`;
+    say(`${name}  ${role}  since ${iso(addedAt)}${end}`);
+  }
+  return 0;
+}
+
+/** Without hashes. */
+const shown = ({ name, role, addedAt, expiresAt }: ListedAccount) => ({
+  name,
+  role,
+  addedAt: iso(addedAt),
+  ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : iso(expiresAt) }),
+});
+
+const roleOption = (): Option => new Option("--role <role>", WHO).choices(ROLES).makeOptionMandatory();
+
+export const userVerb: Verb = (user, { config, now, done }) => {
+  user
+    .command("add")
+    .description("add a user; the password is asked for, or read from the first line of standard input")
+    .argument("<name>", "name that the record shows")
+    .addOption(roleOption())
+    .action(async (name: string, { role }: { role: Role }) => done(await addUser(config(), name, role, now)));
+  user
+    .command("list")
+    .description("list the users")
+    .option("--json", "print one JSON array", false)
+    .action(({ json }: { json: boolean }) => done(list(config(), "users", json, now)));
+  user
+    .command("remove")
+    .description("remove a user; the running daemon ends the user's sessions at once")
+    .argument("<name>", "name of the user")
+    .action((name: string) => done(remove(config(), "users", name)));
+};
+
+export const tokenVerb: Verb = (token, { config, now, done }) => {
+  token
+    .command("add")
+    .description("make a token and print it; it is shown only this once")
+    .argument("<name>", "name that the record shows")
+    .addOption(roleOption())
+    .option("--expires <duration>", "the token ends after this time, e.g. 90d; left out: never")
+    .action((name: string, { role, expires }: { role: Role; expires?: string }) =>
+      done(addToken(config(), name, role, expires, now)),
+    );
+  token
+    .command("list")
+    .description("list the tokens, without their secrets")
+    .option("--json", "print one JSON array", false)
+    .action(({ json }: { json: boolean }) => done(list(config(), "tokens", json, now)));
+  token
+    .command("remove")
+    .description("remove a token; it stops working at once")
+    .argument("<name>", "name of the token")
+    .action((name: string) => done(remove(config(), "tokens", name)));
+};

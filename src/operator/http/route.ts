@@ -1,0 +1,70 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+
+import type { Role } from "../accounts.ts";
+import type { Person } from "./access.ts";
+import { parsed } from "./problem.ts";
+
+/** A request whose query and body were checked, of a person who may send it. */
+export interface Call<Query, Body> {
+  readonly query: Query;
+  readonly body: Body;
+  /** Parts of the path, e.g. `id` of `/api/v1/holds/:id`. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Without rights at a route with `role: null`, unless someone is signed in. */
+  readonly person: Person;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+interface Described {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  /** Least role that may call it. Null: everyone who reaches the listener, also without a session. */
+  readonly role: Role | null;
+  /** One sentence for the API document. */
+  readonly summary: string;
+  /** Status of a success. Default 200. */
+  readonly status?: number;
+  /** Schema of the answer, for the API document. Absent: no JSON. */
+  readonly answer?: z.ZodType;
+  /** Requests of one address in a minute. Absent: the limit of the whole listener. */
+  readonly rateLimit?: number;
+  /** True: for browsers, and not in the API document. */
+  readonly isPage?: boolean;
+}
+
+/** One row of the route table. */
+export interface Route extends Described {
+  readonly query: z.ZodType;
+  /** Null: the request has no body, or one that the route reads itself. */
+  readonly body: z.ZodType | null;
+  readonly run: (request: FastifyRequest, reply: FastifyReply, person: Person) => unknown;
+}
+
+const NO_QUERY = z.strictObject({});
+
+/** A row of the route table whose handler gets what the schemas of its query and body let through. */
+export function route<Query extends z.ZodType = typeof NO_QUERY, Body extends z.ZodType = z.ZodNull>(
+  row: Described & {
+    readonly query?: Query;
+    readonly body?: Body;
+    readonly handle: (call: Call<z.output<Query>, z.output<Body>>) => unknown;
+  },
+): Route {
+  const { query = NO_QUERY, body, handle, ...described } = row;
+  return {
+    ...described,
+    query,
+    body: body ?? null,
+    run: (request, reply, person) =>
+      handle({
+        query: parsed(query, request.query, "query") as z.output<Query>,
+        body: (body === undefined ? null : parsed(body, request.body, "body")) as z.output<Body>,
+        params: request.params as Readonly<Record<string, string>>,
+        person,
+        request,
+        reply,
+      }),
+  };
+}

@@ -1,0 +1,202 @@
+import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import * as z from "zod";
+
+import { sentence, findings, pathText } from "../../config/explain.ts";
+import type { Json } from "../../domain/audit.ts";
+import type { AuditQuery } from "../../domain/store.ts";
+import type { Health } from "../../platform/systemd.ts";
+import type { Answer } from "../answer.ts";
+import { Refusal, valueOf } from "./problem.ts";
+import { route, type Route } from "./route.ts";
+
+/** Views of the listener. Each is built anew for every request. */
+export interface OperatorViews {
+  /** True once the state is open, the listeners are up and the first evaluation is done. */
+  readonly ready: () => boolean;
+  /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
+  readonly health: () => Health;
+  readonly status: () => Json | Promise<Json>;
+  /** Built one by one: there may be thousands, each with thousands of vehicles. */
+  readonly events: () => Iterable<Json>;
+  readonly chargers: () => readonly Json[];
+  readonly vehicles: () => readonly Json[];
+  readonly audit: (query: AuditQuery) => Json | Promise<Json>;
+  readonly prices: () => readonly Json[];
+  readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
+  /** The full stack of claims on a charger or a vehicle. */
+  readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
+  readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
+}
+
+const MAX_ROWS = 10_000;
+
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
+  .transform(Number);
+
+const auditQuery = z.strictObject({
+  event: z
+    .string()
+    .transform((id) => id.normalize("NFC").toWellFormed())
+    .exactOptional()
+    .describe("Rows about this event only."),
+  charger: z.string().exactOptional().describe("Rows about this charger only."),
+  after: wholeNumber.exactOptional().describe("The seq of the last row seen."),
+  limit: wholeNumber
+    .prefault("1000")
+    .transform((limit) => Math.min(limit, MAX_ROWS))
+    .describe(`At most so many rows, and at most ${MAX_ROWS}.`),
+  newest: z
+    .string()
+    .prefault("false")
+    .transform((text) => text === "true" || text === "1")
+    .describe("true or 1: the newest first."),
+});
+
+/** Parses query parameters into a query of the record. A string is an error text. */
+export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
+  const result = auditQuery.safeParse(query, { error: sentence });
+  if (result.success) return result.data;
+  return findings(result.error, query)
+    .map(({ path, found, expected }) => `${pathText(path)}: ${found}; expected ${expected}`)
+    .join("; ");
+}
+
+const listQuery = z.strictObject({
+  limit: wholeNumber.exactOptional().describe("At most so many rows."),
+  after: z.string().exactOptional().describe("The key of the last row seen: the rows behind it follow."),
+});
+
+/** Lists by name, each with the member that is the key of a row. */
+const LISTS = {
+  events: { key: "id", summary: "Every known event, the newest start first." },
+  chargers: { key: "charger", summary: "Every charger: its setpoint, limits, readings and the reason." },
+  vehicles: { key: "id", summary: "Every vehicle: its charger and its planned setpoints." },
+  prices: { key: "region", summary: "Every configured price series." },
+  reports: { key: "name", summary: "Reports to the partner: planned, waiting, sent, flagged." },
+} as const;
+
+const rows = z.array(z.looseObject({}));
+
+/** Health, metrics and the lists of the site. */
+export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/healthz",
+    role: null,
+    summary: "Health of the process as text. 503 only if a restart may help.",
+    handle: async ({ reply }) => {
+      const { fit, words } = (await views).health();
+      return reply
+        .code(fit ? 200 : 503)
+        .type("text/plain")
+        .send(`${words}\n`);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/readyz",
+    role: null,
+    summary: "200 once the state is open, the listeners are up and the events were evaluated.",
+    handle: async ({ reply }) => {
+      const ready = (await views).ready();
+      return reply
+        .code(ready ? 200 : 503)
+        .type("text/plain")
+        .send(ready ? "ready\n" : "starting\n");
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/metrics",
+    role: "viewer",
+    summary: "Metrics for Prometheus.",
+    handle: async ({ reply }) => {
+      const { metrics } = await views;
+      return reply.type(metrics.contentType).send(await metrics.text());
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/status",
+    role: "viewer",
+    summary: "The state of the site, with every open problem and its remedy.",
+    answer: z.looseObject({}),
+    handle: async () => (await views).status(),
+  }),
+  ...(["events", "chargers", "vehicles", "prices", "reports"] as const).map((name) =>
+    route({
+      method: "GET",
+      path: `/api/v1/${name}`,
+      role: "viewer",
+      summary: LISTS[name].summary,
+      query: listQuery,
+      answer: rows,
+      handle: async ({ query, reply }) => {
+        const all = page(await (await views)[name](), LISTS[name].key, query);
+        if (Array.isArray(all)) return all;
+        return reply.type("application/json; charset=utf-8").send(Readable.from(jsonList(all)));
+      },
+    }),
+  ),
+  route({
+    method: "GET",
+    path: "/api/v1/audit",
+    role: "viewer",
+    summary: "Rows of the record, the oldest first unless newest is set.",
+    query: auditQuery,
+    answer: rows,
+    handle: async ({ query }) => (await views).audit(query),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/explain",
+    role: "viewer",
+    summary: "Why a charger has its setpoint: every claim, the winner first.",
+    query: explainQuery,
+    answer: z.looseObject({}),
+    handle: async ({ query }) => valueOf(await (await views).explain(query)),
+  }),
+];
+
+const explainQuery = z.looseObject({
+  charger: z.string().exactOptional().describe("Id of a charger. Either this or vehicle."),
+  vehicle: z.string().exactOptional().describe("Id or name of a vehicle."),
+  at: z
+    .string()
+    .exactOptional()
+    .describe("A moment, ISO 8601: behind by the record, ahead by the plan. Absent: now."),
+});
+
+/** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
+function page(
+  all: Iterable<Json>,
+  key: string,
+  { after, limit = Infinity }: z.output<typeof listQuery>,
+): Iterable<Json> {
+  if (after === undefined && limit === Infinity) return all;
+  const found: Json[] = [];
+  let isBehind = after === undefined;
+  for (const row of all) {
+    if (found.length >= limit) break;
+    if (isBehind) found.push(row);
+    else isBehind = typeof row === "object" && row !== null && Reflect.get(row, key) === after;
+  }
+  if (isBehind) return found;
+  throw new Refusal(400, `after: no row has the ${key} ${after}`, {
+    errors: [{ path: "after", found: JSON.stringify(after), expected: `the ${key} of a row of this list` }],
+  });
+}
+
+/** Serializes a JSON array element by element. So it neither fills the memory nor blocks the event loop. */
+async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
+  let before = "[";
+  for (const element of elements) {
+    yield before + JSON.stringify(element);
+    before = ",";
+    await setImmediate();
+  }
+  yield before === "[" ? "[]" : "]";
+}

@@ -1,0 +1,60 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+import { type Instant, instant } from "../../src/domain/units.ts";
+import { Accounts } from "../../src/operator/accounts.ts";
+import type { ListenerOptions } from "../../src/operator/http/server.ts";
+import type { OperatorViews } from "../../src/operator/http/views.ts";
+
+/** Options of an open listener on a free port. */
+export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptions => ({
+  host: "127.0.0.1",
+  port: 0,
+  hosts: [],
+  tls: null,
+  trustProxy: false,
+  access: { kind: "open" },
+  now: () => instant(Date.now()),
+  monotonic: () => performance.now(),
+  record: () => {},
+  onError: (error) => {
+    throw error;
+  },
+  ...over,
+});
+
+/** Views of a site with two chargers. */
+export const someViews: OperatorViews = {
+  ready: () => true,
+  health: () => ({ fit: true, words: "controlling" }),
+  status: () => ({ mode: "drive" }),
+  events: () => [{ id: "EV-1" }, { id: "EV-2" }, { id: "EV-3" }],
+  chargers: () => [{ charger: "bay-01" }, { charger: "bay-02" }],
+  vehicles: () => [],
+  audit: (query) => [{ ...query }],
+  prices: () => [{ region: "NO1" }],
+  reports: () => [{ name: "EV-1/0/0" }],
+  explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
+  metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
+};
+
+/** Accounts in a folder of the test's own, with a further pair of eyes on the file. */
+export function someAccounts(): {
+  readonly accounts: Accounts;
+  readonly again: () => Accounts;
+  readonly path: string;
+} {
+  const state = mkdtempSync(join(tmpdir(), "setpointd-accounts-"));
+  onTestFinished(() => rmSync(state, { recursive: true, force: true }));
+  const again = (): Accounts =>
+    new Accounts(state, {
+      prepare: () => null,
+      read: (path) => readFileSync(path),
+      replace: (path, content) => writeFileSync(path, content, { mode: 0o600 }),
+    });
+  return { accounts: again(), again, path: join(state, "access.json") };
+}
+
+export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
