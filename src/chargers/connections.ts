@@ -63,6 +63,9 @@ export class ChargerConnections implements AsyncDisposable {
     return connected !== undefined && (this.#sessions.get(connected.broker)?.connected ?? false);
   }
 
+  /** See `BrokerSession.window`. */
+  windowOf = (broker: string): number => this.#sessions.get(broker)?.window ?? 0;
+
   /** Reason why the broker of this name is not connected, as far as known. */
   troubleOf(name: string): string | null {
     return this.#sessions.get(name)?.trouble ?? null;

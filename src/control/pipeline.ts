@@ -212,8 +212,8 @@ export interface ControlSources {
 
 /** Chargers reconnect to a broker that was away within this time. */
 const LATE_RETURN = minutes(1);
-/** Cap on publishes in flight to one broker. The session of a broker with a lower cap enforces that. */
-const WINDOW = 20;
+/** Cap on publishes in flight to one broker. `ControlPorts.windowOf` is the cap now. */
+const WIDEST = 500;
 
 /**
  * The whole of control. Deliveries are ingested and committed in order.
@@ -286,8 +286,8 @@ export function control(
     groupBy(({ broker }) => broker), // a slow broker delays no other
     mergeMap((line$) =>
       line$.pipe(
-        mergeMap(({ count }) => range(0, Math.min(count, WINDOW))),
-        mergeMap(() => stages.sendWaiting(line$.key), WINDOW), // one in flight per charger; a waiting command is replaced
+        mergeMap(({ count }) => range(0, Math.min(count, WIDEST))),
+        mergeMap(() => stages.sendWaiting(line$.key), WIDEST), // one in flight per charger; a waiting command is replaced
       ),
     ),
     tap(() => evaluationDone$.next()), // a publish schedules its refresh, or another try

@@ -58,6 +58,8 @@ export interface ControlPorts {
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** True: the broker of the charger is connected, so that a silence is the charger's own. */
   readonly isLinked: (charger: ChargerId) => boolean;
+  /** Publishes that may be in flight now to the broker of this name. It changes with the broker's speed. */
+  readonly windowOf: (broker: string) => number;
   /** Events that only a fetch by id can settle. */
   readonly fetchById: (ids: readonly EventId[]) => void;
   /** Reports the delay between a start and its evaluation. */

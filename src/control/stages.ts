@@ -21,6 +21,7 @@ import {
 import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
 import { formatStranded } from "./send/release.ts";
+import { sendersOf } from "./send/sendQueue.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
 
@@ -107,6 +108,13 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const sentRows = isAgain ? last.rows : rows.filter(({ kind }) => kind === "audit");
     sent.set(charger, { record, rows: sentRows });
   };
+
+  const sendWaiting = sendersOf(depot.sendQueue, {
+    windowOf: ports.windowOf,
+    maySend,
+    send,
+    evaluation: () => evaluations,
+  });
 
   /** Handles the passage of time. After a clock step every charger is affected. */
   const advance = (): readonly Reevaluation[] => {
@@ -282,17 +290,6 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return [...added].map(([broker, count]) => ({ broker, count }));
     },
 
-    /**
-     * Sends the current command to each waiting charger of a broker, one after another.
-     * At most one publish in flight per charger: such a charger keeps its place.
-     */
-    async sendWaiting(broker: string): Promise<void> {
-      const next = (): ChargerId | undefined => depot.sendQueue.take(broker, maySend);
-      for (let charger = next(); charger !== undefined; charger = next()) {
-        depot.sendQueue.startPublish(charger, evaluations);
-        await send(charger);
-        depot.sendQueue.endPublish(charger);
-      }
-    },
+    sendWaiting,
   };
 }

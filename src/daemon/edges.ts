@@ -85,6 +85,8 @@ export interface ChargerSender {
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** True: the broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
+  /** Publishes that may be in flight now to the broker of this name. */
+  readonly windowOf: (broker: string) => number;
 }
 
 /** The chargers over their brokers. */

@@ -182,6 +182,7 @@ export function controlLoop(
     },
     publishState: (charger, payload) => chargers.publishState(charger, payload),
     isLinked: (charger) => chargers.isLinked(charger),
+    windowOf: (broker) => chargers.windowOf(broker),
     fetchById: (ids) => inputs.hint$.next(ids),
     started: (lateBy) => counters.startedLate(lateBy),
     evaluated: () => {

@@ -170,6 +170,7 @@ export function wired(setup: DepotSetup, world: World) {
       send: (command, lease, before) => floor.send(command, lease, before),
       publishState: (charger, payload) => floor.publishState(charger, payload),
       isLinked: () => floor.isUp ?? true,
+      windowOf: () => 20,
     },
   });
   const watched: ControlPorts = {

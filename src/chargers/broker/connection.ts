@@ -44,7 +44,7 @@ export interface ConnectionSettings {
   readonly version: 4 | 5;
   readonly filters: readonly string[];
   readonly presenceTopic: string;
-  /** Most publishes without a PUBACK. The broker may ask for fewer. */
+  /** Most publishes without a PUBACK, however quick the broker is. The broker may ask for fewer. */
   readonly window: number;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
@@ -97,6 +97,11 @@ export class Connection {
     return this.#refusedFilters;
   }
 
+  /** Publishes that may be in flight now. */
+  get window(): number {
+    return this.#window?.width ?? 0;
+  }
+
   get ended(): Promise<Ended> {
     return this.#over.promise;
   }
@@ -105,10 +110,11 @@ export class Connection {
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
     if (window === undefined || !(await window.enter())) return this.#notSent();
+    const began = performance.now();
     try {
       return await this.#exchange(topic, payload, options);
     } finally {
-      window.leave();
+      window.leave(performance.now() - began);
     }
   }
 

@@ -81,24 +81,49 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
   };
 }
 
-/** A window over publishes without an acknowledgement: at most `size` inside, the others wait in order. */
+/** A window over publishes without an acknowledgement: at most `width` inside, the others wait in order. */
 export interface InFlight {
+  readonly width: number;
   /** True: a slot is taken. False: the window closed during the wait. */
   enter(): Promise<boolean>;
-  leave(): void;
+  /** `tookMs`: time from the publish to its acknowledgement. */
+  leave(tookMs: number): void;
   /** Refuses all that wait and all that come later. */
   close(): void;
 }
 
-/** MQTT.js has no outbound quota, and brokers disconnect clients that exceed theirs. */
-export function inFlightWindow(size: number): InFlight {
+/** Width of a new window. */
+const FIRST_WIDTH = 20;
+/** An acknowledgement that takes longer halves the window, ms. A command in flight cannot be replaced by a newer one. */
+const SLOW_ACK_MS = 250;
+
+/**
+ * MQTT.js has no outbound quota, and brokers disconnect clients that exceed theirs (`widest`).
+ * The window grows by one with each quick acknowledgement, and halves when the broker slows down.
+ */
+export function inFlightWindow(widest: number): InFlight {
+  const narrowest = Math.min(FIRST_WIDTH, widest);
+  let width = narrowest;
+  /** Slow acknowledgements of publishes from before the last halving do not count again. */
+  let forgiven = 0;
   let inside = 0;
   let closed = false;
   let waiting: ((entered: boolean) => void)[] = [];
+  const adapt = (tookMs: number): void => {
+    forgiven = Math.max(0, forgiven - 1);
+    if (tookMs <= SLOW_ACK_MS) width = Math.min(widest, width + 1);
+    else if (forgiven === 0) {
+      width = Math.max(narrowest, width >> 1);
+      forgiven = inside + 1;
+    }
+  };
   return {
+    get width() {
+      return width;
+    },
     enter() {
       if (closed) return Promise.resolve(false);
-      if (inside < size) {
+      if (inside < width) {
         inside += 1;
         return Promise.resolve(true);
       }
@@ -106,11 +131,16 @@ export function inFlightWindow(size: number): InFlight {
       waiting.push(resolve);
       return promise;
     },
-    leave() {
-      const next = waiting.shift();
-      // The slot is handed over, so a later publish cannot overtake.
-      if (next === undefined) inside -= 1;
-      else next(true);
+    leave(tookMs) {
+      inside -= 1;
+      adapt(tookMs);
+      // Slots are handed over, so a later publish cannot overtake.
+      while (inside < width) {
+        const next = waiting.shift();
+        if (next === undefined) return;
+        inside += 1;
+        next(true);
+      }
     },
     close() {
       closed = true;

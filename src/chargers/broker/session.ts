@@ -36,12 +36,13 @@ export interface BrokerSessionOptions {
   /** Not called for our own stop. */
   readonly onDown: (reason: string) => void;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** Publishes without a PUBACK at a time. */
+  /** Most publishes without a PUBACK at a time. */
   readonly window?: number;
   readonly timing?: Partial<BrokerTiming>;
 }
 
-const WINDOW = 20;
+/** More than this no broker needs, and a lost connection leaves as many open. */
+const WIDEST = 500;
 
 /** More than the restart of a broker causes. */
 const MANY_DROPS = 3;
@@ -79,6 +80,11 @@ export class BrokerSession implements AsyncDisposable {
 
   get connected(): boolean {
     return this.#up;
+  }
+
+  /** Publishes that may be in flight now. 0: not connected. */
+  get window(): number {
+    return this.#connection?.window ?? 0;
   }
 
   /** Connections lost within the last ten minutes, except by our own stop. */
@@ -160,7 +166,7 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   #connect(): Connection | string {
-    const { address, clientId, presenceTopic, filters, onMessage, log, window = WINDOW } = this.#options;
+    const { address, clientId, presenceTopic, filters, onMessage, log, window = WIDEST } = this.#options;
     const { version } = this.#choice;
     const timing = this.#timing;
     const client = createClient({ address, clientId, version, presenceTopic, timing });

@@ -90,6 +90,48 @@ function next({ search }: BrokerQueue, maySend: (charger: ChargerId) => boolean)
   return undefined;
 }
 
+/** Edges of the senders. */
+interface SenderPorts {
+  /** Publishes that may be in flight now to the broker of this name. */
+  readonly windowOf: (broker: string) => number;
+  readonly maySend: (charger: ChargerId) => boolean;
+  /** Sends the current command of a charger. */
+  readonly send: (charger: ChargerId) => Promise<void>;
+  /** The number of the last evaluation. */
+  readonly evaluation: () => number;
+}
+
+/**
+ * Returns a sender: it sends to the waiting chargers of a broker, one after another. As many work at the same time as the
+ * broker's window allows. Further ones return at once, and a window that widens gets new ones.
+ * At most one publish in flight per charger: such a charger keeps its place.
+ */
+export function sendersOf(
+  queue: SendQueue,
+  { windowOf, maySend, send, evaluation }: SenderPorts,
+): (broker: string) => Promise<void> {
+  const atWork = new Map<string, number>();
+  const countOf = (broker: string): number => atWork.get(broker) ?? 0;
+  // Without a connection a publish fails at once, and its charger is tried again later.
+  const allowed = (broker: string): number => Math.max(1, windowOf(broker));
+  const sendWaiting = async (broker: string): Promise<void> => {
+    if (countOf(broker) >= allowed(broker)) return;
+    atWork.set(broker, countOf(broker) + 1);
+    const further: Promise<void>[] = [];
+    while (countOf(broker) <= allowed(broker)) {
+      const charger = queue.take(broker, maySend);
+      if (charger === undefined) break;
+      queue.startPublish(charger, evaluation());
+      await send(charger);
+      queue.endPublish(charger);
+      if (countOf(broker) < allowed(broker) && !queue.isEmpty(broker)) further.push(sendWaiting(broker));
+    }
+    atWork.set(broker, countOf(broker) - 1);
+    await Promise.all(further);
+  };
+  return sendWaiting;
+}
+
 /** Period over which writes are counted. */
 export const HOUR = minutes(60);
 

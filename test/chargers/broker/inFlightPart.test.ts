@@ -20,7 +20,7 @@ test("F82: the window is never exceeded, and all enter in order", async () => {
             order.push(place);
             await Promise.resolve();
             inside -= 1;
-            window.leave();
+            window.leave(1);
           }),
         );
         expect(most).toBeLessThanOrEqual(size);
@@ -34,15 +34,51 @@ test("a slot that is handed over stays taken: a later publish waits", async () =
   const window = inFlightWindow(1);
   expect(await window.enter()).toBe(true);
   const second = window.enter();
-  window.leave();
+  window.leave(1);
   expect(await second).toBe(true);
   let entered = false;
   const third = window.enter().then(() => (entered = true));
   await Promise.resolve();
   expect(entered).toBe(false);
-  window.leave();
+  window.leave(1);
   await third;
   expect(entered).toBe(true);
+});
+
+test("the window widens while acknowledgements are quick, and halves once when they slow down", async () => {
+  const window = inFlightWindow(100);
+  expect(window.width).toBe(20);
+  const enter = async (count: number): Promise<void> => {
+    for (let inside = 0; inside < count; inside += 1) await window.enter();
+  };
+  const leave = (count: number, tookMs: number): void => {
+    for (let outside = 0; outside < count; outside += 1) window.leave(tookMs);
+  };
+  await enter(20);
+  leave(20, 5);
+  expect(window.width).toBe(40);
+  await enter(40);
+  leave(40, 5);
+  await enter(80);
+  leave(80, 5);
+  expect(window.width).toBe(100);
+  await enter(100);
+  leave(100, 1_000);
+  expect(window.width).toBe(50);
+  await enter(50);
+  leave(50, 1_000);
+  await enter(25);
+  leave(25, 1_000);
+  expect(window.width).toBe(20);
+});
+
+test("a broker that allows few publishes in flight gets as few, however slow it is", async () => {
+  const window = inFlightWindow(2);
+  await window.enter();
+  window.leave(1);
+  await window.enter();
+  window.leave(1_000);
+  expect(window.width).toBe(2);
 });
 
 test("a closed window refuses those that wait and those that come", async () => {

@@ -6,7 +6,7 @@ import type { Change, Committed } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
 import { EvaluationQueue, SLICE } from "../../../src/control/decide/evaluationQueue.ts";
-import type { Freeing } from "../../../src/control/ports.ts";
+import type { ControlPorts, Freeing } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
@@ -19,10 +19,15 @@ const fleet = live(
   anEvent({ randomizeStart: millis(0), targets: targetsOf(...names.map((name) => `v${name}`)) }),
 );
 const now = at("05:30");
+/** After the work that can run now. */
+const settled = (): Promise<void> => new Promise((done) => setImmediate(() => setImmediate(done)));
 const touches = (reassert = false) => names.map((name) => ({ charger: chargerId(`c${name}`), reassert }));
 
 /** Control of a fleet in the middle of an event. `commit` answers each commit in its turn. */
-function controlled(commit: (decisions: number) => Committed = () => ({ ok: true })) {
+function controlled(
+  commit: (decisions: number) => Committed = () => ({ ok: true }),
+  over: Partial<ControlPorts> = {},
+) {
   const depot = aPicture({
     chargers: names.map((name) => aCharger({ id: `c${name}` })),
     vehicles: names.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
@@ -76,10 +81,12 @@ function controlled(commit: (decisions: number) => Committed = () => ({ ok: true
       },
       publishState: async () => ({ ok: true }),
       isLinked: () => true,
+      windowOf: () => 20,
       fetchById: () => {},
       started: () => {},
       evaluated: () => {},
       warn: () => {},
+      ...over,
     },
   ).subscribe();
   onTestFinished(() => flow.unsubscribe());
@@ -92,6 +99,35 @@ test("an event for a large fleet is decided in several turns of the loop, none w
   expect(Math.max(...commits)).toBe(SLICE);
   expect(commits.reduce((sum, count) => sum + count)).toBe(FLEET);
   expect(new Set(sent).size).toBe(FLEET);
+});
+
+test("publishes in flight follow the window of the broker while it widens and narrows", async () => {
+  let window = 20;
+  const open: (() => void)[] = [];
+  const inFlight: number[] = [];
+  let sent = 0;
+  controlled(undefined, {
+    windowOf: () => window,
+    send: () =>
+      new Promise((answered) => {
+        sent += 1;
+        open.push(() => answered({ ok: true }));
+      }),
+  });
+  const answerAll = async (): Promise<void> => {
+    inFlight.push(open.length);
+    for (const answer of open.splice(0)) answer();
+    await settled();
+  };
+  await waitFor(() => open.length === 20 || null);
+  window = 40;
+  await answerAll();
+  await answerAll();
+  window = 5;
+  for (let turns = 0; turns < FLEET; turns += 5) await answerAll();
+  expect(inFlight.slice(0, 6)).toEqual([20, 40, 40, 5, 5, 5]);
+  await answerAll();
+  expect(sent).toBe(FLEET);
 });
 
 test("freeing a large fleet is answered after its last commit", async () => {
