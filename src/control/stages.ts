@@ -125,8 +125,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const changed = jump < 0 ? depot.schedule.replan(clock.wall) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
-    const { affectedChargers: affected, changes, late } = advanced(depot, clock.wall);
-    condense(depot, clock.wall);
+    // After a clock step every charger is evaluated anyway, at once.
+    const most = jump === 0 ? undefined : Infinity;
+    const { affectedChargers: affected, changes, late, isComplete } = advanced(depot, clock.wall, most);
+    // An event stays whole until all its ends are recorded.
+    if (isComplete) condense(depot, clock.wall);
     ports.write(changes);
     // Windows that began by then are on record, so the next start does not report them as missed.
     if (jump < 0 && evaluatedAt !== null) ports.write([{ kind: "evaluated", at: evaluatedAt }]);

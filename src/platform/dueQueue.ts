@@ -29,10 +29,14 @@ export class DueQueue<Key extends string> {
     this.#set(hole, at, key);
   }
 
-  /** Removes and returns every key that is due, each once. */
-  due(now: Instant): Set<Key> {
+  /** Removes and returns the keys that are due, each once, earliest first: all of them, or `most`. */
+  due(now: Instant, most = Infinity): Set<Key> {
     const keys = new Set<Key>();
-    for (let key = this.#removeDue(now); key !== undefined; key = this.#removeDue(now)) keys.add(key);
+    while (keys.size < most) {
+      const key = this.#removeDue(now);
+      if (key === undefined) break;
+      keys.add(key);
+    }
     return keys;
   }
 

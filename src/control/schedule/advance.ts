@@ -17,12 +17,17 @@ export interface Advanced {
   readonly changes: readonly Change[];
   /** Delay between each start and its evaluation. */
   readonly late: readonly Millis[];
+  /** False: call again soon, for the rest. */
+  readonly isComplete: boolean;
 }
 
+/** Vehicles whose boundaries are handled in one turn of the event loop. */
+const PART = 2_000;
+
 /** Changes by time alone: the chargers to evaluate, and the windows that passed without an evaluation. */
-export function advance(depot: ControlState, now: Instant): Advanced {
+export function advance(depot: ControlState, now: Instant, most = PART): Advanced {
   const before = depot.schedule.evaluatedAt ?? now;
-  const { affectedVehicles: vehicles, started, ended } = depot.agenda.advance(now);
+  const { affectedVehicles: vehicles, started, ended, isComplete } = depot.agenda.advance(now, most);
   const affectedChargers = new Set(depot.woken(now));
   for (const vehicle of vehicles) {
     for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
@@ -30,7 +35,8 @@ export function advance(depot: ControlState, now: Instant): Advanced {
   const late = started
     .filter(({ from, until }) => before < from && now < until)
     .map(({ from }) => between(from, now));
-  depot.schedule.evaluatedTo(now);
+  // The rest counts as late, or as missed, from the same moment on.
+  if (isComplete) depot.schedule.evaluatedTo(now);
   // The daemon was down during the window, the clock jumped over it, or new starts were not allowed.
   const unseen = ended.filter(
     (dispatch) =>
@@ -43,7 +49,7 @@ export function advance(depot: ControlState, now: Instant): Advanced {
     ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
     ...reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now),
   ];
-  return { affectedChargers: affectedChargers, late, changes: [...evaluation, ...rows] };
+  return { affectedChargers, late, changes: [...evaluation, ...rows], isComplete };
 }
 
 /**

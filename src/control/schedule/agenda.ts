@@ -34,6 +34,8 @@ export interface AgendaStep {
   readonly started: readonly Dispatch[];
   /** Dispatches that ended since then. The agenda has dropped them. */
   readonly ended: readonly Dispatch[];
+  /** False: more vehicles have a boundary by now. */
+  readonly isComplete: boolean;
 }
 
 /**
@@ -115,9 +117,10 @@ export class Agenda {
     return affectedVehicles;
   }
 
-  /** The vehicles with a boundary at or before now. Ended dispatches are dropped and returned. */
-  advance(now: Instant): AgendaStep {
-    const affectedVehicles = this.#boundaries.due(now);
+  /** The vehicles with a boundary at or before now, or `most` of them. Their ended dispatches are dropped and returned. */
+  advance(now: Instant, most = Infinity): AgendaStep {
+    const affectedVehicles = this.#boundaries.due(now, most);
+    const isComplete = (this.#boundaries.next() ?? Infinity) > now;
     const started: Dispatch[] = [];
     const ended: Dispatch[] = [];
     for (const vehicle of affectedVehicles) {
@@ -129,8 +132,8 @@ export class Agenda {
     }
     this.#count -= ended.length;
     for (const { event } of ended) this.#ended(event.id);
-    this.#advancedTo = later(this.#advancedTo, now);
-    return { affectedVehicles: affectedVehicles, started, ended };
+    if (isComplete) this.#advancedTo = later(this.#advancedTo, now);
+    return { affectedVehicles, started, ended, isComplete };
   }
 
   #ended(event: EventId): void {

@@ -1,7 +1,11 @@
 import { expect, test, vi } from "vitest";
 
 import { aDepot } from "../../support/aDepot.ts";
-import { vehicleId } from "../../../src/domain/units.ts";
+import { advance } from "../../../src/control/schedule/advance.ts";
+import { chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
+import { aCharger, aVehicle } from "../../support/aCharger.ts";
+import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../../support/aPicture.ts";
 
 test("windows that passed while the daemon was down are recorded as missed and never fired late", async () => {
   const depot = await aDepot()
@@ -229,4 +233,30 @@ test("F05: a vehicle that is at no charger is recorded as soon as the disk accep
     "v1 is at no charger: event EV-1 cannot be applied to it",
     "v2 is at no charger: event EV-2 cannot be applied to it",
   ]);
+});
+
+test("starts and missed windows that are handled in parts are the same as those handled at once", () => {
+  const ids = ["v1", "v2", "v3"];
+  const picture = () => {
+    const depot = aPicture({
+      chargers: ids.map((id) => aCharger({ id: `on-${id}` })),
+      vehicles: ids.map((id) => aVehicle({ id: vehicleId(id), charger: chargerId(`on-${id}`) })),
+    });
+    depot.restore(rememberedOf({ evaluatedAt: at("05:00") }), at("05:00"));
+    const short = {
+      ...anEvent({ randomizeStart: millis(0), targets: targetsOf(...ids) }),
+      duration: minutes(1),
+    };
+    depot.schedule.put(live(short), at("05:00"));
+    return depot;
+  };
+  const [whole, parts] = [picture(), picture()];
+  const atOnce = advance(whole, at("23:00"));
+  expect(atOnce.changes.filter(({ kind }) => kind === "audit")).toHaveLength(3);
+  const first = advance(parts, at("23:00"), 1);
+  const rest = [advance(parts, at("23:00"), 1), advance(parts, at("23:00"), 1)];
+  expect([first, ...rest].map(({ isComplete }) => isComplete)).toEqual([false, false, true]);
+  const rows = [first, ...rest].flatMap(({ changes }) => changes.filter(({ kind }) => kind === "audit"));
+  expect(rows).toEqual(atOnce.changes.filter(({ kind }) => kind === "audit"));
+  expect(parts.schedule.evaluatedAt).toBe(at("23:00"));
 });

@@ -21,14 +21,30 @@ test("a window is due when it starts and when it ends, and is then dropped", () 
     affectedVehicles: new Set([bus]),
     started: [window],
     ended: [],
+    isComplete: true,
   });
   expect([agenda.next(), agenda.allInForce(bus, instant(10))]).toEqual([20, [window]]);
   expect(agenda.advance(instant(20))).toEqual({
     affectedVehicles: new Set([bus]),
     started: [],
     ended: [window],
+    isComplete: true,
   });
   expect([agenda.next(), agenda.size, agenda.of(bus)]).toEqual([undefined, 0, []]);
+});
+
+test("boundaries of many vehicles are handled in parts, and an event replaced in between leaves nothing behind", () => {
+  const agenda = new Agenda(settingsWith());
+  const windows = ["veh-1", "veh-2", "veh-3"].map((vehicle) => dispatch("EV-1", vehicle, 10, 20));
+  agenda.replace(EV, windows, instant(15));
+  const first = agenda.advance(instant(20), 1);
+  expect([first.isComplete, first.ended.length, agenda.next(), agenda.size]).toEqual([false, 1, 20, 2]);
+  const second = agenda.advance(instant(20), 1);
+  expect([second.isComplete, second.ended.length]).toEqual([false, 1]);
+  agenda.replace(EV, [dispatch("EV-1", "veh-1", 30, 40)], instant(20));
+  expect([agenda.advance(instant(20), 1).isComplete, agenda.size]).toEqual([true, 1]);
+  expect(agenda.advance(instant(40))).toMatchObject({ ended: [{ from: 30 }], isComplete: true });
+  expect([agenda.size, agenda.ofEvent(EV)]).toEqual([0, []]);
 });
 
 test("a dispatch in force affects its vehicle at once, and only its end is still due", () => {
