@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
-import { limitConnections } from "../platform/connectionLimit.ts";
+import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
 import type { Answer } from "./answer.ts";
 import { auditParameters } from "./http/views.ts";

@@ -8,7 +8,7 @@ import Fastify, {
 import type { Logger } from "pino";
 
 import type { Instant } from "../domain/units.ts";
-import { limitConnections, oneRequestAtATime } from "../platform/connectionLimit.ts";
+import { limitConnections, oneRequestAtATime } from "../platform/senderLimits.ts";
 import { hasBody, type HeaderFields, headerText, isPlain, readsAsJson } from "./http.ts";
 import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
 import {

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+
 import { minutes } from "../../src/domain/units.ts";
-import { bucket, bucketPerAddress, hourlyBudget } from "../../src/vtn/budget.ts";
+import { hourlyBudget } from "../../src/vtn/budget.ts";
 
 test("never more than the limit in any sliding hour, whatever the times of asking", () => {
   fc.assert(
@@ -32,20 +33,4 @@ test("that a limit is spent is said once, and again only after an hour without a
   expect(said).toBe(1);
   now += minutes(60);
   expect([allowed(), allowed(), said]).toEqual([true, false, 2]);
-});
-
-test("a bucket allows its burst, then its pace", () => {
-  let now = 0;
-  const take = bucket({ perSecond: 2, burst: 3 }, () => now);
-  expect([take(), take(), take(), take()]).toEqual([true, true, true, false]);
-  now = 500;
-  expect([take(), take()]).toEqual([true, false]);
-});
-
-test("one address does not use up the pace of another, and forgotten addresses cost no memory", () => {
-  const take = bucketPerAddress({ perSecond: 1, burst: 1 }, () => 0, 2);
-  expect([take("a"), take("a"), take("b"), take("b")]).toEqual([true, false, true, false]);
-  expect(take("c")).toBe(true);
-  // `a` was the oldest of three: it starts anew.
-  expect([take("a"), take("c")]).toEqual([true, false]);
 });

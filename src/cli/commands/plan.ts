@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
 import { nameOf, eventWarnings, reachOf } from "../../control/decide/describe.ts";
-import { intake } from "../../control/ingest/intake.ts";
+import { intake, latestNotices } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
 import { targeting } from "../../control/schedule/targeting.ts";
-import { latestNotices, type Notice } from "../../domain/delivery.ts";
+import { dialectOf } from "../../daemon/partnerWatch.ts";
+import type { Notice } from "../../domain/delivery.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import { dialectOf } from "../../daemon/partnerWatch.ts";
 import { runToEnd } from "../../platform/cooperative.ts";
 import { wallClock } from "../../platform/text.ts";
 import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";

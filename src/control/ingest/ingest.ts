@@ -1,19 +1,13 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import {
-  type Delivery,
-  contradictions,
-  latestNotices,
-  type Rejected,
-  type IngestResult,
-} from "../../domain/delivery.ts";
+import type { Delivery, Rejected, IngestResult } from "../../domain/delivery.ts";
 import { type Ask, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
 import type { ControlState } from "../state.ts";
-import { type EventNotice, type Intake, intake } from "./intake.ts";
+import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 

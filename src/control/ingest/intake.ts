@@ -7,7 +7,7 @@ import {
   type KnownEvent,
   LONGEST_TAIL,
 } from "../../domain/event.ts";
-import { type Instant, instant, later } from "../../domain/units.ts";
+import { type EventId, type Instant, instant, later } from "../../domain/units.ts";
 
 /** Any notice of an event except a rejected one. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -228,3 +228,37 @@ function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly
 
 const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>
   endings.filter((ending) => at < ending.at + LONGEST_TAIL);
+
+/** Events that one body names twice with the same modification time and different content. */
+export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId> {
+  const first = new Map<string, string>();
+  const contradicted = new Set<EventId>();
+  for (const notice of notices) {
+    if (notice.kind !== "event") continue;
+    const { id, revision, hash } = notice.event;
+    const before = first.get(`${revision} ${id}`);
+    if (before === undefined) first.set(`${revision} ${id}`, hash);
+    else if (before !== hash) contradicted.add(id);
+  }
+  return contradicted;
+}
+
+/**
+ * Keeps one notice per event: the highest revision, and of equal revisions the later one.
+ * A delete separates: notices before it are what it deletes, and notices after it create the event again.
+ */
+export function latestNotices(notices: readonly Notice[]): readonly Notice[] {
+  const best = new Map<EventId, number>();
+  const outdone = new Set<number>();
+  notices.forEach((notice, index) => {
+    if (notice.kind === "deleted") best.delete(notice.id);
+    if (notice.kind !== "event") return;
+    const { id, revision } = notice.event;
+    const before = best.get(id) ?? -1;
+    const rival = notices[before];
+    const isOlder = rival?.kind === "event" && revision < rival.event.revision;
+    if (rival !== undefined) outdone.add(isOlder ? index : before);
+    if (!isOlder) best.set(id, index);
+  });
+  return outdone.size === 0 ? notices : notices.filter((_, index) => !outdone.has(index));
+}

@@ -17,10 +17,11 @@ import {
   timer,
 } from "rxjs";
 
-import { type Delivery, latestNotices, type Notice } from "../../domain/delivery.ts";
+import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { type EventId, type Millis, millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { Fetched, PollingPorts } from "../ports.ts";
+import { latestNotices } from "./intake.ts";
 import type { PollRequest } from "./pollRequest.ts";
 
 /** A reason to poll early: the list changed, these events changed, or an operator requested a poll. */

@@ -4,9 +4,9 @@ import type { EditedEvent } from "../../domain/changes.ts";
 import { eventId } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
 import { type BodyTable, sumOf } from "./auditRows.ts";
+import { authenticate } from "./chain.ts";
 import type { Connection } from "./connection.ts";
 import { damaged, type Fault } from "./fault.ts";
-import { authenticate } from "./keys.ts";
 
 /**
  * Tables whose bodies carry an HMAC: an edit of one could make us command, release or report something else.

@@ -1,8 +1,8 @@
+import { createHmac } from "node:crypto";
 import { closeSync, constants, writeSync } from "node:fs";
 
 import { chainHash, headSeal } from "../../domain/audit.ts";
 import { leaveOpenToOwner, openOwn, readOwn } from "./files.ts";
-import { authenticate } from "./keys.ts";
 
 /** A row without its facts and its hash, in the order in which it is hashed and stored. */
 export type Cells = readonly [
@@ -129,3 +129,12 @@ export function readWitness(path: string, siteKey: Buffer): Head | null {
     return null;
   }
 }
+
+/**
+ * HMAC-SHA256 with the site key, hex. The label names the purpose, so that a code for one purpose is invalid
+ * for another. A label holds no newline, and is used in one place only.
+ */
+export const authenticate = (siteKey: Uint8Array, label: string, ...parts: readonly string[]): string =>
+  createHmac("sha256", siteKey)
+    .update([label, ...parts].join("\n"))
+    .digest("hex");

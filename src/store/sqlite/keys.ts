@@ -1,19 +1,10 @@
-import { createHmac, hash, createPrivateKey, type KeyObject } from "node:crypto";
+import { hash, createPrivateKey, type KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { DATABASE } from "./connection.ts";
 import { fileFault } from "./fault.ts";
 import { placeFile, prepareDirectory, readOwn } from "./files.ts";
-
-/**
- * HMAC-SHA256 with the site key, hex. The label names the purpose, so that a code for one purpose is invalid
- * for another. A label holds no newline, and is used in one place only.
- */
-export const authenticate = (siteKey: Uint8Array, label: string, ...parts: readonly string[]): string =>
-  createHmac("sha256", siteKey)
-    .update([label, ...parts].join("\n"))
-    .digest("hex");
 
 const SITE_KEY_BYTES = 32;
 const NAME = "site.key";

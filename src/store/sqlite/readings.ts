@@ -12,8 +12,8 @@ import {
   vehicleId,
   type VehicleId,
 } from "../../domain/units.ts";
+import { authenticate } from "./chain.ts";
 import { type Connection, metaValue } from "./connection.ts";
-import { authenticate } from "./keys.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { type EventNotice, type Intake, intake } from "../../../src/control/ingest/intake.ts";
-import { latestNotices, type Notice } from "../../../src/domain/delivery.ts";
+import { type EventNotice, type Intake, intake, latestNotices } from "../../../src/control/ingest/intake.ts";
+import type { Notice } from "../../../src/domain/delivery.ts";
 import type { CoordinationEvent, KnownEvent } from "../../../src/domain/event.ts";
 import { type EventId, eventId, instant, minutes, seconds } from "../../../src/domain/units.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { latestNotices } from "../../../src/control/ingest/intake.ts";
 import { isLong, partsOf } from "../../../src/control/ingest/pipeline.ts";
-import { type Delivery, latestNotices, type Notice } from "../../../src/domain/delivery.ts";
+import type { Delivery, Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { anEvent } from "../../support/anEvent.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { authenticate } from "../../../src/store/sqlite/keys.ts";
+import { authenticate } from "../../../src/store/sqlite/chain.ts";
 
 const KEY = Buffer.alloc(32, 7);
 

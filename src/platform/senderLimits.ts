@@ -144,3 +144,42 @@ function longestIdle(connections: Iterable<ClientConnection>): ClientConnection 
   const byAddress = [...Map.groupBy(idle, ({ address }) => address).values()];
   return byAddress.reduce((most, some) => (some.length > most.length ? some : most), [])[0];
 }
+
+export interface Pace {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** A token bucket. False: the pace is exceeded. */
+export function bucket(pace: Pace, monotonic: () => number): () => boolean {
+  let level = pace.burst;
+  let at = monotonic();
+  return () => {
+    const now = monotonic();
+    level = Math.min(pace.burst, level + ((now - at) / 1000) * pace.perSecond);
+    at = now;
+    if (level < 1) return false;
+    level -= 1;
+    return true;
+  };
+}
+
+/**
+ * A bucket for each address. Only the `kept` most recent addresses are stored, so a flood of addresses cannot
+ * fill the memory.
+ */
+export function bucketPerAddress(
+  pace: Pace,
+  monotonic: () => number,
+  kept = 10_000,
+): (address: string) => boolean {
+  const buckets = new Map<string, () => boolean>();
+  return (address) => {
+    const take = buckets.get(address) ?? bucket(pace, monotonic);
+    buckets.delete(address);
+    buckets.set(address, take);
+    const [oldest] = buckets.keys();
+    if (buckets.size > kept && oldest !== undefined) buckets.delete(oldest);
+    return take();
+  };
+}

@@ -3,7 +3,12 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 
-import { limitConnections, oneRequestAtATime } from "../../src/platform/connectionLimit.ts";
+import {
+  bucket,
+  bucketPerAddress,
+  limitConnections,
+  oneRequestAtATime,
+} from "../../src/platform/senderLimits.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const answer: RequestListener = (request, response) => {
@@ -180,4 +185,20 @@ test("a request that a sender makes once it has read its answer is served, howev
   await new Promise((closed) => server.close(closed));
   expect(pipelined).toEqual([]);
   expect(Atomics.load(answers, 0)).toBe(2);
+});
+
+test("a bucket allows its burst, then its pace", () => {
+  let now = 0;
+  const take = bucket({ perSecond: 2, burst: 3 }, () => now);
+  expect([take(), take(), take(), take()]).toEqual([true, true, true, false]);
+  now = 500;
+  expect([take(), take()]).toEqual([true, false]);
+});
+
+test("one address does not use up the pace of another, and forgotten addresses cost no memory", () => {
+  const take = bucketPerAddress({ perSecond: 1, burst: 1 }, () => 0, 2);
+  expect([take("a"), take("a"), take("b"), take("b")]).toEqual([true, false, true, false]);
+  expect(take("c")).toBe(true);
+  // `a` was the oldest of three: it starts anew.
+  expect([take("a"), take("c")]).toEqual([true, false]);
 });

@@ -1,8 +1,10 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { contradictions, latestNotices, type Notice } from "../../src/domain/delivery.ts";
-import { eventId, instant } from "../../src/domain/units.ts";
-import { anEvent } from "../support/anEvent.ts";
+
+import { contradictions, latestNotices } from "../../../src/control/ingest/intake.ts";
+import type { Notice } from "../../../src/domain/delivery.ts";
+import { eventId, instant } from "../../../src/domain/units.ts";
+import { anEvent } from "../../support/anEvent.ts";
 
 const saying = (id: string, revision: number, name = ""): Notice => ({
   kind: "event",
