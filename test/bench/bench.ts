@@ -12,6 +12,7 @@ import { latency1, latency200, latency200Overlapped } from "./latency.ts";
 import { pending } from "./pending.ts";
 import { poll10k } from "./poll.ts";
 import { start, startEmpty } from "./start.ts";
+import { record } from "./record.ts";
 import { turns20k } from "./turns.ts";
 
 const measurements: Readonly<Record<string, Measurement>> = {
@@ -24,6 +25,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   poll10k,
   pending,
   startEmpty,
+  record,
   start,
   idle,
 };
