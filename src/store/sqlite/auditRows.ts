@@ -7,6 +7,7 @@ import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
 import type { AuditQuery, Quarantined } from "../../domain/store.ts";
 import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
 import type { Cells, ChainRow } from "./chain.ts";
+import { shownFacts } from "./decisionFacts.ts";
 
 type Columns = Record<string, SQLOutputValue>;
 
@@ -71,8 +72,7 @@ export const chainRow = (row: Columns): ChainRow => ({
 /** A row as the rest of the program reads it. */
 export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
   const [seq, at, kind, charger, vehicle, event, command, words] = cells;
-  return {
-    seq,
+  const entry: AuditEntry = {
     at: instant(at),
     // Every row was written with an AuditKind.
     kind: kind as AuditKind,
@@ -82,8 +82,8 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
     command,
     words,
     facts: JSON.parse(facts),
-    hash,
   };
+  return { seq, ...entry, facts: shownFacts(entry), hash };
 }
 
 /** Tables that no hash chain protects. */

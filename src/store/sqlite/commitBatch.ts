@@ -7,6 +7,7 @@ import { cellsOf, numbered, sumOf } from "./auditRows.ts";
 import { signed } from "./bodies.ts";
 import { rowHash, type Head, sealed } from "./chain.ts";
 import type { Connection } from "./connection.ts";
+import { storedFacts } from "./decisionFacts.ts";
 import { putReport } from "./reports.ts";
 import { putEvent } from "./storedEvents.ts";
 
@@ -121,7 +122,7 @@ export function commitBatch(
 
 function append(connection: Connection, head: Head, entry: AuditEntry): Head {
   const cells = cellsOf(head.seq + 1, entry);
-  const facts = JSON.stringify(entry.facts);
+  const facts = JSON.stringify(storedFacts(entry));
   const hash = rowHash(head.hash, cells, facts);
   connection.putAudit.run(...cells, facts, hash);
   return { seq: cells[0], hash };

@@ -6,6 +6,7 @@ import type { KnownEvent } from "../../domain/event.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
+import { auditRow, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
 import type { Fault } from "./fault.ts";
@@ -109,15 +110,15 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
 /** The reason of each command, from the row of its decision, so that views show the same reason after a restart. */
 function reasons(database: DatabaseSync, records: readonly CommandRecord[]): ReadonlyMap<string, Reason> {
   const rows = database.prepare(
-    `SELECT CASE WHEN json_valid(facts) THEN facts END AS facts
-     FROM audit WHERE charger = ? AND command = ? AND kind = 'decision' ORDER BY seq DESC LIMIT 1`,
+    `SELECT * FROM audit
+     WHERE charger = ? AND command = ? AND kind = 'decision' AND json_valid(facts) ORDER BY seq DESC LIMIT 1`,
   );
   const found = new Map<string, Reason>();
   for (const record of records) {
     for (const { command } of [record, ...(record.standing === undefined ? [] : [record.standing])]) {
       const id = commandId(command);
-      const facts = rows.get(command.charger, id)?.["facts"];
-      const reason = typeof facts === "string" ? reasonIn(JSON.parse(facts)) : null;
+      const row = rows.get(command.charger, id);
+      const reason = row === undefined ? null : reasonIn(auditRow(chainRow(row)).facts);
       if (reason !== null) found.set(id, reason);
     }
   }
