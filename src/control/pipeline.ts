@@ -1,6 +1,7 @@
 import {
   concatMap,
   filter,
+  from,
   map,
   merge,
   mergeMap,
@@ -210,6 +211,10 @@ export interface ControlSources {
   readonly unlocked$: Observable<ChargerId>;
 }
 
+/** Emits the result of a stage: at once, or when the stage has read what it needs. */
+const once = <T>(result: T | Promise<T>): Observable<T> =>
+  result instanceof Promise ? from(result) : of(result);
+
 /** Chargers reconnect to a broker that was away within this time. */
 const LATE_RETURN = minutes(1);
 /** Cap on publishes in flight to one broker. `ControlPorts.windowOf` is the cap now. */
@@ -231,7 +236,7 @@ export function control(
 
   const ingested$ = merge(sources.webhook$, sources.polled$).pipe(
     batchPerTick(),
-    map((arrivals) => stages.ingest(arrivals)), // intake and expansion; the evaluation that follows shares the commit
+    concatMap((arrivals) => once(stages.ingest(arrivals))), // intake and expansion; the evaluation that follows shares the commit
   );
   const boundary$ = alarm(evaluationDone$, () => depot.next(), ports.now).pipe(
     map(() => () => stages.advance()),
@@ -257,7 +262,7 @@ export function control(
   );
   const other$ = merge(boundary$, messages$, all$).pipe(
     batchPerTick(),
-    map((batch) => batch.flatMap((stage) => stage())), // at the end of the tick, so that the evaluation shares the commit
+    concatMap((batch) => once(stages.run(batch))), // at the end of the tick, so that the evaluation shares the commit
   );
 
   const evaluated$ = merge(

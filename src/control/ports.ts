@@ -1,7 +1,8 @@
-import type { Change, Committed, Scope, StoredScope } from "../domain/changes.ts";
+import type { Committed } from "../domain/changes.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { Desired } from "../domain/setpoint.ts";
+import type { Store } from "../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 
 /** Answer to a delivery: its counts once it is durable, or the reason why it could not be stored. */
@@ -31,20 +32,12 @@ export interface Reevaluation {
 }
 
 /** The edges as the control pipeline sees them: functions only. */
-export interface ControlPorts {
+export interface ControlPorts extends Pick<Store, "write" | "writeUntilStored" | "durable"> {
   readonly now: () => Instant;
   /** Monotonic clock, ms. */
   readonly monotonic: () => Millis;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Stages changes; they reach the disk with the next `durable`. */
-  readonly write: (changes: readonly Change[]) => void;
-  /** Stages changes that outlive a failed commit. Resolves once they are stored. */
-  readonly writeUntilStored: (changes: readonly Change[]) => Promise<void>;
-  /** Resolves after the commit that holds everything written so far. */
-  readonly durable: () => Promise<Committed>;
-  /** The stored state of the scope of a failed commit. */
-  readonly stored: (scope: Scope) => StoredScope;
   /**
    * Publishes one command, each publish with its deadline. Never throws.
    * `before`: our last setpoint. `isDoubted`: the charger did not follow this command.

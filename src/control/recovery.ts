@@ -1,18 +1,22 @@
+import { auditRow } from "../domain/audit.ts";
 import type { Change, StoredState, Scope, StoredScope } from "../domain/changes.ts";
 import { commandId, type CommandRecord } from "../domain/command.ts";
 import type { Rejected } from "../domain/delivery.ts";
 import type { KnownEvent } from "../domain/event.ts";
 import {
+  type Millis,
+  type Instant,
+  iso,
+  instant,
   after,
   type ChargerId,
   type EventId,
-  type Instant,
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
-import { clockMovedBack } from "./send/commands.ts";
 import { expand } from "./schedule/expand.ts";
+import { clockMovedBack } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
 
 /** Delay of the next evaluation after a failed commit: soon, but without a busy loop. */
@@ -145,20 +149,6 @@ export function onClockMovedBack(depot: ControlState, now: Instant): void {
   for (const record of depot.commands.values()) depot.commands.record(clockMovedBack(record, ramp, now));
 }
 
-/** The events and chargers whose stored state may differ from memory after these changes were dropped. */
-export function scopeOf(dropped: readonly Change[]): Scope {
-  const events = new Set<EventId>();
-  const chargers = new Set<ChargerId>();
-  for (const change of dropped) {
-    if (change.kind === "event") events.add(change.known.id);
-    else if (change.kind === "command") chargers.add(change.record.command.charger);
-    else if (change.kind === "hold") chargers.add(change.hold.charger);
-    else if (change.kind === "holdEnded" || change.kind === "commandForgotten") chargers.add(change.charger);
-    else if (change.kind === "audit" && change.entry.charger !== null) chargers.add(change.entry.charger);
-  }
-  return { events, chargers };
-}
-
 /**
  * Restores the stored state of the events and chargers of a failed commit. The rest stays as it is.
  * Returns the vehicles with a dispatch in force now, before or after.
@@ -186,3 +176,18 @@ export function rollBack(
   depot.ramp?.recall(depot.commands.values(), depot.chargers);
   return affected;
 }
+
+export const clockStepRow = (jump: Millis, at: Instant): Change =>
+  auditRow(
+    "daemon",
+    at,
+    `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: every charger is evaluated again`,
+    {
+      facts: {
+        jumpMs: jump,
+        outage: "clock",
+        since: iso(instant(Math.min(at, at - jump))),
+        over: true,
+      },
+    },
+  );

@@ -1,18 +1,18 @@
-import { auditRow } from "../domain/audit.ts";
-import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
+import { type Change, type Committed, type FailedCommit, scopeOf } from "../domain/changes.ts";
 import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { type ChargerId, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
+import { type ChargerId, type Instant, type Millis, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
 import { free, evaluate } from "./decide/evaluate.ts";
 import { EvaluationQueue, type FreeingPart, Freeings } from "./decide/evaluationQueue.ts";
-import { ingest } from "./ingest/ingest.ts";
+import { ingest, type Ingestion, neededWhole } from "./ingest/ingest.ts";
+import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { recordSilences, recordReturn } from "./observe/recordSilence.ts";
 import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
-  scopeOf,
+  clockStepRow,
   onClockMovedBack,
   type LastSent,
   retryLater,
@@ -24,21 +24,6 @@ import { formatStranded } from "./send/release.ts";
 import { sendersOf } from "./send/sendQueue.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import type { ControlState } from "./state.ts";
-
-const clockStepRow = (jump: Millis, at: Instant): Change =>
-  auditRow(
-    "daemon",
-    at,
-    `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: every charger is evaluated again`,
-    {
-      facts: {
-        jumpMs: jump,
-        outage: "clock",
-        since: iso(instant(Math.min(at, at - jump))),
-        over: true,
-      },
-    },
-  );
 
 const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
   reevaluations.map(({ charger }) => charger);
@@ -58,6 +43,9 @@ export interface Pending {
   readonly committed: Promise<Committed>;
 }
 
+/** What a stage affects. A promise: the stage reads first. */
+type Affected = readonly Reevaluation[] | Promise<readonly Reevaluation[]>;
+
 /** Chargers that were queued at one broker. */
 interface Waiting {
   readonly broker: string;
@@ -67,7 +55,10 @@ interface Waiting {
 /** The stages of control, bound to the state they change and the ports they use. */
 export function stagesOf(depot: ControlState, ports: ControlPorts) {
   let evaluations = 0;
-  let clock: ClockReading = { wall: ports.now(), monotonic: ports.monotonic() };
+  const readClock = (): ClockReading => ({ wall: ports.now(), monotonic: ports.monotonic() });
+  let clock = readClock();
+  /** Events that are open again since the clock was set back, for the stages that run. */
+  let reopened = NONE_READ;
   const sent = new Map<ChargerId, LastSent>();
   // A charger whose occupant comes from a stored command must send messages. A dead one keeps no claim.
   for (const charger of depot.occupancy.recalled()) depot.silence.noteMessage(charger, clock.monotonic);
@@ -84,11 +75,10 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     if (failed === rolledBack) return;
     rolledBack = failed;
     const scope = scopeOf(failed.dropped);
-    const stored = unrecorded.over(scope, ports.stored(scope));
+    if (failed.stored === null) throw new Error(`a commit failed, and nothing can be read: ${failed.reason}`);
+    const stored = unrecorded.over(scope, failed.stored);
     lacking = [...lacking, ...recoverAfterFailedCommit(depot, scope, stored, sent, ports.now())];
   };
-
-  const maySend = (charger: ChargerId): boolean => depot.barTo("publish", charger) === null;
 
   const send = async (charger: ChargerId): Promise<void> => {
     const known = depot.commands.get(charger);
@@ -111,7 +101,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
 
   const sendWaiting = sendersOf(depot.sendQueue, {
     windowOf: ports.windowOf,
-    maySend,
+    maySend: (charger) => depot.barTo("publish", charger) === null,
     send,
     evaluation: () => evaluations,
   });
@@ -119,17 +109,17 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   /** Handles the passage of time. After a clock step every charger is affected. */
   const advance = (): readonly Reevaluation[] => {
     const before = clock;
-    clock = { wall: ports.now(), monotonic: ports.monotonic() };
+    clock = readClock();
     const jump = jumpBetween(before, clock);
     const { evaluatedAt } = depot.schedule;
-    const changed = jump < 0 ? depot.schedule.replan(clock.wall) : [];
+    const changed = jump < 0 ? depot.schedule.replan(clock.wall, reopened) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
     const { affectedChargers: affected, changes, late, isComplete } = advanced(depot, clock.wall, most);
     // An event stays whole until all its ends are recorded.
-    if (isComplete) condense(depot, clock.wall);
+    if (isComplete) void condense(depot, clock.wall);
     ports.write(changes);
     // Windows that began by then are on record, so the next start does not report them as missed.
     if (jump < 0 && evaluatedAt !== null) ports.write([{ kind: "evaluated", at: evaluatedAt }]);
@@ -142,6 +132,28 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     }
     for (const lateBy of late) ports.started(lateBy);
     return reevaluationsOf([...affected, ...silences.affectedChargers]);
+  };
+
+  /** Each delivery is settled after the commit, which holds the first evaluations as well. */
+  const ingested = (
+    arrivals: readonly Arrival[],
+    { changes, affectedChargers, fetchById, results }: Ingestion,
+  ): readonly Reevaluation[] => {
+    ports.write(changes);
+    if (fetchById.length > 0) ports.fetchById(fetchById);
+    void ports.durable().then((committed) => {
+      if (!committed.ok) rollBack(committed);
+      arrivals.forEach(({ settle }, index) => {
+        const counts = results[index];
+        if (!committed.ok) settle(committed);
+        else if (counts !== undefined) settle({ ok: true, ingested: counts });
+      });
+    });
+    for (const charger of affectedChargers) waiting.add(charger);
+    if (arrivals.every(({ isPart = false }) => isPart)) return [];
+    const reevaluations = reevaluationsOf(waiting);
+    waiting.clear();
+    return reevaluations;
   };
 
   const evaluateNext = (reevaluations: readonly Reevaluation[]): Pending => {
@@ -158,46 +170,35 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   };
 
   return {
-    /** Intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as well. */
-    ingest(arrivals: readonly Arrival[]): readonly Reevaluation[] {
-      const {
-        changes,
-        affectedChargers: affected,
-        fetchById,
-        results,
-      } = ingest(
-        depot,
-        arrivals.map(({ delivery }) => delivery),
+    /** Intake and expansion. Events of which only a summary is in memory are read first. */
+    ingest(arrivals: readonly Arrival[]): Affected {
+      const deliveries = arrivals.map(({ delivery }) => delivery);
+      return depot.known.withWhole(
+        () => neededWhole(depot, deliveries),
+        (read) => ingested(arrivals, ingest(depot, deliveries, read)),
       );
-      ports.write(changes);
-      if (fetchById.length > 0) ports.fetchById(fetchById);
-      void ports.durable().then((committed) => {
-        if (!committed.ok) rollBack(committed);
-        arrivals.forEach(({ settle }, index) => {
-          const counts = results[index];
-          if (!committed.ok) settle(committed);
-          else if (counts !== undefined) settle({ ok: true, ingested: counts });
-        });
-      });
-      for (const charger of affected) waiting.add(charger);
-      if (arrivals.every(({ isPart = false }) => isPart)) return [];
-      const reevaluations = reevaluationsOf(waiting);
-      waiting.clear();
-      return reevaluations;
     },
+
+    /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
+    run: (stages: readonly (() => readonly Reevaluation[])[]): Affected =>
+      depot.known.withWhole(
+        () => (jumpBetween(clock, readClock()) < 0 ? depot.known.openAgain(ports.now()) : []),
+        (read) => {
+          reopened = read;
+          return stages.flatMap((stage) => stage());
+        },
+      ),
 
     advance,
 
     handleMessage(message: ChargerMessage): readonly Reevaluation[] {
-      const {
-        changes,
-        affectedChargers: affected,
-        warning,
-      } = handleChargerMessage(depot, message, ports.now());
+      const { changes, affectedChargers, warning } = handleChargerMessage(depot, message, ports.now());
       const returned = recordReturn(depot, message, ports.monotonic(), ports.now());
       ports.write([...returned.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
-      return returned.affectedChargers.length === 0 ? affected : [...affected, ...returned.affectedChargers];
+      return returned.affectedChargers.length === 0
+        ? affectedChargers
+        : [...affectedChargers, ...returned.affectedChargers];
     },
 
     everyone(): readonly Reevaluation[] {

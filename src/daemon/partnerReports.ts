@@ -9,7 +9,7 @@ import { siteCalendar } from "../platform/text.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
-import { scheduleChangedEvents } from "../reporting/reportSchedule.ts";
+import { neededWhole, scheduleChangedEvents } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
 import type { ReportService } from "./edges.ts";
 import { storedSchedule, type Site } from "./site.ts";
@@ -28,15 +28,21 @@ type ReportEdges = Pick<
 const PAGE = 1000;
 
 /** The stored schedule with the reports that follow from the stored events. For showing while no daemon runs, never for sending. */
-export function plannedSchedule(config: Config, remembered: StoredState, store: Store): ReportSchedule {
+export async function plannedSchedule(
+  config: Config,
+  remembered: StoredState,
+  store: Store,
+): Promise<ReportSchedule> {
   const desk = storedSchedule(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const events = new Map(remembered.events.map((known) => [known.id, known]));
+  const needed = [...neededWhole(desk, events, events.keys())];
+  const whole = await store.archive.whole(needed.map(({ id }) => id));
   scheduleChangedEvents(desk, events, events.keys(), {
     settings: config.report,
     enabled: config.report.enabled,
     concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,
-    whole: (id) => store.events.event(id),
+    whole: ({ id }) => whole.get(id) ?? null,
   });
   return desk;
 }

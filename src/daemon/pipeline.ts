@@ -172,7 +172,6 @@ export function controlLoop(
     write: (changes) => store.write(changes),
     writeUntilStored: (changes) => store.writeUntilStored(changes),
     durable: () => store.durable(),
-    stored: (scope) => store.stored(scope),
     send: async (command, lease, before, isDoubted) => {
       const began = monotonic();
       const sent = await chargers.send(command, lease, before, isDoubted);

@@ -70,7 +70,7 @@ export function openSite(
     readonly onClockDoubted: () => void;
   },
 ): Site {
-  const { store, storedState, epoch, isRestored } = opened;
+  const { store, storedState, epoch, isRestored, lastRun } = opened;
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
   const { now } = clock;
   const note = (message: string, details: Json = null): void =>
@@ -80,9 +80,9 @@ export function openSite(
   const { state, changes } = restoreControl(config, opened, now);
   const schedule = storedSchedule(config, storedState);
   store.write(changes);
-  recallWrites(state, (charger, since) => store.writes(charger, since), now());
+  recallWrites(state, lastRun.writes, now());
   // Before the row of the start, which would end the same outages once more.
-  store.write(endOutagesOfLastRun(state, store.openOutages(), monotonic(), now()));
+  store.write(endOutagesOfLastRun(state, lastRun.openOutages(), monotonic(), now()));
   const { aliveAt } = storedState;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
@@ -132,7 +132,7 @@ function restoreControl(
     settings,
     siteKey,
     epoch,
-    archive: store.events,
+    archive: store.archive,
     wallClock: wallClock(site.timezone, now),
     assertAll,
   });

@@ -46,6 +46,11 @@ export interface FailedCommit {
   readonly reason: string;
   /** The changes of this commit, and of earlier failed commits without a waiting caller. None of them was stored. */
   readonly dropped: readonly Change[];
+  /**
+   * What is stored of their scope, for a rollback. It comes with the failure, so that nothing is decided in between.
+   * Null: it cannot be read.
+   */
+  readonly stored: StoredScope | null;
 }
 
 /** Events and chargers that a list of changes concerns. */
@@ -85,4 +90,18 @@ export interface StoredState {
   readonly recordedAt: Instant | null;
   /** Last time this program was alive, to within a minute. Null: never. */
   readonly aliveAt: Instant | null;
+}
+
+/** The events and chargers whose stored state may differ from memory after these changes were dropped. */
+export function scopeOf(dropped: readonly Change[]): Scope {
+  const events = new Set<EventId>();
+  const chargers = new Set<ChargerId>();
+  for (const change of dropped) {
+    if (change.kind === "event") events.add(change.known.id);
+    else if (change.kind === "command") chargers.add(change.record.command.charger);
+    else if (change.kind === "hold") chargers.add(change.hold.charger);
+    else if (change.kind === "holdEnded" || change.kind === "commandForgotten") chargers.add(change.charger);
+    else if (change.kind === "audit" && change.entry.charger !== null) chargers.add(change.entry.charger);
+  }
+  return { events, chargers };
 }

@@ -144,11 +144,10 @@ export interface EventSummary {
 /** An event in memory: whole while a window may be open, then a summary. */
 export type TrackedEvent = KnownEvent | EventSummary;
 
-/** Read access to stored events. */
+/** Read access to stored events. An event that is not stored, or not readable, is absent from the answer. */
 export interface EventArchive {
-  /** Null: not stored, or not readable. */
-  readonly event: (id: EventId) => KnownEvent | null;
-  readonly summary: (id: EventId) => EventSummary | null;
+  readonly whole: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, KnownEvent>>;
+  readonly summaries: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, EventSummary>>;
 }
 
 /** First receipt of a start of "now". Null: the last revision had a start of its own, or the event is unknown. */

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
-import type { Change, Committed, Scope, StoredScope, StoredState } from "./changes.ts";
+import type { Change, Committed, StoredState } from "./changes.ts";
 import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
@@ -26,31 +26,26 @@ export interface Store extends Disposable {
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
   /** Private key that signs proofs. */
   readonly proofKey: KeyObject;
-  readonly events: EventArchive;
+  readonly archive: EventArchive;
 
   /** Stages changes in order. They are committed with the next `durable`, or within 100 ms without it. Throws once closed. */
   write(changes: readonly Change[]): void;
   /** As `write`, for changes that outlive a failed commit. Resolves once they are stored. */
   writeUntilStored(changes: readonly Change[]): Promise<void>;
-  /** Resolves after the commit of everything staged so far. Not ok: nothing of it is stored. Never rejects. */
+  /** Resolves after the commit of everything staged so far. Never rejects. Not ok: nothing of it is stored, nor
+   * anything that was staged until this answer. */
   durable(): Promise<Committed>;
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
   beat(at: Instant): Beat;
-  /** The stored state of a scope, for a rollback after a failed commit. */
-  stored(scope: Scope): StoredScope;
   /** Report obligations and open reports. */
   owed(): Promise<Pick<StoredState, "duties" | "outbox">>;
 
   /** Rows of the record. */
   audit(query: AuditQuery): Promise<readonly AuditRow[]>;
-  /** Times at which the broker acknowledged a new level for this charger since `since`, oldest first. */
-  writes(charger: ChargerId, since: Instant): readonly Instant[];
   /** Verifies the hash chain, then the other tables. Millions of rows take seconds; other work runs in between. */
   verify(): Promise<Verified>;
   /** Rows of the record that concern an event whose last window ends at `until`. `windows`: its window for each vehicle. */
   eventRows(event: EventId, until: Instant, windows?: Windows): Promise<EventRows>;
-  /** First rows of the outages that are still open. */
-  openOutages(): readonly AuditEntry[];
   /** Hashes of those of these rows that are still stored. */
   hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>>;
   /** Last row of the record, with its seal. A copy of it elsewhere, in the log for example, reveals a truncation. */
@@ -122,6 +117,18 @@ export interface OpenedState<S extends Store = Store> {
    * to the daemon.
    */
   readonly isRestored: boolean;
+  readonly lastRun: LastRun;
+}
+
+/** Facts that the last run left on record. Read them before the first commit. */
+interface LastRun {
+  /** First rows of the outages that were still open. */
+  readonly openOutages: () => readonly AuditEntry[];
+  /**
+   * Times at which the broker acknowledged a new level for a charger since `since`, oldest first. `since`: at most one
+   * hour ago.
+   */
+  readonly writes: (charger: ChargerId, since: Instant) => readonly Instant[];
 }
 
 /** An unusable state is a value: `reason` is a sentence for the operator. */

@@ -82,10 +82,10 @@ function hasLeft(record: CommandRecord): boolean {
 }
 
 /** Every known event, the newest start first. Events that are over are read from the disk one by one. */
-export function* eventsView(depot: ControlState, now: Instant): Generator<Json> {
+export async function* eventsView(depot: ControlState, now: Instant): AsyncGenerator<Json> {
   const newestFirst = [...depot.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
   for (const { id } of newestFirst) {
-    const known = depot.known.whole(id);
+    const known = await depot.known.readWhole(id);
     // Forgotten meanwhile, or unreadable. The store logs that.
     if (known !== undefined && known !== null) yield eventView(depot, known, now);
   }

@@ -12,7 +12,7 @@ import {
   type ReportRecord,
   obligationKey,
 } from "../domain/report.ts";
-import type { EventId } from "../domain/units.ts";
+import type { Instant, Window, EventId } from "../domain/units.ts";
 import { DueQueue } from "../platform/dueQueue.ts";
 
 /** By `obligationKey`. */
@@ -97,3 +97,18 @@ export const reportSchedule = (): ReportSchedule => ({
   due: new DueQueue(),
   outbox: new Map(),
 });
+
+/** Obligations with a report that is due. Each is named once, until its next report is planned. */
+export const takeDue = (schedule: ReportSchedule, now: Instant): readonly string[] =>
+  // Entries of replaced schedules are stale.
+  [...schedule.due.due(now)].filter((key) => (schedule.upcoming.get(key)?.window.due ?? Infinity) <= now);
+
+/** Interval edges of the planned reports in a window, in order. The register matters there. */
+export const edgesWithin = ({ upcoming }: ReportSchedule, { from, until }: Window): readonly Instant[] =>
+  [
+    ...new Set(
+      [...upcoming.values()]
+        .flatMap(({ window }) => window.intervals.flatMap(({ span }) => [span.from, span.until]))
+        .filter((edge) => from <= edge && edge < until),
+    ),
+  ].toSorted((a, b) => a - b);

@@ -2,6 +2,8 @@ import type { TrackedEvent } from "../domain/event.ts";
 import type { ReportRecord, PostAnswer } from "../domain/report.ts";
 import { type Instant, after, instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
+import type { Composed } from "./compose.ts";
+import type { Upcoming } from "./obligations.ts";
 
 const FIRST_RETRY = seconds(2);
 const LONGEST_RETRY = minutes(15);
@@ -119,4 +121,27 @@ export function firstBy(
     if (at <= until && (first === undefined || at < first.at)) first = { record, at };
   }
   return first?.record;
+}
+
+export function recordOf({ window }: Upcoming, { report, summary }: Composed, now: Instant): ReportRecord {
+  const { name, event, descriptor, k, span, flags } = report;
+  return {
+    name,
+    event,
+    descriptor,
+    k,
+    payloadType: window.wanted.payloadType,
+    span,
+    summary,
+    flags,
+    composedAt: now,
+    since: now,
+    state: "waiting",
+    nextTry: now,
+    attempts: 0,
+    status: null,
+    reason: null,
+    receipt: null,
+    sentAt: null,
+  };
 }

@@ -8,7 +8,7 @@ import {
   MOST_DESCRIPTORS,
 } from "../domain/event.ts";
 import { obligationKey, type ReportObligation, type ReportRecord } from "../domain/report.ts";
-import type { EventId, Instant, Window } from "../domain/units.ts";
+import type { EventId } from "../domain/units.ts";
 import {
   type Upcoming,
   type ReportSchedule,
@@ -49,8 +49,26 @@ export interface ScheduleContext {
   readonly enabled: boolean;
   /** True if any of its targets is a vehicle of this site. */
   readonly concernsUs: (revision: Revision) => boolean;
-  /** Reads a summarized event from disk. Null: it cannot be read. */
-  readonly whole: (id: EventId) => KnownEvent | null;
+  /** The whole event of a summary that `needsWhole` named. Null: it cannot be read. */
+  readonly whole: (summary: EventSummary) => KnownEvent | null;
+}
+
+/** Summaries whose whole events are needed to schedule these changes. */
+export function* neededWhole(
+  schedule: ReportSchedule,
+  events: ReadonlyMap<EventId, TrackedEvent>,
+  changed: Iterable<EventId>,
+): Generator<EventSummary> {
+  for (const id of changed) {
+    const known = events.get(id);
+    if (known?.kind === "over" && needsWhole(schedule, known)) yield known;
+  }
+}
+
+/** False: an event seen before was scheduled while it was open, or all its reports are settled. */
+function needsWhole({ seen, obligations }: ReportSchedule, tracked: EventSummary): boolean {
+  const before = seen.get(tracked.id);
+  return (before === undefined || !isSameState(before, tracked)) && !isSettled(obligations, tracked);
 }
 
 /**
@@ -79,12 +97,11 @@ function scheduleEvent(
 ): readonly ReportObligation[] {
   const before = schedule.seen.get(tracked.id);
   if (before === tracked) return [];
+  const isNeeded = tracked.kind !== "over" || needsWhole(schedule, tracked);
   schedule.seen.set(tracked.id, tracked);
   if (tracked.kind !== "over") return scheduleWholeEvent(schedule, tracked, before, context);
-  // An event seen before was scheduled while it was open.
-  if (before !== undefined && isSameState(before, tracked)) return [];
-  if (isSettled(schedule.obligations, tracked)) return [];
-  const known = context.whole(tracked.id);
+  if (!isNeeded) return [];
+  const known = context.whole(tracked);
   return known === null
     ? flagUnreadable(schedule, tracked)
     : scheduleWholeEvent(schedule, known, before, context);
@@ -249,21 +266,6 @@ function close(
   schedule.upcoming.delete(obligationKey(obligation));
   return closed;
 }
-
-/** Obligations with a report that is due. Each is named once, until its next report is planned. */
-export const takeDue = (schedule: ReportSchedule, now: Instant): readonly string[] =>
-  // Entries of replaced schedules are stale.
-  [...schedule.due.due(now)].filter((key) => (schedule.upcoming.get(key)?.window.due ?? Infinity) <= now);
-
-/** Interval edges of the planned reports in a window, in order. The register matters there. */
-export const edgesWithin = ({ upcoming }: ReportSchedule, { from, until }: Window): readonly Instant[] =>
-  [
-    ...new Set(
-      [...upcoming.values()]
-        .flatMap(({ window }) => window.intervals.flatMap(({ span }) => [span.from, span.until]))
-        .filter((edge) => from <= edge && edge < until),
-    ),
-  ].toSorted((a, b) => a - b);
 
 /**
  * Records that a report was issued, or was dropped for `reason`, and plans the next one. Answers the obligation to

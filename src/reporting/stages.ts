@@ -14,16 +14,24 @@ import {
 } from "../domain/units.ts";
 import { composedRow, obligationRows, resentRow, triedRow } from "./auditRows.ts";
 import { compose, type Composed } from "./compose.ts";
-import type { ReportSchedule, Upcoming } from "./obligations.ts";
-import { firstBy, aboutEvent, afterPost, dueAt, isCommonTrouble, pauseAfter, resent } from "./outbox.ts";
+import { type ReportSchedule, type Upcoming, edgesWithin, takeDue } from "./obligations.ts";
+import {
+  recordOf,
+  firstBy,
+  aboutEvent,
+  afterPost,
+  dueAt,
+  isCommonTrouble,
+  pauseAfter,
+  resent,
+} from "./outbox.ts";
 import type { ReportOutcome, ReportPorts, ReportRules } from "./ports.ts";
 import {
   type ScheduleContext,
-  edgesWithin,
   issue,
+  neededWhole,
   scheduleChangedEvents,
   restoreSchedule,
-  takeDue,
 } from "./reportSchedule.ts";
 
 /** Telemetry may be late. The edges near now are computed again every minute. */
@@ -43,6 +51,8 @@ const LONGEST_AHEAD = minutes(5);
 const HELD_LOOK = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
 const LONG_AGO = millis(-Infinity);
+/** Changed events that are read and scheduled together. */
+const PART = 500;
 
 /** Stages of reporting. Each does its part on the schedule and stores the result. */
 export function reportStages(
@@ -66,11 +76,10 @@ export function reportStages(
   /** Cached interval edges and the time of their computation. */
   let edges: { readonly at: Instant; readonly near: readonly Instant[] } | null = null;
 
-  const context: ScheduleContext = {
+  const context: Omit<ScheduleContext, "whole"> = {
     settings,
     enabled,
     concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
-    whole: (id) => depot.known.whole(id) ?? null,
   };
 
   /** Converts a monotonic time to the wall clock as it is now. */
@@ -95,12 +104,21 @@ export function reportStages(
   /** As for new starts, the partner is asked first: its answer confirms or corrects our clock. */
   const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.barTo("start", null) === null;
 
-  /** Schedules the changed events. */
-  const scheduleChanges = (): void => {
+  /** Schedules the changed events. Those that are over are read in parts: there may be very many. */
+  const scheduleChanges = async (): Promise<void> => {
     const changed = depot.feed.forReports.takeAll();
-    if (changed.length === 0) return;
-    ports.write(remember(scheduleChangedEvents(schedule, depot.known, changed, context), ports.now()));
-    edges = null;
+    for (let from = 0; from < changed.length; from += PART) {
+      const part = changed.slice(from, from + PART);
+      await depot.known.withWhole(
+        () => neededWhole(schedule, depot.known, part),
+        (read) => {
+          const whole: ScheduleContext["whole"] = (summary) => read.get(summary) ?? null;
+          const due = scheduleChangedEvents(schedule, depot.known, part, { ...context, whole });
+          ports.write(remember(due, ports.now()));
+          edges = null;
+        },
+      );
+    }
   };
 
   const edgesNear = (now: Instant): readonly Instant[] => {
@@ -144,7 +162,7 @@ export function reportStages(
     }
     const isTooLate = after(upcoming.window.due, millis(giveUpAfter + ports.ahead())) < ports.now();
     const composed = isTooLate ? TOO_LATE : await fill(upcoming);
-    scheduleChanges();
+    await scheduleChanges();
     // A newer revision, or a withdrawal, came in the meantime.
     if (schedule.upcoming.get(key) !== upcoming) return true;
     const now = ports.now();
@@ -228,7 +246,7 @@ export function reportStages(
       pausedUntil = null;
       if (needsRestore) await restoreAfterFailedCommit();
       if (needsRestore) return;
-      scheduleChanges();
+      await scheduleChanges();
       if (!mayCompose()) return;
       for (let due = takeDue(schedule, dueBy()); due.length > 0; due = takeDue(schedule, dueBy()))
         for (const key of due) if (!(await composeOne(key))) return;
@@ -270,27 +288,4 @@ const LOST: PostAnswer = {
 function outcomeOf({ state, nextTry }: ReportRecord): ReportOutcome {
   if (state === "sent") return "sent";
   return nextTry === null ? "flagged" : "retried";
-}
-
-function recordOf({ window }: Upcoming, { report, summary }: Composed, now: Instant): ReportRecord {
-  const { name, event, descriptor, k, span, flags } = report;
-  return {
-    name,
-    event,
-    descriptor,
-    k,
-    payloadType: window.wanted.payloadType,
-    span,
-    summary,
-    flags,
-    composedAt: now,
-    since: now,
-    state: "waiting",
-    nextTry: now,
-    attempts: 0,
-    status: null,
-    reason: null,
-    receipt: null,
-    sentAt: null,
-  };
 }

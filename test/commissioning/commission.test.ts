@@ -71,7 +71,12 @@ test("a trial that is stopped before its start leaves the charger as it was", as
 });
 
 test("without a stored lock no charger is tried", async () => {
-  const { told, ended } = aTrialOf("bay-01", { ok: false, reason: "the disk is full", dropped: [] });
+  const { told, ended } = aTrialOf("bay-01", {
+    ok: false,
+    reason: "the disk is full",
+    dropped: [],
+    stored: null,
+  });
   expect(await ended).toMatchObject({ complaint: "nothing was tried: the disk is full" });
   expect(told).toEqual([]);
 });

@@ -243,7 +243,6 @@ test("a newer decision is not sent before its commit, although its charger is qu
       commits.push(commit);
       return commit.promise;
     },
-    stored: () => ({ events: [], commands: [], reasons: new Map(), holds: [], edited: [] }),
     send: async ({ desired }) => {
       sent.push(formatLevel(desired));
       return { ok: true };

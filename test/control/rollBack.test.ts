@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { rollBack, scopeOf } from "../../src/control/recovery.ts";
+import { rollBack } from "../../src/control/recovery.ts";
+import { scopeOf } from "../../src/domain/changes.ts";
 import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { aVehicle } from "../support/aCharger.ts";

@@ -4,16 +4,20 @@ import { expect, test } from "vitest";
 import { type CoordinationEvent, type TrackedEvent, summaryOf } from "../../src/domain/event.ts";
 import type { ReportObligation } from "../../src/domain/report.ts";
 import { type EventId, eventId, type Instant, instant, iso, minutes } from "../../src/domain/units.ts";
-import { forDescriptor, reportSchedule, type ReportSchedule } from "../../src/reporting/obligations.ts";
+import {
+  forDescriptor,
+  reportSchedule,
+  type ReportSchedule,
+  edgesWithin,
+  takeDue,
+} from "../../src/reporting/obligations.ts";
 import { reportName } from "../../src/reporting/plan.ts";
 import {
   type ScheduleContext,
-  edgesWithin,
   issue,
   scheduleChangedEvents as lookAt,
   reportedOn,
   restoreSchedule,
-  takeDue,
 } from "../../src/reporting/reportSchedule.ts";
 import { reportRecord } from "../store/sqlite/words.ts";
 import { aDescriptor, aReportedEvent, reportSettings } from "../support/aReport.ts";

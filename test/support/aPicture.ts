@@ -4,7 +4,10 @@ import type { StoredState, StoredScope } from "../../src/domain/changes.ts";
 import { iso } from "../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
 
-export const NOTHING_STORED: EventArchive = { event: () => null, summary: () => null };
+export const NOTHING_STORED: EventArchive = {
+  whole: async () => new Map(),
+  summaries: async () => new Map(),
+};
 
 /** The picture alone, with two chargers and a vehicle: nothing runs. */
 export const aPicture = (setup: Partial<ControlSetup> = {}): ControlState =>

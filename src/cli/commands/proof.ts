@@ -29,14 +29,14 @@ async function proof(
   const proven = await askOrRead<Proven>(
     config,
     `/proof?${query.toString()}`,
-    ({ store, siteKey }) =>
+    async ({ store, siteKey }) =>
       prove(event, format, {
         config,
         store,
         siteKey,
         now,
         monotonic: () => performance.now(),
-        known: store.events.event(eventId(event)),
+        known: (await store.archive.whole([eventId(event)])).get(eventId(event)) ?? null,
       }),
     LONG_PATIENCE_MS,
   );

@@ -19,7 +19,8 @@ async function reports(named: string | undefined, json: boolean, now: () => Inst
   const known = await askOrRead<readonly ReportRow[]>(
     config,
     "/reports",
-    ({ store, storedState: remembered }) => shownReports(plannedSchedule(config, remembered, store), store),
+    async ({ store, storedState: remembered }) =>
+      shownReports(await plannedSchedule(config, remembered, store), store),
   );
   if (typeof known === "string") {
     complain(known);
@@ -54,7 +55,7 @@ async function reportsShow(
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
   const known = await askOrRead(config, path, async ({ store, storedState: remembered }) => ({
-    found: await shownReport(plannedSchedule(config, remembered, store), store, name),
+    found: await shownReport(await plannedSchedule(config, remembered, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);

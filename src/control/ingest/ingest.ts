@@ -1,13 +1,14 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Delivery, Rejected, IngestResult } from "../../domain/delivery.ts";
-import { type Ask, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
+import { type Ask, type EventSummary, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
+import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
 import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
@@ -23,9 +24,13 @@ export interface Ingestion {
 
 /**
  * Intake and expansion of the deliveries of one tick, in order. Updates the state and returns the rows to
- * store.
+ * store. `read`: the events of `neededWhole`.
  */
-export function ingest(depot: ControlState, deliveries: readonly Delivery[]): Ingestion {
+export function ingest(
+  depot: ControlState,
+  deliveries: readonly Delivery[],
+  read: WholeEvents = NONE_READ,
+): Ingestion {
   const changes: Change[] = [];
   const affectedChargers = new Set<ChargerId>();
   const fetchById: EventId[] = [];
@@ -39,14 +44,14 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
         rejected.push(notice);
         continue;
       }
-      const result = ingestedOrQuarantined(depot, notice, delivery);
+      const result = ingestedOrQuarantined(depot, notice, delivery, read);
       if (result === null) continue;
       if ("reason" in result) {
         rejected.push(result);
         continue;
       }
       counts[COUNTED[result.outcome]] += 1;
-      if (result.fetchById) fetchById.push(notice.kind === "event" ? notice.event.id : notice.id);
+      if (result.fetchById) fetchById.push(idOf(notice));
       changes.push(...result.changes);
       if (
         notice.kind === "event" &&
@@ -70,6 +75,21 @@ export function ingest(depot: ControlState, deliveries: readonly Delivery[]): In
 }
 
 const NONE: ReadonlySet<EventId> = new Set();
+
+const idOf = (notice: EventNotice): EventId => (notice.kind === "event" ? notice.event.id : notice.id);
+
+/** Events that are over, and whose summary does not settle a notice about them. */
+export function* neededWhole(
+  { known }: ControlState,
+  deliveries: readonly Delivery[],
+): Generator<EventSummary> {
+  for (const { notices } of deliveries)
+    for (const notice of notices) {
+      const tracked = notice.kind === "rejected" ? undefined : known.get(idOf(notice));
+      if (notice.kind !== "rejected" && tracked?.kind === "over" && outcomeFor(tracked, notice) === null)
+        yield tracked;
+    }
+}
 
 /** A fetch by id found the event. Earlier absences and deletes prove nothing then. */
 function confirmPresent(depot: ControlState, id: EventId, { askedAt }: Delivery): void {
@@ -115,13 +135,14 @@ function ingestedOrQuarantined(
   depot: ControlState,
   notice: EventNotice,
   delivery: Delivery,
+  read: WholeEvents,
 ): IngestedNotice | Rejected | null {
-  const id = notice.kind === "event" ? notice.event.id : notice.id;
+  const id = idOf(notice);
   const tracked = depot.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
   if (settled !== null)
     return { outcome: settled, changes: [], affectedVehicles: NO_VEHICLES, fetchById: false };
-  const before = depot.known.whole(id);
+  const before = depot.known.whole(id, read);
   if (before === null) {
     const reason = "the stored event of this ID cannot be read";
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
@@ -142,7 +163,7 @@ function ingestNotice(
   before: KnownEvent | undefined,
   delivery: Delivery,
 ): IngestedNotice | null {
-  const id = notice.kind === "event" ? notice.event.id : notice.id;
+  const id = idOf(notice);
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
   const isClaimed = () => depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
   if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed()) return null;

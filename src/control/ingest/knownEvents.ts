@@ -4,6 +4,11 @@ import type { Rejected } from "../../domain/delivery.ts";
 import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 
+/** Whole events that were read for one step, by their summaries. Null: the stored event cannot be read. */
+export type WholeEvents = ReadonlyMap<EventSummary, KnownEvent | null>;
+
+export const NONE_READ: WholeEvents = new Map();
+
 /** The known state of each event. An event that is over is a summary here. The whole event is in the archive. */
 export class KnownEvents extends Map<EventId, TrackedEvent> {
   readonly #archive: EventArchive;
@@ -15,21 +20,52 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
     this.#onChange = onChange;
   }
 
-  /** The whole event. Undefined: unknown id. Null: the stored event cannot be read. */
-  whole(id: EventId): KnownEvent | undefined | null {
+  /**
+   * Runs a step that needs some events whole. `wanted`: those of them that are over. They are read first, and `wanted`
+   * is asked again in the turn of the step: an event may have changed meanwhile. Nothing to read: the step runs at once.
+   */
+  withWhole<T>(wanted: () => Iterable<EventSummary>, step: (read: WholeEvents) => T): T | Promise<T> {
+    const read = new Map<EventSummary, KnownEvent | null>();
+    const run = (): T | Promise<T> => {
+      const missing = [...wanted()].filter((summary) => !read.has(summary));
+      if (missing.length === 0) return step(read);
+      return this.#archive.whole(missing.map(({ id }) => id)).then((found) => {
+        for (const summary of missing) read.set(summary, found.get(summary.id) ?? null);
+        return run();
+      });
+    };
+    return run();
+  }
+
+  /** The whole event. Undefined: unknown id. Null: the stored event cannot be read, or is not among those read. */
+  whole(id: EventId, read: WholeEvents): KnownEvent | undefined | null {
     const known = this.get(id);
-    return known?.kind === "over" ? this.#archive.event(id) : known;
+    return known?.kind === "over" ? (read.get(known) ?? null) : known;
+  }
+
+  /** Reads the whole event. Undefined: unknown id. Null: the stored event cannot be read. */
+  async readWhole(id: EventId): Promise<KnownEvent | undefined | null> {
+    const wanted = (): readonly EventSummary[] => {
+      const known = this.get(id);
+      return known?.kind === "over" ? [known] : [];
+    };
+    return this.withWhole(wanted, (read) => this.whole(id, read));
+  }
+
+  /** Events that are over only by a clock that was ahead. */
+  *openAgain(now: Instant): Generator<EventSummary> {
+    for (const known of this.values()) if (known.kind === "over" && known.until > now) yield known;
   }
 
   /** The whole event, where only a clock that was ahead ended it. Null: it is over at `now` as well. */
-  openAt(tracked: TrackedEvent, now: Instant): KnownEvent | null {
+  openAt(tracked: TrackedEvent, now: Instant, read: WholeEvents): KnownEvent | null {
     if (tracked.kind !== "over") return tracked;
-    return tracked.until > now ? this.#archive.event(tracked.id) : null;
+    return tracked.until > now ? (read.get(tracked) ?? null) : null;
   }
 
-  /** The summary of the stored event. Null: it is not stored. */
-  stored(id: EventId): EventSummary | null {
-    return this.#archive.summary(id);
+  /** Summaries of the stored events. Absent: not stored. */
+  stored(ids: readonly EventId[]): Promise<ReadonlyMap<EventId, EventSummary>> {
+    return this.#archive.summaries(ids);
   }
 
   override set(id: EventId, known: TrackedEvent): this {
@@ -50,7 +86,7 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
 
 /** Read-only view. Writes go through the schedule. */
 export type ReadonlyKnownEvents = ReadonlyMap<EventId, TrackedEvent> &
-  Pick<KnownEvents, "whole" | "openAt" | "stored">;
+  Pick<KnownEvents, "withWhole" | "whole" | "readWhole" | "openAgain" | "openAt" | "stored">;
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;

@@ -20,21 +20,34 @@ export function isSameState(a: TrackedEvent, b: EventSummary): boolean {
 const RETRY = minutes(1);
 
 /**
- * Replaces each event that is over by its summary in memory.
+ * Replaces each event that is over by its summary in memory, once the store has answered.
  * Not while a charger follows the event or is held because of it, nor before its latest state is stored.
  */
-export function condense(depot: ControlState, now: Instant): void {
+export async function condense(depot: ControlState, now: Instant): Promise<void> {
   const due = depot.schedule.dueForSummary(now);
   if (due.size === 0) return;
-  const inUse = eventsInUse(depot);
-  for (const id of due) {
+  const whole = [...due].flatMap((id) => {
     const known = depot.known.get(id);
-    if (known === undefined || known.kind === "over") continue;
-    const until = overSince(known);
-    const summary = until > now || inUse.has(id) ? null : depot.known.stored(id);
-    if (summary !== null && isSameState(known, summary)) depot.schedule.condense(summary);
-    else depot.schedule.condenseLater(id, later(until, after(now, RETRY)));
+    return known === undefined || known.kind === "over" ? [] : [known];
+  });
+  const unused = isUnusedIn(depot);
+  const over = whole.filter((known) => overSince(known) <= now && unused(known)).map(({ id }) => id);
+  const summaries = over.length === 0 ? new Map() : await depot.known.stored(over);
+  const stillUnused = isUnusedIn(depot);
+  for (const known of whole) {
+    // Changed while the store was asked: its next state is due by itself.
+    if (depot.known.get(known.id) !== known) continue;
+    const summary = summaries.get(known.id);
+    if (summary !== undefined && stillUnused(known) && isSameState(known, summary))
+      depot.schedule.condense(summary);
+    else depot.schedule.condenseLater(known.id, later(overSince(known), after(now, RETRY)));
   }
+}
+
+/** True: no charger follows the event, or is held because of it. */
+function isUnusedIn(depot: ControlState): (known: TrackedEvent) => boolean {
+  const inUse = eventsInUse(depot);
+  return ({ id }) => !inUse.has(id);
 }
 
 function eventsInUse(depot: ControlState): ReadonlySet<EventId | null> {

@@ -9,7 +9,7 @@ import {
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
-import { KnownEvents, type ReadonlyKnownEvents } from "../ingest/knownEvents.ts";
+import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda } from "./agenda.ts";
 import { type Expansion, type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
 
@@ -111,14 +111,15 @@ export class Schedule {
     this.#over.push(at, id);
   }
 
-  /** Plans everything anew after the clock was set back: an ended window may be open again. Returns what changed. */
-  replan(now: Instant): readonly KnownEvent[] {
+  /** Plans everything anew after the clock was set back: an ended window may be open again. Returns what changed.
+   * `read`: the events that are open again. */
+  replan(now: Instant, read: WholeEvents = NONE_READ): readonly KnownEvent[] {
     const [before, evaluatedAt] = [this.#agenda, this.#evaluatedAt];
     this.#agenda = new Agenda(this.context.settings);
     this.#evaluatedAt = now;
     const changed: KnownEvent[] = [];
     for (const tracked of this.#known.values()) {
-      const known = this.#known.openAt(tracked, now);
+      const known = this.#known.openAt(tracked, now, read);
       if (known === null) continue;
       const planned = clampToNow(known, now);
       this.put(planned, now);

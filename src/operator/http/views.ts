@@ -10,6 +10,9 @@ import type { Answer } from "../answer.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 
+/** Rows of a list. Asynchronous where they are read one by one. */
+type Rows = Iterable<Json> | AsyncIterable<Json>;
+
 /** Views of the listener. Each is built anew for every request. */
 export interface OperatorViews {
   /** True once the state is open, the listeners are up and the first evaluation is done. */
@@ -18,7 +21,7 @@ export interface OperatorViews {
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
-  readonly events: () => Iterable<Json>;
+  readonly events: () => Rows;
   readonly chargers: () => readonly Json[];
   readonly vehicles: () => readonly Json[];
   readonly audit: (query: AuditQuery) => Json | Promise<Json>;
@@ -135,7 +138,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       query: listQuery,
       answer: rows,
       handle: async ({ query, reply }) => {
-        const all = page(await (await views)[name](), LISTS[name].key, query);
+        const all = await page(await (await views)[name](), LISTS[name].key, query);
         if (Array.isArray(all)) return all;
         return reply.type("application/json; charset=utf-8").send(Readable.from(jsonList(all)));
       },
@@ -171,15 +174,15 @@ const explainQuery = z.looseObject({
 });
 
 /** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
-function page(
-  all: Iterable<Json>,
+async function page(
+  all: Rows,
   key: string,
   { after, limit = Infinity }: z.output<typeof listQuery>,
-): Iterable<Json> {
+): Promise<Rows> {
   if (after === undefined && limit === Infinity) return all;
   const found: Json[] = [];
   let isBehind = after === undefined;
-  for (const row of all) {
+  for await (const row of all) {
     if (found.length >= limit) break;
     if (isBehind) found.push(row);
     else isBehind = typeof row === "object" && row !== null && Reflect.get(row, key) === after;
@@ -191,9 +194,9 @@ function page(
 }
 
 /** Serializes a JSON array element by element. So it neither fills the memory nor blocks the event loop. */
-async function* jsonList(elements: Iterable<Json>): AsyncGenerator<string> {
+async function* jsonList(elements: Rows): AsyncGenerator<string> {
   let before = "[";
-  for (const element of elements) {
+  for await (const element of elements) {
     yield before + JSON.stringify(element);
     before = ",";
     await setImmediate();

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Logger } from "pino";
 
 import { factOf, type RecordRow, textOf, chainHash } from "../../domain/audit.ts";
-import type { EventArchive } from "../../domain/event.ts";
+import type { EventSummary, KnownEvent } from "../../domain/event.ts";
 import { MOST_OVERRULED, isOverruled } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
@@ -14,8 +14,8 @@ import type { Disk } from "./disk.ts";
 import { type Fault, faultOf, isFault } from "./fault.ts";
 import { readEvent, readSummary } from "./storedEvents.ts";
 
-/** The stored events. An unreadable one is logged. */
-export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: Logger): EventArchive {
+/** The stored events, one by one. Null: not stored, or not readable, which is logged. */
+export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: Logger) {
   const read = <T extends object>(
     event: EventId,
     query: (from: Source, id: EventId) => T | Fault | null,
@@ -31,8 +31,8 @@ export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: 
     return null;
   };
   return {
-    event: (id) => read(id, readEvent),
-    summary: (id) => read(id, readSummary),
+    event: (id: EventId): KnownEvent | null => read(id, readEvent),
+    summary: (id: EventId): EventSummary | null => read(id, readSummary),
   };
 }
 

@@ -145,6 +145,10 @@ function start(
     setAside: moved,
     assertAll,
     isRestored: recordsRestore,
+    lastRun: {
+      openOutages: () => store.reads.openOutages(),
+      writes: (charger, since) => store.reads.writes(charger, since),
+    },
   };
 }
 

@@ -1,7 +1,13 @@
 import type { Logger } from "pino";
 
 import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
-import type { Scope, StoredScope, StoredState } from "../../domain/changes.ts";
+import {
+  type Change,
+  type Scope,
+  scopeOf,
+  type StoredScope,
+  type StoredState,
+} from "../../domain/changes.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { ReportRecord } from "../../domain/report.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
@@ -57,6 +63,15 @@ export class SqliteReads {
     const stored = loadScope(this.#database, { siteKey: this.#siteKey, isSigned: true }, scope);
     if (isFault(stored)) throw new Error(stored.reason);
     return { ...stored, commands: knownSince(stored.commands, restoredIn(this.#disk.connection)) };
+  }
+
+  /** The stored state of the scope of these changes. Null: it cannot be read. */
+  storedOf(changes: readonly Change[]): StoredScope | null {
+    try {
+      return this.stored(scopeOf(changes));
+    } catch {
+      return null;
+    }
   }
 
   owed(): Pick<StoredState, "duties" | "outbox"> {

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 
-import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
-import type { Change, Committed, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
+import type { AuditRow } from "../../domain/audit.ts";
+import type { Change, Committed, StoredState } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
@@ -170,7 +170,9 @@ export class SqliteStore implements Store {
       if (dropped > 0)
         this.#log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
       if (kept > 0 && !this.#disposed) this.#retryTimer = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
-      batch?.resolve({ ok: false, reason, dropped: this.#unstored.takeDropped() });
+      if (batch === null) return;
+      const changes = this.#unstored.takeDropped();
+      batch.resolve({ ok: false, reason, dropped: changes, stored: this.reads.storedOf(changes) });
       return;
     }
     this.#unstored.succeeded();
@@ -178,15 +180,15 @@ export class SqliteStore implements Store {
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
   }
 
-  get events(): EventArchive {
-    return this.reads.events;
+  get archive(): EventArchive {
+    const { events } = this.reads;
+    return {
+      whole: async (ids) => foundOf(ids, events.event),
+      summaries: async (ids) => foundOf(ids, events.summary),
+    };
   }
 
   // Asynchronous, because another store has to wait for its answers. What they return is in `Store`.
-  stored(scope: Scope): StoredScope {
-    return this.reads.stored(scope);
-  }
-
   async owed(): Promise<Pick<StoredState, "duties" | "outbox">> {
     return this.reads.owed();
   }
@@ -195,20 +197,12 @@ export class SqliteStore implements Store {
     return this.reads.audit(query);
   }
 
-  writes(charger: ChargerId, since: Instant): readonly Instant[] {
-    return this.reads.writes(charger, since);
-  }
-
   async verify(): Promise<Verified> {
     return runCooperatively(this.reads.verifying(), this.#monotonic);
   }
 
   async eventRows(event: EventId, until: Instant, windows?: Windows): Promise<EventRows> {
     return runCooperatively(this.reads.eventRows(event, until, windows), this.#monotonic);
-  }
-
-  openOutages(): readonly AuditEntry[] {
-    return this.reads.openOutages();
   }
 
   async hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>> {
@@ -265,4 +259,13 @@ export class SqliteStore implements Store {
     this.#readings[Symbol.dispose]();
     this.#disk[Symbol.dispose]();
   }
+}
+
+function foundOf<T>(ids: readonly EventId[], read: (id: EventId) => T | null): ReadonlyMap<EventId, T> {
+  const found = new Map<EventId, T>();
+  for (const id of ids) {
+    const event = read(id);
+    if (event !== null) found.set(id, event);
+  }
+  return found;
 }

@@ -2,7 +2,7 @@ import { NEVER, Subject } from "rxjs";
 import { expect, onTestFinished, test } from "vitest";
 
 import type { CommandRecord } from "../../../src/domain/command.ts";
-import type { Change, Committed } from "../../../src/domain/changes.ts";
+import { type Change, type Committed, scopeOf } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
 import { EvaluationQueue, SLICE } from "../../../src/control/decide/evaluationQueue.ts";
@@ -64,17 +64,14 @@ function controlled(
               if (change.kind === "command") stored.set(change.record.command.charger, change.record);
             staged = [];
             committing = null;
-            committed(outcome.ok ? outcome : { ...outcome, dropped });
+            const [events, holds, reasons] = [[], [], new Map()];
+            const commands = [...scopeOf(dropped).chargers].flatMap((charger) => stored.get(charger) ?? []);
+            const found = { events, commands, reasons, holds };
+            committed(outcome.ok ? outcome : { ...outcome, dropped, stored: found });
           });
         });
         return committing;
       },
-      stored: ({ chargers }) => ({
-        events: [],
-        commands: [...chargers].flatMap((charger) => stored.get(charger) ?? []),
-        reasons: new Map(),
-        holds: [],
-      }),
       send: async ({ charger }) => {
         sent.push(charger);
         return { ok: true };
@@ -147,7 +144,7 @@ test("a commit that fails in the middle is answered as failed, and stops no othe
   const { depot, sent, freed$ } = controlled((decisions) => {
     const fails = isFull && decisions > 0;
     isFull &&= !fails;
-    return fails ? { ok: false, reason: "disk full", dropped: [] } : { ok: true };
+    return fails ? { ok: false, reason: "disk full", dropped: [], stored: null } : { ok: true };
   });
   await waitFor(() => sent.length >= FLEET || null);
   isFull = true;

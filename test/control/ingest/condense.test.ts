@@ -5,7 +5,7 @@ import type { ControlState } from "../../../src/control/state.ts";
 import { type KnownEvent, summaryOf } from "../../../src/domain/event.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
-import { aPicture } from "../../support/aPicture.ts";
+import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
@@ -15,77 +15,109 @@ const known = live(anEvent({ randomizeStart: millis(0) }));
 function aDepotOf(stored: KnownEvent | null): ControlState {
   const depot = aPicture({
     archive: {
-      event: () => stored,
-      summary: () => (stored === null ? null : summaryOf(stored, 700)),
+      whole: async () => new Map(stored === null ? [] : [[known.id, stored]]),
+      summaries: async () => new Map(stored === null ? [] : [[known.id, summaryOf(stored, 700)]]),
     },
   });
   depot.schedule.put(known, at("05:10"));
   return depot;
 }
 
+/** As after a step back of the clock. */
+const replanned = (depot: ControlState, time: string) =>
+  depot.known.withWhole(
+    () => depot.known.openAgain(at(time)),
+    (read) => depot.schedule.replan(at(time), read),
+  );
+
 const kind = (depot: ControlState) => depot.known.get(known.id)?.kind;
 
-test("an event becomes a summary once it is over", () => {
+test("an event becomes a summary once it is over", async () => {
   const depot = aDepotOf(known);
-  condense(depot, at("05:59"));
+  await condense(depot, at("05:59"));
   expect(kind(depot)).toBe("live");
-  condense(depot, at("06:00"));
+  await condense(depot, at("06:00"));
   expect(kind(depot)).toBe("over");
-  expect(depot.known.whole(known.id)).toBe(known);
+  expect(await depot.known.readWhole(known.id)).toBe(known);
 });
 
-test("an event stays whole until its latest state is stored", () => {
+test("an event stays whole until its latest state is stored", async () => {
   const unstored = aDepotOf(null);
   const older = aDepotOf(live(anEvent({ randomizeStart: millis(0), revision: at("03:00") })));
   for (const depot of [unstored, older]) {
-    condense(depot, at("06:00"));
+    await condense(depot, at("06:00"));
     expect([kind(depot), ...depot.schedule.dueForSummary(at("06:00:59"))]).toEqual(["live"]);
-    condense(depot, at("06:01"));
+    await condense(depot, at("06:01"));
     expect([kind(depot), ...depot.schedule.dueForSummary(at("06:01:59"))]).toEqual(["live"]);
     expect([...depot.schedule.dueForSummary(at("06:02"))]).toEqual([known.id]);
   }
 });
 
-test("an event stays whole while a charger follows it, or is held because of it", () => {
+test("an event stays whole while a charger follows it, or is held because of it", async () => {
   const depot = aDepotOf(known);
   depot.commands.record(commandRecord("bay-01", 1));
-  condense(depot, at("06:00"));
+  await condense(depot, at("06:00"));
   expect(kind(depot)).toBe("live");
   const { command, ...rest } = commandRecord("bay-01", 2);
   depot.commands.record({ ...rest, command: { ...command, desired: { kind: "release" } } });
   depot.hold({ charger: bay, events: [known.id], since: at("05:20"), until: at("06:00") });
-  condense(depot, at("06:01"));
+  await condense(depot, at("06:01"));
   expect(kind(depot)).toBe("live");
   depot.endHold(bay);
-  condense(depot, at("06:02"));
+  await condense(depot, at("06:02"));
   expect(kind(depot)).toBe("over");
 });
 
-test("a forgotten event, or a summary, is not condensed again", () => {
+test("a forgotten event, or a summary, is not condensed again", async () => {
   const depot = aDepotOf(known);
   depot.schedule.condenseLater(known.id, at("06:00"));
-  condense(depot, at("06:00"));
+  await condense(depot, at("06:00"));
   depot.schedule.condenseLater(known.id, at("06:00"));
-  condense(depot, at("06:00"));
+  await condense(depot, at("06:00"));
   depot.schedule.forget(known.id, at("06:00"));
   depot.schedule.condenseLater(known.id, at("06:00"));
-  condense(depot, at("06:00"));
+  await condense(depot, at("06:00"));
   expect([depot.known.size, depot.schedule.dueForSummary(at("23:59")).size]).toEqual([0, 0]);
 });
 
-test("F21: an event that was over only by a clock that was ahead is planned again from the disk", () => {
+test("F21: an event that was over only by a clock that was ahead is planned again from the disk", async () => {
   const depot = aDepotOf(known);
-  condense(depot, at("06:00"));
-  expect(depot.schedule.replan(at("04:30"))).toEqual([]);
+  await condense(depot, at("06:00"));
+  expect(await replanned(depot, "04:30")).toEqual([]);
   expect([kind(depot), depot.agenda.size]).toEqual(["live", 1]);
-  condense(depot, at("06:00"));
-  expect(depot.schedule.replan(at("06:00"))).toEqual([]);
+  await condense(depot, at("06:00"));
+  expect(await replanned(depot, "06:00")).toEqual([]);
   expect(kind(depot)).toBe("over");
 });
 
-test("a stored event that cannot be read stays a summary when the clock is set back", () => {
-  const depot = aPicture({ archive: { event: () => null, summary: () => summaryOf(known, 700) } });
+test("a stored event that cannot be read stays a summary when the clock is set back", async () => {
+  const depot = aPicture({ archive: NOTHING_STORED });
   depot.schedule.condense(summaryOf(known, 700));
-  depot.schedule.replan(at("04:30"));
-  expect([kind(depot), depot.known.whole(known.id)]).toEqual(["over", null]);
+  await replanned(depot, "04:30");
+  expect([kind(depot), await depot.known.readWhole(known.id)]).toEqual(["over", null]);
+});
+
+test("an event that changes, or is followed again, while the store is asked stays whole", async () => {
+  const changed = aDepotOf(known);
+  const asked = condense(changed, at("06:00"));
+  changed.schedule.put(live(anEvent({ randomizeStart: millis(0), start: at("06:30") })), at("06:00"));
+  await asked;
+  expect([kind(changed), ...changed.schedule.dueForSummary(at("07:30"))]).toEqual(["live", known.id]);
+  const followed = aDepotOf(known);
+  const condensing = condense(followed, at("06:00"));
+  followed.commands.record(commandRecord("bay-01", 1));
+  await condensing;
+  expect([kind(followed), ...followed.schedule.dueForSummary(at("06:01"))]).toEqual(["live", known.id]);
+});
+
+test("an event that is over is read again where its state changed during the read", async () => {
+  const depot = aDepotOf(known);
+  await condense(depot, at("06:00"));
+  const steps: number[] = [];
+  const wanted = () => depot.known.openAgain(at("04:30"));
+  const step = depot.known.withWhole(wanted, (read) => steps.push(read.size));
+  const again = summaryOf(known, 800);
+  depot.schedule.condense(again);
+  await step;
+  expect([steps, depot.known.get(known.id)]).toEqual([[2], again]);
 });

@@ -33,7 +33,7 @@ test("a release names the freed chargers, and why others have to wait", () => {
 
 test("F05: a release that cannot be stored is published all the same, and the answer says that it is not on record", () => {
   const later = "not on record yet, and undone by a restart before it is: the disk is full";
-  const full = { ok: false, reason: "the disk is full", dropped: [] } as const;
+  const full = { ok: false, reason: "the disk is full", dropped: [], stored: null } as const;
   expect(releaseResult(aPicture(), standing, linked, full)).toEqual({
     ok: true,
     words: expect.stringMatching(new RegExp(`^freed bay-01 .*; a new event limits them again; ${later}$`)),

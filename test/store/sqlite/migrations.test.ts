@@ -67,7 +67,7 @@ test.for(SCHEMAS)(
     const directory = await stateAt(schema);
     const { store, storedState: remembered, setAside } = opened(directory);
     expect(setAside).toBeNull();
-    expect(store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
+    expect(store.reads.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
     expect(remembered).toMatchObject({
       events: [{ kind: "over", was: "withdrawn", id: "EV-1" }],
       commands: [commandRecord("bay-01", 1)],

@@ -40,7 +40,7 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
   expect(await first.store.durable()).toEqual({ ok: true });
   first.store[Symbol.dispose]();
   const second = opened(directory);
-  expect(second.store.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
+  expect(second.store.reads.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
   expect(second.storedState).toEqual({
     events: [expect.objectContaining({ kind: "over", was: "withdrawn", id: "EV-1" })],
     commands: [commandRecord("bay-01", 2)],
@@ -135,7 +135,7 @@ test("an event that was stored before descriptors were counted has those of its 
   first.store.write(old.map((event) => ({ kind: "event", known: event })));
   first.store[Symbol.dispose]();
   const { store } = opened(directory);
-  expect(old.map(({ id }) => store.events.event(id))).toEqual([known, tombstone("EV-2")]);
+  expect(old.map(({ id }) => store.reads.events.event(id))).toEqual([known, tombstone("EV-2")]);
 });
 
 test("an event that was withdrawn before the anchor was kept has none", async () => {
@@ -146,7 +146,7 @@ test("an event that was withdrawn before the anchor was kept has none", async ()
   first.store.write([old, known].map((event) => ({ kind: "event", known: event })));
   first.store[Symbol.dispose]();
   const { store } = opened(directory);
-  expect([old, known].map(({ id }) => store.events.event(id))).toEqual([tombstone("EV-1"), known]);
+  expect([old, known].map(({ id }) => store.reads.events.event(id))).toEqual([tombstone("EV-1"), known]);
 });
 
 const series = (region: string, raw: string): PriceSeries => ({
@@ -222,7 +222,8 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
   store.write(flood);
   const waiting = [store.durable(), store.durable()];
-  const full = { ok: false, reason: expect.stringContaining("full"), dropped: flood };
+  const stored = { events: [], commands: [], holds: [], reasons: new Map() };
+  const full = { ok: false, reason: expect.stringContaining("full"), dropped: flood, stored };
   expect(await Promise.all(waiting)).toEqual([full, full]);
 
   store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);

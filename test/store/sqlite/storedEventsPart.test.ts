@@ -27,8 +27,8 @@ test("an event that is over is not read at a start, one that lies ahead is whole
   const directory = await aState("UPDATE event SET body = 'no event' WHERE id = 'EV-over'");
   const { store, storedState: remembered } = opened(directory);
   expect(remembered.events).toMatchObject([{ kind: "over", id: "EV-over" }, ahead]);
-  expect(store.events.event(over.id)).toBeNull();
-  expect(store.events.event(ahead.id)).toEqual(ahead);
+  expect(store.reads.events.event(over.id)).toBeNull();
+  expect(store.reads.events.event(ahead.id)).toEqual(ahead);
 });
 
 test("what is read at a start has its checksum", async () => {
@@ -45,7 +45,7 @@ test("an event of a version that stored no summaries gets one, and only once", a
   const directory = await aState("DELETE FROM event_summary");
   const [first, second] = [0, 1].map(() => {
     const { store, storedState: remembered } = opened(directory);
-    const stored = store.events.summary(over.id);
+    const stored = store.reads.events.summary(over.id);
     store[Symbol.dispose]();
     return { stored, events: remembered.events };
   });
@@ -56,5 +56,5 @@ test("an event of a version that stored no summaries gets one, and only once", a
 
 test("an event that is not stored has neither body nor summary", () => {
   const { store } = opened(aDirectory());
-  expect([store.events.event(over.id), store.events.summary(over.id)]).toEqual([null, null]);
+  expect([store.reads.events.event(over.id), store.reads.events.summary(over.id)]).toEqual([null, null]);
 });
