@@ -4,12 +4,13 @@ import { relative } from "node:path";
 import { rolldown } from "rolldown";
 
 export interface Bundle {
-  readonly code: string;
+  /** By path: `setpointd.mjs`, and in `parts/` what a verb imports when it needs it. */
+  readonly files: ReadonlyMap<string, string>;
   /** The npm packages that are in it, as the lockfile names them, e.g. `node_modules/zod`; sorted. */
   readonly packages: readonly string[];
 }
 
-/** The daemon with all it needs in one readable file that runs without node_modules. */
+/** The daemon with all it needs in a few readable files that run without node_modules. */
 export async function bundle(root: string): Promise<Bundle> {
   await using build = await rolldown({
     input: "src/main.ts",
@@ -18,20 +19,30 @@ export async function bundle(root: string): Promise<Bundle> {
     // The simulated partner and chargers are for a checkout: what is not in the package cannot be attacked there.
     external: [/\/cli\/demo\.ts$/, "./demo.ts"],
   });
-  const { output } = await build.generate({ format: "esm", codeSplitting: false });
-  const [chunk] = output;
-  const missing = chunk.imports.filter((name) => !isBuiltin(name));
-  if (output.length > 1 || missing.length > 0)
-    throw new Error(
-      `the bundle is not whole: ${[...output.map(({ fileName }) => fileName), ...missing].join(", ")}`,
-    );
-  // In one file these would be true for everyone, or point beside the package: src/platform/packageRoot.ts is the way.
-  for (const trap of ["import.meta.main", 'new URL("../']) {
-    if (chunk.code.includes(trap)) throw new Error(`the bundle contains ${trap}`);
-  }
-  const packages = chunk.moduleIds.flatMap((id) => {
-    const path = relative(root, id).match(/^.*node_modules\/(@[^/]+\/)?[^/]+/);
-    return path === null ? [] : [path[0]];
+  const { output } = await build.generate({
+    format: "esm",
+    entryFileNames: "setpointd.mjs",
+    chunkFileNames: "parts/[name]-[hash].mjs",
   });
-  return { code: chunk.code, packages: [...new Set(packages)].toSorted() };
+  const chunks = output.map((part) => {
+    if (part.type === "asset") throw new Error(`the bundle is not whole: ${part.fileName}`);
+    return part;
+  });
+  const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
+  const missing = chunks
+    .flatMap(({ imports }) => imports)
+    .filter((name) => !isBuiltin(name) && !files.has(name));
+  if (missing.length > 0) throw new Error(`the bundle is not whole: ${missing.join(", ")}`);
+  // In a bundle these would be true for everyone, or point beside the package: src/platform/packageRoot.ts is the way.
+  for (const [path, code] of files) {
+    for (const trap of ["import.meta.main", 'new URL("../'])
+      if (code.includes(trap)) throw new Error(`${path} of the bundle contains ${trap}`);
+  }
+  const packages = chunks
+    .flatMap(({ moduleIds }) => moduleIds)
+    .flatMap((id) => {
+      const path = relative(root, id).match(/^.*node_modules\/(@[^/]+\/)?[^/]+/);
+      return path === null ? [] : [path[0]];
+    });
+  return { files, packages: [...new Set(packages)].toSorted() };
 }

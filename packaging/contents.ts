@@ -39,7 +39,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
   return [
     file("bin/setpointd", text("packaging/setpointd.sh"), 0o755),
     file(`${LIB}/node`, runtime.node, 0o755),
-    file(`${LIB}/setpointd.mjs`, bundle.code),
+    ...[...bundle.files].map(([path, code]) => file(`${LIB}/${path}`, code)),
     file(
       `${LIB}/package.json`,
       `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`,
@@ -97,7 +97,7 @@ function copyright(
   });
   return [
     `setpointd is distributed under ${licence}: see LICENSE. The runtime is Node.js: see LICENSE.node.`,
-    "These libraries are part of setpointd.mjs:",
+    "These libraries are part of setpointd.mjs and its parts:",
     ...parts.map((part) => part.join("\n\n")),
   ].join(`\n\n${"-".repeat(79)}\n\n`);
 }

@@ -6,6 +6,7 @@ import { dirname, resolve, sep, join } from "node:path";
 import type { StateOfSite } from "../daemon/offline.ts";
 import type { Broken, OpenedState } from "../domain/store.ts";
 import { instant } from "../domain/units.ts";
+import { shipped } from "../platform/packageRoot.ts";
 import { askDaemon } from "./daemonClient.ts";
 
 export interface Owner {
@@ -126,7 +127,7 @@ function realPath(path: string): string {
 
 /**
  * Makes a verb of root the owner of the state folder for good. Files in there could be links to anything, so they must
- * not be read or written as root. If the owner cannot reach the folder, root stays and links are refused. Null: continue.
+ * not be read or written as root. If the owner cannot reach the folder, or the program, root stays and links are refused. Null: continue.
  * A string is the reason to stop.
  */
 export function becomeOwner(state: string): string | null {
@@ -134,7 +135,7 @@ export function becomeOwner(state: string): string | null {
   const folder = resolve(state);
   const owner = ownerBefore() ?? ownerOf(folder);
   if (owner.uid === 0) return null;
-  if (!canReach(owner, folder)) return linkIn(folder);
+  if (!canReach(owner, folder) || !canReach(owner, shipped("."))) return linkIn(folder);
   process.setgroups?.([owner.gid]);
   process.setgid?.(owner.gid);
   process.setuid?.(owner.uid);

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
+  cpSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 import { stringify } from "yaml";
@@ -23,6 +25,7 @@ import { setpointd } from "../support/setpointd.ts";
 import { opened } from "../store/sqlite/state.ts";
 import { row } from "../store/sqlite/words.ts";
 
+const root = fileURLToPath(new URL("../..", import.meta.url));
 /** A user that is nobody's. */
 const DAEMON = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -88,6 +91,25 @@ describe.skipIf(!isRoot)("verbs that root runs on the daemon's state", PATIENCE,
     const { code, stdout } = await setpointd(["audit", "-c", config]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("a row")]);
     expect(readdirSync(state).filter((name) => statSync(join(state, name)).uid !== DAEMON)).toEqual([]);
+  });
+
+  test("where only root can reach the program they work, and refuse links in the folder by name", async () => {
+    const { config, state, secret, directory, isUntouched } = await aState(0o755);
+    const program = join(directory, "program");
+    mkdirSync(program, { mode: 0o700 });
+    for (const part of ["src", "config", "package.json"])
+      cpSync(join(root, part), join(program, part), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(program, "node_modules"));
+    const audit = () =>
+      spawnSync(process.execPath, [join(program, "src/main.ts"), "audit", "-c", config], {
+        encoding: "utf8",
+      });
+    const { status, stdout, stderr } = audit();
+    expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("a row"), ""]);
+    rmSync(join(state, "head"));
+    symlinkSync(secret, join(state, "head"));
+    expect(audit().stderr).toContain("head is a link");
+    expect(isUntouched()).toBe(true);
   });
 
   test("where only root can reach the folder they work, and refuse links in it by name", async () => {

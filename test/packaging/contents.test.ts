@@ -15,7 +15,7 @@ test("what the installed pages link to is installed, and so is the example that 
     version: "1.2.3",
     licence: "Apache-2.0",
     seconds: 0,
-    bundle: { code: "", packages: [] },
+    bundle: { files: new Map([["setpointd.mjs", ""]]), packages: [] },
     runtime: { node: Buffer.alloc(0), licence: Buffer.alloc(0) },
   });
   const paths = tree.map(({ path }) => path);
