@@ -83,7 +83,7 @@ export class ControlState {
     this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed);
     this.wallClock = setup.wallClock;
     this.reach = reachOf(setup.chargers);
-    this.occupancy = new Occupancy(setup.vehicles);
+    this.occupancy = new Occupancy(setup.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
     const { releaseRamp } = setup.settings;
     this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
     this.#unasserted = new Set(setup.assertAll ? this.chargers.keys() : []);
@@ -128,9 +128,10 @@ export class ControlState {
 
   /** A new decision for a charger. It may go out after its commit. */
   recordDecision(record: CommandRecord, reason: Reason): void {
-    const { charger } = record.command;
+    const { charger, vehicle } = record.command;
     this.commands.record(record);
     this.commands.explain(charger, reason);
+    if (vehicle !== null) this.feed.announce("vehicle", vehicle);
     this.sendQueue.awaitCommit(charger);
     this.#unasserted.delete(charger);
   }

@@ -148,7 +148,7 @@ export function reportStages(
     } catch {
       needsRestore = true;
     }
-    depot.feed.forReports.addAll(depot.known.keys());
+    for (const id of depot.known.keys()) depot.feed.forReports.add(id);
   };
 
   /** False: the commit failed, and the schedule was restored. */

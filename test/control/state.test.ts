@@ -319,3 +319,25 @@ test("a restart keeps a stored event that is over as its summary", () => {
   depot.schedule.restore([summary], null, at("07:00"));
   expect([depot.known.get(summary.id), depot.agenda.size]).toEqual([summary, 0]);
 });
+
+test("a live page reads of each event, of the vehicles that it plans for, of a new command and of a vehicle that moved", () => {
+  const depot = aPicture();
+  let woken = 0;
+  using page = depot.feed.readAll(() => (woken += 1));
+  const event = live(anEvent(noSpread));
+  depot.schedule.put(event, at("04:00"));
+  expect([woken, page.takeAll()]).toEqual([
+    1,
+    [
+      { kind: "vehicle", id: bus },
+      { kind: "event", id: event.id },
+    ],
+  ]);
+  depot.recordDecision(record("planned"), WHY);
+  expect(page.takeAll()).toEqual([{ kind: "vehicle", id: bus }]);
+  depot.occupancy.note(chargerId("bay-02"), { at: at("05:00"), vehicle: bus }, at("05:00"));
+  expect(page.takeAll()).toEqual([{ kind: "vehicle", id: bus }]);
+  depot.schedule.forget(event.id, at("05:00"));
+  expect(page.takeAll()).toHaveLength(2);
+  expect(woken).toBe(4);
+});

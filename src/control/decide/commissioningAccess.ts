@@ -149,7 +149,7 @@ function restoreCommand(
       message,
     );
   depot.commands.forget(charger);
-  depot.feed.chargerChanged(charger);
+  depot.feed.announce("charger", charger);
   return [
     auditRow("operator", now, message, { charger, vehicle, event }),
     { kind: "commandForgotten", charger },

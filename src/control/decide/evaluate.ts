@@ -45,7 +45,7 @@ export function evaluate(
   for (const { charger: id, reassert } of reevaluations) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
-    depot.feed.chargerChanged(id);
+    depot.feed.announce("charger", id);
     if (depot.occupancy.kept.of(id) !== null) dropKeptLimit(depot, id, now);
     changes.push(...expireHold(depot, id, now));
     markEvaluated(depot, id, now);

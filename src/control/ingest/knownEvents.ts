@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { Rejected } from "../../domain/delivery.ts";
 import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
+import { AnnouncingMap } from "../changeFeed.ts";
 
 /** Whole events that were read for one step, by their summaries. Null: the stored event cannot be read. */
 export type WholeEvents = ReadonlyMap<EventSummary, KnownEvent | null>;
@@ -10,14 +11,12 @@ export type WholeEvents = ReadonlyMap<EventSummary, KnownEvent | null>;
 export const NONE_READ: WholeEvents = new Map();
 
 /** The known state of each event. An event that is over is a summary here. The whole event is in the archive. */
-export class KnownEvents extends Map<EventId, TrackedEvent> {
+export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
   readonly #archive: EventArchive;
-  readonly #onChange: (id: EventId) => void;
 
   constructor(archive: EventArchive, onChange: (id: EventId) => void) {
-    super();
+    super(onChange);
     this.#archive = archive;
-    this.#onChange = onChange;
   }
 
   /**
@@ -66,21 +65,6 @@ export class KnownEvents extends Map<EventId, TrackedEvent> {
   /** Summaries of the stored events. Absent: not stored. */
   stored(ids: readonly EventId[]): Promise<ReadonlyMap<EventId, EventSummary>> {
     return this.#archive.summaries(ids);
-  }
-
-  override set(id: EventId, known: TrackedEvent): this {
-    this.#onChange(id);
-    return super.set(id, known);
-  }
-
-  override delete(id: EventId): boolean {
-    this.#onChange(id);
-    return super.delete(id);
-  }
-
-  override clear(): void {
-    for (const id of this.keys()) this.#onChange(id);
-    super.clear();
   }
 }
 

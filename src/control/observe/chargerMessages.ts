@@ -49,7 +49,7 @@ export function handleChargerMessage(
       // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
       const heardAt = message.online ? now : before.heardAt;
       depot.presence.update(charger, { heardAt, online: message.online });
-      depot.feed.chargerChanged(charger);
+      depot.feed.announce("charger", charger);
       // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
       // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
       // broker's return. The charger may have reconnected after us and missed a publish.
@@ -135,7 +135,7 @@ function handleTelemetry(
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
   const presence = presenceAfter(depot, before, message, dated, now);
   depot.presence.update(charger, isStateDue ? { ...presence, stateAt: now } : presence);
-  if (isStateDue) depot.feed.chargerChanged(charger);
+  if (isStateDue) depot.feed.announce("charger", charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
   const { affectedChargers: affected, warning } = depot.occupancy.note(
@@ -264,7 +264,7 @@ function handleAcknowledgement(
   const next = answered(record, ack.accepted);
   if (next === null) return { ...NOTHING, affectedChargers: again };
   depot.commands.record(next);
-  depot.feed.chargerChanged(ack.charger);
+  depot.feed.announce("charger", ack.charger);
   const elapsed = millis(now - record.command.decidedAt);
   const message = ack.accepted
     ? `accepted by the charger after ${elapsed} ms`

@@ -99,7 +99,7 @@ function recordVerdict(
   more: { readonly alarm?: true; readonly resent?: true } = {},
 ): JudgeResult {
   depot.commands.record(record);
-  depot.feed.chargerChanged(record.command.charger);
+  depot.feed.announce("charger", record.command.charger);
   const facts = { progress: record.progress, resends: record.resends, ...more };
   return {
     changes: [outcomeRow(record.command, now, words, facts), { kind: "command", record }],

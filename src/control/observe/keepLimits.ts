@@ -19,7 +19,7 @@ export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: 
     const { vehicle, desired } = command;
     depot.occupancy.kept.keep(id, vehicle);
     if (telemetry !== null) noteDraw(depot, id, telemetry, now);
-    depot.feed.chargerChanged(id);
+    depot.feed.announce("charger", id);
     const where = depot.occupancy.where(vehicle);
     const elsewhere =
       where === null ? `${vehicle} is not claimed any more` : `${vehicle} is reported at ${where}`;

@@ -10,6 +10,7 @@ import {
   vehicleId,
 } from "../../domain/units.ts";
 import { identityKey, type Vehicle } from "../../domain/vehicle.ts";
+import { AnnouncingMap } from "../changeFeed.ts";
 import { KeptLimits } from "./keptLimits.ts";
 
 /** `kept`: another charger claims the vehicle, but this one has not reported unplugged. Its limit stays. */
@@ -73,18 +74,18 @@ export class Occupancy {
   /** Last report of each charger about its occupant. */
   readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
   /** The winning claim on each vehicle. */
-  readonly #assign = new Map<VehicleId, Known>();
+  readonly #assign: Map<VehicleId, Known>;
   /** Time of each charger's last report about its occupant, by its own clock. */
   readonly #reportedAt = new Map<ChargerId, Instant>();
   /** First message of each charger in this run. */
   readonly #firstMessageAt = new Map<ChargerId, Instant>();
 
-  constructor(vehicles: Iterable<Vehicle>) {
+  constructor(vehicles: Iterable<Vehicle>, onMoved: (vehicle: VehicleId) => void = () => {}) {
+    this.#assign = new AnnouncingMap(onMoved);
     for (const vehicle of vehicles) {
       this.#vehicles.set(vehicle.id, vehicle);
-      if (vehicle.charger !== null) {
+      if (vehicle.charger !== null)
         this.#fixed.set(vehicle.charger, [...(this.#fixed.get(vehicle.charger) ?? []), vehicle.id]);
-      }
       for (const { kind, value } of vehicle.identities)
         this.#byIdentity.set(identityKey(kind, value), vehicle.id);
     }
@@ -257,10 +258,9 @@ export class Occupancy {
   #take(claim: Known, assignment: Known | undefined): Noted {
     const { charger, vehicle } = claim;
     this.#assign.set(vehicle, claim);
-    const home = this.#vehicles.get(vehicle)?.charger ?? null;
-    const affected = [charger, assignment?.charger ?? charger, home ?? charger];
-    const warning = assignment === undefined ? null : conflict(claim, assignment);
-    return { affectedChargers: [...new Set(affected)], warning };
+    const home = this.#vehicles.get(vehicle)?.charger ?? charger;
+    const affected = new Set([charger, assignment?.charger ?? charger, home]);
+    return { affectedChargers: [...affected], warning: assignment ? conflict(claim, assignment) : null };
   }
 
   /** A restored claim: by the current configuration the vehicle or the charger is bound otherwise. */

@@ -31,7 +31,7 @@ export function recordSilences(
   // No message is expected from a charger that reported offline.
   const isExpected = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
   for (const id of depot.silence.newlySilent(tick, silentAfter, isExpected)) {
-    depot.feed.chargerChanged(id);
+    depot.feed.announce("charger", id);
     const words = `${id} is unreachable: no message for ${silentAfter / 1000} s`;
     const setpoint = lastLimit(depot, id);
     if (setpoint === null) warnings.push(words);
@@ -63,7 +63,7 @@ export function recordReturn(
   const isLive = isLiveMessage(message);
   const silentFor = isLive && depot.chargers.has(id) ? depot.silence.noteMessage(id, tick) : null;
   if (silentFor === null) return { changes: [], affectedChargers: [] };
-  depot.feed.chargerChanged(id);
+  depot.feed.announce("charger", id);
   const words = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
   const changes =
     lastLimit(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];

@@ -17,6 +17,7 @@ import { type Expansion, type ExpandContext, type Dispatch, expandAfter } from "
 export class Schedule {
   readonly context: ExpandContext;
   readonly #known: KnownEvents;
+  readonly #feed: ChangeFeed;
   /** Dispatches that an evaluation ranked, won or lost: they are not missed. */
   readonly #evaluated = new WeakSet<Dispatch>();
   /** Dispatches whose vehicle was reported to be at no charger. Each is reported once. */
@@ -32,7 +33,8 @@ export class Schedule {
 
   constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed) {
     this.context = context;
-    this.#known = new KnownEvents(archive, (id) => feed.eventChanged(id));
+    this.#feed = feed;
+    this.#known = new KnownEvents(archive, (id) => feed.announce("event", id));
     this.#agenda = new Agenda(context.settings);
   }
 
@@ -82,7 +84,7 @@ export class Schedule {
     const dispatches = this.#expansions.expand(known, this.context);
     this.#revised.mark(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
     this.#over.push(overSince(known), known.id);
-    return this.#agenda.replace(known.id, dispatches, now);
+    return this.#replace(known.id, dispatches, now);
   }
 
   /** An event that was received again: its dispatches stay. */
@@ -95,7 +97,15 @@ export class Schedule {
   forget(id: EventId, now: Instant): ReadonlySet<VehicleId> {
     this.#known.delete(id);
     this.#revised.forget(id);
-    return this.#agenda.replace(id, [], now);
+    return this.#replace(id, [], now);
+  }
+
+  #replace(id: EventId, dispatches: readonly Dispatch[], now: Instant): ReadonlySet<VehicleId> {
+    // One event may have 20,000 vehicles.
+    if (this.#feed.isRead("vehicle"))
+      for (const { vehicle } of [...this.#agenda.ofEvent(id), ...dispatches])
+        this.#feed.announce("vehicle", vehicle);
+    return this.#agenda.replace(id, dispatches, now);
   }
 
   /** Events that may be over by now. */

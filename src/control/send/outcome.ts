@@ -33,7 +33,7 @@ export function recordOutcome(
       outcomeRow(command, now, supersededMessage(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) }),
     ];
   }
-  depot.feed.chargerChanged(command.charger);
+  depot.feed.announce("charger", command.charger);
   return sent.ok
     ? recordAcknowledged(depot, record, sentAt, now)
     : recordFailed(depot, record, sent.reason, now, fraction);
