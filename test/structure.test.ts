@@ -78,6 +78,8 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/e2e/status.test.ts": ["src/cli/commands/status.ts", "src/daemon/status.ts"],
   "test/e2e/acl.test.ts": ["src/cli/commands/acl.ts"],
+  "test/e2e/stream.test.ts": ["src/operator/live.ts"],
+  "test/operator/http/openapi.test.ts": ["src/daemon/apiDocuments.ts"],
   "test/e2e/access.test.ts": ["src/cli/commands/user.ts", "src/daemon/accountsFile.ts"],
   "test/operator/http/access.test.ts": ["src/operator/http/session.ts", "src/operator/http/route.ts"],
   "test/operator/http/serverPart.test.ts": ["src/operator/http/views.ts", "src/operator/http/problem.ts"],

@@ -13,7 +13,7 @@ interface ChangedThings {
 type ChangeKind = keyof ChangedThings;
 
 /** A thing that changed. It carries no state: the reader asks for that when it handles the change. */
-type Changed = {
+export type Changed = {
   [Kind in ChangeKind]: { readonly kind: Kind; readonly id: ChangedThings[Kind] };
 }[ChangeKind];
 
@@ -74,6 +74,11 @@ export class ChangeFeed {
 
   announce<Kind extends ChangeKind>(kind: Kind, id: ChangedThings[Kind]): void {
     for (const reader of this.#readers[kind]) reader.add(id);
+  }
+
+  /** A charger sent readings, too soon after the last ones for its published state. */
+  announceReadings(charger: ChargerId): void {
+    for (const reader of this.#readers.charger) if (reader !== this.forPublishedState) reader.add(charger);
   }
 
   /** False: no reader wants this kind, so that announcing thousands can be left out. */

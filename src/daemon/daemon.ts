@@ -6,6 +6,8 @@ import { standDown } from "../control/stop.ts";
 import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
+import { LiveStream } from "../operator/http/stream.ts";
+import { liveSource } from "../operator/live.ts";
 import { priceHorizons, pricesView } from "../operator/listViews.ts";
 import { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
@@ -65,8 +67,12 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const actions = stop.use("write the control-action log", new ActionLog(log, metrics));
   stop.use("close the store", store);
   const inputs = siteInputs();
+  const stream = stop.use("end the live streams", new LiveStream());
   const site = openSite(config, opened, edges, {
-    onCommitted: actions.add,
+    onCommitted: (rows, tookMs) => {
+      actions.add(rows, tookMs);
+      stream.addRows(rows);
+    },
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
   const { state, schedule, outages, now, monotonic } = site;
@@ -219,7 +225,9 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     problems: () => countProblems(problems(state, problemSources(), now())),
   });
   const explain = explanationsOf(state, store, now);
+  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status }));
   views.resolve({
+    stream,
     ready: isReady,
     health: () => {
       if (!isReady()) return { fit: true, words: "starting" };

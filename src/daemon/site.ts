@@ -5,7 +5,7 @@ import { recallWrites } from "../control/decide/deferral.ts";
 import { endOutagesOfLastRun } from "../control/observe/recordSilence.ts";
 import { restoreState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";
-import { type AuditEntry, auditRow, type Json } from "../domain/audit.ts";
+import { type AuditRow, auditRow, type Json } from "../domain/audit.ts";
 import type { Change, StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
 import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
@@ -66,7 +66,7 @@ export function openSite(
     onCommitted,
     onClockDoubted,
   }: {
-    readonly onCommitted: (rows: readonly AuditEntry[], tookMs: number) => void;
+    readonly onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
     readonly onClockDoubted: () => void;
   },
 ): Site {

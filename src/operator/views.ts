@@ -4,9 +4,11 @@ import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
 import { chargerState } from "../control/send/chargerState.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
+import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
 import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
 
 /** State of the daemon beside the control state. */
@@ -96,7 +98,7 @@ function startOf(known: TrackedEvent): number {
   return known.kind === "live" ? known.revision.start : known.receivedAt;
 }
 
-function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
+export function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
   if (known.kind === "withdrawn") {
     return { id: known.id, state: "withdrawn", withdrawnAt: iso(known.receivedAt) };
   }
@@ -125,44 +127,50 @@ function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
 
 /** Every charger with its setpoint, its limits, its readings and the reason. */
 export const chargersView = (depot: ControlState, now: Instant): readonly Json[] =>
-  [...depot.chargers.values()].map((charger) => {
-    const { id } = charger;
-    const verdict = depot.verdictOn(charger, now);
-    const why = depot.whyOf(charger);
-    return {
-      ...chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why, depot.silence.has(id)),
-      writes:
-        charger.writesPerHour === null
-          ? null
-          : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
-      commissioning: depot.locks.has(id),
-    };
-  });
+  [...depot.chargers.values()].map((charger) => chargerView(depot, charger, now));
+
+/** One row of `chargersView`. */
+export function chargerView(depot: ControlState, charger: Charger, now: Instant): Json {
+  const { id } = charger;
+  const verdict = depot.verdictOn(charger, now);
+  const why = depot.whyOf(charger);
+  return {
+    ...chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why, depot.silence.has(id)),
+    writes:
+      charger.writesPerHour === null
+        ? null
+        : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
+    commissioning: depot.locks.has(id),
+  };
+}
 
 /** Every vehicle with its charger and its planned setpoints. */
 export const vehiclesView = (depot: ControlState, now: Instant): readonly Json[] =>
-  [...depot.vehicles.values()].map((vehicle) => {
-    const charger = depot.occupancy.where(vehicle.id);
-    const record = charger === null ? undefined : depot.commands.get(charger);
-    return {
-      id: vehicle.id,
-      name: vehicle.name,
-      charger,
-      command: record === undefined ? null : commandId(record.command),
-      planned: depot.agenda
-        .of(vehicle.id)
-        .filter(({ until }) => until > now)
-        .toSorted((a, b) => a.from - b.from)
-        .slice(0, MAX_PLANNED)
-        .map(({ event, from, until, offset, setpoint }) => ({
-          event: event.id,
-          from: iso(from),
-          until: iso(until),
-          offsetMs: offset,
-          asked: { ...setpoint },
-        })),
-    };
-  });
+  [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now));
+
+/** One row of `vehiclesView`. */
+export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant): Json {
+  const charger = depot.occupancy.where(vehicle.id);
+  const record = charger === null ? undefined : depot.commands.get(charger);
+  return {
+    id: vehicle.id,
+    name: vehicle.name,
+    charger,
+    command: record === undefined ? null : commandId(record.command),
+    planned: depot.agenda
+      .of(vehicle.id)
+      .filter(({ until }) => until > now)
+      .toSorted((a, b) => a.from - b.from)
+      .slice(0, MAX_PLANNED)
+      .map(({ event, from, until, offset, setpoint }) => ({
+        event: event.id,
+        from: iso(from),
+        until: iso(until),
+        offsetMs: offset,
+        asked: { ...setpoint },
+      })),
+  };
+}
 
 /** Cap on planned setpoints for each vehicle. */
 const MAX_PLANNED = 100;

@@ -59,3 +59,11 @@ test("a map announces what is set, deleted and cleared, each by its key", () => 
   map.clear();
   expect([announced, map.size]).toEqual([["a", "b", "a", "b", "a"], 0]);
 });
+
+test("readings alone reach a live page, not the published state", () => {
+  const feed = new ChangeFeed();
+  using page = feed.readAll(() => {});
+  feed.announceReadings(chargerId("bay-01"));
+  expect([...feed.forPublishedState]).toEqual([]);
+  expect(page.takeAll()).toEqual([{ kind: "charger", id: "bay-01" }]);
+});

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
+import { type AuditRow, auditEntry } from "../../src/domain/audit.ts";
 import { type Instant, instant } from "../../src/domain/units.ts";
 import { Accounts } from "../../src/operator/accounts.ts";
 import type { ListenerOptions } from "../../src/operator/http/server.ts";
+import { LiveStream } from "../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../src/operator/http/views.ts";
 
 /** Options of an open listener on a free port. */
@@ -37,6 +39,7 @@ export const someViews: OperatorViews = {
   prices: () => [{ region: "NO1" }],
   reports: () => [{ name: "EV-1/0/0" }],
   explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
+  stream: new LiveStream(),
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 
@@ -58,3 +61,10 @@ export function someAccounts(): {
 }
 
 export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
+
+/** A row of the record. */
+export const aRow = (seq: number): AuditRow => ({
+  ...auditEntry("daemon", T0, `row ${seq}`),
+  seq,
+  hash: seq.toString(16).padStart(64, "0"),
+});

@@ -136,6 +136,7 @@ function handleTelemetry(
   const presence = presenceAfter(depot, before, message, dated, now);
   depot.presence.update(charger, isStateDue ? { ...presence, stateAt: now } : presence);
   if (isStateDue) depot.feed.announce("charger", charger);
+  else depot.feed.announceReadings(charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
   const { affectedChargers: affected, warning } = depot.occupancy.note(

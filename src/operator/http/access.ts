@@ -77,6 +77,10 @@ class SessionStore {
     done(null, found === undefined ? null : { ...found });
   }
 
+  has(id: string): boolean {
+    return this.#sessions.has(id);
+  }
+
   destroy(id: string, done: (error?: unknown) => void): void {
     this.#sessions.delete(id);
     done();
@@ -168,12 +172,16 @@ export class FirstLink {
 const FIRST_LINK_MS = 3_600_000;
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Registers cookies, sessions and rate limits. The result finds the person of a request; null: not signed in. */
+/**
+ * Registers cookies, sessions and rate limits. The result finds the person of a request; null: not
+ * signed in. `isLater`: some time after the request, when the session may have ended.
+ */
 export async function registerAccess(
   app: FastifyInstance,
   options: AccessOptions,
-): Promise<(request: FastifyRequest) => Person | null> {
+): Promise<(request: FastifyRequest, isLater?: boolean) => Person | null> {
   const { access } = options;
+  const store = new SessionStore();
   if (access.kind === "login") {
     await app.register(rateLimit, {
       max: MAX_REQUESTS,
@@ -189,10 +197,15 @@ export async function registerAccess(
       cookie: { path: "/", httpOnly: true, sameSite: "strict", secure: access.isSecure, maxAge: IDLE_MS },
       saveUninitialized: false,
       rolling: true,
-      store: new SessionStore(),
+      store,
     });
   }
-  return (request) => (access.kind === "open" ? OPEN : personOf(request, access.accounts, options));
+  return (request, isLater = false) => {
+    if (access.kind === "open") return OPEN;
+    const isEnded =
+      isLater && request.headers.authorization === undefined && !store.has(request.session.sessionId);
+    return isEnded ? null : personOf(request, access.accounts, options);
+  };
 }
 
 /** Null: not signed in. Throws for a token that is not valid: its holder must learn that. */

@@ -37,7 +37,7 @@ export function valueOf<Value extends Json>(answer: Answer<Value>): Value {
   throw new Refusal(status, detail, { title, errors });
 }
 
-const problemBody = z.object({
+export const problemBody = z.object({
   type: z.literal("about:blank"),
   title: z.string(),
   status: z.int(),

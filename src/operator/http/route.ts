@@ -13,6 +13,8 @@ export interface Call<Query, Body> {
   readonly params: Readonly<Record<string, string>>;
   /** Without rights at a route with `role: null`, unless someone is signed in. */
   readonly person: Person;
+  /** False: signed out meanwhile, removed, or with a smaller role. For answers that go on. */
+  readonly mayStay: () => boolean;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
@@ -28,6 +30,8 @@ interface Described {
   readonly status?: number;
   /** Schema of the answer, for the API document. Absent: no JSON. */
   readonly answer?: z.ZodType;
+  /** Media type of an answer that is not JSON. */
+  readonly answerType?: string;
   /** Requests of one address in a minute. Absent: the limit of the whole listener. */
   readonly rateLimit?: number;
   /** True: for browsers, and not in the API document. */
@@ -39,7 +43,7 @@ export interface Route extends Described {
   readonly query: z.ZodType;
   /** Null: the request has no body, or one that the route reads itself. */
   readonly body: z.ZodType | null;
-  readonly run: (request: FastifyRequest, reply: FastifyReply, person: Person) => unknown;
+  readonly run: (call: Omit<Call<unknown, unknown>, "query" | "body" | "params">) => unknown;
 }
 
 const NO_QUERY = z.strictObject({});
@@ -57,14 +61,12 @@ export function route<Query extends z.ZodType = typeof NO_QUERY, Body extends z.
     ...described,
     query,
     body: body ?? null,
-    run: (request, reply, person) =>
+    run: (call) =>
       handle({
-        query: parsed(query, request.query, "query") as z.output<Query>,
-        body: (body === undefined ? null : parsed(body, request.body, "body")) as z.output<Body>,
-        params: request.params as Readonly<Record<string, string>>,
-        person,
-        request,
-        reply,
+        ...call,
+        query: parsed(query, call.request.query, "query") as z.output<Query>,
+        body: (body === undefined ? null : parsed(body, call.request.body, "body")) as z.output<Body>,
+        params: call.request.params as Readonly<Record<string, string>>,
       }),
   };
 }

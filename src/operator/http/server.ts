@@ -6,10 +6,11 @@ import { isIP } from "node:net";
 
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
+import { documentRoute } from "./openapi.ts";
 import { Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
-import { type OperatorViews, viewRoutes } from "./views.ts";
+import { EVENT_STREAM, type OperatorViews, viewRoutes } from "./views.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
@@ -45,8 +46,8 @@ export interface ListenerOptions extends AccessOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** Browsers, Prometheus and probes; each costs a file descriptor. A connection of a signed-in person is proven. */
-const CONNECTIONS = { unproven: 64, proven: 128, onDropped: () => {} };
+/** Browsers, Prometheus and probes; each costs a file descriptor. A stream, and a connection of a signed-in person, is proven. */
+const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
@@ -56,7 +57,14 @@ export const routesOf = (
   views: Promise<OperatorViews>,
   options: AccessOptions,
   firstLink: FirstLink | null,
-): readonly Route[] => [...viewRoutes(views), ...sessionRoutes(options, firstLink)];
+): readonly Route[] => {
+  const routes: readonly Route[] = [
+    ...viewRoutes(views),
+    ...sessionRoutes(options, firstLink),
+    documentRoute(() => routes),
+  ];
+  return routes;
+};
 
 /** Health, metrics and the API for the people on site. */
 export class OperatorListener implements AsyncDisposable {
@@ -148,7 +156,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     { parseAs: "string" },
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
-  for (const { method, path, role, status = 200, rateLimit, run } of routes)
+  for (const { method, path, role, status = 200, answerType, rateLimit, run } of routes)
     app.route({
       method,
       url: path,
@@ -156,11 +164,20 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
       // After the rate limit, before the body is read.
       preParsing: async (request) => {
         authorize(personOf(request), role);
-        if (access.kind === "login" && role !== null) prove(request.raw.socket);
+        if (role !== null && (access.kind === "login" || answerType === EVENT_STREAM))
+          prove(request.raw.socket);
       },
       handler: async (request, reply) => {
         reply.code(status).header("cache-control", "no-store");
-        const answer = await run(request, reply, authorize(personOf(request), role));
+        const mayStay = (): boolean => {
+          try {
+            authorize(personOf(request, true), role);
+            return true;
+          } catch {
+            return false;
+          }
+        };
+        const answer = await run({ request, reply, person: authorize(personOf(request), role), mayStay });
         return status === 204 ? reply.send() : answer;
       },
     });

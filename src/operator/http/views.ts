@@ -9,6 +9,7 @@ import type { Health } from "../../platform/systemd.ts";
 import type { Answer } from "../answer.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
+import type { LiveStream } from "./stream.ts";
 
 /** Rows of a list. Asynchronous where they are read one by one. */
 type Rows = Iterable<Json> | AsyncIterable<Json>;
@@ -29,6 +30,7 @@ export interface OperatorViews {
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
+  readonly stream: LiveStream;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 
@@ -81,6 +83,9 @@ const LISTS = {
   reports: { key: "name", summary: "Reports to the partner: planned, waiting, sent, flagged." },
 } as const;
 
+/** Probes and Prometheus may add parameters of their own. */
+const ANY_QUERY = z.looseObject({});
+
 const rows = z.array(z.looseObject({}));
 
 /** Health, metrics and the lists of the site. */
@@ -90,6 +95,8 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/healthz",
     role: null,
     summary: "Health of the process as text. 503 only if a restart may help.",
+    query: ANY_QUERY,
+    answerType: "text/plain",
     handle: async ({ reply }) => {
       const { fit, words } = (await views).health();
       return reply
@@ -103,6 +110,8 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/readyz",
     role: null,
     summary: "200 once the state is open, the listeners are up and the events were evaluated.",
+    query: ANY_QUERY,
+    answerType: "text/plain",
     handle: async ({ reply }) => {
       const ready = (await views).ready();
       return reply
@@ -116,6 +125,8 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/metrics",
     role: "viewer",
     summary: "Metrics for Prometheus.",
+    query: ANY_QUERY,
+    answerType: "text/plain",
     handle: async ({ reply }) => {
       const { metrics } = await views;
       return reply.type(metrics.contentType).send(await metrics.text());
@@ -153,6 +164,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     answer: rows,
     handle: async ({ query }) => (await views).audit(query),
   }),
+  streamRoute(views),
   route({
     method: "GET",
     path: "/api/v1/explain",
@@ -164,7 +176,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   }),
 ];
 
-const explainQuery = z.looseObject({
+const explainQuery = z.strictObject({
   charger: z.string().exactOptional().describe("Id of a charger. Either this or vehicle."),
   vehicle: z.string().exactOptional().describe("Id or name of a vehicle."),
   at: z
@@ -172,6 +184,36 @@ const explainQuery = z.looseObject({
     .exactOptional()
     .describe("A moment, ISO 8601: behind by the record, ahead by the plan. Absent: now."),
 });
+
+export const EVENT_STREAM = "text/event-stream";
+
+/** Headers of the answer. A reverse proxy must pass each event on at once. */
+const HEADERS = {
+  "content-type": `${EVENT_STREAM}; charset=utf-8`,
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+/** Event streams of browsers (EventSource) and programs. */
+const streamRoute = (views: Promise<OperatorViews>): Route =>
+  route({
+    method: "GET",
+    path: "/api/v1/stream",
+    role: "viewer",
+    summary:
+      "Server-sent events status, charger, vehicle, event, hold, alarm and audit, each with the object as its list shows it. Last-Event-ID resumes; reset asks the client to load the lists.",
+    answerType: EVENT_STREAM,
+    handle: async ({ request, reply, mayStay }) => {
+      const { stream } = await views;
+      const { "last-event-id": last } = request.headers;
+      if (stream.isFull)
+        throw new Refusal(503, "too many streams are open", { headers: { "retry-after": "30" } });
+      reply.hijack();
+      for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...HEADERS }))
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      stream.join(reply.raw, typeof last === "string" ? last : null, mayStay);
+    },
+  });
 
 /** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
 async function page(

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { invalid } from "../../../src/operator/answer.ts";
 import type { Health } from "../../../src/platform/systemd.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
+import { LiveStream } from "../../../src/operator/http/stream.ts";
 import { auditParameters, type OperatorViews } from "../../../src/operator/http/views.ts";
 import { someListener } from "../../support/aListener.ts";
 
@@ -24,6 +25,7 @@ const views: OperatorViews = {
     charger === "bay-01"
       ? { ok: true, value: { charger } }
       : invalid({ path: "charger", found: null, expected: "an id" }),
+  stream: new LiveStream(),
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 

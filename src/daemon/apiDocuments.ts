@@ -1,0 +1,24 @@
+import { writeFileSync } from "node:fs";
+
+import type { Json } from "../domain/audit.ts";
+import { instant } from "../domain/units.ts";
+import { openApi } from "../operator/http/openapi.ts";
+import { routesOf } from "../operator/http/server.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
+
+export const OPENAPI_FILE = new URL("../../docs/openapi.json", import.meta.url);
+
+const text = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`;
+
+/** The routes of a listener that never starts. */
+const rows = () =>
+  routesOf(
+    Promise.withResolvers<OperatorViews>().promise,
+    { access: { kind: "open" }, now: () => instant(0), monotonic: () => 0, record: () => {} },
+    null,
+  );
+
+/** The HTTP API for the people on site, from the schemas that check its requests. */
+export const openApiText = (): string => text(openApi(rows()));
+
+if (import.meta.main) writeFileSync(OPENAPI_FILE, openApiText());

@@ -1,0 +1,133 @@
+import * as z from "zod";
+
+import type { Json } from "../../domain/audit.ts";
+import { problemBody } from "./problem.ts";
+import { route, type Route } from "./route.ts";
+
+const COOKIE_AUTH = { session: [] };
+const TOKEN_AUTH = { token: [] };
+
+/** A schema as JSON Schema. `io`: what a client sends, or what it gets. */
+function schemaOf(schema: z.ZodType, io: "input" | "output"): Record<string, Json> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  return JSON.parse(JSON.stringify(rest)) as Record<string, Json>;
+}
+
+/** `/api/v1/holds/:id` as OpenAPI writes it. */
+const pathOf = (path: string): string => path.replaceAll(/:(\w+)/g, "{$1}");
+
+/** `get /api/v1/holds/:id` becomes `getHoldsId`. */
+const operationId = ({ method, path }: Route): string =>
+  [method.toLowerCase(), ...path.replace("/api/v1", "").split(/[^A-Za-z0-9]+/)]
+    .filter((part) => part !== "")
+    .map((part, index) => (index === 0 ? part : `${part[0]?.toUpperCase()}${part.slice(1)}`))
+    .join("");
+
+function queryParameters(query: z.ZodType): readonly Json[] {
+  const { properties = {}, required = [] } = schemaOf(query, "input");
+  if (typeof properties !== "object" || properties === null) return [];
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...schema } = property as Record<string, Json>;
+    return {
+      name,
+      in: "query",
+      required: Array.isArray(required) && required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema,
+    };
+  });
+}
+
+const pathParameters = (path: string): readonly Json[] =>
+  [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+
+const problem = (description: string): Json => ({
+  description,
+  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+});
+
+function operation(row: Route): Json {
+  const { role, summary, query, body, answer, answerType, status = 200 } = row;
+  const success = {
+    description: "Done.",
+    ...(answer === undefined && answerType === undefined
+      ? {}
+      : {
+          content: {
+            [answerType ?? "application/json"]: {
+              schema: answer === undefined ? { type: "string" } : schemaOf(answer, "output"),
+            },
+          },
+        }),
+  };
+  return {
+    operationId: operationId(row),
+    summary,
+    ...(role === null ? { security: [] } : { "x-role": role, security: [COOKIE_AUTH, TOKEN_AUTH] }),
+    parameters: [...pathParameters(row.path), ...queryParameters(query)],
+    ...(body === null
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: schemaOf(body, "input") } },
+          },
+        }),
+    responses: {
+      [status]: success,
+      "400": problem("The request has mistakes, each with its place."),
+      ...(role === null
+        ? {}
+        : {
+            "401": problem("Not signed in."),
+            "403": problem("The role is too small, or a foreign Origin."),
+          }),
+      default: problem("Any other error."),
+    },
+  };
+}
+
+/** The route table as OpenAPI 3.1. Pages for browsers are left out. */
+export function openApi(routes: readonly Route[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const row of routes) {
+    if (row.isPage === true) continue;
+    const path = (paths[pathOf(row.path)] ??= {});
+    path[row.method.toLowerCase()] = operation(row);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "setpointd operator API",
+      version: "1",
+      description:
+        "Times are ISO 8601 in UTC, currents in A, powers in W. x-role is the least role that may call an operation: viewer, operator, integrator. With operator.access: open no login is needed.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    paths,
+    components: {
+      schemas: { Problem: schemaOf(problemBody, "output") },
+      securitySchemes: {
+        session: { type: "apiKey", in: "cookie", name: "setpointd_session" },
+        token: { type: "http", scheme: "bearer" },
+      },
+    },
+  };
+}
+
+/** Serves the document of all routes, itself included. */
+export const documentRoute = (routes: () => readonly Route[]): Route =>
+  route({
+    method: "GET",
+    path: "/api/v1/openapi.json",
+    role: "viewer",
+    summary: "This document.",
+    answer: z.looseObject({}),
+    handle: () => openApi(routes()),
+  });

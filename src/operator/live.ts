@@ -1,0 +1,121 @@
+import type { Changed, ChangeReader } from "../control/changeFeed.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { EventId, Instant } from "../domain/units.ts";
+import type { LiveObject, LiveSource } from "./http/stream.ts";
+import { chargerView, eventView, vehicleView } from "./views.ts";
+
+/** Ms. The status costs a walk over all chargers, so it is compared at most once a second. */
+const STATUS_EVERY = 1000;
+/** The status is sent at least so often, in ms: its `now` shows how old a page is. */
+const STATUS_AT_LEAST = 15_000;
+/** At most one part in so many of the time goes into the status of a large site. */
+const STATUS_SHARE = 50;
+
+interface LiveOptions {
+  readonly depot: ControlState;
+  readonly epoch: number;
+  readonly now: () => Instant;
+  /** Monotonic clock, ms. */
+  readonly monotonic: () => number;
+  readonly status: () => Json | Promise<Json>;
+}
+
+/** The objects of a site that changed, from the change feed. */
+export function liveSource(options: LiveOptions): LiveSource {
+  const { depot, epoch, now } = options;
+  const status = changedStatus(options);
+  /** Null: nobody reads the stream. */
+  let reader: ChangeReader | null = null;
+  /** Read from the feed, and not built yet. By kind and id, in the order of the changes. */
+  const pending = new Map<string, Changed>();
+  /** Events that are over, read from the disk for the next round. */
+  const ready: LiveObject[] = [];
+
+  const event = (id: EventId): LiveObject | null => {
+    const known = depot.known.get(id);
+    if (known === undefined) return { kind: "event", key: id, value: { id, state: "forgotten" } };
+    if (known.kind !== "over") return { kind: "event", key: id, value: eventView(depot, known, now()) };
+    void depot.known.readWhole(id).then(
+      (whole) => {
+        if (whole === undefined || whole === null || reader === null) return;
+        ready.push({ kind: "event", key: id, value: eventView(depot, whole, now()) });
+      },
+      // The store logs that it cannot be read.
+      () => undefined,
+    );
+    return null;
+  };
+
+  const shown = (changed: Changed): LiveObject | null => {
+    const { kind, id: key } = changed;
+    switch (kind) {
+      case "charger": {
+        const charger = depot.chargers.get(changed.id);
+        return charger === undefined ? null : { kind, key, value: chargerView(depot, charger, now()) };
+      }
+      case "vehicle": {
+        const vehicle = depot.vehicles.get(changed.id);
+        return vehicle === undefined ? null : { kind, key, value: vehicleView(depot, vehicle, now()) };
+      }
+      case "event":
+        return event(changed.id);
+    }
+  };
+
+  return {
+    epoch,
+    collect: (isOn) => {
+      reader?.[Symbol.dispose]();
+      pending.clear();
+      ready.length = 0;
+      reader = isOn ? depot.feed.readAll(() => {}) : null;
+    },
+    take: (most) => {
+      for (const changed of reader?.takeAll() ?? []) pending.set(`${changed.kind} ${changed.id}`, changed);
+      const objects = [...status.take(), ...ready.splice(0)];
+      for (const [key, changed] of pending) {
+        if (objects.length >= most) break;
+        pending.delete(key);
+        const object = shown(changed);
+        if (object !== null) objects.push(object);
+      }
+      return objects;
+    },
+  };
+}
+
+/** The status whenever it differs in more than its time, and now and then. */
+function changedStatus({ monotonic, status }: LiveOptions) {
+  let dueAt = 0;
+  let sentAt = -Infinity;
+  let last = "";
+  let built: Json = null;
+  let isBuilding = false;
+  const build = async (): Promise<void> => {
+    const from = monotonic();
+    isBuilding = true;
+    try {
+      built = await status();
+    } catch {
+      // The store logs why it cannot be read. The next second tries again.
+    } finally {
+      isBuilding = false;
+      const until = monotonic();
+      dueAt = until + Math.max(STATUS_EVERY, (until - from) * STATUS_SHARE);
+    }
+  };
+  return {
+    take: (): LiveObject[] => {
+      const at = monotonic();
+      if (at >= dueAt && !isBuilding) void build();
+      if (built === null) return [];
+      const value = built;
+      built = null;
+      const text = JSON.stringify(value, (key, member: unknown) => (key === "now" ? null : member));
+      if (text === last && at < sentAt + STATUS_AT_LEAST) return [];
+      [last, sentAt] = [text, at];
+      return [{ kind: "status", key: "", value }];
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import type { Document } from "openapi-backend";
+import { expect, onTestFinished, test } from "vitest";
+
+import { OPENAPI_FILE, openApiText } from "../../../src/daemon/apiDocuments.ts";
+import { LiveStream } from "../../../src/operator/http/stream.ts";
+import { OperatorListener } from "../../../src/operator/http/server.ts";
+import { apiContract } from "../../support/apiContract.ts";
+import { someAccounts, someListener, someViews, T0 } from "../../support/aListener.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;
+}
+interface Description {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+const PASSWORD = "a long password";
+
+/** Query, body and parts of the path of the requests that need them. */
+const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body?: unknown }>> = {
+  getAudit: { query: "?event=EV-1&limit=5&newest=true" },
+  getEvents: { query: "?limit=1&after=EV-1" },
+  getExplain: { query: "?charger=bay-01" },
+  postSession: { body: { name: "kari", password: PASSWORD } },
+};
+
+test("docs/openapi.json is fresh: npm run schema", () => {
+  expect(readFileSync(OPENAPI_FILE, "utf8")).toBe(openApiText());
+});
+
+test("every operation of the document answers as it says, and every mistake as problem+json", async () => {
+  const { accounts } = someAccounts();
+  await accounts.addUser("kari", "integrator", PASSWORD, T0);
+  const added = accounts.addToken("test", "integrator", null, T0);
+  const stream = new LiveStream().follow({ epoch: 1, collect: () => {}, take: () => [] });
+  const listener = await OperatorListener.start(
+    someListener({ access: { kind: "login", accounts, isSecure: false } }),
+    Promise.resolve({ ...someViews, stream }),
+  );
+  onTestFinished(() => listener[Symbol.asyncDispose]());
+  const url = `http://127.0.0.1:${listener.port}`;
+  const authorization = `Bearer ${added.ok ? added.token : ""}`;
+  const served = await fetch(`${url}/api/v1/openapi.json`, { headers: { authorization } });
+  const document = await served.text();
+  expect(JSON.parse(document)).toEqual(JSON.parse(openApiText()));
+  const { openapi, paths } = JSON.parse(document) as Description;
+  expect(openapi).toBe("3.1.0");
+  const faults = await apiContract(JSON.parse(document) as Document);
+  const called: string[] = [];
+  const wrong: string[] = [];
+  for (const [path, operations] of Object.entries(paths))
+    for (const [verb, { operationId, responses }] of Object.entries(operations)) {
+      const { query = "", body } = EXAMPLES[operationId] ?? {};
+      const method = verb.toUpperCase();
+      const call = async (search: string, headers: Readonly<Record<string, string>>, sent: unknown) => {
+        const stop = new AbortController();
+        const asked = {
+          method,
+          headers: { ...headers, ...(sent === undefined ? {} : { "content-type": "application/json" }) },
+        };
+        const target = `${path.replaceAll(/\{\w+\}/g, "x")}${search}`;
+        const response = await fetch(`${url}${target}`, {
+          ...asked,
+          signal: stop.signal,
+          ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
+        });
+        const type = response.headers.get("content-type") ?? "";
+        const answer = type.startsWith("text/event-stream") ? "" : await response.text();
+        stop.abort();
+        const { status } = response;
+        const described = Object.keys(responses[status]?.content ?? {});
+        if (status < 400 && type !== "" && !described.includes(type.split(";")[0] ?? ""))
+          wrong.push(`${operationId}: ${status} ${type} is not described`);
+        if (status >= 400 && !type.startsWith("application/problem+json"))
+          wrong.push(`${operationId}: ${status} is no problem+json but ${type}`);
+        wrong.push(
+          ...faults({ method, path: target, headers: asked.headers, body: sent, status, answer, type }),
+        );
+        return status;
+      };
+      const success = await call(query, { authorization }, body);
+      called.push(`${operationId} ${success}`);
+      if (!Object.keys(responses).includes(String(success)) || success >= 400)
+        wrong.push(`${operationId}: answered ${success}`);
+      // Probes may add parameters of their own.
+      if (!path.startsWith("/api/")) continue;
+      await call(`${query === "" ? "?" : `${query}&`}nonsense=1`, { authorization }, body);
+      await call(query, {}, body === undefined ? undefined : { nonsense: true });
+    }
+  expect(wrong).toEqual([]);
+  expect(called).toEqual(
+    expect.arrayContaining(["getStream 200", "getAudit 200", "postSession 201", "deleteSession 204"]),
+  );
+});
