@@ -1,7 +1,4 @@
-import { merge, tap } from "rxjs";
-
 import type { Config } from "../config/schema.ts";
-import { standstill } from "../control/pipeline.ts";
 import { standDown } from "../control/stop.ts";
 import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
@@ -12,22 +9,15 @@ import { priceHorizons, pricesView } from "../operator/listViews.ts";
 import { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
 import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
-import { daily } from "../platform/scheduling.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { ActionLog } from "./actionLog.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
+import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { shownReports } from "./partnerReports.ts";
-import {
-  controlLoop,
-  partnerEvents,
-  siteInputs,
-  sitePipelines,
-  configuredPrices,
-  spotPrices,
-} from "./pipeline.ts";
+import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite } from "./site.ts";
 import { explanationsOf, siteStatus } from "./status.ts";
 import { StopSteps } from "./stopSteps.ts";
@@ -147,20 +137,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   stop.add("leave the chargers as control.onStop says", () =>
     standDown(state, ports, config.control.onStop, log),
   );
-  const daily$ = daily(now).pipe(
-    tap(() => {
-      certificates.check();
-      log.info(store.head(), "audit head for today (keep this line elsewhere to detect truncation)");
-    }),
-  );
-  const control = merge(
-    pipelines.control$,
-    pipelines.settled$,
-    pipelines.states$,
-    standstill(ports),
-    daily$,
-    pipelines.retention$,
-  ).subscribe({ error: fatal });
+  const control = essential(pipelines, ports, () => {
+    certificates.check();
+    log.info(store.head(), "audit head for today (keep this line elsewhere to detect truncation)");
+  }).subscribe({ error: fatal });
   stop.add("end control", () => {
     stopping.abort();
     control.unsubscribe();

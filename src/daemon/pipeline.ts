@@ -1,21 +1,22 @@
-import { filter, map, share, startWith, Subject, tap } from "rxjs";
+import { filter, map, merge, type Observable, share, startWith, Subject, tap } from "rxjs";
 
-import type { Config } from "../config/schema.ts";
 import type { Hint } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
-import { control, type ControlSources, partnerSources, startsAllowed } from "../control/pipeline.ts";
+import {
+  control,
+  type ControlSources,
+  partnerSources,
+  standstill,
+  startsAllowed,
+} from "../control/pipeline.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing, IngestAnswer } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Delivery } from "../domain/delivery.ts";
-import type { PriceQuery } from "../domain/prices.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
-import type { Store } from "../domain/store.ts";
-import { batchPerTick, cronTicks } from "../platform/scheduling.ts";
-import { type PriceBoard, priceBoard } from "../prices/board.ts";
-import { prices, type PricePorts } from "../prices/pipeline.ts";
+import { batchPerTick, daily } from "../platform/scheduling.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
@@ -270,28 +271,17 @@ export function sitePipelines(
   };
 }
 
-/** The price series of the configuration, with what is stored of them. */
-export async function configuredPrices({ vtn }: Config, store: Store): Promise<PriceBoard> {
-  const { regions, forecastPath } = vtn.prices;
-  const kinds = forecastPath === null ? (["actual"] as const) : (["actual", "forecast"] as const);
-  const queries = regions.flatMap((region) => kinds.map((kind): PriceQuery => ({ region, kind })));
-  return priceBoard(queries, await store.prices());
-}
-
-/** The pipeline that keeps the board fresh. Without a configured region it asks for nothing. */
-export function spotPrices(
-  board: PriceBoard,
-  { vtn, site: { timezone } }: Config,
-  brokerUp$: Parameters<typeof prices>[2],
-  { store, now, random, wallClock, log }: Pick<Site, "store" | "now" | "random" | "wallClock" | "log">,
-  edges: Pick<PricePorts, "ask" | "publish" | "counted">,
-): ReturnType<typeof prices> {
-  return prices(board, cronTicks(vtn.prices.cron, timezone), brokerUp$, {
-    ...edges,
-    now,
-    random,
-    wallClock,
-    write: (changes) => store.write(changes),
-    alarm: (message) => log.error(message),
-  });
-}
+/** All that ends the process if it fails: control, and what goes with it each second, day and commit. `onDay`: daily. */
+export const essential = (
+  { control$, settled$, states$, retention$ }: Omit<ReturnType<typeof sitePipelines>, "reports">,
+  { now, monotonic, write }: ControlPorts,
+  onDay: () => void,
+): Observable<unknown> =>
+  merge(
+    control$,
+    settled$,
+    states$,
+    standstill({ now, monotonic, write }),
+    daily(now).pipe(tap(onDay)),
+    retention$,
+  );

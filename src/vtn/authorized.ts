@@ -1,8 +1,7 @@
 import type { Agent } from "undici";
 
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
-import type { Monotonic } from "./budget.ts";
-import { type Answered, type Ask, exchange, type Failed, failed } from "./http.ts";
+import { type Monotonic, type Answered, type Ask, exchange, type Failed, failed } from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */

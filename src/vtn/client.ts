@@ -5,9 +5,10 @@ import type { Delivery, Notice } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
-import { type Monotonic, hourlyBudget } from "./budget.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import {
+  type Monotonic,
+  hourlyBudget,
   type Answered,
   type Failed,
   failed,

@@ -3,10 +3,17 @@ import type { Agent } from "undici";
 import type { PriceQuery, PricesAsked } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../domain/units.ts";
 import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
-import { hourlyBudget, type Monotonic } from "./budget.ts";
 import { failureOf } from "./client.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { type Answered, agentFor, type Failed, failed, unasked } from "./http.ts";
+import {
+  hourlyBudget,
+  type Monotonic,
+  type Answered,
+  agentFor,
+  type Failed,
+  failed,
+  unasked,
+} from "./http.ts";
 
 export interface PriceClientOptions {
   /** As for events. */

@@ -1,9 +1,8 @@
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { EventId, Instant } from "../domain/units.ts";
 import { type Pace, bucket } from "../platform/senderLimits.ts";
-import type { Monotonic } from "./budget.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import type { HeaderFields } from "./http.ts";
+import type { Monotonic, HeaderFields } from "./http.ts";
 import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
 

@@ -2,8 +2,7 @@ import type { Logger } from "pino";
 
 import { type Instant, iso, instant, seconds } from "../domain/units.ts";
 import { type Pace, bucket, bucketPerAddress } from "../platform/senderLimits.ts";
-import type { Monotonic } from "./budget.ts";
-import { type HeaderFields, headerText } from "./http.ts";
+import { type Monotonic, type HeaderFields, headerText } from "./http.ts";
 import {
   type Scheme,
   STANDARD_FRESHNESS,

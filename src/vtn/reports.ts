@@ -9,9 +9,8 @@ import {
   ForbiddenEndpoint,
   type Tokens,
 } from "./authorized.ts";
-import { type HourlyBudget, hourlyBudget, type Monotonic } from "./budget.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { agentFor, retryAfterOf } from "./http.ts";
+import { type HourlyBudget, hourlyBudget, type Monotonic, agentFor, retryAfterOf } from "./http.ts";
 
 /** Requests within the last hour. */
 export interface ReportRequests {

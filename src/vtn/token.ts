@@ -4,8 +4,9 @@ import { z } from "zod";
 
 import { type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
-import { type Monotonic, hourlyBudget } from "./budget.ts";
 import {
+  type Monotonic,
+  hourlyBudget,
   type Answer,
   type Answered,
   type Failed,

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { minutes } from "../../src/domain/units.ts";
-import { hourlyBudget } from "../../src/vtn/budget.ts";
+import { hourlyBudget } from "../../src/vtn/http.ts";
 
 test("never more than the limit in any sliding hour, whatever the times of asking", () => {
   fc.assert(
