@@ -1,4 +1,5 @@
 import type { Dispatch } from "../control/schedule/expand.ts";
+import { entriesIn } from "../domain/acknowledgements.ts";
 import { factOf, type Json, numberOf, type RecordRow, textOf } from "../domain/audit.ts";
 import { claimsOn, isOverruled } from "../domain/reason.ts";
 import { formatLevel } from "../domain/setpoint.ts";
@@ -108,7 +109,7 @@ export const commandHistory = (
   rows: readonly RecordRow[],
   windows: Windows,
 ): readonly CommandHistoryEntry[] =>
-  rows.flatMap((row) => {
+  rows.flatMap(entriesIn).flatMap((row) => {
     const what = historyEntryIn(event, row, windows);
     const sentAt = textOf(row.facts, "sentAt");
     return [

@@ -1,3 +1,4 @@
+import { acknowledgement } from "../../domain/acknowledgements.ts";
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { type Command, commandId, type CommandRecord, isRetried, type Sent } from "../../domain/command.ts";
@@ -25,24 +26,26 @@ export function recordOutcome(
   fraction: number,
 ): readonly Change[] {
   const now = tried.until;
-  const sentAt = iso(tried.from);
   const record = depot.commands.get(command.charger);
   // A newer decision replaced it during the publish. That one gets an outcome of its own.
   if (record === undefined || commandId(record.command) !== commandId(command)) {
     return [
-      outcomeRow(command, now, supersededMessage(sent), { sent: sent.ok, ...(sent.ok ? { sentAt } : {}) }),
+      outcomeRow(command, now, supersededMessage(sent), {
+        sent: sent.ok,
+        ...(sent.ok ? { sentAt: iso(tried.from) } : {}),
+      }),
     ];
   }
   depot.feed.announce("charger", command.charger);
   return sent.ok
-    ? recordAcknowledged(depot, record, sentAt, now)
+    ? recordAcknowledged(depot, record, tried.from, now)
     : recordFailed(depot, record, sent.reason, now, fraction);
 }
 
 function recordAcknowledged(
   depot: ControlState,
   record: CommandRecord,
-  sentAt: string,
+  sentAt: Instant,
   now: Instant,
 ): readonly Change[] {
   depot.commands.publishSucceeded(record.command.charger);
@@ -58,12 +61,7 @@ function recordAcknowledged(
   // Only new levels count as writes. A refresh or an extension must not delay the next level.
   if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.add(charger, now);
   if (!first) return [];
-  const elapsed = now - record.command.decidedAt;
-  const row = outcomeRow(record.command, now, `acknowledged by the broker after ${elapsed} ms`, {
-    progress: "acknowledged",
-    ms: elapsed,
-    sentAt,
-  });
+  const row: Change = { kind: "audit", entry: acknowledgement(record.command, sentAt, now) };
   // The charger answered before the broker did.
   return isNews ? [row] : [row, { kind: "command", record: next }];
 }

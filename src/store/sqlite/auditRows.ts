@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
+import { entriesIn } from "../../domain/acknowledgements.ts";
 import type { AuditRow, AuditEntry, AuditKind } from "../../domain/audit.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
@@ -104,26 +105,60 @@ export type BodyTable =
 export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): number =>
   crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));
 
-/** Audit rows that match. Throws SQLite errors if the disk cannot be read. */
+/**
+ * Audit rows that match. Of a row that names several commands, each is returned; a query for the oldest rows
+ * does not cut it, because the next one begins after its `seq`. Throws SQLite errors if the disk cannot be read.
+ */
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
-  const where = ["seq > ?"];
+  const { charger, notAfter, newest = false, limit = 1000 } = query;
+  const where = ["audit.seq > ?"];
   const values: (string | number)[] = [query.after ?? 0];
-  for (const column of ["event", "charger", "kind"] as const) {
+  for (const column of ["event", "kind"] as const) {
     const wanted = query[column];
     if (wanted === undefined) continue;
-    where.push(`${column} = ?`);
+    where.push(`audit.${column} = ?`);
     values.push(wanted);
   }
-  if (query.notAfter !== undefined) {
-    where.push("at <= ?");
-    values.push(query.notAfter);
+  if (notAfter !== undefined) {
+    where.push("audit.at <= ?");
+    values.push(notAfter);
   }
-  const order = query.newest === true ? "DESC" : "ASC";
-  const sql = `SELECT * FROM audit WHERE ${where.join(" AND ")} ORDER BY seq ${order} LIMIT ?`;
-  return database
-    .prepare(sql)
-    .all(...values, query.limit ?? 1000)
-    .map((row) => auditRow(chainRow(row)));
+  const ordered = `ORDER BY seq ${newest ? "DESC" : "ASC"} LIMIT ?`;
+  const matching = (from: string, named = ""): string =>
+    `SELECT audit.* FROM ${from} WHERE ${named}${where.join(" AND ")} ${ordered}`;
+  const rows =
+    charger === undefined
+      ? database.prepare(matching("audit")).all(...values, limit)
+      : database
+          .prepare(
+            `SELECT * FROM (${matching("audit", "audit.charger = ? AND ")})
+             UNION ALL SELECT * FROM (${matching(TOGETHER, "acknowledged.charger = ? AND ")}) ${ordered}`,
+          )
+          .all(charger, ...values, limit, charger, ...values, limit, limit);
+  const found: AuditRow[] = [];
+  for (const row of rows) {
+    if (found.length >= limit) break;
+    const entries = entriesIn(auditRow(chainRow(row)));
+    for (const entry of newest ? entries.toReversed() : entries) {
+      const matches = charger === undefined || entry.charger === charger;
+      if (matches && (notAfter === undefined || entry.at <= notAfter)) found.push(entry);
+    }
+  }
+  return newest ? found.slice(0, limit) : found;
+}
+
+/** Rows that name several commands, by charger. */
+const TOGETHER = "acknowledged JOIN audit ON audit.seq = acknowledged.seq";
+
+/** Acknowledgements of a charger that share a row with others, newest first. Throws SQLite errors. */
+export function* acknowledgedTogether(database: DatabaseSync, charger: string): Generator<AuditRow> {
+  const rows = database.prepare(
+    `SELECT audit.* FROM ${TOGETHER} WHERE acknowledged.charger = ? AND json_valid(audit.facts)
+     ORDER BY acknowledged.seq DESC`,
+  );
+  for (const row of rows.iterate(charger))
+    for (const entry of entriesIn(auditRow(chainRow(row))).toReversed())
+      if (entry.charger === charger) yield entry;
 }
 
 /**
@@ -139,6 +174,10 @@ export function queryWrites(database: DatabaseSync, charger: string, since: Inst
      FROM audit WHERE charger = ? ORDER BY seq DESC`,
   );
   const writes = new Map<string, Instant>();
+  for (const { at, command } of acknowledgedTogether(database, charger)) {
+    if (at < since) break;
+    writes.set(String(command), at);
+  }
   for (const { at, kind, command, progress, resent, cause } of rows.iterate(charger)) {
     if (Number(at) < since) break;
     if (kind === "outcome" && progress === "acknowledged") writes.set(String(command), instant(Number(at)));
@@ -146,7 +185,7 @@ export function queryWrites(database: DatabaseSync, charger: string, since: Inst
       writes.set(`${String(command)} at ${Number(at)}`, instant(Number(at)));
     if (kind === "decision" && cause === "held") writes.delete(String(command));
   }
-  return [...writes.values()].toReversed();
+  return [...writes.values()].toSorted((a, b) => a - b);
 }
 
 /** Newest first. */

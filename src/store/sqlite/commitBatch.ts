@@ -1,3 +1,4 @@
+import { chargersTogether, Together } from "../../domain/acknowledgements.ts";
 import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { priceKey } from "../../domain/prices.ts";
@@ -41,7 +42,16 @@ export function commitBatch(
   const { database } = connection;
   const rows: AuditRow[] = [];
   let head = start;
+  let together = new Together();
   let quarantined = false;
+  const putRow = (): void => {
+    const { row, entries } = together;
+    if (row === null) return;
+    head = append(connection, head, row);
+    for (const charger of chargersTogether(row)) connection.putAcknowledged.run(charger, head.seq);
+    for (const entry of entries) rows.push(numbered(entry, head.seq, head.hash));
+    together = new Together();
+  };
   database.exec("BEGIN IMMEDIATE");
   try {
     for (const change of changes) {
@@ -101,14 +111,17 @@ export function commitBatch(
           break;
         }
         case "audit":
-          head = append(connection, head, change.entry);
-          rows.push(numbered(change.entry, head.seq, head.hash));
+          if (together.add(change.entry)) break;
+          putRow();
+          together.add(change.entry);
           break;
         case "auditPruned":
+          connection.pruneAcknowledged.run(change.through);
           connection.pruneAudit.run(change.through);
           break;
       }
     }
+    putRow();
     if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
     const kept = rows.length > 0 ? sealed(siteKey, head, epoch) : null;
     if (kept !== null) connection.putMeta.run("head", kept);

@@ -93,6 +93,8 @@ export interface Connection {
   readonly putReport: StatementSync;
   readonly putReportBody: StatementSync;
   readonly putAudit: StatementSync;
+  readonly putAcknowledged: StatementSync;
+  readonly pruneAcknowledged: StatementSync;
   readonly pruneAudit: StatementSync;
   readonly putQuarantine: StatementSync;
   readonly trimQuarantine: StatementSync;
@@ -150,6 +152,15 @@ export function connection(database: DatabaseSync): Connection {
     ),
     putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?, ?)"),
     putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    // A row may name a charger twice.
+    putAcknowledged: database.prepare("INSERT OR IGNORE INTO acknowledged VALUES (?, ?)"),
+    // By charger: a search by `seq` would read the whole table.
+    pruneAcknowledged: database.prepare(
+      `DELETE FROM acknowledged WHERE (charger, seq) IN (
+         SELECT item.value ->> 0, audit.seq
+         FROM audit, json_each(CASE WHEN json_valid(facts) THEN facts ELSE '{}' END, '$.commands') AS item
+         WHERE audit.seq <= ? AND audit.kind = 'outcome' AND audit.charger IS NULL)`,
+    ),
     pruneAudit: database.prepare("DELETE FROM audit WHERE seq <= ?"),
     putQuarantine: database.prepare("INSERT INTO quarantine VALUES (NULL, ?, ?, ?, ?, ?, ?)"),
     trimQuarantine: database.prepare(

@@ -6,7 +6,7 @@ import type { KnownEvent } from "../../domain/event.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
-import { auditRow, chainRow } from "./auditRows.ts";
+import { acknowledgedTogether, auditRow, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
 import type { Fault } from "./fault.ts";
@@ -99,6 +99,9 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
      FROM audit WHERE charger = ? AND command = ? ORDER BY seq DESC`,
   );
   return (command) => {
+    // Of the last command only: an earlier one has no progress any more.
+    const [newest] = acknowledgedTogether(database, command.charger);
+    if (newest?.command === commandId(command)) return newest.at;
     for (const { at, kind, progress } of rows.iterate(command.charger, commandId(command))) {
       if (progress === "acknowledged") return instant(Number(at));
       if (kind === "decision") return null;

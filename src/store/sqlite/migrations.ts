@@ -64,6 +64,10 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID, STRICT`,
   // Edited events are stored with shared lists (storedEvents.ts). Older programs cannot read them.
   "SELECT 1",
+  // Rows of the record that name several commands, by charger. The chain covers the rows.
+  `CREATE TABLE acknowledged (
+    charger TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (charger, seq)
+  ) WITHOUT ROWID, STRICT`,
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */
