@@ -4,7 +4,7 @@ import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 
-import { reachOf } from "../src/chargers/profile/acceptance.ts";
+import { bestVerdictOf } from "../src/chargers/profile/acceptance.ts";
 import type { Profile } from "../src/chargers/profile/schema.ts";
 import { configFrom } from "../src/config/load.ts";
 import { loadProfiles } from "../src/daemon/loadProfiles.ts";
@@ -32,7 +32,7 @@ test.each(bodies)("the webhook reads %s as its page says", (body) => {
   expect(found).toMatchObject({ kind: "read", poll: false });
   if (found.kind !== "read") return;
   const ids = found.notices.map((notice) => (notice.kind === "event" ? notice.event.id : notice.id));
-  expect([...ids, ...found.ask]).toEqual([body.includes("EXAMPLE-1") ? "EXAMPLE-1" : "EV-1"]);
+  expect([...ids, ...found.fetchById]).toEqual([body.includes("EXAMPLE-1") ? "EXAMPLE-1" : "EV-1"]);
   expect(found.notices.filter(({ kind }) => kind === "rejected")).toEqual([]);
 });
 
@@ -63,7 +63,7 @@ const row = (profile: Profile): string => {
   const units = profile.actions.setPower === undefined ? "A" : "A, W";
   const pace = profile.rate.wear === "none" ? "repeated" : `on change (${profile.rate.wear})`;
   const name = `\`${profile.profile}\`${profile.experimental ? " (experimental)" : ""}`;
-  return `| ${name} | ${profile.title} | ${units} | ${pace} | ${reachOf(profile)} |`;
+  return `| ${name} | ${profile.title} | ${units} | ${pace} | ${bestVerdictOf(profile)} |`;
 };
 
 test("docs/chargers.md lists every built-in profile with its properties, and no other", () => {

@@ -3,7 +3,7 @@ import { type Desired, valueOf } from "../domain/setpoint.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
-import { isOnline, Presence } from "./presence.ts";
+import { isOnline, OnlineTracker } from "./onlineTracker.ts";
 import { refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
 import { Contact, ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";
 import {
@@ -51,7 +51,7 @@ export class ProfileDriver implements ChargerDriver {
   readonly #telemetryMap: TelemetryMap;
   readonly #memory: Memory = new Map();
   readonly #echoes: Echoes;
-  readonly #presence: Presence;
+  readonly #presence: OnlineTracker;
   readonly #reported: Reported;
   readonly #overwritten: Overwritten;
   readonly #settling: Settling;
@@ -84,7 +84,7 @@ export class ProfileDriver implements ChargerDriver {
       });
     });
     this.topics = this.#telemetryMap.filters;
-    this.#presence = new Presence({
+    this.#presence = new OnlineTracker({
       silentAfter: instance.profile.alive?.silentAfter ?? null,
       willIsRetained: instance.profile.retained,
       hasReadyTopic: instance.profile.ready !== undefined,

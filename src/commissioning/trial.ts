@@ -42,8 +42,8 @@ export function describePriorState({ desired, source }: PriorState): string {
   }
 }
 
-/** The answer of a charger to the last order. */
-export interface OrderOutcome {
+/** The answer of a charger to the last command. */
+export interface ChargerAnswer {
   readonly accepted: boolean;
   /** Text of the charger. Null: none. */
   readonly reason: string | null;
@@ -54,9 +54,9 @@ export interface OrderOutcome {
 export interface Bench {
   readonly now: () => Instant;
   /** Valid for `lease` at most, if the charger supports leases. Ok: the broker has all of it. */
-  readonly order: (desired: Desired, lease: Millis) => Promise<Sent>;
-  /** Null: no answer to the last order. */
-  readonly outcome: () => OrderOutcome | null;
+  readonly send: (desired: Desired, lease: Millis) => Promise<Sent>;
+  /** Null: no answer to the last command. */
+  readonly answer: () => ChargerAnswer | null;
   /** True: the charger has sent any message. */
   readonly hasReported: () => boolean;
   /** The latest value of each signal. Null: none yet. */
@@ -69,7 +69,7 @@ export interface Bench {
   readonly wait: (span: Millis) => Promise<void>;
   /** True: Ctrl-C, or control took the charger back. The current step is cut short. */
   readonly isStopped: () => boolean;
-  /** Reason why control took the charger back; no more orders are sent. Null: it did not. */
+  /** Reason why control took the charger back; no more commands are sent. Null: it did not. */
   readonly preemptedBy: () => string | null;
 }
 
@@ -78,7 +78,7 @@ export interface Step {
   readonly level: Setpoint;
   /** Null: the broker accepted it. Otherwise the reason. */
   readonly failure: string | null;
-  /** Time from the order to the charger's acceptance. Null: not accepted. */
+  /** Time from the command to the charger's acceptance. Null: not accepted. */
   readonly confirmedAfter: Millis | null;
   /** True: the charger had sent any message by then. */
   readonly hasReported: boolean;
@@ -161,8 +161,8 @@ export async function tryCharger(trial: Trial, bench: Bench): Promise<Result> {
 async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<Step> {
   const { charger, settings, answerWithin, progress } = trial;
   progress(`sending ${formatLevel(level)}`);
-  const orderedAt = bench.now();
-  const sent = await bench.order(level, LEASE);
+  const sentAt = bench.now();
+  const sent = await bench.send(level, LEASE);
   if (!sent.ok) {
     const effect = { kind: "unmeasured", why: "the broker did not accept it" } as const;
     return {
@@ -175,18 +175,18 @@ async function oneLevel(level: Setpoint, trial: Trial, bench: Bench): Promise<St
       effect,
     };
   }
-  await bench.until(() => bench.outcome() !== null, answerWithin);
+  await bench.until(() => bench.answer() !== null, answerWithin);
   progress(`waiting up to ${settings.ramp / 1000} s for the measurement`);
   const isEmpty = (): boolean => bench.telemetry()?.state === "unplugged";
   await bench.until(
     () => isEmpty() || hasArrived(level, bench.telemetry(), charger, settings),
     settings.ramp,
   );
-  const [answer, telemetry] = [bench.outcome(), bench.telemetry()];
+  const [answer, telemetry] = [bench.answer(), bench.telemetry()];
   return {
     level,
     failure: null,
-    confirmedAfter: answer?.accepted === true ? between(orderedAt, answer.at) : null,
+    confirmedAfter: answer?.accepted === true ? between(sentAt, answer.at) : null,
     hasReported: bench.hasReported(),
     refusal: answer?.accepted === false ? (answer.reason ?? "refused") : null,
     drawn: drawnBy(telemetry, charger),
@@ -200,7 +200,7 @@ async function fallSilent(
   { charger, settings, progress }: Trial,
   bench: Bench,
 ): Promise<Silence | null> {
-  const sent = await bench.order(level, promised.after);
+  const sent = await bench.send(level, promised.after);
   if (!sent.ok) return null;
   bench.fallSilent();
   const began = bench.now();
@@ -228,7 +228,7 @@ async function restore({ leave, progress }: Trial, bench: Bench): Promise<string
   for (let tries = 0; tries < RESTORING_TRIES; tries += 1) {
     if (tries > 0) await bench.wait(RETRY);
     if (bench.preemptedBy() !== null) return null;
-    const sent = await bench.order(leave, LEASE);
+    const sent = await bench.send(leave, LEASE);
     if (sent.ok) return null;
     failure = sent.reason;
   }

@@ -8,7 +8,7 @@ import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/text.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
-import { type Reach, reachOf } from "./decide/describe.ts";
+import { type LevelRange, levelRangeOf } from "./decide/describe.ts";
 import { reasonWhileDeferred } from "./decide/explain.ts";
 import { type Bar, barTo, type GatedStep, type StartsBlocked } from "./decide/gate.ts";
 import type { Deferral } from "./decide/pace.ts";
@@ -49,7 +49,7 @@ export class ControlState {
   readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly settings: ControlSettings;
   readonly wallClock: WallClock;
-  readonly reach: Reach;
+  readonly levelRange: LevelRange;
   readonly schedule: Schedule;
   readonly occupancy: Occupancy;
   readonly absences = new Absences();
@@ -82,7 +82,7 @@ export class ControlState {
     const { siteKey, settings, archive } = setup;
     this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed);
     this.wallClock = setup.wallClock;
-    this.reach = reachOf(setup.chargers);
+    this.levelRange = levelRangeOf(setup.chargers);
     this.occupancy = new Occupancy(setup.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
     const { releaseRamp } = setup.settings;
     this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);

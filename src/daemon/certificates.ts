@@ -51,23 +51,23 @@ export interface Expiring {
 
 /** The certificates that reached a stage without a log line so far. */
 export function newlyExpiring(
-  told: WarnedStages,
+  warned: WarnedStages,
   certificates: readonly Certificate[],
   now: Instant,
-): { readonly told: WarnedStages; readonly tell: readonly Expiring[] } {
+): { readonly warned: WarnedStages; readonly due: readonly Expiring[] } {
   const next = new Map<string, Stage>();
-  const tell: Expiring[] = [];
+  const due: Expiring[] = [];
   for (const certificate of certificates) {
     const stage = stageOf(certificate.notAfter, now);
     if (stage === null) continue;
     const key = `${certificate.name} ${certificate.notAfter}`;
-    const before = told.get(key);
+    const before = warned.get(key);
     // A clock that is set back repeats no log line.
     const isNews = before === undefined || stage < before;
-    if (isNews) tell.push({ certificate, stage });
+    if (isNews) due.push({ certificate, stage });
     next.set(key, isNews ? stage : before);
   }
-  return { told: next, tell };
+  return { warned: next, due };
 }
 
 /** The certificates of one PEM file of the configuration. */
@@ -151,7 +151,7 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
   let served = tls === null ? null : readTls(tls);
   const operatorTls = config.operator.tls;
   let operatorPair = operatorTls?.current() ?? null;
-  let told: WarnedStages = new Map();
+  let warned: WarnedStages = new Map();
 
   const servedPair = (name: string): KeyPair | null =>
     name === WEBHOOK ? served : name === OPERATOR ? operatorPair : null;
@@ -162,9 +162,9 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
 
   /** Alarms at 30, 14 and 3 days before an end, and at the end: each is raised once. */
   const check = (): void => {
-    const expiring = newlyExpiring(told, inUse(), now());
-    told = expiring.told;
-    for (const { certificate, stage } of expiring.tell) {
+    const expiring = newlyExpiring(warned, inUse(), now());
+    warned = expiring.warned;
+    for (const { certificate, stage } of expiring.due) {
       const { name, notAfter } = certificate;
       const level = isUrgent(stage) ? { alarm: true } : { warning: formatStage(stage) };
       note(formatExpiry(certificate, now()), { certificate: name, notAfter: iso(notAfter), ...level });

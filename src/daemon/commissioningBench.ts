@@ -12,20 +12,20 @@ import { instanceSettings } from "../chargers/profile/profileLimits.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { keepalivesOf } from "../chargers/profile/topics.ts";
 import { ProfileDriver } from "../chargers/profileDriver.ts";
-import type { Bench, OrderOutcome } from "../commissioning/trial.ts";
+import type { Bench, ChargerAnswer } from "../commissioning/trial.ts";
 import type { Charger } from "../domain/charger.ts";
 import { type Command, commandId, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Instant, Millis } from "../domain/units.ts";
 
-export interface TalkPorts {
+export interface TrialPorts {
   readonly charger: ChargerId;
   /** Our last setpoint. Null: none. */
   readonly before: Desired | null;
   /** Telemetry that is known already. */
-  readonly told: Telemetry | null;
-  /** Numbers of the next order: higher than all that the charger has had. */
+  readonly lastTelemetry: Telemetry | null;
+  /** Numbers of the next command: higher than all that the charger received. */
   readonly nextId: () => { readonly epoch: number; readonly seq: number };
   readonly now: () => Instant;
   readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
@@ -35,33 +35,33 @@ export interface TalkPorts {
 }
 
 /** A bench that receives the messages of its charger. */
-export interface Talk extends Bench {
-  readonly hear: (message: ChargerMessage) => void;
+export interface ChargerBench extends Bench {
+  readonly handleMessage: (message: ChargerMessage) => void;
 }
 
 /** Interval between checks of a condition. */
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 
-/** Orders to one charger with numbers of their own, and what it says to them. */
-export function talk(ports: TalkPorts): Talk {
-  const { charger, now, fallSilent, isStopped, preemptedBy: takenFor } = ports;
-  let { before, told } = ports;
-  let order: string | null = null;
-  let taken: OrderOutcome | null = null;
-  let heard = told !== null;
+/** Sends commands to one charger, with numbers of their own, and keeps its answers. */
+export function chargerBench(ports: TrialPorts): ChargerBench {
+  const { charger, now, fallSilent, isStopped, preemptedBy } = ports;
+  let { before, lastTelemetry } = ports;
+  let commandSent: string | null = null;
+  let answer: ChargerAnswer | null = null;
+  let hasReported = lastTelemetry !== null;
   return {
     now,
     fallSilent,
     isStopped,
-    preemptedBy: takenFor,
-    outcome: () => taken,
-    telemetry: () => told,
-    hasReported: () => heard,
-    async order(desired, lease) {
+    preemptedBy,
+    answer: () => answer,
+    telemetry: () => lastTelemetry,
+    hasReported: () => hasReported,
+    async send(desired, lease) {
       const what = { charger, desired, until: null, vehicle: null, event: null } as const;
       const command: Command = { ...what, ...ports.nextId(), cause: "operator", decidedAt: now() };
-      order = commandId(command);
-      taken = null;
+      commandSent = commandId(command);
+      answer = null;
       const sent = await ports.send(command, lease, before);
       if (sent.ok) before = desired;
       return sent;
@@ -70,20 +70,21 @@ export function talk(ports: TalkPorts): Talk {
       const deadline = performance.now() + patience;
       while (!condition()) {
         if (isStopped() || performance.now() >= deadline) return false;
-        await sleep(LOOK_MS);
+        await sleep(CHECK_MS);
       }
       return true;
     },
     wait: async (span) => sleep(span),
-    hear(message) {
+    handleMessage(message) {
       if (message.charger !== charger) return;
-      // A last will is said by the broker.
-      if (message.kind !== "unconfirmed" && !(message.kind === "online" && !message.online)) heard = true;
-      if (message.kind === "unconfirmed" && message.id === order && message.hasReported)
-        taken ??= { accepted: false, reason: message.reason, at: now() };
-      if (message.kind === "telemetry") told = { ...told, ...message.telemetry };
-      if (message.kind === "ack" && message.id === order)
-        taken ??= { accepted: message.accepted, reason: message.reason, at: now() };
+      // The broker publishes a last will.
+      if (message.kind !== "unconfirmed" && !(message.kind === "online" && !message.online))
+        hasReported = true;
+      if (message.kind === "unconfirmed" && message.id === commandSent && message.hasReported)
+        answer ??= { accepted: false, reason: message.reason, at: now() };
+      if (message.kind === "telemetry") lastTelemetry = { ...lastTelemetry, ...message.telemetry };
+      if (message.kind === "ack" && message.id === commandSent)
+        answer ??= { accepted: message.accepted, reason: message.reason, at: now() };
     },
   };
 }
@@ -95,7 +96,7 @@ export interface MqttBenchOptions {
   readonly broker: NamedBroker;
   /** Our last setpoint. Null: none. */
   readonly before: Desired | null;
-  /** Numbers of the next order: higher than all that the charger has had. */
+  /** Numbers of the next command: higher than all that the charger received. */
   readonly nextId: () => { readonly epoch: number; readonly seq: number };
   readonly now: () => Instant;
   readonly random: () => number;
@@ -105,8 +106,8 @@ export interface MqttBenchOptions {
 
 /** A charger over its own broker, under a client id of its own: the daemon's id stays free. */
 export class MqttBench implements AsyncDisposable {
-  readonly talk: Talk;
-  readonly #line: ChargerDriver;
+  readonly bench: ChargerBench;
+  readonly #driver: ChargerDriver;
   readonly #session: BrokerSession;
   readonly #heartbeats: Heartbeats;
 
@@ -114,8 +115,8 @@ export class MqttBench implements AsyncDisposable {
     const { site, charger, broker, now, random, log, stop } = options;
     let isSilent = false;
     const publish: BrokerSession["publish"] = (...message) => this.#session.publish(...message);
-    const ports = { now, publish, emit: (message: ChargerMessage) => this.talk.hear(message) };
-    this.#line =
+    const ports = { now, publish, emit: (message: ChargerMessage) => this.bench.handleMessage(message) };
+    this.#driver =
       bound === null
         ? nativeDriver(topicsOf(options), [broker.prefix, site], ports)
         : new ProfileDriver(charger.id, bound, ports);
@@ -124,11 +125,11 @@ export class MqttBench implements AsyncDisposable {
       ({ topic, payload }) => publish(topic, payload, { retain: false }),
       now,
     );
-    this.talk = talk({
+    this.bench = chargerBench({
       ...options,
       charger: charger.id,
-      told: null,
-      send: (...order) => this.#line.send(...order),
+      lastTelemetry: null,
+      send: (...command) => this.#driver.send(...command),
       fallSilent: () => {
         isSilent = true;
         this.#heartbeats.stop();
@@ -142,18 +143,18 @@ export class MqttBench implements AsyncDisposable {
       // Random, since another client with the same id would end the trial.
       clientId: `setpointd-${site}-commission-${randomBytes(4).toString("hex")}`,
       presenceTopic: siteTopic(broker.prefix, site, "gateway/commissioning"),
-      filters: this.#line.topics,
+      filters: this.#driver.topics,
       random,
       log,
       onUp: () => {
-        this.#line.brokerUp();
+        this.#driver.brokerUp();
         if (!isSilent) this.#heartbeats.start();
       },
       onDown: () => {
         this.#heartbeats.stop();
-        this.#line.brokerDown();
+        this.#driver.brokerDown();
       },
-      onMessage: (topic, payload, retained) => this.#line.handleMessage(topic, payload, retained),
+      onMessage: (topic, payload, retained) => this.#driver.handleMessage(topic, payload, retained),
     });
   }
 
@@ -175,13 +176,13 @@ export class MqttBench implements AsyncDisposable {
 
   /** The level that the charger reports, from any controller. Null: not reported. */
   shows(): Desired | null {
-    return this.#line.shows();
+    return this.#driver.shows();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#heartbeats[Symbol.dispose]();
     await this.#session[Symbol.asyncDispose]();
-    this.#line[Symbol.dispose]();
+    this.#driver[Symbol.dispose]();
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type Talk, talk } from "./commissioningBench.ts";
+import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 import { acquireCharger, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
@@ -28,7 +28,7 @@ export interface DaemonCommissionsPorts {
 }
 
 interface Running {
-  readonly bench: Talk;
+  readonly bench: ChargerBench;
   readonly loan: CommissioningLock;
   readonly ended: Promise<unknown>;
 }
@@ -48,8 +48,8 @@ export class DaemonCommissions implements AsyncDisposable {
   }
 
   /** Messages of the charger under trial. Others are not kept. */
-  hear(message: ChargerMessage): void {
-    this.#running.get(message.charger)?.bench.hear(message);
+  handleMessage(message: ChargerMessage): void {
+    this.#running.get(message.charger)?.bench.handleMessage(message);
   }
 
   /** The charger is restored and returned to control. */
@@ -100,10 +100,10 @@ export class DaemonCommissions implements AsyncDisposable {
     const { lock: loan, limit: standing } = lent;
     const hushed: (() => void)[] = [];
     const rest = fleet.resumeKeepalives(id);
-    const bench = talk({
+    const bench = chargerBench({
       charger: id,
       before: standing,
-      told: depot.presenceOf(id).telemetry,
+      lastTelemetry: depot.presenceOf(id).telemetry,
       nextId: () => depot.nextId(),
       now,
       send: (...order) => this.#send(loan, ...order),

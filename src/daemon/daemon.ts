@@ -99,7 +99,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
             tls: certificates.served,
             onRefused: (reason) => metrics.webhookRefused(reason),
             now,
-            hint: (ask) => inputs.hint$.next(ask),
+            hint: (wanted) => inputs.hint$.next(wanted),
             ingest: events.ingest,
           }),
         );
@@ -168,8 +168,8 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     fleet: connections,
     handBack: (charger) => inputs.unlocked$.next(charger),
   });
-  const trialled = inputs.charger$.subscribe((message) => commissions.hear(message));
-  stop.add("end the messages to commissioning", () => trialled.unsubscribe());
+  const trialMessages = inputs.charger$.subscribe((message) => commissions.handleMessage(message));
+  stop.add("end the messages to commissioning", () => trialMessages.unsubscribe());
 
   // Views and verbs. The listeners stop before control, which would otherwise leave requests unanswered.
   stop.use("close the listeners", listeners.move());

@@ -98,7 +98,7 @@ export class PartnerWatch {
   }
 
   /** Call with every answer. Returns the answer as control reads it. */
-  heard(answer: Asked): Fetched {
+  onAnswer(answer: Asked): Fetched {
     const { now, monotonic, staleAfter, maxSkew, wallClock, away, log, onClockAgrees } = this.#options;
     const attempt =
       answer.kind === "failed"

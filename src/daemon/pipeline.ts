@@ -77,7 +77,7 @@ export function partnerEvents(
     onClockAgrees: () => clockAgrees$.next(),
   });
   // Our own stop cuts requests off, which is no failure of the partner.
-  const heard = (answer: Asked): Fetched => (isStopping() ? asFetched(answer) : watch.heard(answer));
+  const received = (answer: Asked): Fetched => (isStopping() ? asFetched(answer) : watch.onAnswer(answer));
   const polls = new RequestedPolls((request) => inputs.hint$.next(request));
   const settled = (delivery: Delivery, answer: IngestAnswer): void => answered$.next({ delivery, answer });
   const settled$ = answered$.pipe(
@@ -101,9 +101,9 @@ export function partnerEvents(
       random,
       list: async (isRequested) => {
         if (isRequested) partner.endBackoff();
-        return heard(await partner.list());
+        return received(await partner.list());
       },
-      event: async (id) => heard(await partner.event(id)),
+      event: async (id) => received(await partner.event(id)),
       fetchById: (ids) => inputs.hint$.next(ids),
       settled,
     },

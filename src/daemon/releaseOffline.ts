@@ -88,12 +88,14 @@ export async function releaseOffline(
       ? ""
       : `; not on record: ${failing.reason}. A start limits them again while their events hold`;
   const stood = new Map(held.map((record) => [record.command.charger, record]));
-  const told = [...freed].map((id) => {
+  const released = [...freed].map((id) => {
     const record = stood.get(id);
     return record === undefined ? id : formatFreed(depot, record);
   });
   const words =
-    told.length === 0 ? [] : [`freed ${told.join("; ")}; ${formatLimitedAgain(told.length)}${lost}`];
+    released.length === 0
+      ? []
+      : [`freed ${released.join("; ")}; ${formatLimitedAgain(released.length)}${lost}`];
   if (failures.length > 0)
     return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
   if (words.length === 0 && opened.assertAll)

@@ -117,7 +117,7 @@ export function eventView(depot: ControlState, known: KnownEvent, now: Instant):
     vehicles: [...aim.vehicles],
     foreignVehicles: aim.foreignVehicles,
     unknownVehicles: unknownVehicles(aim, depot.vehicles),
-    odd: eventWarnings(known.revision, aim, depot.expansion, depot.reach, known.receivedAt),
+    odd: eventWarnings(known.revision, aim, depot.expansion, depot.levelRange, known.receivedAt),
     reportDescriptors: event.reports.length,
     source: known.source,
     receivedAt: iso(known.receivedAt),

@@ -129,15 +129,15 @@ export const firstWhere = <Entry>(list: readonly Entry[], holds: (entry: Entry) 
   });
 
 /** Negative: `a` comes before `b`. Zero: either order. */
-export type Order<T> = (a: T, b: T) => number;
+export type Comparison<T> = (a: T, b: T) => number;
 
 /** Inserts a value into a sorted list: log n comparisons and one move of memory. */
-export function insert<T>(list: T[], value: T, order: Order<T>): void {
+export function insert<T>(list: T[], value: T, order: Comparison<T>): void {
   list.splice(placeOf(list, value, order), 0, value);
 }
 
 /** Removes this object from a sorted list. False: not in it. */
-export function remove<T>(list: T[], value: T, order: Order<T>): boolean {
+export function remove<T>(list: T[], value: T, order: Comparison<T>): boolean {
   const index = indexIn(list, value, order);
   if (index === null) return false;
   list.splice(index, 1);
@@ -145,7 +145,7 @@ export function remove<T>(list: T[], value: T, order: Order<T>): boolean {
 }
 
 /** Index of this object in a sorted list. Null: not in it. */
-export function indexIn<T>(list: readonly T[], value: T, order: Order<T>): number | null {
+export function indexIn<T>(list: readonly T[], value: T, order: Comparison<T>): number | null {
   for (let index = placeOf(list, value, order); index < list.length; index += 1) {
     const found = list[index] as T;
     if (found === value) return index;
@@ -155,5 +155,5 @@ export function indexIn<T>(list: readonly T[], value: T, order: Order<T>): numbe
 }
 
 /** Index of the first value that does not come before this one. */
-const placeOf = <T>(list: readonly T[], value: T, order: Order<T>): number =>
+const placeOf = <T>(list: readonly T[], value: T, order: Comparison<T>): number =>
   firstWhere(list, (other) => order(other, value) >= 0);

@@ -22,10 +22,10 @@ export type Acceptance =
 export const orderExpires = (received: Instant, until: Instant | null, lease: Millis): Instant =>
   until === null ? after(received, lease) : earlier(until, after(received, lease));
 
-const isOlder = (order: Pick<Order, "epoch" | "seq">, last: Order): boolean =>
+const isOlder = (order: Pick<ReceivedSet, "epoch" | "seq">, last: ReceivedSet): boolean =>
   order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
 
-function acceptedValue(charger: SimulatedCharger, order: Order): number | null {
+function acceptedValue(charger: SimulatedCharger, order: ReceivedSet): number | null {
   const { phases, voltage } = charger.traits;
   const limit = limitOf(charger);
   switch (order.desired.kind) {
@@ -40,7 +40,7 @@ function acceptedValue(charger: SimulatedCharger, order: Order): number | null {
 }
 
 /** Accepts an order whose (epoch, seq) is not lower than the last one. A repeat renews the lease. */
-export function accept(before: SimulatedCharger, order: Order, now: Instant): Acceptance {
+export function accept(before: SimulatedCharger, order: ReceivedSet, now: Instant): Acceptance {
   const charger = step(before, now);
   const { order: last } = charger;
   if (last && isOlder(order, last))
@@ -108,7 +108,7 @@ export interface PluggedVehicle {
 }
 
 /** Content of a `set` message. `expires`: the earlier of its `until` and the end of its lease. */
-export interface Order {
+export interface ReceivedSet {
   readonly epoch: number;
   readonly seq: number;
   readonly desired: Desired;
@@ -119,7 +119,7 @@ export interface Order {
 export interface SimulatedCharger {
   readonly traits: ChargerTraits;
   readonly vehicle: PluggedVehicle | null;
-  readonly order: Order | null;
+  readonly order: ReceivedSet | null;
   /** Per phase. */
   readonly drawn: Amperes;
   readonly energyWh: number;
@@ -145,7 +145,7 @@ export const switchedOn = (
 });
 
 /** Current that an order asks of this charger, A per phase. Neither checked nor bounded. */
-function currentOf({ traits }: SimulatedCharger, order: Order): number {
+function currentOf({ traits }: SimulatedCharger, order: ReceivedSet): number {
   switch (order.desired.kind) {
     case "current":
       return order.desired.amperes;

@@ -1,7 +1,7 @@
 import type { Agent } from "undici";
 
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
-import { type Monotonic, type Answered, type Ask, exchange, type Failed, failed } from "./http.ts";
+import { type Monotonic, type Answered, type HttpRequest, exchange, type Failed, failed } from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */
@@ -64,7 +64,7 @@ export const authorizedPost = (
 ): Promise<Answered | Failed> => authorized(context, { path, method: "POST", body: json, expected: null });
 
 /** The part that both tries of a request share. */
-type AuthorizedRequest = Omit<Ask, "origin" | "headers">;
+type AuthorizedRequest = Omit<HttpRequest, "origin" | "headers">;
 
 async function authorized(context: RequestContext, request: AuthorizedRequest): Promise<Answered | Failed> {
   const { tokens, mayAskAgain } = context;

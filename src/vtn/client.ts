@@ -142,7 +142,7 @@ export class VtnClient implements AsyncDisposable {
    * complete list, not parsed again.
    */
   async list(): Promise<Fetched> {
-    const answer = this.#waiting() ?? (await this.#ask(this.#events, { expected: this.#settled }));
+    const answer = this.#waiting() ?? (await this.#request(this.#events, { expected: this.#settled }));
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = clockSkew(answer.headers, answer.at);
     if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
@@ -161,7 +161,8 @@ export class VtnClient implements AsyncDisposable {
       return unasked("this id cannot be a part of an address", null);
     }
     const path = `${this.#events}/${encodeURIComponent(id)}`;
-    const answer = this.#waiting() ?? this.#overspent() ?? (await this.#ask(path, { alsoFine: [404, 410] }));
+    const answer =
+      this.#waiting() ?? this.#overspent() ?? (await this.#request(path, { alsoFine: [404, 410] }));
     if (answer.kind === "failed")
       return answer.status !== null && ABOUT_THE_ID.includes(answer.status)
         ? { ...answer, asked: false }
@@ -205,7 +206,7 @@ export class VtnClient implements AsyncDisposable {
     return this.mayAskMore() ? null : unasked(`${EXTRA_PER_HOUR} extra requests in an hour`, null);
   }
 
-  async #ask(
+  async #request(
     path: string,
     {
       alsoFine = [],

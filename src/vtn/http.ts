@@ -125,7 +125,7 @@ export const unasked = (reason: string, retryAfter: Millis | null): Failed => ({
 });
 
 /** A request. `origin` and `path` are separate because a joined URL would resolve dot segments. */
-export interface Ask {
+export interface HttpRequest {
   readonly origin: string;
   readonly path: string;
   readonly method: "GET" | "POST";
@@ -165,14 +165,14 @@ export const agentFor = (maxBytes: number, deadline: Millis): Agent =>
  */
 export async function exchange(
   agent: Agent,
-  { expected, ...ask }: Ask,
+  { expected, ...request }: HttpRequest,
   deadline: Millis,
   now: () => Instant,
 ): Promise<Answer> {
   const signal = AbortSignal.timeout(deadline);
   const askedAt = now();
   try {
-    const answer = await agent.request({ ...ask, signal });
+    const answer = await agent.request({ ...request, signal });
     const at = now();
     const body = new Body(expected);
     for await (const piece of answer.body) body.add(piece);

@@ -19,7 +19,7 @@ export interface ReceptionOptions {
   /** Resolves after the commit. Only then is the delivery acknowledged. */
   readonly ingest: (delivery: Delivery) => Promise<IngestAnswer>;
   /** Requests a fetch: of single events of which only the id arrived, or of the list. */
-  readonly hint: (ask: readonly EventId[] | "list") => void;
+  readonly hint: (wanted: readonly EventId[] | "list") => void;
 }
 
 /** Result of one webhook request, before it becomes an HTTP answer. */
@@ -89,7 +89,7 @@ export function receive(
       hint("list");
       return refused(413, "tooLarge", body.reason);
     }
-    if (body.ask.length > 0) hint(body.ask);
+    if (body.fetchById.length > 0) hint(body.fetchById);
     if (body.poll) hint("list");
     const { accepted, repeats } = body.counts;
     if (body.notices.length === 0)

@@ -12,7 +12,7 @@ import {
   type Failed,
   failed,
   retryAfterOf,
-  type Ask,
+  type HttpRequest,
   agentFor,
   exchange,
   unasked,
@@ -106,7 +106,7 @@ export interface TokenOptions {
   readonly log: Logger;
 }
 
-interface Held {
+interface CurrentToken {
   readonly token: string;
   readonly askedAt: number;
   readonly renewAt: number;
@@ -127,8 +127,8 @@ export class TokenSource implements AsyncDisposable {
   readonly #deadline: Millis;
   readonly #agent: Agent;
   readonly #allowed: () => boolean;
-  #held: Held | null = null;
-  #asking: Promise<TokenOutcome> | null = null;
+  #current: CurrentToken | null = null;
+  #renewing: Promise<TokenOutcome> | null = null;
   #failures = 0;
   #lastAsked = Number.NEGATIVE_INFINITY;
   #lastDropped = Number.NEGATIVE_INFINITY;
@@ -151,15 +151,15 @@ export class TokenSource implements AsyncDisposable {
   /** A token for use now. Never rejects. */
   async get(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
-    if (this.#held === null || this.#held.until <= now) return this.#asking ?? this.#ask();
-    const mayRenew = this.#held.renewAt <= now && this.#lastAsked + PATIENCE <= now;
-    if (mayRenew && this.#asking === null) void this.#ask();
-    return { kind: "token", token: this.#held.token };
+    if (this.#current === null || this.#current.until <= now) return this.#renewing ?? this.#renew();
+    const mayRenew = this.#current.renewAt <= now && this.#lastAsked + PATIENCE <= now;
+    if (mayRenew && this.#renewing === null) void this.#renew();
+    return { kind: "token", token: this.#current.token };
   }
 
   /** A token other than this one. This one stays in use until a new one is issued. Never rejects. */
   async renew(token: string): Promise<TokenOutcome> {
-    return this.#held?.token === token ? (this.#asking ?? this.#ask()) : this.get();
+    return this.#current?.token === token ? (this.#renewing ?? this.#renew()) : this.get();
   }
 
   /** Ends the back-off after an outage. A Retry-After or a refusal of our credentials still applies. */
@@ -169,13 +169,13 @@ export class TokenSource implements AsyncDisposable {
 
   /** Time since the token in use was requested. Null: no token. */
   age(): Millis | null {
-    return this.#held === null ? null : millis(this.#options.monotonic() - this.#held.askedAt);
+    return this.#current === null ? null : millis(this.#options.monotonic() - this.#current.askedAt);
   }
 
   /** The partner refused this token. After a second refusal within a minute we wait, as a new token does not help. */
   drop(token: string): void {
-    if (this.#held?.token !== token) return;
-    this.#held = null;
+    if (this.#current?.token !== token) return;
+    this.#current = null;
     const now = this.#options.monotonic();
     const opens = this.#lastDropped + PATIENCE;
     if (now < opens) {
@@ -190,16 +190,16 @@ export class TokenSource implements AsyncDisposable {
     await this.#agent.destroy();
   }
 
-  async #ask(): Promise<TokenOutcome> {
+  async #renew(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
     const wait = this.#closedUntil - now;
     if (wait > 0) return unasked(this.#closedBecause, millis(wait));
     if (!this.#allowed()) return unasked(`${REQUESTS_PER_HOUR} token requests in an hour`, PATIENCE);
     this.#lastAsked = now;
-    this.#asking = this.#request().finally(() => {
-      this.#asking = null;
+    this.#renewing = this.#request().finally(() => {
+      this.#renewing = null;
     });
-    return this.#asking;
+    return this.#renewing;
   }
 
   async #request(): Promise<TokenOutcome> {
@@ -214,7 +214,7 @@ export class TokenSource implements AsyncDisposable {
       log.debug({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
       return { ...outcome, retryAfter: wait };
     }
-    this.#held = {
+    this.#current = {
       token: outcome.token,
       askedAt: asked,
       renewAt: asked + outcome.life * 0.8,
@@ -253,7 +253,7 @@ export class TokenSource implements AsyncDisposable {
       "accept-encoding": "identity",
       "content-type": "application/x-www-form-urlencoded",
     };
-    const ask: Ask = {
+    const request: HttpRequest = {
       origin,
       path: pathname + search,
       method: "POST",
@@ -261,7 +261,7 @@ export class TokenSource implements AsyncDisposable {
       body: form.toString(),
       expected: null,
     };
-    return exchange(this.#agent, ask, this.#deadline, now);
+    return exchange(this.#agent, request, this.#deadline, now);
   }
 }
 

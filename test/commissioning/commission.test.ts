@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { talk } from "../../src/daemon/commissioningBench.ts";
+import { chargerBench } from "../../src/daemon/commissioningBench.ts";
 import { acquireCharger, commissioned } from "../../src/commissioning/commission.ts";
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { chargerId } from "../../src/domain/units.ts";
@@ -17,10 +17,10 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   const told: string[] = [];
   const lent = acquireCharger(depot, charger, NOON);
   const { lock: loan } = lent;
-  const bench = talk({
+  const bench = chargerBench({
     charger: charger.id,
     before: null,
-    told: null,
+    lastTelemetry: null,
     nextId: () => depot.nextId(),
     now: () => NOON,
     send: async ({ desired }) => {

@@ -1,4 +1,4 @@
-import type { Bench, OrderOutcome } from "../../src/commissioning/trial.ts";
+import type { Bench, ChargerAnswer } from "../../src/commissioning/trial.ts";
 import type { Sent } from "../../src/domain/command.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { millis, type Millis, seconds } from "../../src/domain/units.ts";
@@ -27,7 +27,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
   let [stopped, orderedAt, signal] = [false, pair.now, 0];
   let wanted: string | null = null;
   const { confirmedBy } = pair.instance.profile;
-  const taken = (): OrderOutcome | null => {
+  const taken = (): ChargerAnswer | null => {
     if (bench.isMute) return null;
     const [reason] = pair.refusals;
     if (reason !== undefined) return { accepted: false, reason, at: pair.now };
@@ -42,7 +42,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
     stop: () => void (stopped = true),
     take: (why) => void (wanted = why),
     now: () => pair.now,
-    order: async (desired) => {
+    send: async (desired) => {
       const sent = bench.broker.shift() ?? { ok: true };
       if (!sent.ok) return sent;
       bench.ordered.push(desired.kind === "current" ? String(desired.amperes) : desired.kind);
@@ -52,7 +52,7 @@ export function virtualBench(pairing: Pairing): VirtualBench {
       orderedAt = pair.now;
       return sent;
     },
-    outcome: taken,
+    answer: taken,
     telemetry: (): Telemetry | null => (bench.isMute ? null : pair.telemetry),
     hasReported: () => !bench.isMute,
     fallSilent: () => void (pair.sendsKeepalives = false),

@@ -53,8 +53,8 @@ test("each stage is told once; a renewed certificate starts over, and a clock se
   let told: WarnedStages = new Map();
   const heard = (certificates: readonly Certificate[], now: number) => {
     const expiring = newlyExpiring(told, certificates, instant(now));
-    told = expiring.told;
-    return expiring.tell.map(({ stage }) => stage);
+    told = expiring.warned;
+    return expiring.due.map(({ stage }) => stage);
   };
   expect(heard([certificate], before(40 * DAY))).toEqual([]);
   expect(heard([certificate], before(29 * DAY))).toEqual([30]);
@@ -75,8 +75,8 @@ test("however often and whenever one looks, a certificate is told of at most fou
       const stages: Stage[] = [];
       for (const left of days.toSorted((a, b) => b - a)) {
         const expiring = newlyExpiring(told, [certificate], before(left * DAY));
-        told = expiring.told;
-        stages.push(...expiring.tell.map(({ stage }) => stage));
+        told = expiring.warned;
+        stages.push(...expiring.due.map(({ stage }) => stage));
       }
       expect(stages).toEqual([...new Set(stages)].toSorted((a, b) => b - a));
     }),

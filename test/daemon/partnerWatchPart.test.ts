@@ -37,17 +37,17 @@ beforeEach(() => {
 });
 
 /** An unchanged list, with how far our clock is ahead of the partner's. */
-const answered = (skew: Millis | null) => watch.heard({ kind: "unchanged", at: now, skew });
+const answered = (skew: Millis | null) => watch.onAnswer({ kind: "unchanged", at: now, skew });
 
 test("one failure is no outage, two are one since the last answer", () => {
   answered(millis(0));
   expect(watch.isUp).toBe(true);
   now = instant(START + 30_000);
   told = [];
-  watch.heard(failed("timeout", null, null));
+  watch.onAnswer(failed("timeout", null, null));
   expect(watch.isUp).toBe(false);
   expect(told).toEqual(["the partner cannot be asked: timeout; the stored plan goes on"]);
-  watch.heard(failed("timeout", null, null));
+  watch.onAnswer(failed("timeout", null, null));
   answered(millis(0));
   expect(told.slice(1)).toEqual([
     "partner gone since 0",
@@ -59,8 +59,8 @@ test("one failure is no outage, two are one since the last answer", () => {
 
 test("what was not asked tells nothing of the partner", () => {
   answered(millis(0));
-  watch.heard(unasked("a limit of ours", null));
-  watch.heard(unasked("a limit of ours", null));
+  watch.onAnswer(unasked("a limit of ours", null));
+  watch.onAnswer(unasked("a limit of ours", null));
   expect(watch.isUp).toBe(true);
 });
 
@@ -96,5 +96,9 @@ test("how far we are ahead is told only where it is more than is tolerated", () 
 
 test("an event that is gone is a delivery like any other", () => {
   const delivery = { source: "fetch", at: now, askedAt: now, notices: [], complete: false } as const;
-  expect(watch.heard({ kind: "gone", delivery, skew: null })).toEqual({ kind: "read", delivery, skew: null });
+  expect(watch.onAnswer({ kind: "gone", delivery, skew: null })).toEqual({
+    kind: "read",
+    delivery,
+    skew: null,
+  });
 });

@@ -3,7 +3,7 @@ import { amperes, chargerId, instant } from "../../src/domain/units.ts";
 import {
   switchedOn,
   type ChargerTraits,
-  type Order,
+  type ReceivedSet,
   type PluggedVehicle,
   type SimulatedCharger,
 } from "../../src/sim/charger.ts";
@@ -27,7 +27,7 @@ export const BUS: PluggedVehicle = {
 };
 export const at = (second: number) => instant(1_800_000_000_000 + second * 1000);
 export const current = (value: number): Desired => ({ kind: "current", amperes: amperes(value) });
-export const order = (seq: number, desired: Desired, expires = at(1000)): Order => ({
+export const order = (seq: number, desired: Desired, expires = at(1000)): ReceivedSet => ({
   epoch: 7,
   seq,
   desired,
@@ -35,7 +35,7 @@ export const order = (seq: number, desired: Desired, expires = at(1000)): Order 
 });
 
 /** The charger after an order that it accepts. Throws if it is rejected. */
-export function ordered(charger: SimulatedCharger, what: Order, when = charger.at): SimulatedCharger {
+export function ordered(charger: SimulatedCharger, what: ReceivedSet, when = charger.at): SimulatedCharger {
   const answer = accept(charger, what, when);
   if (!answer.accepted) throw new Error(answer.reason);
   return answer.charger;

@@ -144,7 +144,7 @@ export class BrokerSession implements AsyncDisposable {
     }
   }
 
-  /** One connection, from CONNECT to its end. */
+  /** Runs a single connection from CONNECT to its end. */
   async #attemptOnce(): Promise<Ended> {
     const { onUp, onDown } = this.#options;
     const connection = this.#connect();

@@ -9,7 +9,7 @@ import type { Profile } from "./schema.ts";
 import type { Signals } from "./signals.ts";
 
 /** The best verdict on a setpoint that the telemetry of a profile allows. */
-export type Reach =
+export type BestVerdict =
   /** The charger reports its power or current: followed, or not followed. */
   | "measured"
   /** The charger reports its limit or its state: accepted, and a pause can be verified. */
@@ -17,7 +17,7 @@ export type Reach =
   /** The charger reports none of these: sent is the last state. */
   | "sent";
 
-export function reachOf({ telemetry, nativePayloads }: Profile): Reach {
+export function bestVerdictOf({ telemetry, nativePayloads }: Profile): BestVerdict {
   const reports = (...signals: readonly (keyof typeof telemetry)[]): boolean =>
     signals.some((signal) => telemetry[signal] !== undefined);
   if (nativePayloads || reports("powerW", "currentA", "currentsA")) return "measured";
@@ -25,7 +25,7 @@ export function reachOf({ telemetry, nativePayloads }: Profile): Reach {
 }
 
 /** For people. */
-export function describeReach(reach: Reach): string {
+export function describeBestVerdict(reach: BestVerdict): string {
   switch (reach) {
     case "measured":
       return "measured: it reports its power or current, so a setpoint ends as followed or not followed";

@@ -52,7 +52,7 @@ function composedValue(signal: SignalName, composed: Composed, memory: Memory): 
   return { value: known ? tidy(whole - less) : null, kind: null };
 }
 
-/** One value for each phase. A single number is a list of one. */
+/** Values by phase. A single number is a list with one value. */
 function listIn(signal: SignalName, reading: Reading, memory: Memory): SignalValue | undefined {
   const raw = rawIn(reading, memory);
   if (raw === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { Millis } from "../../domain/units.ts";
 import { publishedTemplates, subscribedTemplates } from "./topics.ts";
-import { describeReach, reachOf } from "./acceptance.ts";
+import { describeBestVerdict, bestVerdictOf } from "./acceptance.ts";
 import type { Profile } from "./schema.ts";
 
 /** Everything that an integrator needs to know about a profile, as text. */
@@ -112,7 +112,7 @@ const topicsIn = (topics: readonly string[], { names }: Pick<Profile, "names">):
 ];
 
 const verdicts = (profile: Profile): readonly string[] => [
-  describeReach(reachOf(profile)),
+  describeBestVerdict(bestVerdictOf(profile)),
   ...(profile.confirmedBy === undefined
     ? []
     : [

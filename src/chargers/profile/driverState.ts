@@ -80,7 +80,7 @@ export function shownLevel(signals: Signals, instance: ProfileInstance): Desired
 /** The rule by which a profile confirms a setpoint. */
 type Confirmed = NonNullable<ProfileInstance["profile"]["confirmedBy"]>;
 
-/** Where the signal of the profile was never reported, the allowed limit confirms as well. */
+/** The allowed limit confirms as well if the signal of the profile was never reported. */
 const confirmingSignal = ({ signal }: Confirmed, signals: Signals): Confirmed["signal"] =>
   signals[signal] === undefined && typeof signals.limitA === "number" ? "limitA" : signal;
 

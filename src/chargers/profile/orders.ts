@@ -59,7 +59,7 @@ export function ordersFor(
   for (const action of actions) {
     const answer = publishesFor(action, instance, now);
     if (!answer.ok) return answer;
-    // Where watts and amperes share a topic, the resume would replace the watts by amperes.
+    // Watts and amperes may share a topic. The resume would replace the watts by amperes.
     const watts =
       action.kind === "resume" && step.kind === "setPower" && instance.profile.limits.power !== undefined;
     if (action.kind === "setPhases") switching = answer.publishes;

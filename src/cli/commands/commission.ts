@@ -134,7 +134,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   });
   if (typeof bench === "string") return { good: false, words: null, complaint: bench };
   stack.use(bench);
-  const { talk } = bench;
+  const { bench: talk } = bench;
   if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
     return { good: false, words: null, complaint: `${bench.trouble}; nothing was tried` };
   const result = await commissioned(

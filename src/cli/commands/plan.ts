@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
-import { nameOf, eventWarnings, reachOf } from "../../control/decide/describe.ts";
+import { nameOf, eventWarnings, levelRangeOf } from "../../control/decide/describe.ts";
 import { intake, latestNotices } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
@@ -97,7 +97,7 @@ function printOddities(known: KnownEvent, config: Config, context: ExpandContext
   if (known.kind !== "live") return;
   const { revision } = known;
   const aim = targeting(revision.event, context);
-  const odd = eventWarnings(revision, aim, context, reachOf(config.chargers), at);
+  const odd = eventWarnings(revision, aim, context, levelRangeOf(config.chargers), at);
   if (odd.length > 0) writeErrorLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
 }
 

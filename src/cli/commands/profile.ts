@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { reachOf } from "../../chargers/profile/acceptance.ts";
+import { bestVerdictOf } from "../../chargers/profile/acceptance.ts";
 import { describeProfile } from "../../chargers/profile/describe.ts";
 import { trial } from "../../chargers/profile/tryProfile.ts";
 import { explain, nearest } from "../../config/explain.ts";
@@ -55,7 +55,7 @@ function profileList(places: ProfilePlaces): ExitCode {
   const longest = Math.max(...[...profiles.keys()].map((name) => name.length));
   for (const profile of profiles.values()) {
     const title = `${profile.title}${profile.experimental ? " (experimental)" : ""}`;
-    say(`${profile.profile.padEnd(longest)}  ${reachOf(profile).padEnd("measured".length)}  ${title}`);
+    say(`${profile.profile.padEnd(longest)}  ${bestVerdictOf(profile).padEnd("measured".length)}  ${title}`);
   }
   return 0;
 }

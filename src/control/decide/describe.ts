@@ -47,7 +47,7 @@ export function eventWarnings(
   revision: Revision,
   aim: Targeting,
   { settings, vehicles }: Pick<ExpandContext, "settings" | "vehicles">,
-  reach: Reach,
+  reach: LevelRange,
   now: Instant,
 ): readonly string[] {
   const { event } = revision;
@@ -75,13 +75,13 @@ export function eventWarnings(
 }
 
 /** The largest maximum and the smallest minimum of all chargers, in A and in W; null where none declares one. */
-export interface Reach {
+export interface LevelRange {
   readonly current: { readonly least: number | null; readonly most: number | null };
   readonly power: { readonly least: number | null; readonly most: number | null };
 }
 
 /** Computed once: a burst of events must not walk through all chargers each time. */
-export function reachOf(chargers: readonly Charger[]): Reach {
+export function levelRangeOf(chargers: readonly Charger[]): LevelRange {
   const over = (limits: (charger: Charger) => readonly [number | null, number | null]) => {
     const all = chargers.map(limits);
     const minima = all.flatMap(([least]) => least ?? []);
@@ -107,7 +107,7 @@ export function reachOf(chargers: readonly Charger[]): Reach {
  * True: the level is over 20 times the largest maximum, or under 1/20 of the smallest minimum.
  * The partner probably mixed up A and W, or W and kW.
  */
-function isUnitDoubtful(ask: Ask, settings: ControlSettings, reach: Reach): boolean {
+function isUnitDoubtful(ask: Ask, settings: ControlSettings, reach: LevelRange): boolean {
   if (ask.kind === "unknown" || ask.level === 0) return false;
   const asked = Math.abs(ask.level) * (ask.kind === "power" && settings.powerUnit === "kW" ? 1000 : 1);
   const { least, most } = reach[ask.kind];

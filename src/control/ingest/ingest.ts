@@ -233,7 +233,7 @@ function eventAudit(
   const earlier = before?.kind === "live" ? before.revision : null;
   const asks = formatAsk(known.revision, aim, settings, wallClock);
   const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
-  const odd = eventWarnings(known.revision, aim, depot.expansion, depot.reach, at);
+  const odd = eventWarnings(known.revision, aim, depot.expansion, depot.levelRange, at);
   const sentences = [
     `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
     ...odd,

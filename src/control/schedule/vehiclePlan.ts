@@ -1,10 +1,10 @@
 import { isOpenAt, type Instant } from "../../domain/units.ts";
-import { insert, remove, type Order, indexIn } from "../../platform/dueQueue.ts";
+import { insert, remove, type Comparison, indexIn } from "../../platform/dueQueue.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 import type { Dispatch } from "./expand.ts";
 
-const latestStartFirst: Order<Dispatch> = (a, b) => b.from - a.from;
-const latestEndFirst: Order<Dispatch> = (a, b) => b.until - a.until;
+const latestStartFirst: Comparison<Dispatch> = (a, b) => b.from - a.from;
+const latestEndFirst: Comparison<Dispatch> = (a, b) => b.until - a.until;
 
 const NONE: readonly Dispatch[] = [];
 
@@ -206,7 +206,7 @@ export type RankSettings = Pick<ControlSettings, "priority" | "priorityZero" | "
 
 /** The better one first. */
 export const orderOf =
-  (settings: RankSettings, wattsPerAmpere: number): Order<Dispatch> =>
+  (settings: RankSettings, wattsPerAmpere: number): Comparison<Dispatch> =>
   (a, b) =>
     rank(a, settings) - rank(b, settings) || tie(a, b, settings, wattsPerAmpere);
 

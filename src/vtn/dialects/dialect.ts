@@ -57,7 +57,7 @@ export type WebhookBody =
       readonly kind: "read";
       readonly notices: readonly Notice[];
       /** Events of which only the id was given: to be fetched. */
-      readonly ask: readonly EventId[];
+      readonly fetchById: readonly EventId[];
       /** True: the body does not show what changed, so the list has to be fetched. */
       readonly poll: boolean;
       /** Entries of lists without a notice, as the answer counts them. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { compileTelemetry } from "../../../src/chargers/profile/telemetryMap.ts";
 import { describeProfile } from "../../../src/chargers/profile/describe.ts";
-import { reachOf } from "../../../src/chargers/profile/acceptance.ts";
+import { bestVerdictOf } from "../../../src/chargers/profile/acceptance.ts";
 import { aProfile } from "./aProfile.ts";
 import { boundTo, builtIn, profileNamed } from "./aTrial.ts";
 
@@ -68,10 +68,10 @@ test("every profile has a description", () => {
 });
 
 test("the description says how far verdicts can go", () => {
-  expect(reachOf(aProfile())).toBe("sent");
-  expect(reachOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
-  expect(reachOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
-  expect(reachOf(profileNamed("native"))).toBe("measured");
+  expect(bestVerdictOf(aProfile())).toBe("sent");
+  expect(bestVerdictOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
+  expect(bestVerdictOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");
+  expect(bestVerdictOf(profileNamed("native"))).toBe("measured");
   expect(describeProfile(aProfile())).toContain("it stays unknown whether a setpoint was followed");
   expect(describeProfile(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toContain("ends as accepted");
 });

@@ -4,7 +4,7 @@ import {
   formatChange,
   nameOf,
   eventWarnings,
-  reachOf,
+  levelRangeOf,
 } from "../../../src/control/decide/describe.ts";
 import type { Ask } from "../../../src/domain/event.ts";
 import type { Charger } from "../../../src/domain/charger.ts";
@@ -63,7 +63,7 @@ test("F52: a change names each difference, with both values", () => {
 function odd(changes: Changes, chargers: readonly Charger[] = [aCharger()], settings = fleet.settings) {
   const context = { ...fleet, settings };
   const aim = targeting(anEvent(changes), context);
-  return eventWarnings(revision(changes), aim, context, reachOf(chargers), at("04:30"));
+  return eventWarnings(revision(changes), aim, context, levelRangeOf(chargers), at("04:30"));
 }
 
 test("an ordinary event has no warnings", () => {

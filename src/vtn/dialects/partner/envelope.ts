@@ -10,7 +10,7 @@ import { readMoment } from "./times.ts";
 const POLL: WebhookBody = {
   kind: "read",
   notices: [],
-  ask: [],
+  fetchById: [],
   poll: true,
   counts: { accepted: 0, repeats: 0 },
 };
@@ -37,10 +37,10 @@ export function readWebhookBody(body: Buffer): WebhookBody {
       if (part === undefined) return POLL;
       const { notices, poll, named, foreign } = part;
       const counts = { accepted: named, repeats: foreign };
-      const asked = [...new Set(part.ask)];
-      return asked.length > MOST_ASKED
-        ? { kind: "read", notices, ask: [], poll: true, counts }
-        : { kind: "read", notices, ask: asked, poll, counts };
+      const fetchById = [...new Set(part.fetchById)];
+      return fetchById.length > MOST_ASKED
+        ? { kind: "read", notices, fetchById: [], poll: true, counts }
+        : { kind: "read", notices, fetchById, poll, counts };
     }
   }
 }
@@ -92,7 +92,7 @@ const read = (notices: readonly Notice[]): ListBody => ({
 export interface Part {
   readonly notices: readonly Notice[];
   /** Events of which only the id was given. */
-  readonly ask: readonly EventId[];
+  readonly fetchById: readonly EventId[];
   /** True: something may have changed, but the part does not show what. */
   readonly poll: boolean;
   /** Entries of lists without a notice: `named` name an event to fetch, `foreign` concern other objects. */
@@ -105,7 +105,7 @@ export interface Room {
   left: number;
 }
 
-const NOTHING: Part = { notices: [], ask: [], poll: false, named: 0, foreign: 0 };
+const NOTHING: Part = { notices: [], fetchById: [], poll: false, named: 0, foreign: 0 };
 const POLL_ONLY: Part = { ...NOTHING, poll: true };
 
 const NAMES = [
@@ -154,7 +154,7 @@ function readEntries(entries: readonly unknown[], room: Room): Part {
   });
   return {
     notices: parts.flatMap((part) => part.notices),
-    ask: parts.flatMap((part) => part.ask),
+    fetchById: parts.flatMap((part) => part.fetchById),
     poll: parts.some((part) => part.poll),
     named: parts.reduce((sum, part) => sum + part.named, 0),
     foreign: parts.reduce((sum, part) => sum + part.foreign, 0),
@@ -164,7 +164,7 @@ function readEntries(entries: readonly unknown[], room: Room): Part {
 /** Counts an entry without a notice: it names an event, concerns another object, or is rejected. */
 function withCount(part: Part, entry: unknown): Part {
   if (part.notices.length + part.named + part.foreign > 0) return part;
-  if (part.ask.length > 0) return { ...part, named: 1 };
+  if (part.fetchById.length > 0) return { ...part, named: 1 };
   if (!part.poll) return { ...part, foreign: 1 };
   return { ...part, notices: [rejected(entry, null, "", "no event in it; expected an event or its id")] };
 }
@@ -228,5 +228,5 @@ function readEnvelope(fields: Envelope, room: Room): Part | undefined {
 
 function asking(found: unknown): Part | undefined {
   const id = readEventId(found);
-  return isProblem(id) ? undefined : { ...NOTHING, ask: [id] };
+  return isProblem(id) ? undefined : { ...NOTHING, fetchById: [id] };
 }

@@ -116,8 +116,8 @@ function actionOf(resource: ReportResource, { notes, location }: ReportSender): 
   });
 }
 
-function actionTypeOf(told: Desired | null): string | null {
-  switch (told?.kind) {
+function actionTypeOf(desired: Desired | null): string | null {
+  switch (desired?.kind) {
     case "current":
     case "power":
       return "Start";

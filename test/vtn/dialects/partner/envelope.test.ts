@@ -21,7 +21,7 @@ test.each(["", " ", "5", "null", "{}", "[]", '{"id":5}', '{"hello":"world"}'])(
   "a webhook body of %j asks for a look at the list",
   (text) => {
     const counts = { accepted: 0, repeats: 0 };
-    const read = { kind: "read", notices: [], ask: [], poll: true, counts };
+    const read = { kind: "read", notices: [], fetchById: [], poll: true, counts };
     expect(readWebhookBody(Buffer.from(text))).toEqual(read);
   },
 );
@@ -29,9 +29,9 @@ test.each(["", " ", "5", "null", "{}", "[]", '{"id":5}', '{"hello":"world"}'])(
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `EV-${index}`);
 
 test("an id is asked for once, and many ids are one look at the list", () => {
-  expect(readWebhookBody(bytes(["EV-1", "EV-1"]))).toMatchObject({ ask: ["EV-1"], poll: false });
-  expect(readWebhookBody(bytes(ids(20)))).toMatchObject({ ask: ids(20), poll: false });
-  expect(readWebhookBody(bytes(ids(21)))).toMatchObject({ ask: [], poll: true });
+  expect(readWebhookBody(bytes(["EV-1", "EV-1"]))).toMatchObject({ fetchById: ["EV-1"], poll: false });
+  expect(readWebhookBody(bytes(ids(20)))).toMatchObject({ fetchById: ids(20), poll: false });
+  expect(readWebhookBody(bytes(ids(21)))).toMatchObject({ fetchById: [], poll: true });
 });
 
 test("a list is a bare array or {events}", () => {

@@ -3,7 +3,7 @@ import { readPart, within } from "../../../../src/vtn/dialects/partner/envelope.
 import { anEvent, eventIn, rejectionIn } from "../../wire/anEvent.ts";
 
 const partOf = (raw: unknown) => readPart(raw, { left: 100 });
-const nothing = { notices: [], ask: [], poll: false, named: 0, foreign: 0 };
+const nothing = { notices: [], fetchById: [], poll: false, named: 0, foreign: 0 };
 
 test.each([
   ["a bare event", anEvent()],
@@ -22,7 +22,7 @@ test.each([
   ["a notification in an array", [{ objectType: "EVENT", operation: "UPDATE", object: anEvent() }]],
 ])("an event comes as %s", (_, raw) => {
   const part = partOf(raw);
-  expect(part).toMatchObject({ ask: [], poll: false });
+  expect(part).toMatchObject({ fetchById: [], poll: false });
   expect(part?.notices.map((notice) => eventIn(notice).id)).toEqual(["EV-7731"]);
 });
 
@@ -80,7 +80,7 @@ test.each([
   ["an object that is only an id", { objectType: "EVENT", operation: "UPDATE", object: { id: "EV-7731" } }],
   ["an event id beside unknown content", { eventId: "EV-7731", data: { state: "changed" } }],
 ])("just an id as %s is asked for", (_, raw) => {
-  expect(partOf(raw)).toEqual({ ...nothing, ask: ["EV-7731"] });
+  expect(partOf(raw)).toEqual({ ...nothing, fetchById: ["EV-7731"] });
 });
 
 test("each entry of a list is accounted for once: an event, an id, another object, or nothing readable", () => {
@@ -96,7 +96,7 @@ test("each entry of a list is accounted for once: an event, an id, another objec
     { events: ["EV-1", 6] },
     anEvent(),
   ]);
-  expect(part).toMatchObject({ ask: ["EV-7731", "EV-1"], poll: true, named: 2, foreign: 1 });
+  expect(part).toMatchObject({ fetchById: ["EV-7731", "EV-1"], poll: true, named: 2, foreign: 1 });
   expect(part?.notices.map((notice) => (notice.kind === "rejected" ? notice.path : notice.kind))).toEqual([
     "[2]",
     "[3]",

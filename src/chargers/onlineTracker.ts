@@ -3,7 +3,7 @@ import { after, type Instant, instant, type Millis, minutes } from "../domain/un
 /** A repeated `true` within this time is a repetition, not a return. */
 const REPETITION = minutes(1);
 
-export type PresenceChange =
+export type OnlineChange =
   /** First knowledge: the charger is online. */
   | "online"
   /** First knowledge: the charger is offline. */
@@ -14,9 +14,9 @@ export type PresenceChange =
   /** A birth message without a departure before it: the charger restarted unnoticed. */
   | "restarted";
 
-export const isOnline = (change: PresenceChange): boolean => change !== "offline" && change !== "went";
+export const isOnline = (change: OnlineChange): boolean => change !== "offline" && change !== "went";
 
-export interface PresenceOptions {
+export interface OnlineTrackerOptions {
   /** Offline after this silence on the topic that shows life. Null: no such topic. */
   readonly silentAfter: Millis | null;
   /** The last will is retained. A live `true` is then a birth, unless the charger keeps repeating it. */
@@ -24,7 +24,7 @@ export interface PresenceOptions {
   /** The charger is online before it obeys. Only `onReady` shows that it is back. */
   readonly hasReadyTopic: boolean;
   readonly now: () => Instant;
-  readonly onChange: (change: PresenceChange) => void;
+  readonly onChange: (change: OnlineChange) => void;
 }
 
 /**
@@ -47,8 +47,8 @@ type Will = "unknown" | "online" | "starting" | "offline";
 type SignOfLife = "none" | "recent" | "silent";
 
 /** A charger is online if its last will does not deny it and its signs of life have not ended. */
-export class Presence implements Disposable {
-  readonly #options: PresenceOptions;
+export class OnlineTracker implements Disposable {
+  readonly #options: OnlineTrackerOptions;
   #will: Will = "unknown";
   #signOfLife: SignOfLife = "none";
   /** Null: nothing reported yet. */
@@ -57,7 +57,7 @@ export class Presence implements Disposable {
   #lastLive = instant(0);
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: PresenceOptions) {
+  constructor(options: OnlineTrackerOptions) {
     this.#options = options;
   }
 
@@ -127,7 +127,7 @@ export class Presence implements Disposable {
   }
 }
 
-function changeOf(before: boolean | null, online: boolean, isBirth: boolean): PresenceChange {
+function changeOf(before: boolean | null, online: boolean, isBirth: boolean): OnlineChange {
   if (before === null && !isBirth) return online ? "online" : "offline";
   if (!online) return "went";
   return before === false ? "returned" : "restarted";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { Presence } from "../../src/chargers/presence.ts";
+import { OnlineTracker } from "../../src/chargers/onlineTracker.ts";
 import { instant, seconds } from "../../src/domain/units.ts";
 
 const changes: string[] = [];
@@ -16,8 +16,8 @@ const aPresence = ({
   silentAfter = seconds(10),
   willIsRetained = true,
   hasReadyTopic = false,
-} = {}): Presence =>
-  new Presence({
+} = {}): OnlineTracker =>
+  new OnlineTracker({
     hasReadyTopic,
     silentAfter,
     willIsRetained,
