@@ -61,6 +61,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** Files whose behaviour is tested through another file, and through which. */
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/explanation.test.ts": ["src/operator/answer.ts"],
+  "test/operator/holds.test.ts": ["src/operator/holdRequest.ts", "src/operator/http/holdRoutes.ts"],
+  "test/control/holds/holds.test.ts": ["src/domain/hold.ts", "src/control/holds/describe.ts"],
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts", "src/daemon/real.ts"],
   "test/e2e/plan.test.ts": ["src/cli/commands/plan.ts"],
   "test/e2e/poll.test.ts": ["src/cli/commands/poll.ts"],
@@ -265,9 +267,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 320 files", () => {
+test("only main.ts stands loose in src, and src has at most 324 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(320);
+  expect(source.length).toBeLessThanOrEqual(324);
 });
 
 test("only the daemon subscribes", () => {

@@ -9,6 +9,7 @@ const APPLYING = [
   "src/control/decide/evaluate.ts",
   "src/control/decide/evaluationQueue.ts",
   "src/control/decide/deferral.ts",
+  "src/control/holds/lifecycle.ts",
   "src/control/ingest/ingest.ts",
   "src/control/ingest/pipeline.ts",
   "src/control/ingest/pollRequest.ts",

@@ -68,6 +68,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/explain.ts")).explainVerb,
   },
   {
+    synopsis: "hold [options] [target]",
+    description:
+      "override the events on a charger, on a vehicle wherever it is, or on the site, until an end; on record with your name",
+    load: async () => (await import("./commands/hold.ts")).holdVerb,
+  },
+  {
     synopsis: "poll",
     description:
       "make the running daemon fetch the partner's events now, even while it waits after a failure",
@@ -148,6 +154,8 @@ Then for real:
   setpointd reports -c site.yaml  list reports to the partner: sent, waiting, planned
   setpointd release bay-01 -c site.yaml
                                   release a charger now
+  setpointd hold bay-01 --exempt --until 05:40 --reason "leaves early" -c site.yaml
+                                  override the events on a charger; hold list, hold end ID
   setpointd commission bay-01 -c site.yaml
                                   try a real charger before the first event
   setpointd profile list          list the supported charger makes; profile show NAME shows the needs of one

@@ -34,6 +34,7 @@ import {
   type ChargerId,
 } from "../domain/units.ts";
 import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
+import type { HoldRequest } from "./holds/lifecycle.ts";
 import { idsIn, missingAfterList } from "./ingest/ingest.ts";
 import { isLong, partsOf, type Hint, polling } from "./ingest/pipeline.ts";
 import type {
@@ -198,15 +199,13 @@ export interface ControlSources {
   readonly webhook$: Observable<Arrival>;
   readonly polled$: Observable<Arrival>;
   readonly charger$: Observable<ChargerMessage>;
-  /**
-   * A broker that is back ("": the site's own). Its chargers are sent their commands, at most one message
-   * each.
-   */
+  /** A broker that is back ("": the site's own). Each of its chargers is sent its command again. */
   readonly brokerUp$: Observable<string>;
   /** Emits when new starts become allowed. */
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
   readonly freed$: Observable<Freeing>;
+  readonly hold$: Observable<HoldRequest>;
   /** A charger that commissioning has returned. Its last command no longer applies there. */
   readonly unlocked$: Observable<ChargerId>;
 }
@@ -258,6 +257,7 @@ export function control(
     ),
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
+    sources.hold$.pipe(map((request) => () => stages.hold(request))),
     sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),
   );
   const other$ = merge(boundary$, messages$, all$).pipe(

@@ -21,6 +21,7 @@ export interface Arrival {
 /** Chargers that an operator frees. Settled after the commit. */
 export interface Freeing {
   readonly chargers: readonly ChargerId[];
+  readonly by: string;
   readonly settle: (committed: Committed) => void;
 }
 

@@ -167,11 +167,12 @@ export function rollBack(
     for (const vehicle of depot.schedule.rollBack(id, events.get(id), now)) affected.add(vehicle);
   for (const charger of scope.chargers) {
     depot.commands.forget(charger);
-    depot.endHold(charger);
+    depot.holds.noteEffect(charger, null);
     depot.sendQueue.endCommitWait(charger);
   }
   depot.putCommands(stored);
-  for (const hold of stored.holds) depot.hold(hold);
+  for (const id of scope.holds) depot.holds.delete(id);
+  for (const hold of stored.holds) depot.holds.put(hold);
   depot.assertAgain(scope.chargers);
   depot.ramp?.recall(depot.commands.values(), depot.chargers);
   return affected;

@@ -9,7 +9,8 @@ import { ingest, type Ingestion, neededWhole } from "./ingest/ingest.ts";
 import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
-import { recordSilences, recordReturn } from "./observe/recordSilence.ts";
+import { lateAfterReturn, recordSilences, recordReturn } from "./observe/recordSilence.ts";
+import { advanceHolds, type HoldRequest } from "./holds/lifecycle.ts";
 import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
   clockStepRow,
@@ -114,6 +115,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const { evaluatedAt } = depot.schedule;
     const changed = jump < 0 ? depot.schedule.replan(clock.wall, reopened) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
+    ports.write(advanceHolds(depot, jump, clock.wall));
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
@@ -161,7 +163,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     lacking = [];
     const now = ports.now();
     const freed = freeings.take(chargersOf(reevaluations));
-    for (const { chargers } of freed) ports.write(free(depot, chargers, now));
+    for (const { chargers, by } of freed) ports.write(free(depot, chargers, by, now));
     const { changes, send } = evaluate(depot, reevaluations, now);
     ports.write(changes);
     evaluations += 1;
@@ -216,21 +218,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return back.map(({ id }) => ({ charger: id, reassert: !depot.sendQueue.isInFlight(id) }));
     },
 
-    /**
-     * A charger may reconnect to its broker after us, and miss what was sent at once. One that is written to only on
-     * change gets its level once more, unless telemetry shows it. A release has retries of its own (`isRetried`).
-     * `since`: when the broker returned.
-     */
-    repeatAfterReturn(broker: string, since: Instant): readonly Reevaluation[] {
-      return [...depot.chargers.values()].flatMap(({ id, broker: own, refresh }) => {
-        const record = depot.commands.get(id);
-        if (own !== broker || refresh !== null || record === undefined) return [];
-        const { command, progress, sentAt } = record;
-        const isOpen = progress === "accepted" || progress === "acknowledged";
-        const isLate = isOpen && command.desired.kind !== "release" && sentAt !== null && sentAt >= since;
-        return isLate ? [{ charger: id, reassert: true }] : [];
-      });
-    },
+    /** `since`: when the broker returned. */
+    repeatAfterReturn: (broker: string, since: Instant): readonly Reevaluation[] =>
+      reevaluationsOf(lateAfterReturn(depot, broker, since), true),
 
     allowStarts(): readonly Reevaluation[] {
       depot.allowStarts();
@@ -244,6 +234,16 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     free(freeing: Freeing): readonly Reevaluation[] {
       freeings.add(freeing);
       return reevaluationsOf(freeing.chargers, true);
+    },
+
+    hold({ apply, settle }: HoldRequest): readonly Reevaluation[] {
+      const { changes, affectedChargers } = apply(depot, ports.now());
+      ports.write(changes);
+      void ports.durable().then((committed) => {
+        if (!committed.ok) rollBack(committed);
+        settle(committed);
+      });
+      return reevaluationsOf(affectedChargers);
     },
 
     unlocked(charger: ChargerId): readonly Reevaluation[] {
@@ -279,7 +279,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       } else {
         rollBack(outcome);
         retryLater(depot, chargersOf(evaluated), now);
-        for (const { chargers } of freed) unrecorded.free(depot, chargers, now);
+        for (const { chargers, by } of freed) unrecorded.free(depot, chargers, by, now);
         line = unrecorded.sendable(depot, evaluated, now);
       }
       for (const { settle } of freed) settle(outcome);

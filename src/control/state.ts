@@ -1,6 +1,6 @@
 import type { StoredState } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
-import { commandId, type CommandRecord, reallySent, type Hold } from "../domain/command.ts";
+import { commandId, type CommandRecord, reallySent } from "../domain/command.ts";
 import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, after, type Instant, type VehicleId } from "../domain/units.ts";
@@ -15,6 +15,7 @@ import type { Deferral } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";
 import type { ControlSettings } from "./decide/settings.ts";
 import { type Verdict, verdict } from "./decide/verdict.ts";
+import { applyingHold, Holds, restoredHold } from "./holds/holds.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { type ReadonlyKnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
@@ -60,11 +61,11 @@ export class ControlState {
   readonly silence = new Silence();
   readonly writes = new Writes();
   readonly sendQueue = new SendQueue();
+  readonly holds = new Holds();
   readonly feed = new ChangeFeed();
   /** Null: the site may rise at once. */
   readonly ramp: Ramp | null;
   readonly epoch: number;
-  readonly #holds = new Map<ChargerId, Hold>();
   readonly #deferrals = new Map<ChargerId, Deferral>();
   readonly #locks = new Map<ChargerId, CommissioningLock>();
   readonly #unasserted: Set<ChargerId>;
@@ -72,6 +73,7 @@ export class ControlState {
   readonly #wakes = new WakeTimes();
   #startsBlockedBy: StartsBlocked | null = "starting up";
   #seq = 0;
+  #holdNumber = 0;
 
   constructor(setup: ControlSetup) {
     this.#setup = setup;
@@ -92,7 +94,7 @@ export class ControlState {
   /** Starts from what is stored. The first evaluation finds the windows that passed since the last row. */
   restore(remembered: StoredState, now: Instant): void {
     this.commands.clear();
-    this.#holds.clear();
+    this.holds.clear();
     this.sendQueue.committed();
     this.rejections.clear();
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
@@ -101,7 +103,7 @@ export class ControlState {
       const { charger, vehicle, desired, decidedAt } = command;
       if (vehicle !== null && desired.kind !== "release") this.occupancy.recall(charger, vehicle, decidedAt);
     }
-    for (const hold of remembered.holds) this.hold(hold);
+    for (const hold of remembered.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers);
   }
@@ -139,18 +141,6 @@ export class ControlState {
   /** Chargers without a command since the state was lost. */
   get unasserted(): ReadonlySet<ChargerId> {
     return this.#unasserted;
-  }
-
-  get holds(): ReadonlyMap<ChargerId, Hold> {
-    return this.#holds;
-  }
-
-  hold(hold: Hold): void {
-    this.#holds.set(hold.charger, hold);
-  }
-
-  endHold(charger: ChargerId): void {
-    this.#holds.delete(charger);
   }
 
   /** Chargers whose increase has to wait, and for what. */
@@ -217,16 +207,23 @@ export class ControlState {
     return { epoch: this.epoch, seq: this.#seq };
   }
 
+  /** Id of the next hold. */
+  nextHoldId(): string {
+    this.#holdNumber += 1;
+    return `hold-${this.epoch}-${this.#holdNumber}`;
+  }
+
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.occupancy.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
     const presence = this.presenceOf(charger.id);
+    const inForce = vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now);
     return verdict({
       charger,
       occupant,
       vehicle: vehicle ?? null,
-      inForce: vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now),
-      hold: this.#holds.get(charger.id) ?? null,
+      inForce,
+      hold: applyingHold(this.holds.over(charger.id, vehicle?.id ?? null, now), inForce),
       measuredVoltage: freshVoltage(presence, now),
       measuredPhases: freshPhases(presence, now),
     });
@@ -256,8 +253,7 @@ export class ControlState {
 
   /** The next moment at which anything needs an evaluation. */
   next(): Instant | undefined {
-    const [boundary, wake] = [this.agenda.next(), this.#wakes.next()];
-    if (boundary === undefined || wake === undefined) return boundary ?? wake;
-    return boundary < wake ? boundary : wake;
+    const moments = [this.agenda.next(), this.#wakes.next(), this.holds.next()];
+    return moments.filter((moment) => moment !== undefined).toSorted((a, b) => a - b)[0];
   }
 }

@@ -40,6 +40,7 @@ export interface ControlApiParts {
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
   readonly explain: ControlApi["explain"];
+  readonly holds: ControlApi["holds"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
@@ -103,13 +104,15 @@ export function controlApi(parts: ControlApiParts): ControlApi {
         : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
     stopCommission: (charger) => commissions.stop(charger),
     explain: parts.explain,
-    release: (charger) => release(parts, charger),
+    holds: parts.holds,
+    release: (charger, by) => release(parts, charger, by),
   };
 }
 
 async function release(
   { state: depot, config, ports, free }: ControlApiParts,
   target: string | null,
+  by: string,
 ): ReturnType<ControlApi["release"]> {
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
@@ -118,7 +121,7 @@ async function release(
   if (config.control.mode === "observe") return releaseWhileObserving(held);
   // The evaluation that this causes shares its commit, and knows which releases have to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
-  free({ chargers, settle: resolve });
+  free({ chargers, by, settle: resolve });
   const done = releaseResult(depot, held, ports.isLinked, await promise);
   return target === null ? withUnconfigured(depot, done) : done;
 }

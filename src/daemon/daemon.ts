@@ -2,6 +2,7 @@ import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
 import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
+import { holdApi } from "../operator/holds.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { LiveStream } from "../operator/http/stream.ts";
 import { liveSource } from "../operator/live.ts";
@@ -206,6 +207,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   });
   const explain = explanationsOf(state, store, now);
   stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status }));
+  const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
   views.resolve({
     stream,
     ready: isReady,
@@ -222,6 +224,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     explain,
+    holds,
     metrics,
   });
   up.resolve();
@@ -238,6 +241,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     monotonic,
     isReady,
     explain,
+    holds,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,

@@ -2,6 +2,7 @@ import { filter, map, merge, type Observable, share, startWith, Subject, tap } f
 
 import type { Hint } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
+import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import {
   control,
   type ControlSources,
@@ -37,6 +38,7 @@ export function siteInputs() {
     /** Name of a broker that is connected again; "" is the site's own. */
     brokerUp$: new Subject<string>(),
     freed$: new Subject<Freeing>(),
+    hold$: new Subject<HoldRequest>(),
     unlocked$: new Subject<ChargerId>(),
     resend$: new Subject<ReportRecord>(),
     clockDoubted$: new Subject<void>(),

@@ -54,11 +54,13 @@ export async function releaseOffline(
   await using fleet = reached;
 
   // Chargers without a command are released as well: from the events that hold now, at the next start.
-  const changes = free(depot, asked, now());
+  const changes = free(depot, asked, "operator", now());
   void store.writeUntilStored(changes);
   const freed = new Set([
     ...held.map(({ command }) => command.charger),
-    ...changes.flatMap((change) => (change.kind === "hold" ? [change.hold.charger] : [])),
+    ...changes.flatMap((change) =>
+      change.kind === "hold" && change.hold.scope.kind === "charger" ? [change.hold.scope.charger] : [],
+    ),
   ]);
   for (const { command } of held) {
     const known = depot.chargers.get(command.charger);

@@ -1,7 +1,8 @@
 import type { AuditEntry } from "./audit.ts";
-import type { CommandRecord, Hold } from "./command.ts";
+import type { CommandRecord } from "./command.ts";
 import type { Rejected } from "./delivery.ts";
 import type { KnownEvent, TrackedEvent } from "./event.ts";
+import type { Hold } from "./hold.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reason } from "./reason.ts";
 import type { ReportObligation, ReportRecord } from "./report.ts";
@@ -15,8 +16,9 @@ export type Change =
   | { readonly kind: "command"; readonly record: CommandRecord }
   /** Deletes the command of a charger. Commissioning has put the charger back into its uncommanded state. */
   | { readonly kind: "commandForgotten"; readonly charger: ChargerId }
+  /** A hold that was opened, changed or ended. */
   | { readonly kind: "hold"; readonly hold: Hold }
-  | { readonly kind: "holdEnded"; readonly charger: ChargerId }
+  | { readonly kind: "holdForgotten"; readonly id: string }
   /** Replaces the stored series of the same region and kind. */
   | { readonly kind: "prices"; readonly series: PriceSeries }
   | { readonly kind: "duty"; readonly duty: ReportObligation }
@@ -57,6 +59,8 @@ export interface FailedCommit {
 export interface Scope {
   readonly events: ReadonlySet<EventId>;
   readonly chargers: ReadonlySet<ChargerId>;
+  /** Ids of holds. */
+  readonly holds: ReadonlySet<string>;
 }
 
 /** Stored state of these events and chargers only. */
@@ -96,12 +100,16 @@ export interface StoredState {
 export function scopeOf(dropped: readonly Change[]): Scope {
   const events = new Set<EventId>();
   const chargers = new Set<ChargerId>();
+  const holds = new Set<string>();
   for (const change of dropped) {
     if (change.kind === "event") events.add(change.known.id);
     else if (change.kind === "command") chargers.add(change.record.command.charger);
-    else if (change.kind === "hold") chargers.add(change.hold.charger);
-    else if (change.kind === "holdEnded" || change.kind === "commandForgotten") chargers.add(change.charger);
+    else if (change.kind === "hold") {
+      holds.add(change.hold.id);
+      if (change.hold.scope.kind === "charger") chargers.add(change.hold.scope.charger);
+    } else if (change.kind === "holdForgotten") holds.add(change.id);
+    else if (change.kind === "commandForgotten") chargers.add(change.charger);
     else if (change.kind === "audit" && change.entry.charger !== null) chargers.add(change.entry.charger);
   }
-  return { events, chargers };
+  return { events, chargers, holds };
 }

@@ -26,7 +26,7 @@ export interface Command {
 
 /**
  * Origin of a command.
- * `event`: an event holds. `ended`: the configured action at its end. `operator`: a person. `stop`: the daemon stops.
+ * `event`: an event holds. `ended`: the configured action at its end. `operator`: a person, by a hold or a release. `stop`: the daemon stops.
  * `held`: the next level has to wait. `observe`: observe mode frees a charger that an earlier run had limited.
  */
 type Cause = "event" | "ended" | "operator" | "stop" | "held" | "observe";
@@ -157,15 +157,6 @@ export const isDoubted = ({ progress, sentAt, judgeAt, resends }: CommandRecord,
 export type Sent =
   | { readonly ok: true }
   | { readonly ok: false; readonly retry: boolean; readonly reason: string };
-
-/** An operator released a charger from the events that held then. Later events still apply. */
-export interface Hold {
-  readonly charger: ChargerId;
-  readonly events: readonly EventId[];
-  readonly since: Instant;
-  /** Latest window end of those events on this charger. */
-  readonly until: Instant;
-}
 
 /** A command before it receives its number. */
 export interface Decision {

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
 import type { Answer } from "./answer.ts";
+import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./http/views.ts";
 
 /** `words`: one sentence for the person who asked. */
@@ -51,8 +53,9 @@ export interface ControlApi {
   readonly stopCommission: (charger: string) => void;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
-  /** Releases one charger. Null: all. */
-  readonly release: (charger: string | null) => Promise<Done>;
+  readonly holds: HoldApi;
+  /** Releases one charger. Null: all. `by`: the person. */
+  readonly release: (charger: string | null, by: string) => Promise<Done>;
 }
 
 export interface CommissionRequest {
@@ -97,15 +100,29 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /try/brokers": (api) => api.tryBrokers(),
   // The status of a problem travels in the body: a verb prints its text.
   "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
+  "GET /holds": (api, query) => ({ ...api.holds.list(query) }),
+  "POST /holds": async (api, { body, by, key }) => ({
+    ...(await api.holds.open(body, personIn(by), typeof key === "string" ? key : null)),
+  }),
+  "POST /holds/end": async (api, { id, by, reason }) => ({
+    ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
+  }),
   "GET /heard": (api) => api.lastMessages(),
-  "POST /release": async (api, { charger }) => ({
-    ...(await api.release(charger === null ? null : text(charger, "charger: an id, or null for all"))),
+  "POST /release": async (api, { charger, by }) => ({
+    ...(await api.release(
+      charger === null ? null : text(charger, "charger: an id, or null for all"),
+      personIn(by),
+    )),
   }),
   "POST /commission/stop": (api, { charger }) => {
     api.stopCommission(text(charger, "charger: an id"));
     return { ok: true };
   },
 };
+
+/** The socket is the owner's alone, so the name of its user is believed. */
+const personIn = (by: unknown): string =>
+  typeof by === "string" && by.trim() !== "" ? sanitizeForLog(by) : "operator";
 
 function text(value: unknown, otherwise: string): string {
   if (typeof value !== "string") throw new InvalidInput(otherwise);

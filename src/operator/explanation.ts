@@ -1,6 +1,7 @@
 import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
 import { reasonOf } from "../control/decide/explain.ts";
 import type { Bar } from "../control/decide/gate.ts";
+import { applyingHold } from "../control/holds/holds.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
 import { type Verdict, verdict } from "../control/decide/verdict.ts";
 import type { Dispatch } from "../control/schedule/expand.ts";
@@ -9,6 +10,7 @@ import type { ControlState } from "../control/state.ts";
 import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
+import type { Hold } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -155,12 +157,14 @@ function current(
   vehicle: Vehicle | null,
   now: Instant,
 ): Circumstances {
-  const reason = charger === null ? null : reasonFrom(depot.verdictOn(charger, now), depot);
+  const found = charger === null ? null : depot.verdictOn(charger, now);
+  const reason = found === null ? null : reasonFrom(found, depot);
   return {
     at: now,
     charger,
     vehicle,
     reason,
+    otherHolds: holdsBeside(depot, charger, vehicle, found, now),
     waiting: waitingFor(depot, charger, vehicle, now),
     bars: charger === null ? [] : barsOf(depot, charger, reason),
   };
@@ -176,22 +180,28 @@ function ahead(
   const inForce = new RankedInForce(depot.settings);
   const dispatches = vehicle === null ? [] : depot.agenda.of(vehicle.id);
   for (const dispatch of dispatches) if (isOpenAt(dispatch, at)) inForce.add(dispatch);
-  const reason =
+  const over = charger === null ? [] : depot.holds.over(charger.id, vehicle?.id ?? null, at);
+  const found =
     charger === null
       ? null
-      : reasonFrom(
-          verdict({
-            charger,
-            vehicle,
-            occupant: depot.occupancy.at(charger.id),
-            inForce,
-            hold: null,
-            measuredVoltage: null,
-            measuredPhases: null,
-          }),
-          depot,
-        );
-  return { at, charger, vehicle, reason, waiting: waitingFor(depot, charger, vehicle, at), bars: [] };
+      : verdict({
+          charger,
+          vehicle,
+          occupant: depot.occupancy.at(charger.id),
+          inForce,
+          hold: applyingHold(over, inForce),
+          measuredVoltage: null,
+          measuredPhases: null,
+        });
+  return {
+    at,
+    charger,
+    vehicle,
+    reason: found === null ? null : reasonFrom(found, depot),
+    otherHolds: holdsBeside(depot, charger, vehicle, found, at),
+    waiting: waitingFor(depot, charger, vehicle, at),
+    bars: [],
+  };
 }
 
 async function behind(
@@ -214,16 +224,33 @@ async function behind(
     charger: row?.charger == null ? charger : (depot.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (depot.vehicles.get(row.vehicle) ?? vehicle),
     reason,
+    otherHolds: [],
     waiting: [],
     bars: [],
   };
 }
 
 function reasonFrom(found: Verdict, { wallClock }: ControlState): Reason | null {
-  const { winner, desired, until } = found;
-  if (winner === null) return null;
-  const { vehicle, event } = winner;
-  return reasonOf(found, { desired, until, vehicle, event: event.id, cause: "event" }, wallClock);
+  const { winner, hold, desired, until } = found;
+  if (winner === null && hold === null) return null;
+  const [vehicle, event] = [found.vehicle?.id ?? null, winner?.event.id ?? null];
+  const cause = winner === null ? "operator" : "event";
+  return reasonOf(found, { desired, until, vehicle, event, cause }, wallClock);
+}
+
+/** Open holds over the charger, or the vehicle, that do not apply. */
+function holdsBeside(
+  { holds }: ControlState,
+  charger: Charger | null,
+  vehicle: Vehicle | null,
+  found: Verdict | null,
+  at: Instant,
+): readonly Hold[] {
+  const over =
+    charger === null
+      ? holds.open().filter(({ scope }) => scope.kind === "vehicle" && scope.vehicle === vehicle?.id)
+      : holds.over(charger.id, vehicle?.id ?? null, at);
+  return over.filter(({ id }) => id !== found?.hold?.id);
 }
 
 /** Dispatches that start after `at`, the next first. For a vehicle at no charger, also those in force. */
@@ -246,7 +273,7 @@ function waitingFor(
     }));
 }
 
-const BAR_TEXTS: Readonly<Record<Bar, string>> = {
+export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
   observing: "mode observe: decided and recorded, not sent",
   offline: "the charger is offline: sent when it returns",
   commissioning: "commissioning has the charger",

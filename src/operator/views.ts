@@ -1,4 +1,5 @@
 import { eventWarnings } from "../control/decide/describe.ts";
+import { formatHold, holdFacts } from "../control/holds/describe.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
 import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
 import { chargerState } from "../control/send/chargerState.ts";
@@ -67,6 +68,13 @@ export function statusView(depot: ControlState, now: Instant, vitals: Vitals): J
       followed: records.filter(({ progress }) => progress === "followed").length,
       notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
       refused: records.filter(({ progress }) => progress === "refused").length,
+    },
+    holds: {
+      open: depot.holds.open().length,
+      list: depot.holds
+        .open()
+        .slice(0, MAX_HOLDS)
+        .map((hold) => ({ ...holdFacts(hold), sentence: formatHold(hold, depot.wallClock) })),
     },
     events: { known: depot.known.size, dispatches: depot.agenda.size },
     certificates: vitals.certificates,
@@ -171,6 +179,9 @@ export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant)
       })),
   };
 }
+
+/** Cap on holds in the overview. */
+const MAX_HOLDS = 20;
 
 /** Cap on planned setpoints for each vehicle. */
 const MAX_PLANNED = 100;

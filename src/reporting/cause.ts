@@ -66,7 +66,11 @@ export class RecordedOutages {
   take({ at, kind, vehicle, facts }: Pick<AuditEntry, "at" | "kind" | "vehicle" | "facts">): void {
     if (vehicle === null) return;
     const progress = factOf(facts, "progress");
-    if (kind === "decision") {
+    if (kind === "operator" && factOf(facts, "effect") === true) {
+      // A hold keeps an event from a vehicle, perhaps before any command for it.
+      this.#close(vehicle, at);
+      this.#open.set(vehicle, { cause: "opted out by the site", from: at });
+    } else if (kind === "decision") {
       this.#close(vehicle, at);
       if (factOf(facts, "cause") === "operator")
         this.#open.set(vehicle, { cause: "opted out by the site", from: at });

@@ -6,12 +6,13 @@ import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts
 import { commandRecord } from "../store/sqlite/words.ts";
 import { aVehicle } from "../support/aCharger.ts";
 import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
+import { aRelease } from "../support/aHold.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 
 const bay = chargerId("bay-01");
 const bus = aVehicle().id;
 const noSpread = { randomizeStart: millis(0) };
-const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]) };
+const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]), holds: new Set<string>() };
 
 test("an event that was never stored is forgotten, a charger without a stored command has none", () => {
   const depot = aPicture();
@@ -50,11 +51,17 @@ test("a stored window that the dropped revision lacked counts as evaluated if it
   ).toEqual([[true, false]]);
 });
 
-test("a hold that was stored holds again", () => {
+test("a hold that was stored holds again, and one that was not stored never was", () => {
   const depot = aPicture();
-  const hold = { charger: bay, events: [], since: at("05:00"), until: at("06:00") };
-  rollBack(depot, nothing, rememberedOf({ holds: [hold] }), at("05:10"));
-  expect(depot.holds.get(bay)).toEqual(hold);
+  const [hold, unstored] = [aRelease(), { ...aRelease(), id: "hold-7-2" }];
+  depot.holds.put(unstored);
+  rollBack(
+    depot,
+    { ...nothing, holds: new Set([hold.id, unstored.id]) },
+    rememberedOf({ holds: [hold] }),
+    at("05:10"),
+  );
+  expect(depot.holds.all()).toEqual([hold]);
 });
 
 const row = (charger: string | null) =>
@@ -73,11 +80,13 @@ const row = (charger: string | null) =>
   }) as const;
 
 test("the scope of a failed commit is the events and chargers of its changes and rows", () => {
-  const held = { charger: chargerId("bay-03"), events: [], since: at("05:00"), until: at("06:00") };
+  const held = aRelease("bay-03");
   const scope = scopeOf([
     { kind: "event", known: live(anEvent()) },
     { kind: "command", record: commandRecord("bay-01", 1) },
-    { kind: "holdEnded", charger: chargerId("bay-02") },
+    { kind: "commandForgotten", charger: chargerId("bay-02") },
+    { kind: "holdForgotten", id: "hold-7-9" },
+    { kind: "hold", hold: { ...held, id: "hold-7-3", scope: { kind: "site" } } },
     { kind: "hold", hold: held },
     row("bay-04"),
     row(null),
@@ -85,4 +94,5 @@ test("the scope of a failed commit is the events and chargers of its changes and
   ]);
   expect([...scope.events]).toEqual(["EV-7731"]);
   expect([...scope.chargers].toSorted()).toEqual(["bay-01", "bay-02", "bay-03", "bay-04"]);
+  expect([...scope.holds]).toEqual(["hold-7-9", "hold-7-3", "hold-7-1"]);
 });

@@ -9,6 +9,7 @@ import type { Reason } from "../../src/domain/reason.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
+import { aRelease } from "../support/aHold.ts";
 import { aDispatch, anEvent, at, live } from "../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
@@ -42,12 +43,12 @@ const record = (progress: CommandRecord["progress"]): CommandRecord => ({
 
 test("a restart keeps the future: events, commands and holds are there again", () => {
   const depot = aPicture();
-  const hold = { charger: bay, events: [eventId("EV-0")], since: at("04:00"), until: at("07:00") };
+  const hold = aRelease(bay, ["EV-0"], at("04:00"), at("07:00"));
   depot.restore(remembered({ commands: [record("acknowledged")], holds: [hold] }), at("05:10"));
   expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({
     desired: { kind: "current", amperes: 16 },
   });
-  expect([depot.commands.get(bay)?.command.seq, depot.holds.get(bay)]).toEqual([1, hold]);
+  expect([depot.commands.get(bay)?.command.seq, depot.holds.get(hold.id)]).toEqual([1, hold]);
 });
 
 test("restoring again starts over from the stored state", () => {
@@ -123,13 +124,11 @@ test("an empty charger is to be released, and one with the vehicle follows its e
 test("an operator's hold counts in the verdict", () => {
   const depot = aPicture();
   depot.schedule.put(live(anEvent(noSpread)), at("05:10"));
-  depot.hold({
-    charger: bay,
-    events: [eventId("EV-7731")],
-    since: at("05:10"),
-    until: at("06:00"),
+  depot.holds.put(aRelease());
+  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({
+    winner: null,
+    hold: { scope: { charger: bay } },
   });
-  expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({ winner: null, hold: { charger: bay } });
 });
 
 /** What bay-01, limited to 11 kW, is allowed at 05:10 of 32 A that an event asks. */

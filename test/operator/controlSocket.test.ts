@@ -41,6 +41,11 @@ const api: ControlApi = {
     if (charger === "bay-02") stopped.resolve();
   },
   explain: (query) => ({ ok: true, value: { ...query } as Json }),
+  holds: {
+    list: (query) => ({ ok: true, value: { ...query } as Json }),
+    open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),
+    end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
+  },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 

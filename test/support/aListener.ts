@@ -40,6 +40,14 @@ export const someViews: OperatorViews = {
   reports: () => [{ name: "EV-1/0/0" }],
   explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
   stream: new LiveStream(),
+  holds: {
+    list: () => ({ ok: true, value: [{ id: "hold-7-1" }] }),
+    open: async (body, by, key) => ({
+      ok: true,
+      value: { id: "hold-7-2", by, key, body: { ...(body as object) } },
+    }),
+    end: async (id, _body, by) => ({ ok: true, value: { id, by } }),
+  },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect } from "vitest";
 
-import type { AuditKind } from "../../src/domain/audit.ts";
+import type { AuditKind, Json } from "../../src/domain/audit.ts";
 import { type Command, commandId, type CommandRecord } from "../../src/domain/command.ts";
 import type { CommissioningLock } from "../../src/control/decide/commissioningLock.ts";
 import type { Committed } from "../../src/domain/changes.ts";
@@ -10,6 +10,7 @@ import { chargerId, type EventId, eventId, instant, iso, millis } from "../../sr
 import { acquire, endCommissioning } from "../../src/control/decide/commissioningAccess.ts";
 import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
+import type { Answer } from "../../src/operator/answer.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
 import type { ScriptedPartner } from "./scriptedPartner.ts";
@@ -205,7 +206,7 @@ export class TestDepot {
   /** Answers whether that is on disk. */
   async free(...chargers: readonly string[]): Promise<Committed> {
     const { promise, resolve } = Promise.withResolvers<Committed>();
-    this.#up.freed$.next({ chargers: chargers.map(chargerId), settle: resolve });
+    this.#up.freed$.next({ chargers: chargers.map(chargerId), by: "operator", settle: resolve });
     await this.passes(10);
     return promise;
   }
@@ -215,6 +216,23 @@ export class TestDepot {
     const { depot, store, now } = this.#up;
     return explanationsOf(depot, store, now)(query);
   }
+
+  /** Requests a hold, as POST /api/v1/holds does. */
+  async hold(body: unknown, by = "anna", key: string | null = null): Promise<Answer<Json>> {
+    const answer = this.#up.holds.open(body, by, key);
+    await this.passes(10);
+    return answer;
+  }
+
+  /** Ends a hold, as DELETE /api/v1/holds/ID does. */
+  async endHold(id: string, reason: unknown = "done", by = "anna"): Promise<Answer<Json>> {
+    const answer = this.#up.holds.end(id, { reason }, by);
+    await this.passes(10);
+    return answer;
+  }
+
+  /** The answer of GET /api/v1/holds. */
+  holds = (query: Readonly<Record<string, string>> = {}): Answer<Json> => this.#up.holds.list(query);
 
   /** Lends a charger to commissioning. */
   lends(charger: string): CommissioningLock {
@@ -289,7 +307,9 @@ export class TestDepot {
     // Also the events that memory should have, and has not: those that came in this test or stand in the record.
     const inRecord = store.reads.audit({ limit: 100_000 }).flatMap(({ event }) => event ?? []);
     const events = new Set([...inMemory, ...inRecord, ...this.#events]);
-    const stored = store.reads.stored({ events, chargers: new Set() }).events.map(({ id }) => id);
+    const stored = store.reads
+      .stored({ events, chargers: new Set(), holds: new Set() })
+      .events.map(({ id }) => id);
     expect(inMemory).toEqual(new Set(stored));
     return stored;
   };
@@ -297,7 +317,11 @@ export class TestDepot {
   /** The commands that are on disk. */
   storedCommands = (): readonly CommandRecord[] => {
     const { depot, store } = this.#up;
-    return store.reads.stored({ events: new Set(), chargers: new Set(depot.chargers.keys()) }).commands;
+    return store.reads.stored({
+      events: new Set(),
+      chargers: new Set(depot.chargers.keys()),
+      holds: new Set(),
+    }).commands;
   };
 
   /** Each event in memory, and whether it is whole there. */

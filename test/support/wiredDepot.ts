@@ -22,6 +22,7 @@ import type { Retention } from "../../src/domain/retention.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
+import { holdApi } from "../../src/operator/holds.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
 import { reportedOn } from "../../src/reporting/reportSchedule.ts";
@@ -222,6 +223,12 @@ export function wired(setup: DepotSetup, world: World) {
           },
     charger$: inputs.charger$,
     freed$: inputs.freed$,
+    holds: holdApi(
+      state,
+      (request) => inputs.hold$.next(request),
+      now,
+      () => true,
+    ),
     handedBack$: inputs.unlocked$,
     hint$: inputs.hint$,
     brokerUp: (): void => inputs.brokerUp$.next(""),

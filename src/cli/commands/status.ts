@@ -28,6 +28,10 @@ interface Status {
   readonly chargers: Readonly<Record<"total" | "online" | "unreachable" | "limited" | "notSent", number>> &
     Readonly<Record<"followed" | "notFollowed" | "refused", number>>;
   readonly events: { readonly known: number };
+  readonly holds: {
+    readonly open: number;
+    readonly list: readonly { readonly sentence: string; readonly reason: string }[];
+  };
   readonly problems: readonly Problem[];
 }
 
@@ -96,6 +100,8 @@ function linesOf(status: Status, now: () => Instant): readonly string[] {
     `chargers: ${chargers.total}, ${chargers.online} online, ${chargers.unreachable} unreachable`,
     `commands: ${chargers.limited} limited, ${chargers.followed} followed, ${chargers.notFollowed} not followed, ${chargers.refused} refused, ${chargers.notSent} not sent`,
     `events: ${status.events.known} known, next change ${time(status.next, "none")}`,
+    `holds: ${status.holds.open === 0 ? "none" : status.holds.open}`,
+    ...status.holds.list.map(({ sentence, reason }) => `  ${sentence}; ${reason}`),
     `partner: ${partner.ok ? "answers" : "does not answer"}, last answer ${time(partner.answeredAt, "never")}`,
     `broker: ${broker.connected ? "connected" : "not connected"}`,
     problems.length === 0 ? "problems: none" : `problems: ${problems.length}`,

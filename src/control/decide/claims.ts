@@ -1,10 +1,12 @@
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Charger } from "../../domain/charger.ts";
+import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../domain/setpoint.ts";
 import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
+import { formatHold, holdFacts } from "../holds/describe.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limit } from "./limits.ts";
 import type { ControlSettings } from "./settings.ts";
@@ -47,6 +49,8 @@ export interface Circumstances {
   readonly vehicle: Vehicle | null;
   /** Null: no event and no hold applies. */
   readonly reason: Reason | null;
+  /** Open holds that do not apply, since a newer or a narrower one does, or no event of theirs is in force. */
+  readonly otherHolds: readonly Hold[];
   /** Dispatches that start later, or that wait for the vehicle to be plugged in. */
   readonly waiting: readonly Waiting[];
   /** Conditions that keep the decision from the charger. */
@@ -68,21 +72,29 @@ type Rules = Pick<ControlSettings, "ties">;
 
 /** Combines reason, conditions and coming dispatches to the full stack of claims. */
 export function explain(circumstances: Circumstances, rules: Rules, wallClock: WallClock): Explanation {
-  const { at, charger, vehicle, reason, waiting, bars } = circumstances;
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = circumstances;
   const most = charger === null ? null : mostOf(charger, vehicle);
-  const without = { level: { release: true }, most } as const;
-  const winner = reason === null ? null : winnerOf(reason);
+  const held = reason === null ? null : heldClaim(reason);
+  const limits = reason === null ? [] : limitsOf(reason);
+  // An event does not change what the level of a hold gives.
+  const heldLevel = held?.status === "wins" ? (limits.at(-1)?.level ?? held.level) : null;
+  const without = { level: heldLevel ?? { release: true }, most } as const;
+  const event = reason === null ? null : winnerOf(reason);
+  const winner = event ?? held;
   const claims: Claim[] = [
     ...(winner === null ? [] : [winner]),
+    ...(held === null || held === winner ? [] : [held]),
     ...bars.map(barClaim),
-    ...(reason === null ? [] : limitsOf(reason)),
+    ...limits,
     ...(reason === null ? [] : overruledOf(reason, rules)),
+    ...(reason === null ? [] : setAsideOf(reason)),
+    ...otherHolds.map((hold) => otherHold(hold, wallClock)),
     ...waiting.map(({ dispatch, because }) => waitingClaim(dispatch, because)),
   ];
   const fallback: Claim = {
     kind: "default",
     source: "charger",
-    level: without.level,
+    level: { release: true },
     since: null,
     until: null,
     status: winner === null ? "wins" : "overruled",
@@ -103,8 +115,59 @@ function winnerOf(reason: Reason): Claim | null {
   return winner === null ? null : eventClaim(winner, "wins", `${rankOf(winner)}${offsetOf(winner)}`);
 }
 
-function overruledOf({ winner, overruled, overruledCount }: Reason, { ties }: Rules): readonly Claim[] {
-  const claims = overruled.map((claim) => eventClaim(claim, "overruled", whyOverruled(claim, winner, ties)));
+/** The hold of a reason. It wins, or it only sets some events aside and another event wins. Null: none. */
+function heldClaim({ hold, winner }: Reason): Claim | null {
+  if (hold === null) return null;
+  const level = factOf(hold, "level");
+  const [by, reason] = [textOf(hold, "by") ?? "an operator", textOf(hold, "reason") ?? ""];
+  return {
+    kind: "hold",
+    source: textOf(hold, "id") ?? "",
+    level: level === null ? { release: true } : (level as LevelView),
+    since: textOf(hold, "since"),
+    until: textOf(hold, "until"),
+    status: winner === null ? "wins" : "limits",
+    because: `by ${by}${reason === "" ? "" : `: ${reason}`}`,
+  };
+}
+
+/** Events that an exemption names. */
+function setAsideOf({ hold }: Reason): readonly Claim[] {
+  const events = factOf(hold, "events");
+  if (!Array.isArray(events) || textOf(hold, "kind") === "level") return [];
+  return events.map((event) => ({
+    kind: "event",
+    source: String(event),
+    level: null,
+    since: null,
+    until: null,
+    status: "overruled",
+    because: `set aside by ${textOf(hold, "id") ?? "an operator"}`,
+  }));
+}
+
+function otherHold(hold: Hold, wallClock: WallClock): Claim {
+  const facts = holdFacts(hold);
+  return {
+    kind: "hold",
+    source: hold.id,
+    level: hold.level === null ? { release: true } : viewOf(hold.level),
+    since: textOf(facts, "since"),
+    until: textOf(facts, "until"),
+    status: "overruled",
+    because: `${formatHold(hold, wallClock)}; another claim applies`,
+  };
+}
+
+function overruledOf({ winner, overruled, overruledCount, hold }: Reason, { ties }: Rules): readonly Claim[] {
+  const isHeld = winner === null && hold !== null;
+  const claims = overruled.map((claim) =>
+    eventClaim(
+      claim,
+      "overruled",
+      isHeld ? `${rankOf(claim)}; a hold beats every event` : whyOverruled(claim, winner, ties),
+    ),
+  );
   const more = overruledCount - overruled.length;
   if (more <= 0) return claims;
   const rest: Claim = {
@@ -207,6 +270,7 @@ function sentenceOf(
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   if (reason !== null && reason.winner !== null)
     return `${reason.words}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+  if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;
   return `${subject} decides by itself${upTo(most)}: no event applies${then}${barred}`;

@@ -6,16 +6,15 @@ import {
   commandId,
   type CommandRecord,
   desiredAfter,
-  type Hold,
   type Decision,
 } from "../../domain/command.ts";
-import { openUntil } from "../../domain/event.ts";
+import { endOf, type Hold, isRelease, releaseHold } from "../../domain/hold.ts";
 import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
-import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
+import { type ChargerId, type EventId, type Instant, later } from "../../domain/units.ts";
+import { closeHold, effectRow, endReachedHolds, openHold } from "../holds/lifecycle.ts";
 import { dropKeptLimit } from "../observe/keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
-import type { Dispatch } from "../schedule/expand.ts";
 import { newCommand, observedOnly } from "../send/commands.ts";
 import { strandedRelease } from "../send/release.ts";
 import type { ControlState } from "../state.ts";
@@ -47,7 +46,7 @@ export function evaluate(
     if (charger === undefined) continue;
     depot.feed.announce("charger", id);
     if (depot.occupancy.kept.of(id) !== null) dropKeptLimit(depot, id, now);
-    changes.push(...expireHold(depot, id, now));
+    changes.push(...endReachedHolds(depot, id, now));
     markEvaluated(depot, id, now);
     if (depot.locks.has(id) || depot.commands.get(id)?.isLent === true) {
       const lockState = lockStatus(depot, charger, now);
@@ -68,6 +67,7 @@ export function evaluate(
       continue;
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);
+    changes.push(...effectOf(depot, verdict, now));
     recordDeferral(depot, verdict, step, now);
     switch (step.kind) {
       case "decide":
@@ -87,6 +87,34 @@ export function evaluate(
   }
   return { changes, send };
 }
+
+/** The row that a hold sets an event aside on this charger, where that is new. */
+function effectOf(
+  depot: ControlState,
+  { charger, vehicle, hold, winner, overruled }: Verdict,
+  now: Instant,
+): readonly Change[] {
+  const event =
+    hold === null || winner !== null
+      ? undefined
+      : (overruled[0]?.event.id ?? heldEvent(depot, vehicle, hold, now));
+  if (hold === null || vehicle === null || event === undefined || isRelease(hold)) {
+    depot.holds.noteEffect(charger.id, null);
+    return [];
+  }
+  const row = effectRow(depot, charger.id, { hold, event, vehicle: vehicle.id }, now);
+  return row === null ? [] : [row];
+}
+
+const heldEvent = (
+  depot: ControlState,
+  vehicle: Verdict["vehicle"],
+  hold: Hold,
+  now: Instant,
+): EventId | undefined =>
+  vehicle === null
+    ? undefined
+    : depot.agenda.allInForce(vehicle.id, now).find(({ event }) => setAsideBy(hold).has(event.id))?.event.id;
 
 /** The next step for one charger. Schedules an evaluation for the time at which it may change. */
 export function stepOf(
@@ -166,28 +194,38 @@ function desiredAsJson(desired: Desired): Json {
 }
 
 /** An operator's release: from the events in force, until those end. Later events still apply. */
-export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): readonly Change[] {
+export function free(
+  depot: ControlState,
+  chargers: Iterable<ChargerId>,
+  by: string,
+  now: Instant,
+): readonly Change[] {
   const changes: Change[] = [];
   for (const id of chargers) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     const lock = depot.locks.get(id);
     if (lock !== undefined) lock.cancelRequested = true;
+    changes.push(...freeFromLevels(depot, id, by, now));
     const verdict = depot.verdictOn(charger, now);
-    const before = depot.holds.get(id);
+    const before = depot.holds.releaseOf(id);
+    const set = setAsideBy(before);
     const claims =
-      verdict.vehicle === null ? [] : notSetAside(depot.agenda.allInForce(verdict.vehicle.id, now), before);
+      verdict.vehicle === null
+        ? []
+        : depot.agenda.allInForce(verdict.vehicle.id, now).filter(({ event }) => !set.has(event.id));
     const last = depot.commands.get(id);
     if (claims.length > 0) {
       // A second release includes the events of the first.
-      const until = claims.reduce((latest, { until }) => later(latest, until), before?.until ?? now);
-      const events = [...new Set([...(before?.events ?? []), ...claims.map(({ event }) => event.id)])];
-      const hold = { charger: id, events, since: now, until };
-      depot.hold(hold);
-      depot.wake(id, until);
+      const events = [...new Set([...set, ...claims.map(({ event }) => event.id)])];
+      const latest = claims.reduce((latest, { until }) => later(latest, until), latestOf(before) ?? now);
+      const hold = releaseHold({ id: depot.nextHoldId(), charger: id, events, since: now, latest, by });
+      if (before !== null)
+        changes.push(...closeHold(depot, before, by, `replaced by ${hold.id}`, now).changes);
+      depot.holds.put(hold);
       changes.push(
         { kind: "hold", hold },
-        operatorRow(id, now, `${id} freed by an operator until ${depot.wallClock(until)}`),
+        operatorRow(id, now, `${id} freed by an operator until ${depot.wallClock(latest)}`),
       );
     } else if (last !== undefined && last.command.desired.kind !== "release") {
       const { vehicle, event, desired } = last.command;
@@ -205,10 +243,35 @@ export function free(depot: ControlState, chargers: Iterable<ChargerId>, now: In
   return changes;
 }
 
-function notSetAside(dispatches: readonly Dispatch[], hold: Hold | undefined): readonly Dispatch[] {
-  const setAside = new Set(hold?.events);
-  return dispatches.filter(({ event }) => !setAside.has(event.id));
+/** A release ends the levels of narrower holds, and exempts the charger from that of the site's hold. */
+function freeFromLevels(depot: ControlState, id: ChargerId, by: string, now: Instant): readonly Change[] {
+  const occupant = depot.occupancy.at(id);
+  const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
+  return depot.holds.over(id, vehicle, now).flatMap((hold): readonly Change[] => {
+    if (hold.level === null) return [];
+    if (hold.scope.kind !== "site") return closeHold(depot, hold, by, "released", now).changes;
+    const until = endOf(hold);
+    if (until === null) return [];
+    const exempt: Hold = {
+      ...hold,
+      id: depot.nextHoldId(),
+      scope: { kind: "charger", charger: id },
+      level: null,
+      end: { kind: "at", at: until },
+      since: now,
+      by,
+      reason: "release",
+      key: null,
+    };
+    return openHold(depot, exempt, now).changes;
+  });
 }
+
+const setAsideBy = (hold: Hold | null): ReadonlySet<EventId> =>
+  new Set(hold?.end.kind === "events" ? hold.end.events : []);
+
+const latestOf = (hold: Hold | null): Instant | null =>
+  hold?.end.kind === "events" ? hold.end.latest : null;
 
 /** True: the event of the last command is in force for the vehicle, and not set aside by an operator. */
 const isLastInForce = (
@@ -218,38 +281,9 @@ const isLastInForce = (
   now: Instant,
 ): boolean =>
   vehicle !== null &&
-  notSetAside(depot.agenda.allInForce(vehicle.id, now), hold ?? undefined).some(
-    ({ event }) => event.id === last?.command.event,
-  );
+  depot.agenda
+    .allInForce(vehicle.id, now)
+    .some(({ event }) => event.id === last?.command.event && !setAsideBy(hold).has(event.id));
 
 const operatorRow = (charger: ChargerId, at: Instant, words: string): Change =>
   auditRow("operator", at, words, { charger });
-
-/** A hold lasts as long as its events. An event that is extended extends the hold. */
-function expireHold(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
-  const hold = depot.holds.get(charger);
-  if (hold === undefined) return [];
-  const open = hold.events
-    .map((event) => openUntil(depot.known.get(event), now, hold.since))
-    .filter((at) => at !== null);
-  if (open.length === 0) {
-    depot.endHold(charger);
-    return [{ kind: "holdEnded", charger }];
-  }
-  depot.wake(charger, open.reduce(later));
-  if (now < hold.until) return [];
-  const occupant = depot.occupancy.at(charger);
-  const inForce = occupant.kind === "vehicle" ? depot.agenda.allInForce(occupant.vehicle, now) : [];
-  const setAside = new Set(hold.events);
-  const until = Math.max(
-    ...inForce.filter(({ event }) => setAside.has(event.id)).map((dispatch) => dispatch.until),
-  );
-  if (until > now) {
-    const longer = { ...hold, until: instant(until) };
-    depot.hold(longer);
-    depot.wake(charger, longer.until);
-    return [{ kind: "hold", hold: longer }];
-  }
-  depot.endHold(charger);
-  return [{ kind: "holdEnded", charger }];
-}

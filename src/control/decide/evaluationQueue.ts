@@ -71,6 +71,7 @@ interface OpenFreeing {
 /** The part of a freeing that belongs to one slice of evaluations. */
 export interface FreeingPart {
   readonly chargers: readonly ChargerId[];
+  readonly by: string;
   /** Called after its commit. */
   readonly settle: (committed: Committed) => void;
 }
@@ -99,6 +100,7 @@ function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart 
   const part = chargers.filter((charger) => open.waiting.delete(charger));
   return {
     chargers: part,
+    by: open.freeing.by,
     settle: (committed) => {
       open.uncommitted -= part.length;
       if (!committed.ok) open.failed ??= committed;

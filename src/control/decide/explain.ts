@@ -1,13 +1,15 @@
 import type { Json } from "../../domain/audit.ts";
 import type { Charger } from "../../domain/charger.ts";
-import type { Hold, Decision } from "../../domain/command.ts";
+import type { Decision } from "../../domain/command.ts";
 import type { TrackedEvent } from "../../domain/event.ts";
+import { type Hold, isRelease } from "../../domain/hold.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
+import { formatEnd as formatHoldEnd, holdFacts } from "../holds/describe.ts";
 import type { Limit } from "./limits.ts";
 import { type Deferral, formatDeferral } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
@@ -20,7 +22,7 @@ import type { Verdict } from "./verdict.ts";
 function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
   const { charger, vehicle, winner } = verdict;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
-  const ends = decision.cause === "held" ? decision.until : (winner?.until ?? null);
+  const ends = decision.cause === "held" ? decision.until : (winner?.until ?? verdict.until);
   const until = ends === null ? "" : ` until ${wallClock(ends)}`;
   return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, ended)}`;
 }
@@ -36,7 +38,7 @@ export function reasonOf(
   return {
     words: sentence(verdict, decision, wallClock, ended),
     cause: decision.cause,
-    until: winner === null ? null : iso(winner.until),
+    until: verdict.until === null ? null : iso(verdict.until),
     held: null,
     winner: winner === null ? null : claim(winner),
     overruled: overruled.map(claim),
@@ -50,14 +52,6 @@ export function reasonOf(
 /** The record keeps its member `said` for the identity of an unknown vehicle. */
 const occupantFacts = (occupant: Verdict["occupant"]): Json =>
   occupant.kind === "unknown" ? { kind: "unknown", said: occupant.identity } : { ...occupant };
-
-/** A hold may set aside many events. Names as many as of the overruled. */
-const holdFacts = ({ since, until, events }: Hold): Json => ({
-  since: iso(since),
-  until: iso(until),
-  events: events.slice(0, MOST_OVERRULED),
-  eventCount: events.length,
-});
 
 function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {
   return {
@@ -97,8 +91,12 @@ function action({ desired, cause }: Decision): string {
 }
 
 function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
-  const { winner, overruled, overruledCount, limits } = verdict;
+  const { winner, overruled, overruledCount, limits, hold } = verdict;
   if (decision.cause === "held") return "the next level has to wait";
+  if (winner === null && hold?.level != null && decision.desired.kind !== "release") {
+    const parts = [whyHeld(hold, wallClock), ...limits.map(formatLimit)];
+    return [...parts, ...overrules(overruled, overruledCount)].join("; ");
+  }
   if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
   const { event, offset } = winner;
   const spread = event.randomizeStart;
@@ -107,15 +105,18 @@ function because(verdict: Verdict, decision: Decision, wallClock: WallClock, end
   if (winner.cutAt !== null)
     parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
   for (const bit of limits) parts.push(formatLimit(bit));
-  if (overruled.length > 0)
-    parts.push(
-      `overrules ${listed(
-        overruled.map(({ event: { id } }) => id),
-        overruledCount,
-      )}`,
-    );
-  return parts.join("; ");
+  return [...parts, ...overrules(overruled, overruledCount)].join("; ");
 }
+
+const overrules = (overruled: readonly Dispatch[], count: number): readonly string[] =>
+  overruled.length === 0
+    ? []
+    : [
+        `overrules ${listed(
+          overruled.map(({ event: { id } }) => id),
+          count,
+        )}`,
+      ];
 
 function whyReleased(
   { occupant, hold, vehicle }: Verdict,
@@ -123,9 +124,8 @@ function whyReleased(
   wallClock: WallClock,
   ended: Ended,
 ): string {
-  if (cause === "operator" && hold !== null)
-    return `by an operator, from ${listed(hold.events, hold.events.length)} until ${wallClock(hold.until)}`;
-  if (cause === "operator") return "by an operator";
+  if (cause === "operator" && hold !== null) return whyHeld(hold, wallClock);
+  if (cause === "operator") return event === null ? "the hold on it has ended" : "by an operator";
   if (cause === "stop") return "setpointd stops";
   if (cause === "observe") return "setpointd observes from now on";
   if (event === null) return "the state was lost, so its former setpoint is not known";
@@ -133,6 +133,14 @@ function whyReleased(
     return `${before ?? "the vehicle"} has left, ${occupant.identity} is not ours`;
   if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
   return `event ${event} ${formatEnd(ended, vehicle)}`;
+}
+
+/** A release by a person keeps its own sentence. */
+function whyHeld(hold: Hold, wallClock: WallClock): string {
+  const { end, by, reason } = hold;
+  if (isRelease(hold) && end.kind === "events")
+    return `by an operator, from ${listed(end.events, end.events.length)} until ${wallClock(end.latest)}`;
+  return `hold ${hold.id} of ${by}, ${formatHoldEnd(hold, wallClock)}${reason === "" ? "" : `: ${reason}`}`;
 }
 
 function formatEnd(ended: Ended, { name }: Vehicle): string {

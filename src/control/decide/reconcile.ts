@@ -1,4 +1,4 @@
-import { type Decision, type Command, type CommandRecord, isRetried } from "../../domain/command.ts";
+import { type Decision, type CommandRecord, isRetried } from "../../domain/command.ts";
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import { after, earlier, type Instant } from "../../domain/units.ts";
 import { asSwitched, limit, wattsPerAmpere } from "./limits.ts";
@@ -126,13 +126,19 @@ function wantedOf(
     const levelUntil = desired.kind === "pause" ? null : until;
     return { desired, until: levelUntil, vehicle: winner.vehicle, event: winner.event.id, cause: "event" };
   }
+  if (hold?.level != null) {
+    const levelUntil = desired.kind === "pause" ? null : until;
+    return { desired, until: levelUntil, vehicle: vehicle?.id ?? null, event: null, cause: "operator" };
+  }
   // A released charger gets nothing. One that was paused for our own stop is still to be released.
   if (last === undefined || last.command.desired.kind === "release") return null;
   const { vehicle: onIt, event } = last.command;
   const stayed = vehicle !== null && vehicle.id === onIt;
-  if (stayed && isReleasedOrAtEnd(last.command)) return null;
   const ended = { until: null, vehicle: onIt, event };
-  if (hold !== null) return { ...ended, desired: { kind: "release" }, cause: "operator" };
+  const isHeld = last.command.cause === "operator";
+  // An exemption frees the charger from any level. The end of a hold's level frees it too.
+  if (hold !== null || isHeld) return { ...ended, desired: { kind: "release" }, cause: "operator" };
+  if (stayed && last.command.cause === "ended") return null;
   const { atEnd } = charger;
   // The level configured for the end belongs to the event's vehicle. A charger without it is released.
   if (!stayed || atEnd.kind === "release") return { ...ended, desired: { kind: "release" }, cause: "ended" };
@@ -141,8 +147,6 @@ function wantedOf(
   const atRest: Desired = atEnd.kind === "pause" ? atEnd : limit(atEnd, here, vehicle).desired;
   return { ...ended, desired: atRest, cause: "ended" };
 }
-
-const isReleasedOrAtEnd = ({ cause }: Command): boolean => cause === "ended" || cause === "operator";
 
 /** The next step of the last command: sent again if it never arrived, at a return, or to renew its lease. */
 function standing(

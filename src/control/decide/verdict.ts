@@ -1,5 +1,5 @@
 import type { Charger } from "../../domain/charger.ts";
-import type { Hold } from "../../domain/command.ts";
+import { endOf, type Hold } from "../../domain/hold.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
@@ -26,7 +26,7 @@ export interface Verdict {
   readonly phases: PhaseChoice | null;
   /** The winner's own window end. */
   readonly until: Instant | null;
-  /** An operator's hold that set dispatches aside. */
+  /** The operator's hold that applies: it sets dispatches aside, or has the level. Null: none has an effect. */
   readonly hold: Hold | null;
 }
 
@@ -46,20 +46,53 @@ export interface Circumstances {
 
 const RELEASE: Desired = { kind: "release" };
 
-/** Arbitration, then limits, without the events that an operator set aside. */
+/** Arbitration, then limits. An operator's hold is a claim that wins over every event, and over no limit. */
 export function verdict(circumstances: Circumstances): Verdict {
   const { charger, occupant, vehicle, inForce, hold, measuredVoltage, measuredPhases } = circumstances;
   const ratio = wattsPerAmpere(charger, vehicle, measuredVoltage, measuredPhases);
-  const setAside = hold === null ? null : new Set(hold.events);
-  const { winner, overruled, overruledCount, hasSetAside } = arbitrate(inForce, setAside, ratio);
-  const common = { charger, occupant, vehicle, overruled, overruledCount, hold: hasSetAside ? hold : null };
-  if (winner === null) return { ...common, winner, desired: RELEASE, limits: [], phases: null, until: null };
-  const phases = phaseChoice(winner.setpoint, charger, vehicle, measuredVoltage);
+  const ranking =
+    hold === null || isPartial(hold)
+      ? arbitrate(inForce, setAsideBy(hold), ratio)
+      : allOverruled(inForce, ratio);
+  const { winner, overruled, overruledCount } = ranking;
+  const common = {
+    charger,
+    occupant,
+    vehicle,
+    winner,
+    overruled,
+    overruledCount,
+    hold: ranking.hasSetAside ? hold : null,
+  };
+  const asked = winner?.setpoint ?? hold?.level ?? null;
+  if (asked === null || (winner === null && !ranking.hasSetAside))
+    return { ...common, desired: RELEASE, limits: [], phases: null, until: null };
+  const until = winner?.until ?? (hold === null ? null : endOf(hold));
+  if (asked.kind === "pause") return { ...common, desired: asked, limits: [], phases: null, until };
+  const phases = phaseChoice(asked, charger, vehicle, measuredVoltage);
   const { desired, limits } =
     phases === null
-      ? limit(winner.setpoint, charger, vehicle, measuredVoltage, measuredPhases)
+      ? limit(asked, charger, vehicle, measuredVoltage, measuredPhases)
       : phases.on[phases.best ?? 3];
-  return { ...common, winner, desired, limits, phases, until: winner.until };
+  return { ...common, desired, limits, phases, until };
+}
+
+/** An exemption from some events. Others still apply. */
+const isPartial = ({ level, end }: Hold): boolean => level === null && end.kind === "events";
+
+const setAsideBy = (hold: Hold | null): ReadonlySet<EventId> | null =>
+  hold?.end.kind === "events" ? new Set(hold.end.events) : null;
+
+/** A level, or an exemption from every event: all dispatches are overruled. */
+function allOverruled(inForce: InForce, ratio: number): Ranking {
+  const { winner, overruled } = arbitrate(inForce, null, ratio);
+  const best = winner === null ? [] : [winner, ...overruled];
+  return {
+    winner: null,
+    overruled: best.slice(0, MOST_OVERRULED),
+    overruledCount: inForce.count,
+    hasSetAside: true,
+  };
 }
 
 /** The verdict without a dispatch: for a release that no event caused. */
@@ -69,6 +102,7 @@ export const unclaimed = (verdict: Verdict): Verdict => ({
   overruled: [],
   overruledCount: 0,
   limits: [],
+  until: null,
 });
 
 export interface Ranking {

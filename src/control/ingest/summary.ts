@@ -54,6 +54,6 @@ function eventsInUse(depot: ControlState): ReadonlySet<EventId | null> {
   const inUse = new Set<EventId | null>();
   for (const { command } of depot.commands.values())
     if (command.desired.kind !== "release") inUse.add(command.event);
-  for (const { events } of depot.holds.values()) for (const id of events) inUse.add(id);
+  for (const id of depot.holds.events()) inUse.add(id);
   return inUse;
 }

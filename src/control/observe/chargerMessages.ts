@@ -153,7 +153,8 @@ function handleTelemetry(
     ? judge(depot, charger, lastKnown ?? telemetry, now)
     : { changes: [], resend: false };
   // A charger without refreshes is not evaluated again before its event ends.
-  const toEvaluate = isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
+  const isWatched = depot.holds.watching(charger).length > 0;
+  const toEvaluate = isWatched || isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
   const moved = [...toEvaluate].map(reevaluationOf);
   return {
     changes: [...kept, ...changes],

@@ -143,3 +143,22 @@ const row = (
   words: string,
   facts: Readonly<Record<string, string | number | boolean>>,
 ): Change => auditRow("silence", at, words, { charger, facts: { outage: "charger", ...facts } });
+
+/**
+ * A charger may reconnect to its broker after us, and miss what was sent at once. One that is written to only on
+ * change gets its level once more, unless telemetry shows it. A release has retries of its own (`isRetried`).
+ * `since`: when the broker returned.
+ */
+export const lateAfterReturn = (
+  { chargers, commands }: ControlState,
+  broker: string,
+  since: Instant,
+): readonly ChargerId[] =>
+  [...chargers.values()].flatMap(({ id, broker: own, refresh }) => {
+    const record = commands.get(id);
+    if (own !== broker || refresh !== null || record === undefined) return [];
+    const { command, progress, sentAt } = record;
+    const isOpen = progress === "accepted" || progress === "acknowledged";
+    const isLate = isOpen && command.desired.kind !== "release" && sentAt !== null && sentAt >= since;
+    return isLate ? [id] : [];
+  });

@@ -4,6 +4,7 @@ import type { Reason } from "../../domain/reason.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { iso } from "../../domain/units.ts";
 import type { Verdict } from "../decide/verdict.ts";
+import { holdFacts } from "../holds/describe.ts";
 import type { Presence } from "../observe/presence.ts";
 
 /**
@@ -40,6 +41,7 @@ export function chargerState(
             currentsA: telemetry.currentsA ?? null,
             limitA: telemetry.limitA ?? null,
           },
+    hold: verdict.hold === null ? null : holdFacts(verdict.hold),
     online: presence.online,
     reachable: reachable(presence, isSilent),
     heardAt: presence.heardAt === null ? null : iso(presence.heardAt),

@@ -1,5 +1,6 @@
 import type { Change, Scope, StoredScope } from "../../domain/changes.ts";
-import { commandId, type CommandRecord, type Hold, type Decision } from "../../domain/command.ts";
+import { commandId, type CommandRecord, type Decision } from "../../domain/command.ts";
+import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, stepOf } from "../decide/evaluate.ts";
@@ -48,8 +49,8 @@ export class UnrecordedReleases {
   }
 
   /** Frees these chargers for an operator although the commit failed. */
-  free(depot: ControlState, chargers: readonly ChargerId[], now: Instant): void {
-    for (const charger of chargers) this.#storeLater(depot, charger, free(depot, [charger], now));
+  free(depot: ControlState, chargers: readonly ChargerId[], by: string, now: Instant): void {
+    for (const charger of chargers) this.#storeLater(depot, charger, free(depot, [charger], by, now));
   }
 
   /**
@@ -81,7 +82,7 @@ export class UnrecordedReleases {
     const pending: UnstoredChanges = {
       changes,
       record: decided?.record ?? before?.record ?? null,
-      hold: changes.find((change) => change.kind === "hold")?.hold ?? before?.hold ?? null,
+      hold: changes.findLast(isOpened)?.hold ?? before?.hold ?? null,
       why: decided === undefined ? (before?.why ?? null) : depot.commands.reasonOf(charger),
     };
     this.#pending.set(charger, pending);
@@ -90,6 +91,9 @@ export class UnrecordedReleases {
     });
   }
 }
+
+const isOpened = (change: Change): change is Change & { readonly kind: "hold" } =>
+  change.kind === "hold" && change.hold.ended === null;
 
 const isFinalRelease = ({ desired, cause }: Decision): boolean =>
   desired.kind === "release" && (cause === "ended" || cause === "operator");

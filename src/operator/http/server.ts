@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { documentRoute } from "./openapi.ts";
+import { holdRoutes } from "./holdRoutes.ts";
 import { Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -60,6 +61,7 @@ export const routesOf = (
 ): readonly Route[] => {
   const routes: readonly Route[] = [
     ...viewRoutes(views),
+    ...holdRoutes(views),
     ...sessionRoutes(options, firstLink),
     documentRoute(() => routes),
   ];

@@ -7,6 +7,7 @@ import type { Json } from "../../domain/audit.ts";
 import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
 import type { Answer } from "../answer.ts";
+import type { HoldApi } from "../holds.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { LiveStream } from "./stream.ts";
@@ -31,6 +32,7 @@ export interface OperatorViews {
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
   readonly stream: LiveStream;
+  readonly holds: HoldApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 

@@ -74,13 +74,13 @@ export function commitBatch(
           connection.forgetCommand.run(change.charger);
           break;
         case "hold": {
-          const { charger } = change.hold;
+          const { id } = change.hold;
           const body = JSON.stringify(change.hold);
-          connection.putHold.run(charger, ...signed(siteKey, "hold", charger, body));
+          connection.putHold.run(id, ...signed(siteKey, "hold", id, body));
           break;
         }
-        case "holdEnded":
-          connection.endHold.run(change.charger);
+        case "holdForgotten":
+          connection.forgetHold.run(change.id);
           break;
         case "prices": {
           const key = priceKey(change.series);

@@ -87,7 +87,7 @@ export interface Connection {
   readonly putCommand: StatementSync;
   readonly forgetCommand: StatementSync;
   readonly putHold: StatementSync;
-  readonly endHold: StatementSync;
+  readonly forgetHold: StatementSync;
   readonly putPrices: StatementSync;
   readonly putDuty: StatementSync;
   readonly putReport: StatementSync;
@@ -142,7 +142,7 @@ export function connection(database: DatabaseSync): Connection {
     putCommand: put("command"),
     forgetCommand: database.prepare("DELETE FROM command WHERE id = ?"),
     putHold: putSigned("hold"),
-    endHold: database.prepare("DELETE FROM hold WHERE id = ?"),
+    forgetHold: database.prepare("DELETE FROM hold WHERE id = ?"),
     putPrices: put("prices"),
     putDuty: putSigned("duty"),
     putReport: database.prepare(

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { EditedEvent, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
-import { type Hold, type Command, commandId, type CommandRecord } from "../../domain/command.ts";
+import { type Command, commandId, type CommandRecord } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
+import { type Hold, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
@@ -21,7 +22,7 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   const from: Source = { database, trust, onEdited: (event) => edited.push(event) };
   const broken =
     readBodies(from, "command", (body) => commands.push(JSON.parse(body))) ??
-    readBodies(from, "hold", (body) => holds.push(JSON.parse(body)));
+    readBodies(from, "hold", (body) => holds.push(storedHold(JSON.parse(body))));
   if (broken !== null) return broken;
   const owed = loadOwed(database, trust);
   if ("kind" in owed) return owed;
@@ -58,7 +59,7 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
   const broken =
     readSome(from, "event", scope.events, (body) => events.push(eventIn(body))) ??
     readSome(from, "command", scope.chargers, (body) => commands.push(JSON.parse(body))) ??
-    readSome(from, "hold", scope.chargers, (body) => holds.push(JSON.parse(body)));
+    readSome(from, "hold", scope.holds, (body) => holds.push(storedHold(JSON.parse(body))));
   if (broken !== null) return broken;
   return {
     events,

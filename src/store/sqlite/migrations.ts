@@ -68,6 +68,8 @@ export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE acknowledged (
     charger TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (charger, seq)
   ) WITHOUT ROWID, STRICT`,
+  // Holds have ids, scopes and ends of several kinds (domain/hold.ts). Older programs cannot read them.
+  "SELECT 1",
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

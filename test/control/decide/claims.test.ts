@@ -39,6 +39,7 @@ const explained = (changes: Partial<Circumstances>, ties: "newest" | "mostRestri
       charger: aCharger(),
       vehicle: aVehicle(),
       reason: null,
+      otherHolds: [],
       waiting: [],
       bars: [],
       ...changes,

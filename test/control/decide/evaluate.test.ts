@@ -119,7 +119,10 @@ test("a charger that an operator frees stays free until the event ends, and late
     "09:00:00.000 bay-02 release",
     "09:30:00.000 bay-01 release",
   ]);
-  expect(depot.audit("operator")).toEqual(["bay-01 freed by an operator until 09:00:00"]);
+  expect(depot.audit("operator")).toEqual([
+    "bay-01 freed by an operator until 09:00:00",
+    expect.stringMatching(/^hold hold-\d+-1 of operator on bay-01 ended after 50 min: its events are over$/),
+  ]);
 });
 
 test("freeing a charger without a limit sends nothing", async () => {

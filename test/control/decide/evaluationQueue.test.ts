@@ -44,7 +44,7 @@ function controlled(
   const sources = { webhook$: NEVER, polled$: NEVER, charger$: NEVER, brokerUp$: NEVER };
   const flow = control(
     depot,
-    { ...sources, startsAllowed$: NEVER, freed$, unlocked$: NEVER },
+    { ...sources, startsAllowed$: NEVER, freed$, hold$: NEVER, unlocked$: NEVER },
     {
       now: () => now,
       monotonic: () => millis(0),
@@ -132,11 +132,11 @@ test("freeing a large fleet is answered after its last commit", async () => {
   await waitFor(() => sent.length >= FLEET || null);
   const before = commits.length;
   const committed = await new Promise<Committed>((settle) =>
-    freed$.next({ chargers: [...depot.chargers.keys()], settle }),
+    freed$.next({ chargers: [...depot.chargers.keys()], by: "operator", settle }),
   );
   expect(committed).toEqual({ ok: true });
   expect(commits.length - before).toBeGreaterThanOrEqual(4);
-  expect(depot.holds.size).toBe(FLEET);
+  expect(depot.holds.open().length).toBe(FLEET);
 });
 
 test("a commit that fails in the middle is answered as failed, and stops no other slice", async () => {
@@ -149,7 +149,7 @@ test("a commit that fails in the middle is answered as failed, and stops no othe
   await waitFor(() => sent.length >= FLEET || null);
   isFull = true;
   const committed = await new Promise<Committed>((settle) =>
-    freed$.next({ chargers: [...depot.chargers.keys()], settle }),
+    freed$.next({ chargers: [...depot.chargers.keys()], by: "operator", settle }),
   );
   expect(committed).toMatchObject({ ok: false, reason: "disk full" });
   const released = (): number =>

@@ -6,7 +6,6 @@ import type { Decision } from "../../../src/domain/command.ts";
 import { reasonIn } from "../../../src/domain/reason.ts";
 import {
   amperes,
-  chargerId,
   eventId,
   type Instant,
   instant,
@@ -18,6 +17,7 @@ import {
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { verdict } from "../../support/aVerdict.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
@@ -139,12 +139,7 @@ test("F53: a spread release says that the event was withdrawn or changed, and wh
 });
 
 const nobody = { occupant: { kind: "nobody" }, vehicle: null } as const;
-const hold = {
-  charger: chargerId("bay-01"),
-  events: [eventId("EV-7731"), eventId("EV-7702")],
-  since: at("05:10"),
-  until: at("06:00"),
-};
+const hold = aRelease("bay-01", ["EV-7731", "EV-7702"]);
 
 test.each([
   ["its event has ended", {}, {}, "bay-01 (Bus 214) released: event EV-7731 has ended"],
@@ -203,6 +198,13 @@ test("an operator's release says from which events, and until when", () => {
   const freed = reason([winner, loser], { desired: { kind: "release" }, cause: "operator" }, { hold });
   expect(freed.words).toBe("bay-01 (Bus 214) released: by an operator, from EV-7731, EV-7702 until 06:00:00");
   expect(freed.hold).toEqual({
+    id: "hold-7-1",
+    scope: { charger: "bay-01" },
+    kind: "exempt",
+    level: null,
+    end: "events",
+    by: "operator",
+    reason: "release",
     since: "2026-11-21T05:10:00.000Z",
     until: "2026-11-21T06:00:00.000Z",
     events: ["EV-7731", "EV-7702"],
@@ -221,7 +223,7 @@ test("of hundreds that were overruled or set aside, five are named and the rest 
   const freed = reason(
     losers,
     { desired: { kind: "release" }, cause: "operator" },
-    { hold: { ...hold, events } },
+    { hold: aRelease("bay-01", events) },
   );
   expect(freed.words).toContain("from EV-0, EV-1, EV-2, EV-3, EV-4 and 455 more until");
   expect(freed.hold).toMatchObject({ events: events.slice(0, 5), eventCount: 460 });

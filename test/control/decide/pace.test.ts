@@ -8,6 +8,7 @@ import { Writes } from "../../../src/control/send/sendQueue.ts";
 import { amperes, chargerId, type Instant, instant, minutes, seconds } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { type Circumstances, verdict } from "../../support/aVerdict.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
@@ -167,7 +168,7 @@ test("a release from one phase waits until phases may be switched again; unless 
   expect(held).toEqual({ by: "phase interval", until: after(14 * 60) });
   expect(deferralOf(told(one), RELEASE, on(), free, after(1))).toBeNull();
   expect(deferralOf(told(one), A(16), on({ phaseSwitching }), free, after(1))).toBeNull();
-  const byHand = { events: [], since: NOON, until: after(60), charger: chargerId("bay-01") };
+  const byHand = aRelease();
   expect(
     deferralOf(told(one), RELEASE, { ...on({ phaseSwitching }), hold: byHand }, free, after(1)),
   ).toBeNull();

@@ -18,6 +18,7 @@ import {
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { verdict } from "../../support/aVerdict.ts";
 
 const A = (level: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(level) });
@@ -228,12 +229,7 @@ test("after the state was lost no charger is released before the partner was pol
 });
 
 test("an operator's hold releases what its events had limited", () => {
-  const hold = {
-    charger: chargerId("bay-01"),
-    events: [eventId("EV-7731")],
-    since: at("05:10"),
-    until: at("06:00"),
-  };
+  const hold = aRelease();
   expect(decisionIn(look(should([event(16)], {}, { hold }), told(A(16))))).toMatchObject({
     desired: RELEASE,
     cause: "operator",

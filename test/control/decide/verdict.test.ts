@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { amperes, chargerId, eventId, instant, minutes } from "../../../src/domain/units.ts";
+import { amperes, instant, minutes } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { type Circumstances, verdict } from "../../support/aVerdict.ts";
 
 const first = aDispatch({}, { id: "EV-1", priority: 1 });
@@ -23,12 +24,7 @@ const on = (changes: Partial<Circumstances>) =>
     },
     settingsWith(),
   );
-const hold = (...events: string[]) => ({
-  charger: chargerId("bay-01"),
-  events: events.map(eventId),
-  since: at("05:10"),
-  until: at("06:00"),
-});
+const hold = (...events: string[]) => aRelease("bay-01", events);
 
 test("the winner is what the charger should do, until the winner's own end", () => {
   expect(on({})).toMatchObject({
@@ -57,8 +53,11 @@ test("without a dispatch the charger is to be released", () => {
 });
 
 test("an operator's hold sets aside the events it names, and no others", () => {
-  expect(on({ hold: hold("EV-1") })).toMatchObject({ winner: second, hold: { events: ["EV-1"] } });
-  expect(on({ hold: hold("EV-1", "EV-2") })).toMatchObject({ winner: null, hold: { until: at("06:00") } });
+  expect(on({ hold: hold("EV-1") })).toMatchObject({ winner: second, hold: { end: { events: ["EV-1"] } } });
+  expect(on({ hold: hold("EV-1", "EV-2") })).toMatchObject({
+    winner: null,
+    hold: { end: { latest: at("06:00") } },
+  });
 });
 
 test("a hold that sets nothing aside is not part of the reason", () => {

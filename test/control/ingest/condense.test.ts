@@ -6,6 +6,7 @@ import { type KnownEvent, summaryOf } from "../../../src/domain/event.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
 import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
@@ -60,10 +61,11 @@ test("an event stays whole while a charger follows it, or is held because of it"
   expect(kind(depot)).toBe("live");
   const { command, ...rest } = commandRecord("bay-01", 2);
   depot.commands.record({ ...rest, command: { ...command, desired: { kind: "release" } } });
-  depot.hold({ charger: bay, events: [known.id], since: at("05:20"), until: at("06:00") });
+  const hold = aRelease(bay, [known.id]);
+  depot.holds.put(hold);
   await condense(depot, at("06:01"));
   expect(kind(depot)).toBe("live");
-  depot.endHold(bay);
+  depot.holds.delete(hold.id);
   await condense(depot, at("06:02"));
   expect(kind(depot)).toBe("over");
 });

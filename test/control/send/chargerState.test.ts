@@ -62,6 +62,7 @@ test("the state of a charger without an event and without a message shows just t
     online: null,
     reachable: null,
     heardAt: null,
+    hold: null,
     verdict: "none",
     command: null,
     reason: null,

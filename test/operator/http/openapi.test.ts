@@ -25,6 +25,16 @@ const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body
   getAudit: { query: "?event=EV-1&limit=5&newest=true" },
   getEvents: { query: "?limit=1&after=EV-1" },
   getExplain: { query: "?charger=bay-01" },
+  postHolds: {
+    body: {
+      scope: { vehicle: "veh-214" },
+      kind: "level",
+      level: { currentA: 16 },
+      until: { at: "2026-11-21T05:40:00Z" },
+      reason: "leaves early",
+    },
+  },
+  deleteHoldsId: { body: { reason: "back already" } },
   postSession: { body: { name: "kari", password: PASSWORD } },
 };
 

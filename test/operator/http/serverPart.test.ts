@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+import type { Json } from "../../../src/domain/audit.ts";
 import { invalid } from "../../../src/operator/answer.ts";
 import type { Health } from "../../../src/platform/systemd.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
@@ -26,6 +27,11 @@ const views: OperatorViews = {
       ? { ok: true, value: { charger } }
       : invalid({ path: "charger", found: null, expected: "an id" }),
   stream: new LiveStream(),
+  holds: {
+    list: (query) => ({ ok: true, value: { ...query } as Json }),
+    open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),
+    end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
+  },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 

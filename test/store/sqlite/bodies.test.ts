@@ -7,12 +7,13 @@ import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "
 import { sumOf, type BodyTable } from "../../../src/store/sqlite/auditRows.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { anEvent, live } from "../../support/anEvent.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { NOON, reportRecord, row } from "./words.ts";
 
 const DATABASE = "setpointd.db";
 const bay = chargerId("bay-01");
 
-const hold = { charger: bay, events: [eventId("EV-1")], since: NOON, until: after(NOON, minutes(10)) };
+const hold = aRelease(bay, ["EV-1"], NOON, after(NOON, minutes(10)));
 
 /** An event that lies ahead: the body of one that is over is not read at a start. */
 const ahead = (id: string) =>
@@ -84,10 +85,10 @@ test("an event without an HMAC is not taken for one of an earlier version", asyn
 
 test("a hold that another program edited frees nobody: the state is set aside", async () => {
   const directory = await written();
-  edited(directory, "hold", "bay-01", later);
+  edited(directory, "hold", "hold-7-1", later);
   expect(open(directory, { damaged: "refuse" })).toMatchObject({
     ok: false,
-    reason: "the stored hold bay-01 was edited by another program",
+    reason: "the stored hold hold-7-1 was edited by another program",
   });
   expect(opened(directory).setAside).not.toBeNull();
 });

@@ -222,6 +222,7 @@ test("a state that was put back from a copy knows what it does not know, until e
     const scope = {
       events: new Set<EventId>(),
       chargers: new Set([chargerId("bay-01"), chargerId("bay-02")]),
+      holds: new Set<string>(),
     };
     const [chargers, again] = [remembered, store.reads.stored(scope)].map(({ commands }) =>
       commands.map(({ command }) => command.charger),

@@ -13,6 +13,7 @@ import { aDescriptor } from "../../support/aReport.ts";
 import { anEvent, live } from "../../support/anEvent.ts";
 import { diskThatFillsUp } from "../../support/fullDisk.ts";
 import { aDirectory, opened } from "./state.ts";
+import { aRelease } from "../../support/aHold.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
 const quarantined = (n: number): Change => ({
@@ -23,7 +24,7 @@ const quarantined = (n: number): Change => ({
 });
 
 const minute = (count: number) => instant(NOON + count * 60_000);
-const hold = { charger: chargerId("bay-02"), events: [eventId("EV-7731")], since: NOON, until: NOON };
+const hold = aRelease("bay-02", ["EV-7731"], NOON, NOON);
 
 test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
   const directory = aDirectory();
@@ -33,8 +34,8 @@ test("what was acknowledged is there after a restart: events, commands, holds, a
     { kind: "command", record: commandRecord("bay-01", 1) },
     { kind: "command", record: commandRecord("bay-01", 2) },
     { kind: "hold", hold },
-    { kind: "hold", hold: { ...hold, charger: chargerId("bay-03") } },
-    { kind: "holdEnded", charger: chargerId("bay-03") },
+    { kind: "hold", hold: { ...hold, id: "hold-7-2" } },
+    { kind: "holdForgotten", id: "hold-7-2" },
     row("16 A"),
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
@@ -118,7 +119,7 @@ test("what the broker took of a command is read from the record: its own row is 
     { kind: "command", record: commandRecord("bay-01", 2) },
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
-  const scope = { events: new Set<EventId>(), chargers: new Set([bay]) };
+  const scope = { events: new Set<EventId>(), chargers: new Set([bay]), holds: new Set<string>() };
   expect(first.store.reads.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
   first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
   first.store[Symbol.dispose]();
@@ -290,7 +291,11 @@ test("rows on silences and outages outlive failed commits, before everything new
   expect(await store.durable()).toEqual({ ok: true });
   const words = () => store.reads.audit({}).map((found) => found.words);
   expect(words()).toEqual(["the broker is away", "released", "the clock was set", "newer"]);
-  const scope = { events: new Set<EventId>(), chargers: new Set([hold.charger]) };
+  const scope = {
+    events: new Set<EventId>(),
+    chargers: new Set([chargerId("bay-02")]),
+    holds: new Set([hold.id]),
+  };
   expect(store.reads.stored(scope).holds).toEqual([hold]);
   expect(stored).toHaveBeenCalledOnce();
 

@@ -1,0 +1,210 @@
+import { randomUUID } from "node:crypto";
+import { userInfo } from "node:os";
+
+import type { Json } from "../../domain/audit.ts";
+import { factOf, textOf } from "../../domain/audit.ts";
+import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
+import { type Instant, iso } from "../../domain/units.ts";
+import { type Answer, formatProblem } from "../../operator/answer.ts";
+import type { HoldBody } from "../../operator/holdRequest.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
+import type { Verb } from "../verb.ts";
+
+interface HoldOptions {
+  readonly site: boolean;
+  readonly exempt: boolean;
+  readonly level?: string;
+  readonly until?: string;
+  readonly reason?: string;
+  readonly json: boolean;
+}
+
+const LEVEL = "16A, 7kW, 7000W or pause";
+const UNTIL = "05:40, an ISO moment, unplug, 18kWh or events";
+
+/** Reads "16A", "7kW", "7000W", "pause". Null: not a level. */
+export function readLevel(text: string): HoldBody["level"] | null {
+  if (text.toLowerCase() === "pause") return { pause: true };
+  const [, value, unit] = /^(\d+(?:\.\d+)?) ?(a|w|kw)$/i.exec(text) ?? [];
+  if (value === undefined || unit === undefined) return null;
+  if (unit.toLowerCase() === "a") return { currentA: Number(value) };
+  return { powerW: Number(value) * (unit.toLowerCase() === "kw" ? 1000 : 1) };
+}
+
+/** Reads "05:40", "unplug", "18kWh", "events". A time that has passed today is tomorrow's. Null: none of these. */
+export function readUntil(text: string, zone: string, now: Instant): HoldBody["until"] | null {
+  const word = text.toLowerCase();
+  if (word === "unplug" || word === "unplugged") return { unplugged: true };
+  if (word === "events") return { events: true };
+  const [, value, unit] = /^(\d+(?:\.\d+)?) ?(wh|kwh)$/i.exec(text) ?? [];
+  if (value !== undefined) return { energyWh: Number(value) * (unit?.toLowerCase() === "kwh" ? 1000 : 1) };
+  const today = readMoment(text, zone, now);
+  if (today === null) return null;
+  if (today > now || !/^\d{1,2}:\d{2}/.test(text)) return { at: iso(today) };
+  const tomorrow = readMoment(text, zone, (now + 86_400_000) as Instant);
+  return tomorrow === null ? null : { at: iso(tomorrow) };
+}
+
+type Site = NonNullable<ReturnType<typeof verbConfiguration>>;
+
+/** The name of the person at this terminal, for the record. */
+function person(): string {
+  try {
+    return process.env["SUDO_USER"] ?? userInfo().username;
+  } catch {
+    return "operator";
+  }
+}
+
+async function ask(
+  site: Site,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown,
+): Promise<Answer<Json> | null> {
+  const answer = await askDaemon(site.config.state, method, path, body);
+  if (answer.kind === "answered") return answer.body as Answer<Json>;
+  complain(
+    answer.kind === "failed"
+      ? answer.reason
+      : "setpointd does not run: a hold acts only while it does. setpointd release frees chargers without it",
+  );
+  return null;
+}
+
+/** Prints an answer as JSON or by `print`. */
+function shown(answer: Answer<Json> | null, json: boolean, print: (value: Json) => void): ExitCode {
+  if (answer === null) return 1;
+  if (!answer.ok) {
+    writeErrorLine(formatProblem(answer.problem));
+    return answer.problem.status === 400 ? 2 : 1;
+  }
+  if (json) say(JSON.stringify(answer.value));
+  else print(answer.value);
+  return 0;
+}
+
+/** `hold`: opens a hold on a charger, a vehicle or the site. */
+async function open(
+  named: string | undefined,
+  target: string | undefined,
+  options: HoldOptions,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const { site: isSite, exempt, level: levelText, until: untilText, reason, json } = options;
+  const level = levelText === undefined ? undefined : readLevel(levelText);
+  const mistake =
+    (target === undefined) === !isSite
+      ? "hold what? Name a charger or a vehicle, or use --site"
+      : exempt === (levelText !== undefined)
+        ? `either --exempt, or --level with ${LEVEL}`
+        : level === null
+          ? `--level ${levelText}: a level is ${LEVEL}`
+          : untilText === undefined
+            ? `--until is missing: ${UNTIL}`
+            : reason === undefined || reason.trim() === ""
+              ? "--reason is missing: it is on record with your name"
+              : null;
+  if (mistake !== null || level === null || untilText === undefined || reason === undefined) {
+    complain(mistake ?? "");
+    return 2;
+  }
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const until = readUntil(untilText, site.config.site.timezone, now());
+  if (until === null) {
+    complain(`--until ${untilText}: ${UNTIL}; a moment is ${MOMENT}`);
+    return 2;
+  }
+  const isCharger = site.config.chargers.some(({ id }) => id === target);
+  const scope: HoldBody["scope"] =
+    target === undefined ? { site: true } : isCharger ? { charger: target } : { vehicle: target };
+  const body: HoldBody = {
+    scope,
+    kind: exempt ? "exempt" : "level",
+    ...(level === undefined ? {} : { level }),
+    until,
+    reason,
+  };
+  return shown(
+    await ask(site, "POST", "/holds", { body, by: person(), key: randomUUID() }),
+    json,
+    printOpened,
+  );
+}
+
+function printOpened(hold: Json): void {
+  printHold(hold);
+  const others = factOf(hold, "others");
+  for (const other of Array.isArray(others) ? others : [])
+    writeLine(`  also there: ${textOf(other, "sentence") ?? ""}`);
+}
+
+function printHold(hold: Json): void {
+  const ended = factOf(hold, "ended");
+  const end = ended === null ? "" : ` (ended by ${textOf(ended, "by")}: ${textOf(ended, "why")})`;
+  writeLine(`${textOf(hold, "sentence") ?? ""}; ${textOf(hold, "reason") ?? ""}${end}`);
+  const effect = factOf(hold, "effect");
+  if (ended !== null) return;
+  for (const one of Array.isArray(effect) ? effect : []) {
+    const [vehicle, waits] = [textOf(one, "vehicle"), textOf(one, "waits")];
+    const level = levelOf((factOf(one, "level") ?? { release: true }) as LevelView);
+    const gets = level.kind === "release" ? "its own default" : formatLevel(level);
+    const by = factOf(one, "applies") === false ? ", by another claim" : "";
+    writeLine(
+      `  ${textOf(one, "charger")}${vehicle === null ? "" : ` (${vehicle})`}: ${gets}${by}, ${textOf(one, "verdict")}${waits === null ? "" : `; waits: ${waits}`}`,
+    );
+  }
+}
+
+async function list(named: string | undefined, all: boolean, json: boolean): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  return shown(await ask(site, "GET", all ? "/holds" : "/holds?state=open", null), json, (holds) => {
+    if (!Array.isArray(holds) || holds.length === 0) say("no hold is open");
+    else for (const hold of holds) printHold(hold);
+  });
+}
+
+async function end(named: string | undefined, id: string, reason: string, json: boolean): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  return shown(await ask(site, "POST", "/holds/end", { id, reason, by: person() }), json, printHold);
+}
+
+export const holdVerb: Verb = (program, { config, now, done }) => {
+  const verb = program
+    .command("hold")
+    .description(
+      "override the events on a charger, on a vehicle wherever it is, or on the site, until an end; on record with your name",
+    )
+    .argument("[target]", "id of a charger, or VTN id or name of a vehicle")
+    .option("--site", "all chargers", false)
+    .option("--exempt", "no event applies: the charger gets its own default", false)
+    .option("--level <level>", `a level that beats every event, never a limit: ${LEVEL}`)
+    .option("--until <end>", `its end, at most 24 h ahead: ${UNTIL}`)
+    .option("--reason <text>", "why, for the record")
+    .option("--json", "print the answer as JSON, as POST /api/v1/holds", false)
+    .action(async (target: string | undefined, options: HoldOptions) => {
+      done(await open(config(), target, options, now));
+    });
+  verb
+    .command("list")
+    .description("show the open holds, with what each charger under them gets and whether it follows")
+    .option("--all", "also those that ended within a day", false)
+    .option("--json", "print a JSON array, as GET /api/v1/holds", false)
+    .action(async ({ all, json }: { all: boolean; json: boolean }) => {
+      done(await list(config(), all, json));
+    });
+  verb
+    .command("end")
+    .description("end a hold early")
+    .argument("<id>", "id of the hold")
+    .option("--reason <text>", "why, for the record", "ended at the command line")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
+      done(await end(config(), id, reason, json));
+    });
+};

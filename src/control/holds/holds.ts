@@ -1,0 +1,203 @@
+import { endOf, type Hold, LONGEST_HOLD } from "../../domain/hold.ts";
+import {
+  after,
+  type ChargerId,
+  earlier,
+  type EventId,
+  type Instant,
+  type VehicleId,
+} from "../../domain/units.ts";
+import { DueQueue } from "../../platform/dueQueue.ts";
+import type { InForce } from "../schedule/vehiclePlan.ts";
+
+/** An ended hold is kept for this long. */
+const KEPT = LONGEST_HOLD;
+
+const NONE: readonly Hold[] = [];
+
+/** All open holds, by what they apply to, and those that ended within a day. */
+export class Holds {
+  readonly #byId = new Map<string, Hold>();
+  readonly #ofCharger = new Map<ChargerId, readonly Hold[]>();
+  readonly #ofVehicle = new Map<VehicleId, readonly Hold[]>();
+  /** Holds that end by what a charger reports, by that charger. A vehicle's energy counts wherever it is. */
+  readonly #watched = new Map<ChargerId, Set<string>>();
+  /** What each charger's hold sets aside, as last recorded. */
+  readonly #effects = new Map<ChargerId, string>();
+  #ofSite: readonly Hold[] = NONE;
+  #openCount = 0;
+  #due = new DueQueue<string>();
+
+  get(id: string): Hold | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** The hold that a request with this key opened. */
+  withKey(key: string): Hold | undefined {
+    return [...this.#byId.values()].find((hold) => hold.key?.startsWith(`${key} `));
+  }
+
+  /** Open holds, the newest first. */
+  open(): readonly Hold[] {
+    if (this.#openCount === 0) return NONE;
+    return [...this.#byId.values()].filter(({ ended }) => ended === null).toSorted(newestFirst);
+  }
+
+  /** Open and recently ended holds, the newest first. */
+  all(): readonly Hold[] {
+    return [...this.#byId.values()].toSorted(newestFirst);
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#ofCharger.clear();
+    this.#ofVehicle.clear();
+    this.#watched.clear();
+    this.#ofSite = NONE;
+    this.#openCount = 0;
+    this.#due.clear();
+  }
+
+  /** Adds a hold, or replaces it by its new state. */
+  put(hold: Hold): void {
+    this.delete(hold.id);
+    this.#byId.set(hold.id, hold);
+    if (hold.ended !== null) {
+      this.#due.push(after(hold.ended.at, KEPT), hold.id);
+      return;
+    }
+    this.#openCount += 1;
+    const until = endOf(hold);
+    if (until !== null) this.#due.push(until, hold.id);
+    this.#index(hold, (holds) => [...holds, hold].toSorted(newestFirst));
+    const watched = watchedBy(hold);
+    if (watched !== null) this.#watched.set(watched, new Set([...this.#watchedOn(watched), hold.id]));
+  }
+
+  delete(id: string): void {
+    const hold = this.#byId.get(id);
+    if (hold === undefined) return;
+    this.#byId.delete(id);
+    if (hold.ended !== null) return;
+    this.#openCount -= 1;
+    this.#index(hold, (holds) => holds.filter((other) => other.id !== id));
+    const watched = watchedBy(hold);
+    if (watched !== null) this.#watchedOn(watched).delete(id);
+  }
+
+  /** Holds over a charger with this vehicle on it: narrower ones first, of these the newest first. */
+  over(charger: ChargerId, vehicle: VehicleId | null, now: Instant): readonly Hold[] {
+    if (this.#openCount === 0) return NONE;
+    const narrow = [
+      ...(this.#ofCharger.get(charger) ?? NONE),
+      ...(vehicle === null ? NONE : (this.#ofVehicle.get(vehicle) ?? NONE)),
+    ].toSorted(newestFirst);
+    return [...narrow, ...this.#ofSite].filter((hold) => isOpen(hold, now));
+  }
+
+  /** The newest release of this charger that is open. Null: none. */
+  releaseOf(charger: ChargerId): Hold | null {
+    const own = this.#ofCharger.get(charger) ?? NONE;
+    return own.find(({ level, end }) => level === null && end.kind === "events") ?? null;
+  }
+
+  /** Holds that this charger's reports may end. */
+  watching(charger: ChargerId): readonly Hold[] {
+    const ids = this.#watched.get(charger);
+    return ids === undefined ? NONE : [...ids].flatMap((id) => this.#byId.get(id) ?? []);
+  }
+
+  /** Notes what a hold sets aside on a charger. Null: nothing. True: that is new. */
+  noteEffect(charger: ChargerId, effect: string | null): boolean {
+    if (effect === null) {
+      this.#effects.delete(charger);
+      return false;
+    }
+    if (this.#effects.get(charger) === effect) return false;
+    this.#effects.set(charger, effect);
+    return true;
+  }
+
+  /** Events that open holds set aside. Their end ends the hold. */
+  events(): readonly EventId[] {
+    return this.open().flatMap(({ end }) => (end.kind === "events" ? end.events : []));
+  }
+
+  /** The holds whose end, or end of storage, may have come. */
+  due(now: Instant): readonly Hold[] {
+    return [...this.#due.due(now)].flatMap((id) => this.#byId.get(id) ?? []);
+  }
+
+  /** The next moment at which time may end a hold. Undefined: none. */
+  next(): Instant | undefined {
+    return this.#due.next();
+  }
+
+  /** Chargers with a hold of their own. Vehicles and the site are looked up by the caller. */
+  #index({ scope }: Hold, change: (holds: readonly Hold[]) => readonly Hold[]): void {
+    switch (scope.kind) {
+      case "charger":
+        replace(this.#ofCharger, scope.charger, change);
+        break;
+      case "vehicle":
+        replace(this.#ofVehicle, scope.vehicle, change);
+        break;
+      case "site":
+        this.#ofSite = change(this.#ofSite);
+        break;
+    }
+  }
+
+  #watchedOn(charger: ChargerId): Set<string> {
+    return this.#watched.get(charger) ?? new Set();
+  }
+}
+
+function replace<Key>(
+  map: Map<Key, readonly Hold[]>,
+  key: Key,
+  change: (holds: readonly Hold[]) => readonly Hold[],
+): void {
+  const holds = change(map.get(key) ?? NONE);
+  if (holds.length === 0) map.delete(key);
+  else map.set(key, holds);
+}
+
+const watchedBy = ({ end }: Hold): ChargerId | null =>
+  end.kind === "unplugged" ? end.charger : end.kind === "energy" ? end.meter.charger : null;
+
+/** By the time alone. An exemption from events goes on until these are over. */
+function isOpen(hold: Hold, now: Instant): boolean {
+  const until = endOf(hold);
+  return hold.end.kind === "events" ? hold.cap === null || now < hold.cap : until === null || now < until;
+}
+
+/** Newest first by the order of opening: the clock may have been set back between two. */
+export function newestFirst(a: Hold, b: Hold): number {
+  const [first, second] = [orderOf(a.id), orderOf(b.id)];
+  return second.epoch - first.epoch || second.number - first.number || b.since - a.since;
+}
+
+function orderOf(id: string): { readonly epoch: number; readonly number: number } {
+  const [, epoch = -1, number = 0] = /^hold-(\d+)-(\d+)$/.exec(id) ?? [];
+  return { epoch: Number(epoch), number: Number(number) };
+}
+
+/**
+ * The hold that applies: the first of `over`, except an exemption from events of which none is in force.
+ * Null: none applies.
+ */
+export function applyingHold(over: readonly Hold[], inForce: InForce): Hold | null {
+  return (
+    over.find(({ level, end }) => {
+      if (level !== null || end.kind !== "events") return true;
+      const exempt = new Set(end.events);
+      for (const { event } of inForce.ranked(1)) if (exempt.has(event.id)) return true;
+      return false;
+    }) ?? null
+  );
+}
+
+/** After a start: a hold that was opened later than now, by a clock that was ahead, lasts no longer than a day from now. */
+export const restoredHold = (hold: Hold, now: Instant): Hold =>
+  hold.cap === null ? hold : { ...hold, cap: earlier(hold.cap, after(now, LONGEST_HOLD)) };

@@ -1,0 +1,283 @@
+import { auditRow, type Json } from "../../domain/audit.ts";
+import type { Change, Committed } from "../../domain/changes.ts";
+import { openUntil } from "../../domain/event.ts";
+import {
+  cappedAfterJump,
+  deliveredWh,
+  endOf,
+  formatHoldLevel,
+  formatScope,
+  type Hold,
+  type HoldScope,
+} from "../../domain/hold.ts";
+import {
+  type ChargerId,
+  type EventId,
+  type Instant,
+  iso,
+  later,
+  type VehicleId,
+} from "../../domain/units.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import type { ControlState } from "../state.ts";
+import { formatEnd } from "./describe.ts";
+
+/** Changes to store, and the chargers to evaluate. */
+export interface HoldChange {
+  readonly changes: readonly Change[];
+  readonly affectedChargers: readonly ChargerId[];
+}
+
+/** A person's request about a hold, as a stage of control applies it. Settled after its commit. */
+export interface HoldRequest {
+  readonly apply: (depot: ControlState, now: Instant) => HoldChange;
+  readonly settle: (committed: Committed) => void;
+}
+
+/** Ends that no person causes are recorded under this name. */
+const ITSELF = "setpointd";
+
+/** Opens a hold. It acts with the next evaluation, after its commit. */
+export function openHold(depot: ControlState, hold: Hold, now: Instant): HoldChange {
+  depot.holds.put(hold);
+  const words = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}${because(hold.reason)}`;
+  return {
+    changes: [{ kind: "hold", hold }, holdRow(hold, now, words, { hold: hold.id, opened: true })],
+    affectedChargers: chargersUnder(depot, hold.scope),
+  };
+}
+
+/** Ends a hold early. */
+export function closeHold(
+  depot: ControlState,
+  hold: Hold,
+  by: string,
+  why: string,
+  now: Instant,
+): HoldChange {
+  const ended: Hold = { ...hold, ended: { at: now, by, why } };
+  depot.holds.put(ended);
+  const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatSpan(now - hold.since)}${because(why)}`;
+  return {
+    changes: [{ kind: "hold", hold: ended }, holdRow(hold, now, words, { hold: hold.id, ended: true, why })],
+    affectedChargers: chargersUnder(depot, hold.scope),
+  };
+}
+
+/** Handles the passage of time, and a step of the clock by `jump` ms. Chargers under an ended hold are evaluated. */
+export function advanceHolds(depot: ControlState, jump: number, now: Instant): readonly Change[] {
+  const capped = jump < 0 ? capHoldsAfterJump(depot, -jump) : [];
+  const { changes, affectedChargers } = endDueHolds(depot, now);
+  for (const charger of affectedChargers) depot.wake(charger, now);
+  return [...capped, ...changes];
+}
+
+/** Ends the holds whose time has come, and removes those that ended a day ago. */
+function endDueHolds(depot: ControlState, now: Instant): HoldChange {
+  const all = depot.holds.due(now).map((hold): HoldChange => {
+    if (hold.ended !== null) {
+      depot.holds.delete(hold.id);
+      return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
+    }
+    const until = endOf(hold);
+    if (until !== null && now < until) {
+      depot.holds.put(hold);
+      return NOTHING;
+    }
+    const extended = extendedHold(depot, hold, now);
+    if (extended !== null) {
+      depot.holds.put(extended);
+      return { changes: [{ kind: "hold", hold: extended }], affectedChargers: [] };
+    }
+    return closeHold(
+      depot,
+      hold,
+      ITSELF,
+      hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now),
+      now,
+    );
+  });
+  return {
+    changes: all.flatMap(({ changes }) => changes),
+    affectedChargers: all.flatMap(({ affectedChargers }) => affectedChargers),
+  };
+}
+
+const NOTHING: HoldChange = { changes: [], affectedChargers: [] };
+
+const whyCapped = ({ end, cap }: Hold, now: Instant): string =>
+  end.kind === "events" && (cap === null || now < cap) ? "its events are over" : "it has lasted for a day";
+
+/**
+ * Ends holds over an evaluated charger by what is known of it: its vehicle is unplugged, the energy is delivered, or
+ * the events are over. Called before its verdict.
+ */
+export function endReachedHolds(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
+  const { holds, occupancy } = depot;
+  const occupant = occupancy.at(charger);
+  const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
+  const over = holds.over(charger, vehicle, now);
+  const watched = holds.watching(charger);
+  if (over.length === 0 && watched.length === 0) return [];
+  const changes: Change[] = [];
+  const end = (hold: Hold, why: string): void => {
+    const closed = closeHold(depot, hold, ITSELF, why, now);
+    changes.push(...closed.changes);
+    for (const id of closed.affectedChargers) if (id !== charger) depot.wake(id, now);
+  };
+  for (const hold of new Set([...over, ...watched])) {
+    switch (hold.end.kind) {
+      case "at":
+        break;
+      case "unplugged":
+        if (hold.end.charger === charger && hasLeft(depot, hold, hold.end)) end(hold, "unplugged");
+        break;
+      case "energy": {
+        const metered = meteredHold(depot, hold, hold.end, charger);
+        if (metered === null) break;
+        if (metered.isReached) end(metered.hold, "the energy is delivered");
+        else if (metered.hold !== hold) {
+          holds.put(metered.hold);
+          changes.push({ kind: "hold", hold: metered.hold });
+        }
+        break;
+      }
+      case "events": {
+        const open = hold.end.events.flatMap(
+          (event) => openUntil(depot.known.get(event), now, hold.since) ?? [],
+        );
+        // A withdrawn event is kept for the slots of its releases. A level does not wait for those.
+        if (open.length === 0 || (hold.level !== null && !isInForce(depot, hold.scope, hold.end.events, now)))
+          end(hold, "its events are over");
+        else depot.wake(charger, open.reduce(later));
+        break;
+      }
+    }
+  }
+  return changes;
+}
+
+/** Positive evidence only: a charger that has not reported since the start shows nothing. */
+function hasLeft(
+  { presence, occupancy }: ControlState,
+  { scope, since }: Hold,
+  { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
+): boolean {
+  const { telemetry, measuredAt } = presence.of(charger);
+  if (telemetry?.state === "unplugged" && measuredAt !== null && measuredAt >= since) return true;
+  const occupant = occupancy.at(charger);
+  if (occupant.kind === "unknown") return vehicle !== null;
+  if (occupant.kind === "vehicle" && vehicle !== null && occupant.vehicle !== vehicle) return true;
+  const where = scope.kind === "vehicle" ? occupancy.where(scope.vehicle) : charger;
+  return where !== null && where !== charger;
+}
+
+/** Null: the charger reports no energy. */
+function meteredHold(
+  { presence, occupancy }: ControlState,
+  hold: Hold,
+  end: Hold["end"] & { kind: "energy" },
+  charger: ChargerId,
+): { readonly hold: Hold; readonly isReached: boolean } | null {
+  const reading = presence.of(charger).telemetry?.[end.meter.register];
+  if (reading === undefined) return null;
+  const isHere = hold.scope.kind !== "vehicle" || occupancy.where(hold.scope.vehicle) === charger;
+  if (!isHere) return null;
+  const { meter } = end;
+  // The vehicle has moved, or the register starts anew with a session.
+  if (meter.charger !== charger || reading < meter.fromWh) {
+    const before = presence.of(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
+    const delivered = meter.charger === charger ? meter.deliveredWh : deliveredWh(meter, before);
+    const moved = { ...meter, charger, fromWh: reading, deliveredWh: delivered };
+    return { hold: { ...hold, end: { ...end, meter: moved } }, isReached: delivered >= end.wh };
+  }
+  return { hold, isReached: deliveredWh(meter, reading) >= end.wh };
+}
+
+/** A hold until events whose last window was extended, with its new end. Null: none of them is in force any more. */
+function extendedHold(depot: ControlState, hold: Hold, now: Instant): Hold | null {
+  const { end, cap } = hold;
+  if (end.kind !== "events" || (cap !== null && cap <= now)) return null;
+  const exempt = new Set(end.events);
+  const inForce = dispatchesUnder(depot, hold.scope, now).filter(({ event }) => exempt.has(event.id));
+  if (inForce.length === 0) return null;
+  const latest = inForce.map(({ until }) => until).reduce(later);
+  return latest <= now ? null : { ...hold, end: { ...end, latest } };
+}
+
+function isInForce(depot: ControlState, scope: HoldScope, events: readonly EventId[], now: Instant): boolean {
+  const wanted = new Set(events);
+  return dispatchesUnder(depot, scope, now).some(({ event }) => wanted.has(event.id));
+}
+
+/** Dispatches in force for the vehicles in this scope. */
+export function dispatchesUnder(depot: ControlState, scope: HoldScope, now: Instant): readonly Dispatch[] {
+  if (scope.kind === "vehicle") return depot.agenda.allInForce(scope.vehicle, now);
+  const chargers = scope.kind === "charger" ? [scope.charger] : [...depot.chargers.keys()];
+  return chargers.flatMap((charger) => {
+    const occupant = depot.occupancy.at(charger);
+    return occupant.kind === "vehicle" ? depot.agenda.allInForce(occupant.vehicle, now) : [];
+  });
+}
+
+/** The chargers that a scope means now. */
+export function chargersUnder({ chargers, occupancy }: ControlState, scope: HoldScope): readonly ChargerId[] {
+  switch (scope.kind) {
+    case "charger":
+      return [scope.charger];
+    case "vehicle":
+      return occupancy.chargersOf(scope.vehicle);
+    case "site":
+      return [...chargers.keys()];
+  }
+}
+
+/** After the clock was set back by `jump` ms: no hold lasts longer than a day of real time. */
+function capHoldsAfterJump(depot: ControlState, jump: number): readonly Change[] {
+  return depot.holds.open().flatMap((hold): readonly Change[] => {
+    const capped = cappedAfterJump(hold, jump);
+    if (capped === hold) return [];
+    depot.holds.put(capped);
+    return [{ kind: "hold", hold: capped }];
+  });
+}
+
+/**
+ * The row that a hold sets an event aside on a charger, once for each event that would win there. Reports take it as the
+ * moment from which the vehicle is opted out. Null: nothing new.
+ */
+export function effectRow(
+  depot: ControlState,
+  charger: ChargerId,
+  { hold, event, vehicle }: { readonly hold: Hold; readonly event: EventId; readonly vehicle: VehicleId },
+  now: Instant,
+): Change | null {
+  if (!depot.holds.noteEffect(charger, `${hold.id} ${event} ${vehicle}`)) return null;
+  return auditRow(
+    "operator",
+    now,
+    `hold ${hold.id} of ${hold.by}: event ${event} does not apply to ${charger}, which gets ${hold.level === null ? "its own default" : formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}`,
+    {
+      charger,
+      vehicle,
+      event,
+      facts: { cause: "operator", hold: hold.id, effect: true },
+    },
+  );
+}
+
+const because = (reason: string): string => (reason === "" ? "" : `: ${reason}`);
+
+const holdRow = (hold: Hold, at: Instant, words: string, facts: Readonly<Record<string, Json>>): Change => {
+  const { scope } = hold;
+  return auditRow("operator", at, words, {
+    charger: scope.kind === "charger" ? scope.charger : null,
+    vehicle: scope.kind === "vehicle" ? scope.vehicle : null,
+    facts: { ...facts, by: hold.by, reason: hold.reason, since: iso(hold.since) },
+  });
+};
+
+function formatSpan(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
+}

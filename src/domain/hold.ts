@@ -1,0 +1,131 @@
+import { type Setpoint, formatLevel } from "./setpoint.ts";
+import {
+  after,
+  type ChargerId,
+  earlier,
+  type EventId,
+  type Instant,
+  millis,
+  type VehicleId,
+} from "./units.ts";
+
+/** A vehicle's hold moves along with it. */
+export type HoldScope =
+  | { readonly kind: "vehicle"; readonly vehicle: VehicleId }
+  | { readonly kind: "charger"; readonly charger: ChargerId }
+  | { readonly kind: "site" };
+
+/** What ends a hold, unless its longest duration passes or a person ends it before. */
+export type HoldEnd =
+  | { readonly kind: "at"; readonly at: Instant }
+  /** `vehicle`: the one on the charger at the opening. Null: not known. */
+  | { readonly kind: "unplugged"; readonly charger: ChargerId; readonly vehicle: VehicleId | null }
+  | { readonly kind: "energy"; readonly wh: number; readonly meter: Meter }
+  /** `latest`: last window end of these events, extended when they are. */
+  | { readonly kind: "events"; readonly events: readonly EventId[]; readonly latest: Instant };
+
+/** Energy since the opening, by the register of the charger. */
+export interface Meter {
+  readonly charger: ChargerId;
+  readonly register: "energyWh" | "sessionWh";
+  /** Reading from which this charger's share counts. */
+  readonly fromWh: number;
+  /** Delivered before that reading. */
+  readonly deliveredWh: number;
+}
+
+/** An operator's override. It is one more claim in the arbitration, and it ends by itself. */
+export interface Hold {
+  /** `hold-EPOCH-NUMBER`. Holds of versions before 0.1 have the id of their charger. */
+  readonly id: string;
+  readonly scope: HoldScope;
+  /** Null: exempt. Events do not apply, and the charger gets its own default. */
+  readonly level: Setpoint | { readonly kind: "pause" } | null;
+  readonly end: HoldEnd;
+  readonly since: Instant;
+  /** Latest end. Null: only for an exemption from the events in force, which ends with them. */
+  readonly cap: Instant | null;
+  readonly by: string;
+  readonly reason: string;
+  /** `Idempotency-Key` of the request. Null: none. */
+  readonly key: string | null;
+  /** Null: open. An ended hold is kept for a day, so that a repeated request finds it. */
+  readonly ended: { readonly at: Instant; readonly by: string; readonly why: string } | null;
+}
+
+/** Longest duration of a hold. */
+export const LONGEST_HOLD = millis(86_400_000);
+
+/** Moment at which time alone ends the hold. Null: none is known. */
+export function endOf({ end, cap }: Pick<Hold, "end" | "cap">): Instant | null {
+  const own = end.kind === "at" ? end.at : end.kind === "events" ? end.latest : null;
+  return own === null || cap === null ? (own ?? cap) : earlier(own, cap);
+}
+
+/** Energy so far, by the latest reading of the register. */
+export const deliveredWh = ({ deliveredWh, fromWh }: Meter, readingWh: number): number =>
+  deliveredWh + Math.max(0, readingWh - fromWh);
+
+/** "exempt", "16 A", "pause". */
+export const formatHoldLevel = ({ level }: Pick<Hold, "level">): string =>
+  level === null ? "exempt" : formatLevel(level);
+
+/** "veh-214", "bay-01", "the site". */
+export function formatScope(scope: HoldScope): string {
+  switch (scope.kind) {
+    case "vehicle":
+      return scope.vehicle;
+    case "charger":
+      return scope.charger;
+    case "site":
+      return "the site";
+  }
+}
+
+/** The body of version 0.1 and earlier: a release of one charger from the events in force. */
+interface FormerHold {
+  readonly charger: ChargerId;
+  readonly events: readonly EventId[];
+  readonly since: Instant;
+  readonly until: Instant;
+}
+
+/** Reads a stored hold, also one of an earlier version. */
+export function storedHold(stored: Hold | FormerHold): Hold {
+  if ("scope" in stored) return stored;
+  const { charger, events, since, until } = stored;
+  return releaseHold({ id: charger, charger, events, since, latest: until, by: "operator" });
+}
+
+/** The hold that `release` opens: exempt from the events in force, until these end. */
+export const releaseHold = ({
+  id,
+  charger,
+  events,
+  since,
+  latest,
+  by,
+}: Pick<Hold, "id" | "since" | "by"> & {
+  readonly charger: ChargerId;
+  readonly events: readonly EventId[];
+  readonly latest: Instant;
+}): Hold => ({
+  id,
+  scope: { kind: "charger", charger },
+  level: null,
+  end: { kind: "events", events, latest },
+  since,
+  cap: null,
+  by,
+  reason: "release",
+  key: null,
+  ended: null,
+});
+
+/** A release of one charger by a person. Its own decision shows what it sets aside. */
+export const isRelease = ({ scope, level, end, reason }: Hold): boolean =>
+  scope.kind === "charger" && level === null && end.kind === "events" && reason === "release";
+
+/** The clock was set back by `jump` ms: the longest duration ends at the same real moment as before. */
+export const cappedAfterJump = (hold: Hold, jump: number): Hold =>
+  hold.cap === null ? hold : { ...hold, cap: after(hold.cap, millis(-jump)) };

@@ -1,0 +1,216 @@
+import { hash } from "node:crypto";
+import { z } from "zod";
+
+import { chargersUnder, dispatchesUnder } from "../control/holds/lifecycle.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import { type Hold, type HoldEnd, type HoldScope, LONGEST_HOLD, formatScope } from "../domain/hold.ts";
+import { levelOf } from "../domain/setpoint.ts";
+import { after, type ChargerId, type Instant, instant, iso, later } from "../domain/units.ts";
+import { type Answer, invalid } from "./answer.ts";
+
+const text = (most: number) => z.string().trim().min(1).max(most);
+const only = z.literal(true);
+
+/** Sentences that explain a mistake, by member. */
+const EXPECTED = {
+  scope: '{"vehicle": ID}, {"charger": ID} or {"site": true}',
+  kind: '"exempt" or "level"',
+  level: '{"currentA": 16}, {"powerW": 7000} or {"pause": true}',
+  until: '{"at": ISO moment}, {"unplugged": true}, {"energyWh": 18000} or {"events": true}',
+  reason: "why, in 1 to 200 characters",
+} as const;
+
+/** The body of `POST holds`. */
+export const holdSchema = z.strictObject({
+  scope: z.union(
+    [
+      z.strictObject({ vehicle: text(256) }),
+      z.strictObject({ charger: text(256) }),
+      z.strictObject({ site: only }),
+    ],
+    { error: EXPECTED.scope },
+  ),
+  kind: z.enum(["exempt", "level"], { error: EXPECTED.kind }),
+  level: z
+    .union(
+      [
+        z.strictObject({ currentA: z.number().positive().max(10_000) }),
+        z.strictObject({ powerW: z.number().positive().max(10_000_000) }),
+        z.strictObject({ pause: only }),
+      ],
+      { error: EXPECTED.level },
+    )
+    .optional(),
+  until: z.union(
+    [
+      z.strictObject({ at: z.iso.datetime({ offset: true, local: true }) }),
+      z.strictObject({ unplugged: only }),
+      z.strictObject({ energyWh: z.number().positive().max(10_000_000) }),
+      z.strictObject({ events: only }),
+    ],
+    { error: EXPECTED.until },
+  ),
+  reason: z.string({ error: EXPECTED.reason }).trim().min(1, EXPECTED.reason).max(200, EXPECTED.reason),
+});
+
+/** The body of `DELETE holds/ID`. */
+export const holdEndSchema = z.strictObject({ reason: holdSchema.shape.reason });
+
+export type HoldBody = z.infer<typeof holdSchema>;
+
+type Mistake = ReturnType<typeof invalid>["problem"]["errors"][number];
+
+/** Checks the shape of a body. Every mistake is answered with its path. */
+export function holdBody(body: unknown): Answer<Json> | { readonly body: HoldBody } {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
+  const given = body as Readonly<Record<string, unknown>>;
+  const mistakes: Mistake[] = Object.keys(given)
+    .filter((name) => !(name in EXPECTED))
+    .map((name) => ({
+      path: name,
+      found: asJson(given[name]),
+      expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
+    }));
+  for (const [path, schema] of Object.entries(holdSchema.shape)) {
+    const expected = EXPECTED[path as keyof typeof EXPECTED];
+    if (!schema.safeParse(given[path]).success) mistakes.push({ path, found: asJson(given[path]), expected });
+  }
+  if (given["kind"] === "level" && given["level"] === undefined)
+    mistakes.push({ path: "level", found: null, expected: EXPECTED.level });
+  if (given["kind"] === "exempt" && given["level"] !== undefined)
+    mistakes.push({ path: "level", found: asJson(given["level"]), expected: 'no level with kind "exempt"' });
+  return mistakes.length > 0 ? invalid(...mistakes) : { body: holdSchema.parse(given) };
+}
+
+const asJson = (value: unknown): Json =>
+  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
+
+/** A request is the same as another if this is. */
+export const requestHash = (body: HoldBody, by: string): string => hash("sha256", JSON.stringify([body, by]));
+
+/** Settles a request against what is known now. Null `key`: the request has none. */
+export function holdFrom(
+  depot: ControlState,
+  body: HoldBody,
+  { by, key }: { readonly by: string; readonly key: string | null },
+  now: Instant,
+): Answer<Json> | { readonly hold: Hold } {
+  const scope = scopeIn(depot, body.scope);
+  if ("ok" in scope) return scope;
+  const level = body.level === undefined ? null : levelOf(body.level);
+  const end = endIn(depot, body.until, scope, now);
+  if ("ok" in end) return end;
+  if (level?.kind === "release") return invalid({ path: "level", found: null, expected: EXPECTED.level });
+  // An exemption from events ends with them, however long they last. A level never outlasts a day.
+  const cap = end.kind === "events" && level === null ? null : after(now, LONGEST_HOLD);
+  return {
+    hold: {
+      id: depot.nextHoldId(),
+      scope,
+      level,
+      end,
+      since: now,
+      cap,
+      by,
+      reason: body.reason,
+      key: key === null ? null : `${key} ${requestHash(body, by)}`,
+      ended: null,
+    },
+  };
+}
+
+/** Names in the answer to an unknown name. */
+const MOST_NAMES = 20;
+
+const listed = (known: readonly string[]): string => {
+  const more = known.length - MOST_NAMES;
+  return `one of ${known.slice(0, MOST_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** A vehicle is named by its id, or by its name in any case. */
+function scopeIn(depot: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
+  if ("site" in scope) return { kind: "site" };
+  if ("charger" in scope) {
+    const charger = [...depot.chargers.keys()].find((id) => id === scope.charger);
+    if (charger !== undefined) return { kind: "charger", charger };
+    return invalid({
+      path: "scope.charger",
+      found: scope.charger,
+      expected: listed([...depot.chargers.keys()]),
+    });
+  }
+  const all = [...depot.vehicles.values()];
+  const named = all.filter(({ name }) => name.toLowerCase() === scope.vehicle.toLowerCase());
+  const vehicle = all.find(({ id }) => id === scope.vehicle) ?? (named.length === 1 ? named[0] : undefined);
+  if (vehicle !== undefined) return { kind: "vehicle", vehicle: vehicle.id };
+  return invalid({ path: "scope.vehicle", found: scope.vehicle, expected: listed(all.map(({ id }) => id)) });
+}
+
+function endIn(
+  depot: ControlState,
+  until: HoldBody["until"],
+  scope: HoldScope,
+  now: Instant,
+): Answer<Json> | HoldEnd {
+  if ("at" in until) {
+    const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(until.at);
+    const at = instant(Date.parse(hasZone ? until.at : `${until.at}Z`));
+    const last = after(now, LONGEST_HOLD);
+    if (at > now && at <= last) return { kind: "at", at };
+    return invalid({
+      path: "until.at",
+      found: until.at,
+      expected: `later than ${iso(now)}, at most 24 h ahead: until ${iso(last)}`,
+    });
+  }
+  if ("events" in until) {
+    const dispatches = dispatchesUnder(depot, scope, now);
+    if (dispatches.length === 0)
+      return invalid({
+        path: "until.events",
+        found: true,
+        expected: `another end: no event is in force for ${formatScope(scope)} now`,
+      });
+    const events = [...new Set(dispatches.map(({ event }) => event.id))];
+    return { kind: "events", events, latest: dispatches.map(({ until }) => until).reduce(later) };
+  }
+  const path = "unplugged" in until ? "until.unplugged" : "until.energyWh";
+  const found = "unplugged" in until ? true : until.energyWh;
+  const [charger] = scope.kind === "site" ? [] : chargersUnder(depot, scope);
+  if (charger === undefined) {
+    const expected =
+      scope.kind === "site"
+        ? 'for the site: {"at": ISO moment} or {"events": true}'
+        : `another end: ${formatScope(scope)} is at no charger`;
+    return invalid({ path, found, expected });
+  }
+  return "unplugged" in until
+    ? untilUnplugged(depot, charger)
+    : untilDelivered(depot, charger, until.energyWh);
+}
+
+function untilUnplugged({ presence, occupancy }: ControlState, charger: ChargerId): Answer<Json> | HoldEnd {
+  if (presence.of(charger).telemetry?.state === "unplugged")
+    return invalid({
+      path: "until.unplugged",
+      found: true,
+      expected: `another end: nothing is plugged in at ${charger}`,
+    });
+  const occupant = occupancy.at(charger);
+  return { kind: "unplugged", charger, vehicle: occupant.kind === "vehicle" ? occupant.vehicle : null };
+}
+
+function untilDelivered({ presence }: ControlState, charger: ChargerId, wh: number): Answer<Json> | HoldEnd {
+  const telemetry = presence.of(charger).telemetry;
+  const register = telemetry?.energyWh === undefined ? "sessionWh" : "energyWh";
+  const fromWh = telemetry?.[register];
+  if (fromWh === undefined)
+    return invalid({
+      path: "until.energyWh",
+      found: wh,
+      expected: `another end: ${charger} has reported no energy since the start`,
+    });
+  return { kind: "energy", wh, meter: { charger, register, fromWh, deliveredWh: 0 } };
+}

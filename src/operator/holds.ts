@@ -1,0 +1,223 @@
+import { scopeFacts, formatHold, holdFacts } from "../control/holds/describe.ts";
+import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control/holds/lifecycle.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Committed } from "../domain/changes.ts";
+import { deliveredWh, type Hold } from "../domain/hold.ts";
+import { viewOf } from "../domain/setpoint.ts";
+import { type ChargerId, type Instant, iso } from "../domain/units.ts";
+import { type Answer, invalid } from "./answer.ts";
+import { BAR_TEXTS } from "./explanation.ts";
+import { holdBody, holdFrom, requestHash } from "./holdRequest.ts";
+
+/** Requests about holds: from the API, the command line and MQTT. */
+export interface HoldApi {
+  readonly list: (query: Readonly<Record<string, unknown>>) => Answer<Json>;
+  /** `by`: name of the person. `key`: a repeated one gets the first answer. */
+  readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
+  readonly end: (id: string, body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+/** Cap on remembered answers to requests with a key. */
+const MOST_ANSWERS = 1_000;
+/** Cap on chargers in the effect of a listed hold. */
+const MOST_LISTED = 100;
+const DEFAULT_LIMIT = 100;
+
+/** `request`: hands a change to the control flow. */
+export function holdApi(
+  depot: ControlState,
+  request: (request: HoldRequest) => void,
+  now: () => Instant,
+  isReady: () => boolean,
+): HoldApi {
+  const answers = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
+
+  const apply = (change: HoldRequest["apply"]): Promise<Committed> => {
+    const { promise, resolve } = Promise.withResolvers<Committed>();
+    request({ apply: change, settle: resolve });
+    return promise;
+  };
+
+  const open = async (body: unknown, by: string, key: string | null): Promise<Answer<Json>> => {
+    const checked = holdBody(body);
+    if ("ok" in checked) return checked;
+    if (!isReady()) return starting;
+    const made = holdFrom(depot, checked.body, { by, key }, now());
+    if ("ok" in made) return made;
+    const { hold } = made;
+    const before = chargersUnder(depot, hold.scope);
+    const others = othersOver(depot, before, hold.id, now());
+    const committed = await apply((state, at) => openHold(state, hold, at));
+    if (!committed.ok) return notStored(committed.reason);
+    return { ok: true, value: { ...holdView(depot, hold, now(), Infinity), others } };
+  };
+
+  return {
+    list(query) {
+      const { limit = DEFAULT_LIMIT, after, state } = query;
+      const most = Number(limit);
+      if (!Number.isInteger(most) || most < 1)
+        return invalid({ path: "limit", found: String(limit), expected: "a whole number, at least 1" });
+      if (state !== undefined && state !== "open")
+        return invalid({
+          path: "state",
+          found: typeof state === "string" ? state : null,
+          expected: "open, or nothing for all",
+        });
+      const all = state === "open" ? depot.holds.open() : depot.holds.all();
+      const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+      const shown = all.slice(from, from + most);
+      return { ok: true, value: shown.map((hold) => holdView(depot, hold, now(), MOST_LISTED)) };
+    },
+
+    async open(body, by, key) {
+      if (key === null) return open(body, by, null);
+      const checked = holdBody(body);
+      if ("ok" in checked) return checked;
+      const requested = requestHash(checked.body, by);
+      const first = answers.get(key);
+      if (first !== undefined) return first.hash === requested ? first.answer : otherRequest(key);
+      const stored = depot.holds.withKey(key);
+      if (stored !== undefined) {
+        if (stored.key !== `${key} ${requested}`) return otherRequest(key);
+        return { ok: true, value: { ...holdView(depot, stored, now(), Infinity), others: [] } };
+      }
+      const answer = open(body, by, key);
+      answers.set(key, { hash: requested, answer });
+      for (const [oldest] of answers) if (answers.size > MOST_ANSWERS) answers.delete(oldest);
+      // A request that opened nothing may be sent again.
+      void answer.then(({ ok }) => ok || answers.delete(key));
+      return answer;
+    },
+
+    async end(id, body, by) {
+      const reason = (body as { readonly reason?: unknown } | null)?.reason;
+      if (typeof reason !== "string" || reason.trim() === "" || reason.length > 200)
+        return invalid({
+          path: "reason",
+          found: typeof reason === "string" ? reason : null,
+          expected: "why, in 1 to 200 characters",
+        });
+      const hold = depot.holds.get(id);
+      if (hold === undefined) return noSuchHold(depot, id);
+      if (hold.ended !== null) return hasEnded(hold);
+      const committed = await apply((state, at) => {
+        const current = state.holds.get(id);
+        // Another person was faster in the same moment.
+        if (current === undefined || current.ended !== null) return { changes: [], affectedChargers: [] };
+        return closeHold(state, current, by, reason.trim(), at);
+      });
+      if (!committed.ok) return notStored(committed.reason);
+      const ended = depot.holds.get(id) ?? hold;
+      if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
+        return hasEnded(ended);
+      return { ok: true, value: holdView(depot, ended, now(), Infinity) };
+    },
+  };
+}
+
+/** A hold with what each charger under it gets now. */
+function holdView(
+  depot: ControlState,
+  hold: Hold,
+  now: Instant,
+  most: number,
+): { readonly [member: string]: Json } {
+  const { ended, end } = hold;
+  const chargers = chargersUnder(depot, hold.scope);
+  const reading =
+    end.kind === "energy" ? depot.presenceOf(end.meter.charger).telemetry?.[end.meter.register] : undefined;
+  return {
+    ...holdFacts(hold),
+    sentence: formatHold(hold, depot.wallClock),
+    energyWh: end.kind === "energy" ? end.wh : null,
+    deliveredWh: end.kind === "energy" ? deliveredWh(end.meter, reading ?? end.meter.fromWh) : null,
+    state: ended === null ? "open" : "ended",
+    ended: ended === null ? null : { at: iso(ended.at), by: ended.by, why: ended.why },
+    chargers: chargers.length,
+    effect: chargers.slice(0, most).map((charger) => effectOn(depot, charger, hold, now)),
+  };
+}
+
+/** What a charger gets now. `verdict`: whether it was measured as followed. */
+function effectOn(depot: ControlState, id: ChargerId, hold: Hold, now: Instant): Json {
+  const charger = depot.chargers.get(id);
+  if (charger === undefined) return { charger: id, vehicle: null, level: null, verdict: "none" };
+  const verdict = depot.verdictOn(charger, now);
+  const bar = depot.barTo("queue", id);
+  const deferral = depot.deferrals.get(id);
+  return {
+    charger: id,
+    vehicle: verdict.vehicle?.id ?? null,
+    level: viewOf(verdict.desired),
+    /** Another hold, a narrower or a newer one, may apply instead. */
+    applies: verdict.hold?.id === hold.id,
+    limits: verdict.limits.map(({ asked, allowed }) => `${asked} asked, ${allowed} allowed`),
+    overrules: verdict.overruled.map(({ event }) => event.id),
+    waits:
+      bar !== null
+        ? BAR_TEXTS[bar]
+        : deferral === undefined
+          ? null
+          : `until ${depot.wallClock(deferral.until)}: ${deferral.by}`,
+    verdict: depot.commands.get(id)?.progress ?? "none",
+  };
+}
+
+/** Open holds that already apply to these chargers, so that a second person sees those of the first. */
+function othersOver(depot: ControlState, chargers: readonly ChargerId[], id: string, now: Instant): Json {
+  const others = new Map<string, Hold>();
+  for (const charger of chargers) {
+    const occupant = depot.occupancy.at(charger);
+    const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
+    for (const hold of depot.holds.over(charger, vehicle, now)) if (hold.id !== id) others.set(hold.id, hold);
+  }
+  return [...others.values()].slice(0, MOST_LISTED).map((hold) => ({
+    id: hold.id,
+    scope: scopeFacts(hold.scope),
+    sentence: formatHold(hold, depot.wallClock),
+  }));
+}
+
+const starting = {
+  ok: false,
+  problem: { status: 503, title: "setpointd is starting", detail: "try again in a moment", errors: [] },
+} as const;
+
+const notStored = (reason: string): Answer<Json> => ({
+  ok: false,
+  problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
+});
+
+const otherRequest = (key: string): Answer<Json> => ({
+  ok: false,
+  problem: {
+    status: 409,
+    title: "this Idempotency-Key was used for another request",
+    detail: "use a new key for a new request",
+    errors: [{ path: "Idempotency-Key", found: key, expected: "a key that is new" }],
+  },
+});
+
+function hasEnded({ id, ended }: Hold): Answer<Json> {
+  const detail = ended === null ? "" : `ended ${iso(ended.at)} by ${ended.by}: ${ended.why}`;
+  return { ok: false, problem: { status: 409, title: `hold ${id} has ended already`, detail, errors: [] } };
+}
+
+function noSuchHold(depot: ControlState, id: string): Answer<Json> {
+  const open = depot.holds
+    .open()
+    .slice(0, 20)
+    .map((hold) => hold.id);
+  const expected = open.length === 0 ? "no hold is open" : `one of ${open.join(", ")}`;
+  return {
+    ok: false,
+    problem: {
+      status: 404,
+      title: `there is no hold ${id}`,
+      detail: expected,
+      errors: [{ path: "id", found: id, expected }],
+    },
+  };
+}

@@ -1,0 +1,263 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../../support/aDepot.ts";
+import { anHour } from "../../support/aHold.ts";
+
+const LEVEL = { kind: "level", level: { currentA: 8 }, reason: "leaves early" } as const;
+const EXEMPT = { kind: "exempt", reason: "leaves early" } as const;
+const bay = { scope: { charger: "bay-01" } } as const;
+const until = (time: string) => ({ until: { at: `2026-11-21T${time}:00Z` } });
+const value = (answer: unknown) => (answer as { readonly value: Record<string, never> }).value;
+
+test("a level beats the event, ends at its time, and the event applies again", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "00:00", minutes: 120, amperes: 16 })
+    .running();
+  const opened = value(await depot.hold({ ...bay, ...LEVEL, ...until("01:00") }));
+  expect(opened).toMatchObject({
+    by: "anna",
+    effect: [
+      { charger: "bay-01", vehicle: "v1", level: { currentA: 8 }, overrules: ["EV-1"], applies: true },
+    ],
+    others: [],
+  });
+  expect(depot.commands()).toEqual(["bay-01 16 A", "bay-01 8 A"]);
+  await depot.until("01:01");
+  expect(depot.timedCommands().slice(1)).toEqual(["00:00:01.010 bay-01 8 A", "01:00:00.000 bay-01 16 A"]);
+  expect(depot.audit("operator")).toEqual([
+    expect.stringMatching(/^hold hold-\d+-1 opened by anna: bay-01 8 A until 01:00:00: leaves early$/),
+    expect.stringMatching(/event EV-1 does not apply to bay-01, which gets 8 A until 01:00:00$/),
+    expect.stringMatching(/of anna on bay-01 ended after 1 h 0 min: its time has come$/),
+  ]);
+});
+
+test("a hold never raises a charger above its limits or those of its vehicle", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01", { current: { max: 20 } })
+    .running();
+  const opened = value(await depot.hold({ ...bay, ...LEVEL, level: { currentA: 63 }, ...until("01:00") }));
+  expect(opened["effect"]).toMatchObject([
+    { level: { currentA: 20 }, limits: ["63 A asked, 32 A allowed", "32 A asked, 20 A allowed"] },
+  ]);
+  expect(depot.commands()).toEqual(["bay-01 20 A"]);
+  await depot.until("01:01");
+  expect(depot.commands()).toEqual(["bay-01 20 A", "bay-01 release"]);
+});
+
+test("an exemption keeps every event away, also one that starts later, and a pause is a level", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withVehicle("v2", "bay-02").running();
+  await depot.hold({ ...bay, ...EXEMPT, ...until("02:00") });
+  await depot.hold({ scope: { charger: "bay-02" }, ...LEVEL, level: { pause: true }, ...until("02:00") });
+  await depot.deliver({ start: "01:00", minutes: 120, amperes: 10 });
+  await depot.until("01:30");
+  expect(depot.commands()).toEqual(["bay-02 pause"]);
+  await depot.until("02:01");
+  expect(depot.timedCommands().slice(1).toSorted()).toEqual([
+    "02:00:00.000 bay-01 10 A",
+    "02:00:00.000 bay-02 10 A",
+  ]);
+});
+
+test("a vehicle's hold moves along with it", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null, { identities: [{ mac: "02:aa:bb:00:00:01" }] })
+    .running();
+  const identity = { kind: "mac", value: "02:aa:bb:00:00:01" };
+  await depot.telemetry("bay-01", { state: "charging", identity });
+  await depot.hold({ scope: { vehicle: "v1" }, ...LEVEL, ...until("02:00") });
+  expect(depot.commands()).toEqual(["bay-01 8 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged", identity: null });
+  await depot.passes(120_000);
+  await depot.telemetry("bay-02", { state: "charging", identity });
+  await depot.passes(1000);
+  expect(depot.commands()).toContain("bay-02 8 A");
+  expect(depot.commands()).toContain("bay-01 release");
+});
+
+test("the newest hold wins, and the site's yields to a narrower one", async () => {
+  const depot = await aDepot().withVehicles(2).running();
+  const site = value(await depot.hold({ scope: { site: true }, ...LEVEL, ...until("03:00") }));
+  const first = value(
+    await depot.hold({ ...bay, ...LEVEL, level: { currentA: 10 }, ...until("03:00") }, "ben"),
+  );
+  expect(first["others"]).toMatchObject([{ id: site["id"], scope: { site: true } }]);
+  await depot.hold(
+    { scope: { vehicle: "v1" }, ...LEVEL, level: { currentA: 12 }, ...until("02:00") },
+    "cleo",
+  );
+  await depot.hold({ scope: { site: true }, ...EXEMPT, ...until("01:00") });
+  expect(depot.commands().filter((command) => command.startsWith("bay-01"))).toEqual([
+    "bay-01 8 A",
+    "bay-01 10 A",
+    "bay-01 12 A",
+  ]);
+  await depot.until("03:01");
+  expect(depot.timedCommands().slice(-4)).toEqual([
+    "01:00:00.000 bay-02 8 A",
+    "02:00:00.000 bay-01 10 A",
+    expect.stringMatching(/^03:00:00.000 bay-0. release$/),
+    expect.stringMatching(/^03:00:00.000 bay-0. release$/),
+  ]);
+});
+
+test("a hold until unplugged ends when the charger reports that, and only then", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.hold({ ...bay, ...LEVEL, until: { unplugged: true } });
+  await depot.telemetry("bay-01", { state: "paused" });
+  await depot.until("05:00");
+  expect(depot.commands()).toEqual(["bay-01 8 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+  expect(await depot.hold({ ...bay, ...LEVEL, until: { unplugged: true } })).toMatchObject({
+    problem: { errors: [{ path: "until.unplugged" }] },
+  });
+});
+
+test("a hold until unplugged ends when another vehicle is there", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withVehicle("v1", null, { identities: [{ mac: "02:aa:bb:00:00:01" }] })
+    .withVehicle("v2", null, { identities: [{ mac: "02:aa:bb:00:00:02" }] })
+    .running();
+  await depot.telemetry("bay-01", { identity: { kind: "mac", value: "02:aa:bb:00:00:01" } });
+  await depot.hold({ ...bay, ...LEVEL, until: { unplugged: true } });
+  await depot.telemetry("bay-01", { identity: { kind: "mac", value: "02:aa:bb:00:00:02" } });
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
+});
+
+test("a hold until an energy is delivered ends with it, also across a restart", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const energy = { ...bay, ...LEVEL, until: { energyWh: 5000 } };
+  expect(await depot.hold(energy)).toMatchObject({ problem: { errors: [{ path: "until.energyWh" }] } });
+  await depot.telemetry("bay-01", { state: "charging", energyWh: 100_000 });
+  await depot.hold(energy);
+  await depot.telemetry("bay-01", { energyWh: 103_000 });
+  expect(depot.holds()).toMatchObject({ value: [{ energyWh: 5000, deliveredWh: 3000 }] });
+  await depot.restart();
+  await depot.telemetry("bay-01", { energyWh: 104_999 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "open", deliveredWh: 4999 }] });
+  await depot.telemetry("bay-01", { energyWh: 105_001 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "ended", ended: { by: "setpointd" } }] });
+  expect(depot.commands().at(-1)).toBe("bay-01 release");
+});
+
+test("energy counts on after the register starts anew, and at the vehicle's next charger", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null, { identities: [{ mac: "02:aa:bb:00:00:01" }] })
+    .running();
+  const identity = { kind: "mac", value: "02:aa:bb:00:00:01" };
+  await depot.telemetry("bay-01", { identity, sessionWh: 1000 });
+  await depot.hold({ scope: { vehicle: "v1" }, ...EXEMPT, until: { energyWh: 3000 } });
+  await depot.telemetry("bay-01", { identity, sessionWh: 2000 });
+  await depot.telemetry("bay-01", { state: "unplugged", identity: null });
+  await depot.passes(120_000);
+  await depot.telemetry("bay-02", { identity, sessionWh: 0 });
+  await depot.telemetry("bay-02", { identity, sessionWh: 1500 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "open", deliveredWh: 2500 }] });
+  await depot.telemetry("bay-02", { identity, sessionWh: 2000 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "ended" }] });
+});
+
+test("a level until the events in force ends with them, also where they are extended or withdrawn", async () => {
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "00:00", minutes: 60, amperes: 16, vehicles: ["v2"] })
+    .running();
+  const events = { until: { events: true } };
+  await depot.hold({ ...bay, ...LEVEL, ...events });
+  await depot.hold({ scope: { vehicle: "v2" }, ...LEVEL, ...events });
+  await depot.deliver({
+    id: "EV-1",
+    start: "00:00",
+    minutes: 90,
+    amperes: 16,
+    vehicles: ["v1"],
+    revision: 1,
+  });
+  await depot.until("00:30");
+  await depot.withdraw("EV-2");
+  await depot.until("01:15");
+  expect(depot.holds({ state: "open" })).toMatchObject({ value: [{ scope: { charger: "bay-01" } }] });
+  await depot.until("02:00");
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+  expect(depot.timedCommands().filter((command) => command.endsWith("release"))).toEqual([
+    expect.stringMatching(/^00:30:00.\d+ bay-02 release$/),
+    "01:30:00.000 bay-01 release",
+  ]);
+});
+
+test("a release is an exemption that later events end, and a second one includes the first", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16 })
+    .running();
+  await depot.free("bay-01");
+  expect(depot.holds()).toMatchObject({
+    value: [{ kind: "exempt", scope: { charger: "bay-01" }, events: ["EV-1"], reason: "release" }],
+  });
+  await depot.deliver({ id: "EV-2", start: "00:10", minutes: 60, amperes: 10, priority: 0 });
+  await depot.until("00:11");
+  await depot.free("bay-01");
+  expect(depot.holds({ state: "open" })).toMatchObject({ value: [{ events: ["EV-1", "EV-2"] }] });
+  expect(depot.commands()).toEqual(["bay-01 16 A", "bay-01 release", "bay-01 10 A", "bay-01 release"]);
+  await depot.until("02:00");
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+});
+
+test("a release ends the level of a hold, and exempts a charger from that of the site", async () => {
+  const depot = await aDepot().withVehicles(2).running();
+  await depot.hold({ ...bay, ...LEVEL, ...until("02:00") });
+  await depot.free("bay-01");
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
+  await depot.hold({ scope: { site: true }, ...LEVEL, ...until("02:00") });
+  depot.forget();
+  await depot.free("bay-02");
+  expect(depot.commands()).toEqual(["bay-02 release"]);
+  await depot.until("02:01");
+  expect(depot.commands()).toEqual(["bay-02 release", "bay-01 release"]);
+});
+
+test("a hold survives a restart, and an ended one is forgotten after a day", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const { id } = value(await depot.hold({ ...bay, ...LEVEL, ...until("10:00") }));
+  await depot.restart();
+  expect(depot.holds()).toMatchObject({ value: [{ id, state: "open", by: "anna" }] });
+  expect(depot.standing()).toEqual(["bay-01 8 A until 10:00:00.000"]);
+  await depot.endHold(id ?? "", "the bus has left", "ben");
+  expect(depot.commands().at(-1)).toBe("bay-01 release");
+  await depot.restart();
+  expect(depot.holds()).toMatchObject({
+    value: [{ state: "ended", ended: { by: "ben", why: "the bus has left" } }],
+  });
+  await depot.passes(25 * anHour);
+  expect(depot.holds()).toEqual({ ok: true, value: [] });
+});
+
+test("a hold that cannot be stored changes nothing", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  depot.disk.full = true;
+  expect(await depot.hold({ ...bay, ...LEVEL, ...until("10:00") })).toMatchObject({
+    ok: false,
+    problem: { status: 503 },
+  });
+  depot.disk.full = false;
+  await depot.passes(60_000);
+  expect([depot.commands(), depot.holds()]).toEqual([[], { ok: true, value: [] }]);
+});
+
+test("in observe mode a hold is decided and recorded, and sent to nobody", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withControl({ mode: "observe" }).running();
+  const opened = value(await depot.hold({ ...bay, ...LEVEL, ...until("10:00") }));
+  expect(opened["effect"]).toMatchObject([
+    { level: { currentA: 8 }, waits: "mode observe: decided and recorded, not sent" },
+  ]);
+  expect(depot.commands()).toEqual([]);
+});
