@@ -1,25 +1,23 @@
 import type { Logger } from "pino";
 
-import { type AuditEntry, severityOf } from "../domain/audit.ts";
+import { type AuditEntry, type AuditRow, severityOf } from "../domain/audit.ts";
 
 /** Delay of the log lines, ms. The lines of 200 rows take longer than the publishes that the rows are about. */
 const LINES_AFTER_MS = 50;
 
 /** The rows of one commit, and its duration. */
 interface CommittedRows {
-  readonly rows: readonly AuditEntry[];
+  readonly rows: readonly AuditRow[];
   readonly tookMs: number;
 }
 
-/** Counters of commits. */
-interface CommitCounters {
-  readonly committed: (rows: readonly AuditEntry[], tookMs: number) => void;
-}
+/** Another reader of committed rows: a counter, or a live page. */
+type CommitReader = (rows: readonly AuditRow[], tookMs: number) => void;
 
-/** The control-action log: each committed row is logged and counted, soon after its commit and off its way. */
+/** The control-action log: each committed row is logged, soon after its commit. Other readers get it then as well. */
 export class ActionLog implements Disposable {
   readonly #log: Logger;
-  readonly #counters: CommitCounters;
+  readonly #readers: CommitReader[] = [];
   #commits: CommittedRows[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,19 +27,22 @@ export class ActionLog implements Disposable {
     const commits = this.#commits;
     this.#commits = [];
     for (const { rows, tookMs } of commits) {
-      this.#counters.committed(rows, tookMs);
+      for (const read of this.#readers) read(rows, tookMs);
       for (const row of rows) logRow(this.#log, row);
     }
   };
 
-  constructor(log: Logger, counters: CommitCounters) {
+  constructor(log: Logger) {
     this.#log = log;
-    this.#counters = counters;
     // A bug ends the process at once; before the log itself is written out for the last time.
     process.prependOnceListener("exit", this.#write);
   }
 
-  readonly add = (rows: readonly AuditEntry[], tookMs: number): void => {
+  readBy(reader: CommitReader): void {
+    this.#readers.push(reader);
+  }
+
+  readonly add = (rows: readonly AuditRow[], tookMs: number): void => {
     this.#commits.push({ rows, tookMs });
     this.#timer ??= setTimeout(this.#write, LINES_AFTER_MS);
   };

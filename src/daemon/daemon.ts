@@ -55,15 +55,14 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   if (!opened.ok) return opened;
   const { store, siteKey } = opened;
   const metrics = new Metrics();
-  const actions = stop.use("write the control-action log", new ActionLog(log, metrics));
+  const actions = stop.use("write the control-action log", new ActionLog(log));
+  actions.readBy((rows, tookMs) => metrics.committed(rows, tookMs));
   stop.use("close the store", store);
   const inputs = siteInputs();
   const stream = stop.use("end the live streams", new LiveStream());
+  actions.readBy((rows) => stream.addRows(rows));
   const site = openSite(config, opened, edges, {
-    onCommitted: (rows, tookMs) => {
-      actions.add(rows, tookMs);
-      stream.addRows(rows);
-    },
+    onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
   const { state, schedule, outages, now, monotonic } = site;

@@ -49,7 +49,7 @@ test("no turn has too many lines", () => {
 
 test("the lines of the last commit are written when a bug ends the process", () => {
   const row = `{ kind: "decision", charger: null, vehicle: null, event: null, command: null, words: "the last", facts: null }`;
-  const script = `const { ActionLog } = await import("${ACTION_LOG}"); new ActionLog(log, { committed() {} }).add([${row}], 1); process.exit(1);`;
+  const script = `const { ActionLog } = await import("${ACTION_LOG}"); new ActionLog(log).add([${row}], 1); process.exit(1);`;
   expect(said(script)).toEqual(["the last"]);
 });
 

@@ -2,10 +2,12 @@ import pino from "pino";
 import { expect, test } from "vitest";
 
 import { ActionLog } from "../../src/daemon/actionLog.ts";
-import type { AuditEntry } from "../../src/domain/audit.ts";
+import type { AuditRow } from "../../src/domain/audit.ts";
 import { chargerId, eventId, instant, vehicleId } from "../../src/domain/units.ts";
 
-const row = (changes: Partial<AuditEntry>): AuditEntry => ({
+const row = (changes: Partial<AuditRow>): AuditRow => ({
+  seq: 1,
+  hash: "",
   at: instant(0),
   kind: "decision",
   charger: null,
@@ -20,12 +22,9 @@ const row = (changes: Partial<AuditEntry>): AuditEntry => ({
 const aLog = (lines: string[]) =>
   pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
 
-/** Counts nothing. */
-const uncounted = { committed: () => {} };
-
-function logged(entry: AuditEntry): Record<string, unknown> {
+function logged(entry: AuditRow): Record<string, unknown> {
   const lines: string[] = [];
-  using log = new ActionLog(aLog(lines), uncounted);
+  using log = new ActionLog(aLog(lines));
   log.add([entry], 1);
   expect(lines).toEqual([]);
   log[Symbol.dispose]();
@@ -34,17 +33,18 @@ function logged(entry: AuditEntry): Record<string, unknown> {
 
 test("the lines follow their commits soon, in order", async () => {
   const lines: string[] = [];
-  using log = new ActionLog(aLog(lines), uncounted);
+  using log = new ActionLog(aLog(lines));
   log.add([row({ words: "first" }), row({ words: "second" })], 1);
   log.add([row({ words: "third" })], 1);
   await expect.poll(() => lines.map((line) => JSON.parse(line).msg)).toEqual(["first", "second", "third"]);
 });
 
-test("each commit is counted with its rows and its duration, once its lines are written", () => {
+test("another reader gets each commit with its rows and its duration, when its lines are written", () => {
   const counted: string[] = [];
-  const committed = (rows: readonly AuditEntry[], tookMs: number) =>
+  const committed = (rows: readonly AuditRow[], tookMs: number) =>
     counted.push(`${rows.map(({ words }) => words).join(", ")}: ${tookMs} ms`);
-  using log = new ActionLog(aLog([]), { committed });
+  using log = new ActionLog(aLog([]));
+  log.readBy(committed);
   log.add([row({ words: "first" }), row({ words: "second" })], 3);
   log.add([row({ words: "third" })], 4);
   expect(counted).toEqual([]);

@@ -9,7 +9,7 @@ import { waitFor } from "../support/waitFor.ts";
 const USERS = { depot: "one", "bay-01": "two", "bay-02": "three" };
 
 describe.skipIf(!mosquittoAvailable)("setpointd acl", () => {
-  test("a broker with the printed list and settings lets a site of two makes work, and nobody throw the daemon off", async () => {
+  test("a broker with the printed list and settings serves a site of two makes, and no client can take over the daemon's session", async () => {
     const over = {
       mqtt: { url: "mqtt://127.0.0.1:1", username: "depot", password: { env: "MQTT_PASSWORD" } },
       chargers: [

@@ -94,7 +94,7 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     expect(copy.prepare("SELECT id FROM event").all()).toEqual([{ id: "EV-1" }]);
   });
 
-  test("where nothing can be copied, or there is no room for it, one sentence says so and nothing is left behind", async () => {
+  test("a backup that cannot be made reports why in one sentence, and leaves no file behind", async () => {
     await using site = await aSite();
     const nothing = await verb(site, "backup", join(site.directory, "copy.db"));
     expect([nothing.code, nothing.stdout]).toEqual([1, ""]);

@@ -14,7 +14,7 @@ function behind(site: Site, gate: Gate): void {
 }
 
 describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
-  test("a broker that restarts empty is told only what holds now, one message a charger (F80, F85)", async () => {
+  test("a broker that restarts empty receives the setpoints in force, one message per charger (F80, F85)", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);
     behind(site, gate);
@@ -85,7 +85,7 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     expect(await told()).toEqual([false, true, false, true]);
   });
 
-  test("a broker that is down at the start makes nothing unready; when it comes, each charger hears what holds then (F80)", async () => {
+  test("a broker that is down at the start makes nothing unready; when it is up, each charger receives the setpoint in force then (F80)", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);
     behind(site, gate);
@@ -127,7 +127,7 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     expect(late.on("gateway/online")[0]?.text).toBe("false");
   });
 
-  test("no command waits at the broker for whoever comes later, but each charger's state does (F93)", async () => {
+  test("no command is retained at the broker, and each charger's state is (F93)", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND }));
@@ -145,7 +145,7 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     expect(late.commands).toEqual([]);
   });
 
-  test("a charger that comes back online hears what holds, once each time (F88)", async () => {
+  test("a charger that is online again receives its setpoint, once each time (F88)", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const online = "setpointd/depot/chargers/bay-01/online";

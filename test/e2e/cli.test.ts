@@ -20,7 +20,7 @@ const verb = (site: Site, name: string, ...args: readonly string[]) =>
   setpointd([...name.split(" "), "-c", site.config, ...args]);
 
 describe("the command line", () => {
-  test("each verb's --help tells its options", async () => {
+  test("each verb's --help lists its options", async () => {
     const verbs = {
       check: ["--config", "--live"],
       run: ["--config"],
@@ -72,7 +72,7 @@ describe("the command line", () => {
     expect(missing).toEqual([]);
   });
 
-  test("a configuration that is named without -c is told how to be named", async () => {
+  test("a configuration that is named without -c is refused with the option to use", async () => {
     for (const [args, verb] of [
       [["check", "site.yaml"], "check"],
       [["run", "site.yaml"], "run"],
@@ -116,7 +116,7 @@ describe("the environment", () => {
 });
 
 describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
-  test("check says what a good configuration is, and run and check explain a broken one alike", async () => {
+  test("check summarises a good configuration, and run and check explain a broken one alike", async () => {
     await using site = await aSite();
     const good = await verb(site, "check");
     expect([good.code, good.stderr]).toEqual([0, ""]);
@@ -191,7 +191,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("audit verify --json tells a broken record as it was found, and ends with 1", async () => {
+  test("audit verify --json reports where a record is broken, and ends with 1", async () => {
     await using site = await aSite();
     mkdirSync(site.state, { mode: 0o700 });
     const found = { ok: false, seq: 7, reason: "it was changed" };
@@ -212,7 +212,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     );
   });
 
-  test("audit tells the record with and without a daemon, whole or of one event, and verify finds one changed letter (S8)", async () => {
+  test("audit prints the record with and without a daemon, whole or of one event, and verify finds one changed letter (S8)", async () => {
     await using site = await aSite();
     {
       await using daemon = await site.run();
@@ -320,7 +320,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
 
 // Both wait much longer than they work.
 describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, () => {
-  test("a charger released by hand stays free until its event ends, and obeys the next one", async () => {
+  test("a charger that an operator released stays free until its event ends, and obeys the next one", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const event = anEvent("EV-1", { lastsMs: 14 * SECOND });
@@ -419,7 +419,7 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
 });
 
 describe.skipIf(!mosquittoAvailable)("release by hand without a daemon", () => {
-  test("it frees who was told nothing yet, and says who cannot be told", async () => {
+  test("it releases chargers without a command, and names those that it cannot reach", async () => {
     await using site = await aSite();
     const having = (chargers: readonly number[], vehicles: readonly number[]): void =>
       site.configure({

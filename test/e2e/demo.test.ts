@@ -49,7 +49,7 @@ class Demo implements AsyncDisposable {
   }
 }
 
-test("two demos side by side each tell the whole story within ten seconds and leave nothing behind", async () => {
+test("two demos side by side each show an event from start to end within ten seconds and leave nothing behind", async () => {
   await using one = new Demo();
   await using two = new Demo();
   for (const lines of await Promise.all([one.opening(), two.opening()])) {

@@ -69,7 +69,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
-  test("at the end of an event chargers are released while it is full, and by hand; healthz tells, and the record catches up (F05)", async (context) => {
+  test("at the end of an event chargers are released while it is full, by events and by operators; healthz reports it, and the record catches up (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
     await using site = await aSite({ over: { control: { refresh: "1s" } } });
     const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=3m tmpfs");
@@ -107,7 +107,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(site.floor.told("bay-02").at(-1)).toBe("release EV-2");
   });
 
-  test("without a daemon a release by hand goes out on a full disk as well (F05)", async (context) => {
+  test("without a daemon an operator's release is sent on a full disk as well (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
     await using site = await aSite();
     await using daemon = await site.run();
@@ -155,7 +155,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
-  test("when it turns read-only deliveries get 503, standing commands keep their leases, and nobody restarts it for that (F06)", async (context) => {
+  test("when it turns read-only deliveries get 503, standing commands keep their leases, and the watchdog does not restart it (F06)", async (context) => {
     if (!canLoop) return context.skip("a loop device of its own needs root and mkfs.ext4");
     await using site = await aSite({ over: { control: { refresh: "1s" } } });
     const image = join(site.directory, "disk.img");

@@ -89,7 +89,7 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     await waitFor(() => all.every(({ profile }) => depot.of(profile).limit === 32), SOON);
   });
 
-  test("F89: a make that ignores its setpoint is told again, and not believed", async () => {
+  test("F89: a charger that ignores its setpoint receives it again, and does not count as following", async () => {
     const { GO_E } = MAKES;
     await using depot = await aMixedDepot([GO_E]);
     depot.of("go-e-v2").ignores = true;
@@ -119,7 +119,7 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     expect(charger.word("Mode")).toBe("Normal");
   });
 
-  test("a maximum beyond what the make is told is warned of, and control decides under the lesser one", async () => {
+  test("a maximum beyond the profile's limit is warned of, and control applies the lower one", async () => {
     await using site = await aSite({
       over: {
         chargers: [{ id: "bay-01", profile: "wbec", params: { lp: 1 }, current: { max: 32 } }],
@@ -135,7 +135,7 @@ describe.skipIf(!mosquittoAvailable)("real makes", () => {
     expect(rows.some(({ words }) => words.includes("bay-01 (veh-1) to 16 A"))).toBe(true);
   });
 
-  test("F88: a make that fell silent is offline, and is told once what holds when it is back", async () => {
+  test("F88: a charger that fell silent is offline, and receives its setpoint once when it is back", async () => {
     const { GO_E } = MAKES;
     await using depot = await aMixedDepot([GO_E]);
     const charger = depot.of("go-e-v2");

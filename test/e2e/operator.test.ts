@@ -8,7 +8,7 @@ const SECOND = 1000;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", () => {
-  test("status, events, chargers, vehicles and audit tell the same story", async () => {
+  test("status, events, chargers, vehicles and audit agree", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const event = anEvent("EV-1", {

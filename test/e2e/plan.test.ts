@@ -187,7 +187,7 @@ describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
     expect(JSON.parse(planned.stdout)).toHaveLength(1000);
   });
 
-  test("plan says why a list cannot be planned, with exit code 1, and a moment that is none with 2", async () => {
+  test("plan reports why a list cannot be planned, with exit code 1, and an unreadable moment with 2", async () => {
     await using site = await aSite();
     const plan = (...args: string[]) => setpointd(["plan", "-c", site.config, ...args], { input: "no JSON" });
     const absent = await plan("--events", join(site.directory, "absent.json"), "--json");

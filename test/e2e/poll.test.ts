@@ -8,7 +8,7 @@ import { waitFor } from "../support/waitFor.ts";
 const MINUTE = 60_000;
 
 describe.skipIf(!mosquittoAvailable)("setpointd poll", () => {
-  test("the daemon asks the partner at once, and the verb tells what came of it", async () => {
+  test("the daemon polls the partner at once, and the verb prints the result", async () => {
     await using site = await aSite();
     const poll = () => setpointd(["poll", "-c", site.config]);
     expect(await poll()).toMatchObject({ code: 1, stderr: expect.stringContaining("no daemon runs") });
@@ -28,7 +28,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd poll", () => {
     expect((await daemon.view<{ id: string }[]>("/api/v1/events")).map(({ id }) => id)).toEqual(["EV-1"]);
   });
 
-  test("after an outage it brings what was missed at once, and while it lasts the verb tells the reason", async () => {
+  test("after an outage it brings what was missed at once, and while it lasts the verb prints the reason", async () => {
     await using site = await aSite();
     const poll = () => setpointd(["poll", "-c", site.config]);
     site.partner.faults.failNext(500, 1000, "list");

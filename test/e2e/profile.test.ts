@@ -57,7 +57,7 @@ describe("trying profiles from the command line, without a configuration", () =>
     expect(lines(stdout)).toHaveLength(5000);
   });
 
-  test("list and show tell an integrator what there is and what it needs", async () => {
+  test("list and show print the profiles and their parameters", async () => {
     const [list, show, unknown, flag] = await Promise.all([
       setpointd(["profile", "list"]),
       setpointd(["profile", "show", "smartevse"]),

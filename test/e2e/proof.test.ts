@@ -90,7 +90,7 @@ async function played(site: Site, daemon: Daemon): Promise<void> {
 }
 
 describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
-  test("tells all of it from the running daemon and from the stored state, verifies, and finds any edited line", async () => {
+  test("prints the same from the running daemon and from the stored state, verifies, and finds any edited line", async () => {
     await using site = await aSite({
       over: { control: { verdict: { ramp: "1s" } }, report: { settleDelay: "0s" } },
     });
@@ -154,7 +154,7 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     await Promise.all(edited);
   });
 
-  test("verify says what it could not check, and another site's key or record is found", async () => {
+  test("verify reports what it could not check, and another site's key or record is found", async () => {
     await using site = await aSite();
     await using other = await aSite();
     for (const place of [site, other]) {
@@ -238,7 +238,7 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
-  test("of an event that nobody knows there is no proof, in one sentence", async () => {
+  test("for an unknown event one sentence says that there is no proof", async () => {
     await using site = await aSite();
     const nothing = await proof(site, "EV-404");
     expect([nothing.code, nothing.stdout]).toEqual([1, ""]);

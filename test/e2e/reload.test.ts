@@ -115,7 +115,7 @@ describe.skipIf(!mosquittoAvailable)("SIGHUP", () => {
     await waitFor(() => told(daemon, "broker connected").length === 2, { timeoutMs: 30_000 });
   });
 
-  test("without certificates it says so, and the daemon goes on", async () => {
+  test("without certificates it reports so, and the daemon goes on", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     daemon.signal("SIGHUP");

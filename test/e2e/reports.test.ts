@@ -162,7 +162,7 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     expect(site.partner.reports.accepted).toHaveLength(1);
   });
 
-  test("a report that the partner refused is shown with its words, and sent again by hand", async () => {
+  test("a report that the partner refused is shown with the partner's reason, and an operator sends it again", async () => {
     await using site = await reporting();
     await using daemon = await site.run();
     site.partner.faults.failNext(422, 1, "report");

@@ -58,7 +58,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect(rows.filter(({ words }) => words.includes("not sent"))).toEqual([]);
   });
 
-  test("what passed while nobody looked is recorded as missed and never fired late; what ended is released (F20)", async () => {
+  test("a window that passed while the daemon was down is recorded as missed and never applied late; what ended is released (F20)", async () => {
     await using site = await aSite();
     const { floor, partner } = site;
     await using killed = await site.run();
@@ -80,7 +80,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect(floor.told("bay-02")).toEqual([]);
   });
 
-  test("a second daemon on the same state ends with 1 and says why, and the first goes on (F09)", async () => {
+  test("a second daemon on the same state ends with 1 and the reason, and the first goes on (F09)", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const second = await setpointd(["run", "-c", site.config]);
@@ -129,7 +129,7 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     site.broker.thaw();
   });
 
-  test("SIGTERM while the partner is asked is told as a stop, and not as a partner that is away", async () => {
+  test("SIGTERM while the partner is asked is recorded as a stop, and not as an outage of the partner", async () => {
     await using site = await aSite();
     const { faults } = site.partner;
     faults.latency = millis(60 * SECOND);

@@ -43,7 +43,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd status", () => {
     expect(metrics.text).toContain('setpointd_problems{kind="publish"} 1');
   });
 
-  test("says when no daemon answers, and where it looked", async () => {
+  test("reports that no daemon answers, and the path of the socket", async () => {
     await using site = await aSite();
     const said = await setpointd(["status", "-c", site.config]);
     expect(said.code).toBe(1);

@@ -201,7 +201,7 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     expect([site.floor.told("bay-01"), site.floor.told("bay-02")]).toEqual([["10 A EV-5"], ["12 A EV-6"]]);
   });
 
-  test("JSON that says nothing known is taken with thanks, and the list is looked at", async () => {
+  test("JSON without a known part is accepted, and the list is polled", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     await waitFor(() => site.partner.faults.requests.list === 1);

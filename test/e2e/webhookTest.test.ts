@@ -54,7 +54,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     expect(code).toBe(0);
   });
 
-  test("an event of one's own is acted on; what cannot be read is told with its path", async () => {
+  test("a given event is acted on; an unreadable one is reported with its path", async () => {
     await using site = await aReachableSite({ auth: { hmac: SECRET } });
     await using _daemon = await site.run();
     const good = anEvent("EV-mine", { lastsMs: 60_000 });
@@ -87,7 +87,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     expect(code).toBe(1);
   });
 
-  test("a listener that is not there, or is somebody else's, is told apart from a refusal", async () => {
+  test("an absent listener and a foreign one are distinguished from a refusal", async () => {
     await using site = await aReachableSite({ auth: { hmac: SECRET } });
     const absent = await webhookTest(site);
     expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining("ECONNREFUSED")]);
@@ -105,7 +105,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     ]);
   });
 
-  test("without authentication it says that a delivery is only a hint, without a listener that there is none", async () => {
+  test("without authentication it reports that a delivery is only a hint, without a listener that there is none", async () => {
     await using site = await aReachableSite({});
     await using _daemon = await site.run();
     const hint = await webhookTest(site);

@@ -23,7 +23,7 @@ import {
   vehicleOn,
 } from "./oracle.ts";
 import { type KeepRule, KeptBays } from "./keptBays.ts";
-import { equippedAs } from "./madeBay.ts";
+import { equippedAs } from "./profiledBay.ts";
 import { doesAsItShould } from "./mixedRules.ts";
 import { GATE, Patience } from "./patience.ts";
 import { perform, RECONNECT } from "./perform.ts";

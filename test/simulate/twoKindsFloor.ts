@@ -3,7 +3,7 @@ import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { Millis } from "../../src/domain/units.ts";
 import type { FloorOptions } from "./brokeredFloor.ts";
-import { MadeFloor } from "./madeFloor.ts";
+import { ProfiledFloor } from "./profiledFloor.ts";
 import { type Ears, SimBroker } from "./simBroker.ts";
 import { type Floor, SimFloor } from "./simFloor.ts";
 
@@ -14,12 +14,12 @@ export function floorOf(options: FloorOptions, outlets: readonly Charger[]): Flo
     chargers.filter(({ make }) => (make === undefined) === isNative),
   );
   if (made === undefined || made.length === 0) return new SimFloor(options);
-  if (native === undefined || native.length === 0) return new MadeFloor({ ...options, outlets });
+  if (native === undefined || native.length === 0) return new ProfiledFloor({ ...options, outlets });
   const broker = new SimBroker({ now, random });
-  const madeOutlets = outlets.filter((_, index) => chargers[index]?.make !== undefined);
+  const profiledOutlets = outlets.filter((_, index) => chargers[index]?.make !== undefined);
   return new TwoKindsFloor(
     new SimFloor({ ...options, broker, chargers: native }),
-    new MadeFloor({ ...options, broker, chargers: made, outlets: madeOutlets }),
+    new ProfiledFloor({ ...options, broker, chargers: made, outlets: profiledOutlets }),
   );
 }
 
@@ -28,9 +28,9 @@ class TwoKindsFloor implements Floor {
   readonly unseenFor: number;
   readonly silenceIsAbsence: boolean;
   readonly #native: SimFloor;
-  readonly #made: MadeFloor;
+  readonly #made: ProfiledFloor;
 
-  constructor(native: SimFloor, made: MadeFloor) {
+  constructor(native: SimFloor, made: ProfiledFloor) {
     this.#native = native;
     this.#made = made;
     this.unseenFor = made.unseenFor;

@@ -18,13 +18,13 @@ import { step } from "../../src/sim/charger.ts";
 import type { Message, LastOrder } from "../../src/sim/models/model.ts";
 import { physical } from "./bay.ts";
 import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
-import { type MadeBay, madeBay } from "./madeBay.ts";
+import { type ProfiledBay, profiledBay } from "./profiledBay.ts";
 import { type Standing, standingUnder } from "./oracle.ts";
 import { REFRESH } from "./patience.ts";
 import { type Ears, OFFLINE } from "./simBroker.ts";
 import type { Floor } from "./simFloor.ts";
 
-interface MadeFloorOptions extends FloorOptions {
+interface ProfiledFloorOptions extends FloorOptions {
   /** As they are configured and equipped. */
   readonly outlets: readonly Charger[];
 }
@@ -38,17 +38,17 @@ const LATEST = 3_000;
  * Chargers of many makes behind the gateway's own profile lines, and a broker between each pair: what one says reaches
  * the other in order, and what is retained is kept. None of them says which vehicle is on it.
  */
-export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
+export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
   readonly #underWay = new Map<ChargerId, number>();
 
-  constructor(options: MadeFloorOptions) {
+  constructor(options: ProfiledFloorOptions) {
     const { chargers, outlets, vehicles, truth, random } = options;
     super(
       options,
       chargers.map((plan, index) => {
         const outlet = outlets[index];
         if (outlet === undefined) throw new Error(`${plan.id} is not configured`);
-        return madeBay(plan, outlet, guestOf(plan.id, vehicles), truth());
+        return profiledBay(plan, outlet, guestOf(plan.id, vehicles), truth());
       }),
     );
     for (const bay of this.outlets.values())
@@ -175,19 +175,19 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     this.#underWay.clear();
   }
 
-  protected override greet(bay: MadeBay): void {
+  protected override greet(bay: ProfiledBay): void {
     bay.said.clear();
     this.#tellNews(bay);
   }
 
-  protected override seat(bay: MadeBay, guest: string | null): void {
+  protected override seat(bay: ProfiledBay, guest: string | null): void {
     bay.guest = guest;
     bay.made = replugged(bay.made, physical(guest, bay.plan), this.now());
     this.#tellNews(bay);
   }
 
   /** Late at times, but in order: a broker keeps that. */
-  async #publish(bay: MadeBay, topic: string, payload: string): Promise<Sent> {
+  async #publish(bay: ProfiledBay, topic: string, payload: string): Promise<Sent> {
     if (!this.isUp) return OFFLINE;
     const delay = this.broker.isOutOfOrder ? LATEST * this.chance() : 2 + 10 * this.chance();
     bay.lastArrival = Math.max(bay.lastArrival, this.now() + delay);
@@ -195,7 +195,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     return this.broker.acknowledged();
   }
 
-  #deliver(bay: MadeBay, topic: string, payload: string): void {
+  #deliver(bay: ProfiledBay, topic: string, payload: string): void {
     if (!bay.connected) return;
     const before = stanceOf(bay);
     this.#apply(bay, deliver(bay.made, topic, payload, this.now()));
@@ -203,7 +203,7 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
   }
 
   /** Sometimes it tells all, and in between that it is there. */
-  #tick(bay: MadeBay): void {
+  #tick(bay: ProfiledBay): void {
     this.#apply(bay, advance(bay.made, this.now()));
     bay.ticks += 1;
     const tellsAll = bay.ticks % TICKS_PER_TELLING === 0;
@@ -214,12 +214,12 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     this.#tellNews(bay);
   }
 
-  #apply(bay: MadeBay, { charger, answers }: Reaction): void {
+  #apply(bay: ProfiledBay, { charger, answers }: Reaction): void {
     bay.made = charger;
     for (const answer of answers) this.#say(bay, answer);
   }
 
-  #tellNews(bay: MadeBay, which: (message: Message) => boolean = () => true): void {
+  #tellNews(bay: ProfiledBay, which: (message: Message) => boolean = () => true): void {
     if (!bay.connected || this.isOn(bay.muteUntil)) return;
     for (const message of messagesOf(bay.made)) {
       if (!which(message) || bay.said.get(message.topic) === message.payload) continue;
@@ -228,18 +228,18 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
     }
   }
 
-  #say(bay: MadeBay, message: Message): void {
+  #say(bay: ProfiledBay, message: Message): void {
     if (bay.connected && !this.isOn(bay.muteUntil)) this.#carry(bay, message);
   }
 
   /** The broker has it. */
-  #carry(bay: MadeBay, message: Message): void {
+  #carry(bay: ProfiledBay, message: Message): void {
     if (!this.broker.isThere || !bay.isHeard(message.topic)) return;
     if (message.retain) bay.kept.set(message.topic, message);
     if (this.isUp) bay.line?.speaks.handleMessage(message.topic, Buffer.from(message.payload), false);
   }
 
-  #fails(bay: MadeBay, faults: ModelFaults, lasts: number): void {
+  #fails(bay: ProfiledBay, faults: ModelFaults, lasts: number): void {
     bay.made = { ...bay.made, faults };
     setTimeout(() => {
       if (bay.made.faults === faults) bay.made = { ...bay.made, faults: {} };
@@ -250,6 +250,6 @@ export class MadeFloor extends BrokeredFloor<MadeBay> implements Floor {
 /** What a command can have changed; a keepalive changes none of it. */
 const stanceIn = ({ level, paused, mode, phases }: LastOrder): string =>
   JSON.stringify([level, paused, mode, phases]);
-const stanceOf = ({ made: { order } }: MadeBay): string => stanceIn(order);
+const stanceOf = ({ made: { order } }: ProfiledBay): string => stanceIn(order);
 
-const isDrawing = ({ made: { charger } }: MadeBay): boolean => charger.drawn > 0;
+const isDrawing = ({ made: { charger } }: ProfiledBay): boolean => charger.drawn > 0;

@@ -30,7 +30,7 @@ export const equippedAs = (outlet: Charger, make: PlannedMake | undefined): Char
     : applyProfileLimits({ ...outlet, profile: make.profile, params: make.params }, profileOf(make));
 
 /** One outlet of a make with all that lies between it and the gateway. Moments are true time; what is past is over. */
-export interface MadeBay {
+export interface ProfiledBay {
   readonly plan: PlannedCharger;
   readonly id: ChargerId;
   readonly bound: ProfileInstance;
@@ -57,7 +57,12 @@ export interface MadeBay {
 }
 
 /** `outlet`: as it is configured and equipped. */
-export function madeBay(plan: PlannedCharger, outlet: Charger, guest: string | null, now: Instant): MadeBay {
+export function profiledBay(
+  plan: PlannedCharger,
+  outlet: Charger,
+  guest: string | null,
+  now: Instant,
+): ProfiledBay {
   const { make } = plan;
   if (make === undefined) throw new Error(`${plan.id} is of no make`);
   const binding = instanceSettings(outlet, profileOf(make));
