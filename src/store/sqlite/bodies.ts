@@ -150,6 +150,9 @@ export function readSome(
   return null;
 }
 
+export const changed = (table: BodyTable, id: string): Fault =>
+  damaged(`the stored ${table} ${id} was changed`);
+
 /** A wrong sum means a flipped bit, so the whole state is damaged. A right sum with a wrong HMAC means an edit. */
 export function readBody(
   { trust, onEdited }: Source,
@@ -159,7 +162,7 @@ export function readBody(
 ): Fault | null {
   const stored = storedBody(table, row);
   const { id, body } = stored;
-  if (!stored.isWhole) return damaged(`the stored ${table} ${id} was changed`);
+  if (!stored.isWhole) return changed(table, id);
   if (isOurs(trust, table, stored)) take(body);
   else if (table === "event" && onEdited !== null) onEdited({ id: eventId(id), raw: body });
   else return damaged(`the stored ${table} ${id} was edited by another program`);

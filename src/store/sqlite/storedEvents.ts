@@ -1,3 +1,5 @@
+import type { SQLOutputValue } from "node:sqlite";
+
 import {
   type CoordinationEvent,
   type ReportDescriptor,
@@ -8,8 +10,8 @@ import {
   type TrackedEvent,
   summaryOf,
 } from "../../domain/event.ts";
-import { type EventId, eventId, type Instant } from "../../domain/units.ts";
-import { signed, readBody, readSome, type Source } from "./bodies.ts";
+import type { EventId, Instant } from "../../domain/units.ts";
+import { changed, signed, readBody, readSome, storedBody, type Source } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
 import { type Fault, faultOf } from "./fault.ts";
 
@@ -185,42 +187,36 @@ export function trackedEvents(
   const tracked: TrackedEvent[] = [];
   const made: EventSummary[] = [];
   const rows = database.prepare(
-    `SELECT event.id AS id, summary.body AS body, summary.sum AS sum, summary.mac AS mac
+    `SELECT event.id AS id, summary.body AS body, summary.sum AS sum, summary.mac AS mac,
+       CASE WHEN summary.body IS NULL THEN event.body WHEN NOT json_valid(summary.body) THEN event.body
+         WHEN summary.body ->> 'until' > ? THEN event.body END AS whole,
+       event.sum AS wholeSum, event.mac AS wholeMac
      FROM event LEFT JOIN event_summary AS summary ON summary.id = event.id ORDER BY event.rowid`,
   );
-  for (const row of rows.iterate()) {
-    let summary: EventSummary | null = null;
+  for (const row of rows.iterate(at)) {
+    const { id = null, whole = null, wholeSum = null, wholeMac = null } = row;
     const broken =
-      row["body"] === null
-        ? null
-        : readBody(from, "event_summary", row, (body) => (summary = JSON.parse(body)));
-    const fault = broken ?? trackOne(from, eventId(String(row["id"])), summary, at, tracked, made);
-    if (fault !== null) return fault;
+      whole === null
+        ? readBody(from, "event_summary", row, (body) => tracked.push(JSON.parse(body)))
+        : (brokenSummary(row) ??
+          readBody(from, "event", { id, body: whole, sum: wholeSum, mac: wholeMac }, (body) => {
+            const known = eventIn(body);
+            if (row["body"] !== null) return tracked.push(known);
+            const missing = summaryOf(known, body.length);
+            made.push(missing);
+            return tracked.push(missing.until <= at ? missing : known);
+          }));
+    if (broken !== null) return broken;
   }
   if (made.length > 0) storeSummaries(connection, from.trust.siteKey, made);
   return tracked;
 }
 
-function trackOne(
-  from: Source,
-  id: EventId,
-  summary: EventSummary | null,
-  at: Instant,
-  tracked: TrackedEvent[],
-  made: EventSummary[],
-): Fault | null {
-  if (summary !== null && summary.until <= at) {
-    tracked.push(summary);
-    return null;
-  }
-  return readSome(from, "event", [id], (body) => {
-    const known = eventIn(body);
-    if (summary !== null) return tracked.push(known);
-    const missing = summaryOf(known, body.length);
-    made.push(missing);
-    return tracked.push(missing.until <= at ? missing : known);
-  });
-}
+/** A flipped bit. The HMAC of a summary counts only where the summary is used in place of its event. */
+const brokenSummary = (row: Record<string, SQLOutputValue>): Fault | null =>
+  row["body"] === null || storedBody("event_summary", row).isWhole
+    ? null
+    : changed("event_summary", String(row["id"]));
 
 /** Stores new summaries. On a full disk this is repeated at the next start. Throws other SQLite errors. */
 function storeSummaries(

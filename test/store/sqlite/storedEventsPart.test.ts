@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { instant } from "../../../src/domain/units.ts";
+import { sumOf } from "../../../src/store/sqlite/auditRows.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { row } from "./words.ts";
@@ -35,10 +36,31 @@ test("what is read at a start has its checksum", async () => {
   for (const sql of [
     "UPDATE event SET body = 'no event' WHERE id = 'EV-ahead'",
     "UPDATE event_summary SET body = 'no summary' WHERE id = 'EV-over'",
+    "UPDATE event_summary SET body = 'no summary' WHERE id = 'EV-ahead'",
+    "UPDATE event_summary SET body = json_set(body, '$.until', 0) WHERE id = 'EV-ahead'",
   ]) {
     const directory = await aState(sql);
     expect(open(directory)).toMatchObject({ ok: true, setAside: expect.stringContaining(directory) });
   }
+});
+
+/** Another program edits a summary: the sum is right, the HMAC is not. */
+function edited(directory: string, id: string, until: number): void {
+  using database = new DatabaseSync(join(directory, "setpointd.db"));
+  const row = database.prepare("SELECT body, mac FROM event_summary WHERE id = ?").get(id);
+  const body = JSON.stringify({ ...JSON.parse(String(row?.["body"])), until });
+  const sum = sumOf("event_summary", id, body, String(row?.["mac"]));
+  database.prepare("UPDATE event_summary SET body = ?, sum = ? WHERE id = ?").run(body, sum, id);
+}
+
+test("an edited summary hides no event: one that calls it over is refused, one that does not is not used", async () => {
+  const hiding = await aState("SELECT 1");
+  edited(hiding, "EV-ahead", 0);
+  expect(open(hiding)).toMatchObject({ ok: true, setAside: expect.stringContaining(hiding) });
+  const showing = await aState("SELECT 1");
+  edited(showing, "EV-over", Number.MAX_SAFE_INTEGER);
+  const { storedState, setAside } = opened(showing);
+  expect([setAside, storedState.events]).toEqual([null, [over, ahead]]);
 });
 
 test("an event of a version that stored no summaries gets one, and only once", async () => {
