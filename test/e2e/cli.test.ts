@@ -28,6 +28,20 @@ describe("the command line", () => {
       audit: ["--config", "--json", "--event", "--charger", "--since", "--until", "--problems", "verify"],
       status: ["--config", "--json"],
       poll: ["--config"],
+      hold: [
+        "--config",
+        "[target]",
+        "--site",
+        "--exempt",
+        "--level",
+        "--until",
+        "--reason",
+        "--json",
+        "list",
+        "end",
+      ],
+      "hold list": ["--config", "--all", "--json"],
+      "hold end": ["--config", "<id>", "--reason", "--json"],
       explain: ["--config", "--at", "--json", "<target>"],
       "audit verify": ["--config", "--json"],
       backup: ["--config", "<file>"],
@@ -83,6 +97,21 @@ describe("the command line", () => {
         stdout: "",
         stderr: `name the configuration with -c: setpointd ${verb} -c site.yaml\n`,
       });
+  });
+
+  test("a mistake in a hold is explained before anything is asked", async () => {
+    const wrong = [
+      [["hold"], "hold what?"],
+      [["hold", "bay-01"], "either --exempt, or --level"],
+      [["hold", "bay-01", "--level", "16"], "a level is 16A"],
+      [["hold", "bay-01", "--exempt"], "--until is missing"],
+      [["hold", "bay-01", "--exempt", "--until", "05:40"], "--reason is missing"],
+    ] as const;
+    for (const [args, words] of wrong) {
+      const { code, stderr } = await setpointd(args);
+      expect([args, code]).toEqual([args, 2]);
+      expect(stderr).toContain(words);
+    }
   });
 
   test("what is no verb or no option ends with 2 and one sentence", async () => {

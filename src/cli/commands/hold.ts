@@ -174,12 +174,10 @@ async function end(named: string | undefined, id: string, reason: string, json: 
   return shown(await ask(site, "POST", "/holds/end", { id, reason, by: person() }), json, printHold);
 }
 
-export const holdVerb: Verb = (program, { config, now, done }) => {
-  const verb = program
-    .command("hold")
-    .description(
-      "override the events on a charger, on a vehicle wherever it is, or on the site, until an end; on record with your name",
-    )
+export const holdVerb: Verb = (verb, { config, now, done }) => {
+  verb
+    // Options after `list` and `end` are theirs: both have --json, and end has --reason.
+    .enablePositionalOptions()
     .argument("[target]", "id of a charger, or VTN id or name of a vehicle")
     .option("--site", "all chargers", false)
     .option("--exempt", "no event applies: the charger gets its own default", false)
