@@ -267,9 +267,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 324 files", () => {
+test("only main.ts stands loose in src, and src has at most 325 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(324);
+  expect(source.length).toBeLessThanOrEqual(325);
 });
 
 test("only the daemon subscribes", () => {

@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
 
+import { asyncApi } from "../chargers/native/asyncApi.ts";
 import type { Json } from "../domain/audit.ts";
 import { instant } from "../domain/units.ts";
 import { openApi } from "../operator/http/openapi.ts";
 import { routesOf } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 
+export const ASYNCAPI_FILE = new URL("../../docs/asyncapi.json", import.meta.url);
 export const OPENAPI_FILE = new URL("../../docs/openapi.json", import.meta.url);
 
 const text = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`;
@@ -21,4 +23,10 @@ const rows = () =>
 /** The HTTP API for the people on site, from the schemas that check its requests. */
 export const openApiText = (): string => text(openApi(rows()));
 
-if (import.meta.main) writeFileSync(OPENAPI_FILE, openApiText());
+/** The native MQTT topics, from the schemas that read their payloads. */
+export const asyncApiText = (): string => text(asyncApi());
+
+if (import.meta.main) {
+  writeFileSync(OPENAPI_FILE, openApiText());
+  writeFileSync(ASYNCAPI_FILE, asyncApiText());
+}

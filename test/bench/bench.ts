@@ -13,6 +13,7 @@ import { pending } from "./pending.ts";
 import { poll10k } from "./poll.ts";
 import { start, startEmpty } from "./start.ts";
 import { record } from "./record.ts";
+import { stream } from "./stream.ts";
 import { turns20k } from "./turns.ts";
 
 const measurements: Readonly<Record<string, Measurement>> = {
@@ -28,6 +29,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   record,
   start,
   idle,
+  stream,
 };
 
 const named = process.argv.slice(2);

@@ -10,11 +10,11 @@ import type { Measurement } from "./figure.ts";
 import { now } from "./partner.ts";
 import { cpuOf, residentOf } from "./process.ts";
 
-const CHARGERS = 200;
+export const CHARGERS = 200;
 const TELEMETRY_EVERY_MS = 5_000;
-const MEASURED_MS = 60_000;
+export const MEASURED_MS = 60_000;
 /** First messages, first states and the work of the compiler are not idleness. */
-const SETTLE_MS = 20_000;
+export const SETTLE_MS = 20_000;
 
 /** Memory and CPU of a depot where nothing happens but telemetry, over a program that only parses the telemetry. */
 export const idle: Measurement = async ({ figure, progress }) => {
@@ -34,7 +34,7 @@ export const idle: Measurement = async ({ figure, progress }) => {
 };
 
 /** Speaks for all chargers over one connection, evenly spread, until disposed of. */
-async function telemetryFor(broker: string, site: string) {
+export async function telemetryFor(broker: string, site: string) {
   const client = await connectAsync(broker, { protocolVersion: 5, reconnectPeriod: 0 });
   const topics = Array.from(
     { length: CHARGERS },

@@ -1,0 +1,147 @@
+import * as z from "zod";
+
+import type { Json } from "../../domain/audit.ts";
+import { gatewayOnlineTopic, nativeTopics, siteTopic } from "./messages.ts";
+import { ackPayload, setPayload, telemetryPayload } from "./payload.ts";
+
+/** Stand for the levels of a topic while the addresses are made. */
+const LEVELS = { prefix: "PREFIX", site: "SITE", charger: "CHARGER", region: "REGION" } as const;
+
+const PARAMETERS: Readonly<Record<string, Json>> = {
+  prefix: { description: "mqtt.prefix of the configuration.", default: "setpointd" },
+  site: { description: "site.id of the configuration." },
+  charger: { description: "id of the charger in the configuration." },
+  region: { description: "A price region, e.g. NO1." },
+};
+
+/** Payload as JSON Schema, as the sender writes it. */
+const schemaOf = (schema: z.ZodType): Json => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: "input",
+    target: "draft-7",
+    unrepresentable: "any",
+  });
+  return JSON.parse(JSON.stringify(rest)) as Json;
+};
+
+interface Topic {
+  readonly topic: string;
+  readonly summary: string;
+  /** send: setpointd publishes it. */
+  readonly action: "send" | "receive";
+  readonly isRetained: boolean;
+  readonly payload: Json;
+}
+
+const TEXT_BOOLEAN = { type: "boolean" };
+
+function topics(): Readonly<Record<string, Topic>> {
+  const { prefix, site, charger, region } = LEVELS;
+  const native = nativeTopics(prefix, site, charger);
+  if (native === null) throw new Error("the placeholders of topics are no levels");
+  return {
+    set: {
+      topic: native.set,
+      summary:
+        "A setpoint, a pause or a release. The charger obeys it for lease seconds, and refuses one of a lower epoch. unit is A for a current and W for a power; value, unit and until are null for pause and release.",
+      action: "send",
+      isRetained: false,
+      payload: schemaOf(setPayload),
+    },
+    ack: {
+      topic: native.ack,
+      summary: "The charger accepts or refuses the set of this id.",
+      action: "receive",
+      isRetained: false,
+      payload: schemaOf(ackPayload),
+    },
+    telemetry: {
+      topic: native.telemetry,
+      summary: "Readings of the charger. Every member but at may be absent.",
+      action: "receive",
+      isRetained: false,
+      payload: schemaOf(telemetryPayload),
+    },
+    online: {
+      topic: native.online,
+      summary: "true or false; false is the last will of the charger.",
+      action: "receive",
+      isRetained: true,
+      payload: TEXT_BOOLEAN,
+    },
+    state: {
+      topic: native.state,
+      summary: "What is asked, allowed and measured, the verdict, its reason and its end.",
+      action: "send",
+      isRetained: true,
+      payload: { type: "object" },
+    },
+    gatewayOnline: {
+      topic: gatewayOnlineTopic(prefix, site),
+      summary: "true or false; false is the last will of setpointd.",
+      action: "send",
+      isRetained: true,
+      payload: TEXT_BOOLEAN,
+    },
+    prices: {
+      topic: siteTopic(prefix, site, `prices/${region}`),
+      summary: "The price series of one region.",
+      action: "send",
+      isRetained: true,
+      payload: { type: "object" },
+    },
+  };
+}
+
+/** `PREFIX/SITE/...` becomes `{prefix}/{site}/...`. */
+const addressOf = (topic: string): string =>
+  Object.entries(LEVELS).reduce((text, [name, level]) => text.replace(level, `{${name}}`), topic);
+
+const parametersOf = (address: string): Record<string, Json> =>
+  Object.fromEntries(
+    [...address.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, PARAMETERS[name] ?? {}]),
+  );
+
+/** The native MQTT topics as AsyncAPI 3, from the schemas that read their payloads. */
+export function asyncApi(): Json {
+  const all = Object.entries(topics());
+  return {
+    asyncapi: "3.0.0",
+    info: {
+      title: "setpointd native MQTT",
+      version: "1",
+      description:
+        "Topics of chargers with the profile native, and of the site. Times are ISO 8601 with a zone, currents in A, powers in W. Unknown members are ignored.",
+      license: { name: "Apache-2.0" },
+    },
+    defaultContentType: "application/json",
+    channels: Object.fromEntries(
+      all.map(([name, { topic, summary }]) => {
+        const address = addressOf(topic);
+        return [
+          name,
+          {
+            address,
+            summary,
+            parameters: parametersOf(address),
+            messages: { [name]: { $ref: `#/components/messages/${name}` } },
+          },
+        ];
+      }),
+    ),
+    operations: Object.fromEntries(
+      all.map(([name, { action, isRetained }]) => [
+        `${action}${name[0]?.toUpperCase()}${name.slice(1)}`,
+        {
+          action,
+          channel: { $ref: `#/channels/${name}` },
+          messages: [{ $ref: `#/channels/${name}/messages/${name}` }],
+          bindings: { mqtt: { qos: 1, retain: isRetained } },
+        },
+      ]),
+    ),
+    components: {
+      messages: Object.fromEntries(all.map(([name, { payload }]) => [name, { name, payload }])),
+    },
+  };
+}
