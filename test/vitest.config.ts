@@ -13,7 +13,7 @@ const APPLYING = [
   "src/control/ingest/ingest.ts",
   "src/control/ingest/pipeline.ts",
   "src/control/ingest/pollRequest.ts",
-  "src/control/ingest/quarantine.ts",
+  "src/control/ingest/knownEvents.ts",
   "src/control/observe/chargerMessages.ts",
   "src/control/observe/judge.ts",
   "src/control/observe/keepLimits.ts",

@@ -7,7 +7,6 @@ import {
   mergeMap,
   type Observable,
   of,
-  share,
   Subject,
   switchMap,
   take,
@@ -20,10 +19,8 @@ import {
 } from "rxjs";
 
 import { auditRow } from "../domain/audit.ts";
-import type { Delivery } from "../domain/delivery.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import {
-  type EventId,
   type Instant,
   type Millis,
   minutes,
@@ -35,17 +32,7 @@ import {
 } from "../domain/units.ts";
 import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
 import type { HoldRequest } from "./holds/lifecycle.ts";
-import { idsIn, missingAfterList } from "./ingest/ingest.ts";
-import { isLong, partsOf, type Hint, polling } from "./ingest/pipeline.ts";
-import type {
-  Arrival,
-  Fetched,
-  PollingPorts,
-  IngestAnswer,
-  ControlPorts,
-  Freeing,
-  Reevaluation,
-} from "./ports.ts";
+import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { stagesOf } from "./stages.ts";
 import type { ControlState } from "./state.ts";
 
@@ -53,82 +40,6 @@ import type { ControlState } from "./state.ts";
 const FIRST_FETCH_PATIENCE = seconds(10);
 /** Longest doubt of a clock that is behind our own last row. The partner's clock may end it sooner. */
 const BEHIND_PATIENCE = minutes(5);
-
-export interface PartnerPorts extends PollingPorts {
-  /** Events that only a fetch by id can settle. */
-  readonly fetchById: (ids: readonly EventId[]) => void;
-  /** Called once a fetched delivery is committed, or could not be stored. */
-  readonly settled: (delivery: Delivery, answer: IngestAnswer) => void;
-}
-
-/** Answers of the partner to our requests, and the deliveries among them. */
-export function partnerSources(
-  depot: ControlState,
-  ports: PartnerPorts,
-  hint$: Observable<Hint>,
-  every: Millis,
-): { readonly fetched$: Observable<Fetched>; readonly polled$: Observable<Arrival> } {
-  const parts$ = new Subject<Arrival>();
-  const fetched$ = polling(ports, hint$, every).pipe(
-    tap((fetched) => {
-      if (fetched.kind === "unchanged") askForMissing(depot, ports, null, fetched.at);
-    }),
-    // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
-    concatMap((fetched) =>
-      fetched.kind === "read" && isLong(fetched.delivery)
-        ? ingestInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
-        : of(fetched),
-    ),
-    share(),
-  );
-  const short$ = fetched$.pipe(
-    mergeMap((fetched) => (fetched.kind === "read" && !isLong(fetched.delivery) ? [fetched.delivery] : [])),
-    map((delivery): Arrival => ({ delivery, settle: (answer) => ports.settled(delivery, answer) })),
-  );
-  return { fetched$, polled$: merge(short$, parts$) };
-}
-
-function askForMissing(
-  depot: ControlState,
-  ports: PartnerPorts,
-  ids: ReadonlySet<EventId> | null,
-  at: Instant,
-): void {
-  const missing = missingAfterList(depot, ids, at);
-  if (missing.length > 0) ports.fetchById(missing);
-}
-
-/** Ingests a long list in parts. Each part has a commit of its own, and the event loop runs in between. */
-async function ingestInParts(
-  depot: ControlState,
-  ports: PartnerPorts,
-  delivery: Delivery,
-  emit: (part: Arrival) => void,
-): Promise<void> {
-  const { parts, last } = partsOf(delivery);
-  const ingestPart = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
-    new Promise((settle) => emit({ delivery: part, isPart, settle }));
-  let answer: IngestAnswer = { ok: true, ingested: { accepted: 0, repeats: 0, rejected: 0 } };
-  for (const part of parts) {
-    answer = sumOf(answer, await ingestPart(part, true));
-    if (!answer.ok) break;
-  }
-  answer = sumOf(answer, await ingestPart(last, false));
-  if (answer.ok && delivery.complete) askForMissing(depot, ports, new Set(idsIn(delivery)), delivery.at);
-  ports.settled(delivery, answer);
-}
-
-const sumOf = (a: IngestAnswer, b: IngestAnswer): IngestAnswer => {
-  if (!a.ok || !b.ok) return a.ok ? b : a;
-  return {
-    ok: true,
-    ingested: {
-      accepted: a.ingested.accepted + b.ingested.accepted,
-      repeats: a.ingested.repeats + b.ingested.repeats,
-      rejected: a.ingested.rejected + b.ingested.rejected,
-    },
-  };
-};
 
 export interface Doubt {
   readonly isDoubted: () => boolean;
@@ -219,6 +130,12 @@ const LATE_RETURN = minutes(1);
 /** Cap on publishes in flight to one broker. `ControlPorts.windowOf` is the cap now. */
 const WIDEST = 500;
 
+/** At once where the value is there: what shares a tick shares a commit. */
+const whenDone = <Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));
+
 /**
  * The whole of control. Deliveries are ingested and committed in order.
  * Chargers that a delivery, a moment or a return affects are evaluated.
@@ -235,7 +152,7 @@ export function control(
 
   const ingested$ = merge(sources.webhook$, sources.polled$).pipe(
     batchPerTick(),
-    concatMap((arrivals) => once(stages.ingest(arrivals))), // intake and expansion; the evaluation that follows shares the commit
+    map((arrivals) => () => stages.ingest(arrivals)), // intake and expansion; the evaluation that follows shares the commit
   );
   const boundary$ = alarm(evaluationDone$, () => depot.next(), ports.now).pipe(
     map(() => () => stages.advance()),
@@ -262,19 +179,20 @@ export function control(
   );
   const other$ = merge(boundary$, messages$, all$).pipe(
     batchPerTick(),
-    concatMap((batch) => once(stages.run(batch))), // at the end of the tick, so that the evaluation shares the commit
+    map((batch) => () => stages.run(batch)), // at the end of the tick, so that the evaluation shares the commit
   );
 
   const evaluated$ = merge(
-    merge(ingested$, other$).pipe(
-      map((reevaluations: readonly Reevaluation[]) => stages.evaluate(reevaluations)),
-    ),
+    merge(ingested$, other$).pipe(map((stage) => () => whenDone(stage(), stages.evaluate))),
     // A large evaluation continues in the next turn of the event loop, after the input that arrived
     // meanwhile.
     behind$.pipe(
       exhaustMap(() => tickEnd$),
-      map(() => stages.evaluateNext()),
+      map(() => () => stages.evaluateNext()),
     ),
+  ).pipe(
+    // A large delivery takes several turns of the event loop. Everything else waits for it, in order.
+    concatMap((stage) => once(stage())),
   );
 
   return evaluated$.pipe(

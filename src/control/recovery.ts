@@ -14,7 +14,7 @@ import {
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
-import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
+import { MOST_RAW, quarantined } from "./ingest/knownEvents.ts";
 import { expand } from "./schedule/expand.ts";
 import { clockMovedBack } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";

@@ -5,13 +5,13 @@ import { type ChargerId, type Instant, type Millis, millis } from "../domain/uni
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
 import { free, evaluate } from "./decide/evaluate.ts";
 import { EvaluationQueue, type FreeingPart, Freeings } from "./decide/evaluationQueue.ts";
-import { ingest, type Ingestion, neededWhole } from "./ingest/ingest.ts";
+import { type Affected, ingestStage } from "./ingest/ingestStage.ts";
 import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { lateAfterReturn, recordSilences, recordReturn } from "./observe/recordSilence.ts";
 import { advanceHolds, type HoldRequest } from "./holds/lifecycle.ts";
-import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
+import type { ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
   clockStepRow,
   onClockMovedBack,
@@ -44,9 +44,6 @@ export interface Pending {
   readonly committed: Promise<Committed>;
 }
 
-/** What a stage affects. A promise: the stage reads first. */
-type Affected = readonly Reevaluation[] | Promise<readonly Reevaluation[]>;
-
 /** Chargers that were queued at one broker. */
 interface Waiting {
   readonly broker: string;
@@ -68,8 +65,6 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
   const queue = new EvaluationQueue(depot);
   const freeings = new Freeings();
-  /** Chargers affected by the parts of a list so far. */
-  const waiting = new Set<ChargerId>();
   /** The last failed commit that was rolled back. An intake and the evaluation after it share a commit. */
   let rolledBack: FailedCommit | null = null;
   const rollBack = (failed: FailedCommit): void => {
@@ -136,28 +131,6 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     return reevaluationsOf([...affected, ...silences.affectedChargers]);
   };
 
-  /** Each delivery is settled after the commit, which holds the first evaluations as well. */
-  const ingested = (
-    arrivals: readonly Arrival[],
-    { changes, affectedChargers, fetchById, results }: Ingestion,
-  ): readonly Reevaluation[] => {
-    ports.write(changes);
-    if (fetchById.length > 0) ports.fetchById(fetchById);
-    void ports.durable().then((committed) => {
-      if (!committed.ok) rollBack(committed);
-      arrivals.forEach(({ settle }, index) => {
-        const counts = results[index];
-        if (!committed.ok) settle(committed);
-        else if (counts !== undefined) settle({ ok: true, ingested: counts });
-      });
-    });
-    for (const charger of affectedChargers) waiting.add(charger);
-    if (arrivals.every(({ isPart = false }) => isPart)) return [];
-    const reevaluations = reevaluationsOf(waiting);
-    waiting.clear();
-    return reevaluations;
-  };
-
   const evaluateNext = (reevaluations: readonly Reevaluation[]): Pending => {
     ports.write(lacking);
     lacking = [];
@@ -172,14 +145,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   };
 
   return {
-    /** Intake and expansion. Events of which only a summary is in memory are read first. */
-    ingest(arrivals: readonly Arrival[]): Affected {
-      const deliveries = arrivals.map(({ delivery }) => delivery);
-      return depot.known.withWhole(
-        () => neededWhole(depot, deliveries),
-        (read) => ingested(arrivals, ingest(depot, deliveries, read)),
-      );
-    },
+    ingest: ingestStage(depot, ports, rollBack),
 
     /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
     run: (stages: readonly (() => readonly Reevaluation[])[]): Affected =>

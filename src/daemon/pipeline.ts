@@ -1,15 +1,9 @@
 import { filter, map, merge, type Observable, share, startWith, Subject, tap } from "rxjs";
 
-import type { Hint } from "../control/ingest/pipeline.ts";
+import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
-import {
-  control,
-  type ControlSources,
-  partnerSources,
-  standstill,
-  startsAllowed,
-} from "../control/pipeline.ts";
+import { control, type ControlSources, standstill, startsAllowed } from "../control/pipeline.ts";
 import type { Arrival, ControlPorts, Fetched, Freeing, IngestAnswer } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
 import type { Command, Sent } from "../domain/command.ts";

@@ -22,6 +22,19 @@ export function yieldToEventLoop(monotonic: () => number): () => Promise<void> {
   };
 }
 
+/** Values between two steps: a step after each would cost more than most work. */
+const VALUES_A_STEP = 256;
+
+/** Handles the values one after another, with a step after every few of them. */
+export function* inSteps<Value>(values: Iterable<Value>, each: (value: Value) => void): ResumableTask<void> {
+  let count = 0;
+  for (const value of values) {
+    each(value);
+    count += 1;
+    if (count % VALUES_A_STEP === 0) yield;
+  }
+}
+
 /** Runs the steps and yields to the event loop in between. */
 export async function runCooperatively<Result>(
   steps: ResumableTask<Result>,

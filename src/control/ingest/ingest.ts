@@ -3,13 +3,13 @@ import type { Change } from "../../domain/changes.ts";
 import type { Delivery, Rejected, IngestResult } from "../../domain/delivery.ts";
 import { type Ask, type EventSummary, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
 import { reportUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
-import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
-import { MOST_RAW, quarantined } from "./quarantine.ts";
+import { MOST_RAW, NONE_READ, quarantined, type WholeEvents } from "./knownEvents.ts";
 import { outcomeFor } from "./summary.ts";
 
 export interface Ingestion {
@@ -26,15 +26,23 @@ export interface Ingestion {
  * Intake and expansion of the deliveries of one tick, in order. Updates the state and returns the rows to
  * store. `read`: the events of `neededWhole`.
  */
-export function ingest(
+export const ingest = (
   depot: ControlState,
   deliveries: readonly Delivery[],
   read: WholeEvents = NONE_READ,
-): Ingestion {
+): Ingestion => runToEnd(ingesting(depot, deliveries, read));
+
+/** As `ingest`. Nothing else may change the state between two steps. */
+export function* ingesting(
+  depot: ControlState,
+  deliveries: readonly Delivery[],
+  read: WholeEvents,
+): ResumableTask<Ingestion> {
   const changes: Change[] = [];
   const affectedChargers = new Set<ChargerId>();
   const fetchById: EventId[] = [];
-  const results = deliveries.map((delivery) => {
+  const results: IngestResult[] = [];
+  for (const delivery of deliveries) {
     const notices = latestNotices(delivery.notices);
     const counts = { accepted: 0, repeats: delivery.notices.length - notices.length };
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
@@ -44,7 +52,7 @@ export function ingest(
         rejected.push(notice);
         continue;
       }
-      const result = ingestedOrQuarantined(depot, notice, delivery, read);
+      const result = yield* ingestedOrQuarantined(depot, notice, delivery, read);
       if (result === null) continue;
       if ("reason" in result) {
         rejected.push(result);
@@ -62,15 +70,16 @@ export function ingest(
         changes.push(eventRow(delivery.at, notice.event.id, warning, { warning }));
       }
       changes.push(...reportUnplugged(depot, result.affectedVehicles, delivery.at));
-      for (const vehicle of result.affectedVehicles) {
+      yield* inSteps(result.affectedVehicles, (vehicle) => {
         for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
-      }
+      });
+      yield;
     }
     if (rejected.length > 0) changes.push(...quarantined(depot, rejected, delivery));
     if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(depot, id, delivery);
     if (delivery.complete) fetchById.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
-    return { ...counts, rejected: rejected.length };
-  });
+    results.push({ ...counts, rejected: rejected.length });
+  }
   return { changes, affectedChargers, fetchById, results };
 }
 
@@ -131,12 +140,12 @@ const NO_VEHICLES: ReadonlySet<VehicleId> = new Set();
  * An event that triggers a bug must not end the process. It would return with every poll and end it again.
  * The earlier state of the event stays.
  */
-function ingestedOrQuarantined(
+function* ingestedOrQuarantined(
   depot: ControlState,
   notice: EventNotice,
   delivery: Delivery,
   read: WholeEvents,
-): IngestedNotice | Rejected | null {
+): ResumableTask<IngestedNotice | Rejected | null> {
   const id = idOf(notice);
   const tracked = depot.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
@@ -148,7 +157,7 @@ function ingestedOrQuarantined(
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
   try {
-    return ingestNotice(depot, notice, before, delivery);
+    return yield* ingestNotice(depot, notice, before, delivery);
   } catch (error) {
     if (before === undefined) depot.schedule.forget(id, delivery.at);
     else depot.schedule.put(before, delivery.at);
@@ -157,12 +166,12 @@ function ingestedOrQuarantined(
   }
 }
 
-function ingestNotice(
+function* ingestNotice(
   depot: ControlState,
   notice: EventNotice,
   before: KnownEvent | undefined,
   delivery: Delivery,
-): IngestedNotice | null {
+): ResumableTask<IngestedNotice | null> {
   const id = idOf(notice);
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
   const isClaimed = () => depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
@@ -177,7 +186,9 @@ function ingestNotice(
     if (outcome === "repeat") {
       depot.schedule.repeated(known);
     } else {
-      affectedVehicles = depot.schedule.put(known, delivery.at);
+      yield;
+      affectedVehicles = yield* depot.schedule.putting(known, delivery.at);
+      yield;
       changes.push(eventAudit(depot, known, before, outcome, delivery));
     }
   }

@@ -1,5 +1,7 @@
 import { hash } from "node:crypto";
 
+import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
 import type { Rejected } from "../../domain/delivery.ts";
 import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
@@ -93,3 +95,39 @@ export class Rejections {
     this.#prints.clear();
   }
 }
+
+/** Rejected entries of one delivery with a row of their own. One more row sums up the rest. */
+const OWN_ROWS = 20;
+/** Cap on quarantined entries of one delivery. More would only evict each other. */
+const MOST_KEPT = 1000;
+/** Ids named in the row that stands for the rest. */
+const MOST_NAMED = 50;
+/** Characters kept of a quarantined entry. */
+export const MOST_RAW = 4096;
+
+/**
+ * Stores unreadable entries for inspection and records them. The same entry in every poll is recorded once.
+ */
+export function quarantined(
+  { rejections }: { readonly rejections: Rejections },
+  rejected: readonly Rejected[],
+  { at, source }: { readonly at: Instant; readonly source: string },
+): readonly Change[] {
+  const fresh = rejected.filter((one) => rejections.isNew(one));
+  const kept = fresh
+    .slice(0, MOST_KEPT)
+    .map((one) => ({ kind: "quarantine", rejected: one, at, source }) as const);
+  const rows = fresh.slice(0, OWN_ROWS).map(({ id, path, reason }) => {
+    const message = `${id === null ? "something" : `event ${id}`} in a ${source} was set aside: ${path}: ${reason}`;
+    return row(at, id, message, { path, reason, source });
+  });
+  const rest = fresh.slice(OWN_ROWS);
+  const [first] = rest;
+  if (first === undefined) return [...kept, ...rows];
+  const message = `${rest.length} more in the same ${source} were set aside, the next: ${first.path}: ${first.reason}`;
+  const ids = rest.flatMap(({ id }) => (id === null ? [] : [id])).slice(0, MOST_NAMED);
+  return [...kept, ...rows, row(at, null, message, { count: rest.length, ids, source })];
+}
+
+const row = (at: AuditEntry["at"], event: AuditEntry["event"], message: string, details: Json): Change =>
+  auditRow("rejected", at, message, { event, facts: details });

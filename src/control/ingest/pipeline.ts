@@ -1,26 +1,31 @@
 import {
-  BehaviorSubject,
+  type Observable,
+  Subject,
+  tap,
   concatMap,
+  of,
+  share,
+  mergeMap,
+  map,
+  merge,
+  BehaviorSubject,
   defer,
   filter,
   from,
   ignoreElements,
-  merge,
-  mergeMap,
   NEVER,
-  type Observable,
   race,
   repeat,
-  Subject,
   switchMap,
-  tap,
   timer,
 } from "rxjs";
 
 import type { Delivery, Notice } from "../../domain/delivery.ts";
-import { type EventId, type Millis, millis, minutes, seconds } from "../../domain/units.ts";
+import { type EventId, type Millis, type Instant, millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
-import type { Fetched, PollingPorts } from "../ports.ts";
+import type { PollingPorts, IngestAnswer, Fetched, Arrival } from "../ports.ts";
+import type { ControlState } from "../state.ts";
+import { missingAfterList, idsIn } from "./ingest.ts";
 import { latestNotices } from "./intake.ts";
 import type { PollRequest } from "./pollRequest.ts";
 
@@ -163,4 +168,80 @@ const togetherById = (notices: readonly Notice[]): readonly Notice[] =>
 const idOf = (notice: Notice | undefined): string | null => {
   if (notice === undefined) return null;
   return notice.kind === "event" ? notice.event.id : notice.id;
+};
+
+export interface PartnerPorts extends PollingPorts {
+  /** Events that only a fetch by id can settle. */
+  readonly fetchById: (ids: readonly EventId[]) => void;
+  /** Called once a fetched delivery is committed, or could not be stored. */
+  readonly settled: (delivery: Delivery, answer: IngestAnswer) => void;
+}
+
+/** Answers of the partner to our requests, and the deliveries among them. */
+export function partnerSources(
+  depot: ControlState,
+  ports: PartnerPorts,
+  hint$: Observable<Hint>,
+  every: Millis,
+): { readonly fetched$: Observable<Fetched>; readonly polled$: Observable<Arrival> } {
+  const parts$ = new Subject<Arrival>();
+  const fetched$ = polling(ports, hint$, every).pipe(
+    tap((fetched) => {
+      if (fetched.kind === "unchanged") askForMissing(depot, ports, null, fetched.at);
+    }),
+    // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
+    concatMap((fetched) =>
+      fetched.kind === "read" && isLong(fetched.delivery)
+        ? ingestInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
+        : of(fetched),
+    ),
+    share(),
+  );
+  const short$ = fetched$.pipe(
+    mergeMap((fetched) => (fetched.kind === "read" && !isLong(fetched.delivery) ? [fetched.delivery] : [])),
+    map((delivery): Arrival => ({ delivery, settle: (answer) => ports.settled(delivery, answer) })),
+  );
+  return { fetched$, polled$: merge(short$, parts$) };
+}
+
+function askForMissing(
+  depot: ControlState,
+  ports: PartnerPorts,
+  ids: ReadonlySet<EventId> | null,
+  at: Instant,
+): void {
+  const missing = missingAfterList(depot, ids, at);
+  if (missing.length > 0) ports.fetchById(missing);
+}
+
+/** Ingests a long list in parts. Each part has a commit of its own, and the event loop runs in between. */
+async function ingestInParts(
+  depot: ControlState,
+  ports: PartnerPorts,
+  delivery: Delivery,
+  emit: (part: Arrival) => void,
+): Promise<void> {
+  const { parts, last } = partsOf(delivery);
+  const ingestPart = (part: Delivery, isPart: boolean): Promise<IngestAnswer> =>
+    new Promise((settle) => emit({ delivery: part, isPart, settle }));
+  let answer: IngestAnswer = { ok: true, ingested: { accepted: 0, repeats: 0, rejected: 0 } };
+  for (const part of parts) {
+    answer = sumOf(answer, await ingestPart(part, true));
+    if (!answer.ok) break;
+  }
+  answer = sumOf(answer, await ingestPart(last, false));
+  if (answer.ok && delivery.complete) askForMissing(depot, ports, new Set(idsIn(delivery)), delivery.at);
+  ports.settled(delivery, answer);
+}
+
+const sumOf = (a: IngestAnswer, b: IngestAnswer): IngestAnswer => {
+  if (!a.ok || !b.ok) return a.ok ? b : a;
+  return {
+    ok: true,
+    ingested: {
+      accepted: a.ingested.accepted + b.ingested.accepted,
+      repeats: a.ingested.repeats + b.ingested.repeats,
+      rejected: a.ingested.rejected + b.ingested.rejected,
+    },
+  };
 };

@@ -7,6 +7,7 @@ import {
   later,
   type VehicleId,
 } from "../../domain/units.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
 import type { Dispatch } from "./expand.ts";
 import { type RankSettings, type InForce, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
@@ -105,14 +106,23 @@ export class Agenda {
    * Replaces all dispatches of an event. Returns the vehicles with a dispatch in force now, before or after.
    */
   replace(event: EventId, dispatches: readonly Dispatch[], now: Instant): Set<VehicleId> {
-    const affectedVehicles = this.#remove(event, now);
+    return runToEnd(this.replacing(event, dispatches, now));
+  }
+
+  /** As `replace`, vehicle by vehicle: each has either the old dispatches or the new ones. `advance` has to wait. */
+  *replacing(event: EventId, dispatches: readonly Dispatch[], now: Instant): ResumableTask<Set<VehicleId>> {
+    const affectedVehicles = new Set<VehicleId>();
     const past = later(now, this.#advancedTo);
     const open = dispatches.filter(({ until }) => until > past);
-    for (const dispatch of open) {
-      this.#add(dispatch, now);
-      if (isOpenAt(dispatch, now)) affectedVehicles.add(dispatch.vehicle);
-    }
+    const before = yield* byVehicle(this.ofEvent(event));
+    const after = yield* byVehicle(open);
+    yield* inSteps(after, ([vehicle, added]) => {
+      this.#swap(vehicle, before.get(vehicle) ?? [], added, now, affectedVehicles);
+      before.delete(vehicle);
+    });
+    yield* inSteps(before, ([vehicle, removed]) => this.#swap(vehicle, removed, [], now, affectedVehicles));
     if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
+    else this.#byEvent.delete(event);
     this.#tidy();
     return affectedVehicles;
   }
@@ -140,28 +150,29 @@ export class Agenda {
     if (this.#byEvent.get(event)?.drop() === 0) this.#byEvent.delete(event);
   }
 
-  #add(dispatch: Dispatch, now: Instant): void {
-    const { vehicle, from, until } = dispatch;
+  #swap(
+    vehicle: VehicleId,
+    removed: readonly Dispatch[],
+    added: readonly Dispatch[],
+    now: Instant,
+    affectedVehicles: Set<VehicleId>,
+  ): void {
     const plan = this.#byVehicle.get(vehicle) ?? new VehiclePlan(this.#settings);
-    this.#byVehicle.set(vehicle, plan);
-    plan.add(dispatch, now);
-    // A dispatch in force is evaluated because it is new, so it needs no start boundary.
-    if (from > now) this.#boundaries.push(from, vehicle);
-    this.#boundaries.push(until, vehicle);
-    this.#count += 1;
-  }
-
-  #remove(event: EventId, now: Instant): Set<VehicleId> {
-    const affectedVehicles = new Set<VehicleId>();
-    for (const dispatch of this.ofEvent(event)) {
-      const { vehicle } = dispatch;
-      const plan = this.#byVehicle.get(vehicle);
-      this.#count -= Number(plan?.remove(dispatch) === true);
-      if (plan?.size === 0) this.#byVehicle.delete(vehicle);
+    for (const dispatch of removed) {
+      this.#count -= Number(plan.remove(dispatch));
       if (isOpenAt(dispatch, now)) affectedVehicles.add(vehicle);
     }
-    this.#byEvent.delete(event);
-    return affectedVehicles;
+    for (const dispatch of added) {
+      const { from, until } = dispatch;
+      plan.add(dispatch, now);
+      // A dispatch in force is evaluated because it is new, so it needs no start boundary.
+      if (from > now) this.#boundaries.push(from, vehicle);
+      this.#boundaries.push(until, vehicle);
+      this.#count += 1;
+      if (isOpenAt(dispatch, now)) affectedVehicles.add(vehicle);
+    }
+    if (plan.size === 0) this.#byVehicle.delete(vehicle);
+    else this.#byVehicle.set(vehicle, plan);
   }
 
   /** Edits leave stale boundaries in the queue. It is rebuilt once most of them are stale. */
@@ -175,6 +186,16 @@ export class Agenda {
       }
     }
   }
+}
+
+function* byVehicle(dispatches: readonly Dispatch[]): ResumableTask<Map<VehicleId, Dispatch[]>> {
+  const groups = new Map<VehicleId, Dispatch[]>();
+  yield* inSteps(dispatches, (dispatch) => {
+    const group = groups.get(dispatch.vehicle);
+    if (group === undefined) groups.set(dispatch.vehicle, [dispatch]);
+    else group.push(dispatch);
+  });
+  return groups;
 }
 
 /** When chargers want to be evaluated again: the refresh of a lease, a retry, the end of a wait. */
@@ -203,5 +224,49 @@ export class WakeTimes {
 
   next(): Instant | undefined {
     return this.#queue.next();
+  }
+}
+
+/** After an edit, a window that was acted on under an earlier revision is not missed under the next. */
+export class Revised {
+  /**
+   * Dispatches that were acted on and lie ahead again, since the clock was set back. The event may be
+   * withdrawn and return in that time.
+   */
+  readonly #ahead = new Map<EventId, readonly Dispatch[]>();
+  readonly #seen: WeakSet<Dispatch>;
+
+  constructor(seen: WeakSet<Dispatch>) {
+    this.#seen = seen;
+  }
+
+  *marking(
+    event: EventId,
+    before: readonly Dispatch[],
+    after: readonly Dispatch[],
+    now: Instant,
+  ): ResumableTask<void> {
+    const acted = [
+      ...before.filter((dispatch) => this.#seen.has(dispatch)),
+      ...(this.#ahead.get(event) ?? []),
+    ];
+    if (acted.length === 0) return this.forget(event);
+    yield;
+    const beginnings = new Map<VehicleId, Dispatch[]>();
+    yield* inSteps(acted, (dispatch) => {
+      const others = beginnings.get(dispatch.vehicle)?.filter(({ from }) => from !== dispatch.from) ?? [];
+      beginnings.set(dispatch.vehicle, [...others, dispatch]);
+    });
+    yield* inSteps(after, (dispatch) => {
+      const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
+      if (began === true) this.#seen.add(dispatch);
+    });
+    const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
+    if (ahead.length > 0) this.#ahead.set(event, ahead);
+    else this.#ahead.delete(event);
+  }
+
+  forget(event: EventId): void {
+    this.#ahead.delete(event);
   }
 }

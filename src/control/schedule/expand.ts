@@ -24,6 +24,7 @@ import {
   type Watts,
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 import { aimsAt, targeting } from "./targeting.ts";
 
@@ -63,15 +64,21 @@ type Draws = ReadonlyMap<string, Map<VehicleId, number>>;
  * Unknown payload types and zero durations give none.
  */
 export const expand = (known: KnownEvent, context: ExpandContext): readonly Dispatch[] =>
-  expandAfter(null, known, context).dispatches;
+  runToEnd(expandAfter(null, known, context)).dispatches;
 
 /** Expands from the previous revision: the cost of an edit does not grow with the number of earlier edits. */
-export function expandAfter(before: Expansion | null, known: KnownEvent, context: ExpandContext): Expansion {
+export function* expandAfter(
+  before: Expansion | null,
+  known: KnownEvent,
+  context: ExpandContext,
+): ResumableTask<Expansion> {
   const draws = new Map<string, Map<VehicleId, number>>();
   const drawing: Drawing = { ...context, fractionOf: drawnOnce(context, draws, before?.draws) };
-  const live = known.kind === "live" ? dispatchesOf(known.revision, drawing) : NONE;
-  const tails = tailsOf(known.endings, before, drawing);
-  return { known, dispatches: besides(tails, live, known.receivedAt), live, tails, draws };
+  const live = known.kind === "live" ? yield* dispatchesOf(known.revision, drawing) : NONE;
+  yield;
+  const tails = yield* tailsOf(known.endings, before, drawing);
+  yield;
+  return { known, dispatches: yield* besides(tails, live, known.receivedAt), live, tails, draws };
 }
 
 /** Input of an expansion, with a source of each vehicle's fraction. */
@@ -101,14 +108,14 @@ const drawnOnce =
 type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
 const NONE: ByVehicle = new Map();
 
-function dispatchesOf(revision: Revision, context: Drawing): ByVehicle {
+function* dispatchesOf(revision: Revision, context: Drawing): ResumableTask<ByVehicle> {
   const setpoint = setpointOf(revision.event, context.settings);
   if (setpoint === null) return NONE;
   const dispatches = new Map<VehicleId, Dispatch>();
-  for (const vehicle of targeting(revision.event, context).vehicles) {
+  yield* inSteps(targeting(revision.event, context).vehicles, (vehicle) => {
     const dispatch = dispatchOf(revision, vehicle, setpoint, context);
     if (dispatch !== null) dispatches.set(vehicle, dispatch);
-  }
+  });
   return dispatches;
 }
 
@@ -182,23 +189,28 @@ function fromKilowatts(level: number): Watts {
  * Walks the endings from the oldest. A later revision takes over a remainder, unless it ended before for that
  * vehicle.
  */
-function tailsOf(endings: readonly Ending[], before: Expansion | null, context: Drawing): ByVehicle {
+function* tailsOf(
+  endings: readonly Ending[],
+  before: Expansion | null,
+  context: Drawing,
+): ResumableTask<ByVehicle> {
   const [earlier, last] = [endings.slice(0, -1), endings.at(-1)];
   if (last === undefined) return NONE;
-  if (before !== null && isEndOf(endings, before.known.endings)) return keptTails(before.tails, endings);
+  if (before !== null && isEndOf(endings, before.known.endings))
+    return yield* keptTails(before.tails, endings);
   // The usual edit: the revision that ended is the previous one.
   const isNext =
     before?.known.kind === "live" &&
     before.known.revision === last.revision &&
     isEndOf(earlier, before.known.endings);
   if (isNext) {
-    const kept = keptTails(before.tails, earlier);
-    return overtaken(kept, before.live, earlier.at(-1)?.at ?? LONG_AGO, last.at, context);
+    const kept = yield* keptTails(before.tails, earlier);
+    return yield* overtaken(kept, before.live, earlier.at(-1)?.at ?? LONG_AGO, last.at, context);
   }
   let tails: ByVehicle = NONE;
   let since = LONG_AGO;
   for (const { revision, at } of endings) {
-    tails = overtaken(tails, dispatchesOf(revision, context), since, at, context);
+    tails = yield* overtaken(tails, yield* dispatchesOf(revision, context), since, at, context);
     since = at;
   }
   return tails;
@@ -211,24 +223,28 @@ const isEndOf = (endings: readonly Ending[], all: readonly Ending[]): boolean =>
   endings.every((ending, index) => ending === all[all.length - endings.length + index]);
 
 /** Drops the tails of endings that no longer count. */
-function keptTails(tails: ByVehicle, endings: readonly Ending[]): ByVehicle {
+function* keptTails(tails: ByVehicle, endings: readonly Ending[]): ResumableTask<ByVehicle> {
   const events = new Set(endings.map(({ revision }) => revision.event));
-  return new Map([...tails].filter(([, { event }]) => events.has(event)));
+  const kept = new Map<VehicleId, Dispatch>();
+  yield* inSteps(tails, ([vehicle, tail]) => {
+    if (events.has(tail.event)) kept.set(vehicle, tail);
+  });
+  return kept;
 }
 
 /** A revision arrived at `since` and ended at `at`. It took over from these tails and leaves its own. */
-function overtaken(
+function* overtaken(
   before: ByVehicle,
   dispatches: ByVehicle,
   since: Instant,
   at: Instant,
   context: Drawing,
-): ByVehicle {
+): ResumableTask<ByVehicle> {
   const tails = new Map(before);
-  for (const [vehicle, dispatch] of dispatches) {
+  yield* inSteps(dispatches, ([vehicle, dispatch]) => {
     if (dispatch.from <= at && since < dispatch.until) tails.delete(vehicle);
     if (isOpenAt(dispatch, at)) tails.set(vehicle, cut(dispatch, at, context));
-  }
+  });
   return tails;
 }
 
@@ -236,13 +252,13 @@ function overtaken(
  * The current dispatches, and the part of each tail outside them.
  * A current dispatch that ended before it arrived leaves the tail whole.
  */
-function besides(tails: ByVehicle, live: ByVehicle, since: Instant): readonly Dispatch[] {
+function* besides(tails: ByVehicle, live: ByVehicle, since: Instant): ResumableTask<readonly Dispatch[]> {
   const dispatches = [...live.values()];
-  for (const tail of tails.values()) {
+  yield* inSteps(tails.values(), (tail) => {
     const next = live.get(tail.vehicle);
     const left = next === undefined ? tail : beside(tail, next, since);
     if (left.from < left.until) dispatches.push(left);
-  }
+  });
   return dispatches;
 }
 

@@ -7,10 +7,11 @@ import {
   type TrackedEvent,
 } from "../../domain/event.ts";
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
-import { Agenda } from "./agenda.ts";
+import { Agenda, Revised } from "./agenda.ts";
 import { type Expansion, type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
@@ -80,11 +81,16 @@ export class Schedule {
 
   /** Returns the vehicles for which something holds, or held, now. */
   put(known: KnownEvent, now: Instant): ReadonlySet<VehicleId> {
+    return runToEnd(this.putting(known, now));
+  }
+
+  /** As `put`. Between two steps each vehicle has either the old dispatches of the event or the new ones. */
+  *putting(known: KnownEvent, now: Instant): ResumableTask<ReadonlySet<VehicleId>> {
     this.#known.set(known.id, known);
-    const dispatches = this.#expansions.expand(known, this.context);
-    this.#revised.mark(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
+    const dispatches = yield* this.#expansions.expanding(known, this.context);
+    yield* this.#revised.marking(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
     this.#over.push(overSince(known), known.id);
-    return this.#replace(known.id, dispatches, now);
+    return yield* this.#replacing(known.id, dispatches, now);
   }
 
   /** An event that was received again: its dispatches stay. */
@@ -97,15 +103,20 @@ export class Schedule {
   forget(id: EventId, now: Instant): ReadonlySet<VehicleId> {
     this.#known.delete(id);
     this.#revised.forget(id);
-    return this.#replace(id, [], now);
+    return runToEnd(this.#replacing(id, [], now));
   }
 
-  #replace(id: EventId, dispatches: readonly Dispatch[], now: Instant): ReadonlySet<VehicleId> {
+  *#replacing(
+    id: EventId,
+    dispatches: readonly Dispatch[],
+    now: Instant,
+  ): ResumableTask<ReadonlySet<VehicleId>> {
     // One event may have 20,000 vehicles.
     if (this.#feed.isRead("vehicle"))
-      for (const { vehicle } of [...this.#agenda.ofEvent(id), ...dispatches])
-        this.#feed.announce("vehicle", vehicle);
-    return this.#agenda.replace(id, dispatches, now);
+      yield* inSteps([...this.#agenda.ofEvent(id), ...dispatches], ({ vehicle }) =>
+        this.#feed.announce("vehicle", vehicle),
+      );
+    return yield* this.#agenda.replacing(id, dispatches, now);
   }
 
   /** Events that may be over by now. */
@@ -205,9 +216,9 @@ const MOST = 4;
 export class Expansions {
   readonly #newest = new Map<EventId, Expansion>();
 
-  expand(known: KnownEvent, context: ExpandContext): readonly Dispatch[] {
+  *expanding(known: KnownEvent, context: ExpandContext): ResumableTask<readonly Dispatch[]> {
     const { id } = known;
-    const expansion = expandAfter(this.#newest.get(id) ?? null, known, context);
+    const expansion = yield* expandAfter(this.#newest.get(id) ?? null, known, context);
     this.#newest.delete(id);
     this.#newest.set(id, expansion);
     for (const oldest of this.#newest.keys().take(Math.max(0, this.#newest.size - MOST)))
@@ -258,41 +269,3 @@ function carryMarks(
 /** Key of a window of an event for a vehicle. */
 const windowKey = ({ event, vehicle, from, until }: Dispatch): string =>
   `${from} ${until} ${vehicle} ${event.id}`;
-
-/** After an edit, a window that was acted on under an earlier revision is not missed under the next. */
-export class Revised {
-  /**
-   * Dispatches that were acted on and lie ahead again, since the clock was set back. The event may be
-   * withdrawn and return in that time.
-   */
-  readonly #ahead = new Map<EventId, readonly Dispatch[]>();
-  readonly #seen: WeakSet<Dispatch>;
-
-  constructor(seen: WeakSet<Dispatch>) {
-    this.#seen = seen;
-  }
-
-  mark(event: EventId, before: readonly Dispatch[], after: readonly Dispatch[], now: Instant): void {
-    const acted = [
-      ...before.filter((dispatch) => this.#seen.has(dispatch)),
-      ...(this.#ahead.get(event) ?? []),
-    ];
-    if (acted.length === 0) return this.forget(event);
-    const beginnings = new Map<VehicleId, Dispatch[]>();
-    for (const dispatch of acted) {
-      const others = beginnings.get(dispatch.vehicle)?.filter(({ from }) => from !== dispatch.from) ?? [];
-      beginnings.set(dispatch.vehicle, [...others, dispatch]);
-    }
-    for (const dispatch of after) {
-      const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
-      if (began === true) this.#seen.add(dispatch);
-    }
-    const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
-    if (ahead.length > 0) this.#ahead.set(event, ahead);
-    else this.#ahead.delete(event);
-  }
-
-  forget(event: EventId): void {
-    this.#ahead.delete(event);
-  }
-}

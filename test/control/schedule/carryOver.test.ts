@@ -1,3 +1,4 @@
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
@@ -39,7 +40,9 @@ test("an event that is edited again and again expands as from its stored revisio
       for (const [index, wish] of steps.entries()) {
         now = instant(now + wish.after * 1000);
         known = next(known, wish, now, index);
-        expect(inOrder(expansions.expand(known, context))).toEqual(inOrder(expand(known, context)));
+        expect(inOrder(runToEnd(expansions.expanding(known, context)))).toEqual(
+          inOrder(expand(known, context)),
+        );
       }
     }),
   );
@@ -67,7 +70,7 @@ function next(known: KnownEvent | undefined, wish: Wish, now: Instant, index: nu
 test("the 33rd edit expands its own revision only", () => {
   const expansions = new Expansions();
   let known: KnownEvent = live(anEvent({ randomizeStart: millis(0), targets: targetsOf(...fleet) }));
-  expansions.expand(known, context);
+  expansions.expanding(known, context);
   let readings = 0;
   for (let edit = 1; edit <= 33; edit += 1) {
     const when = instant(at("05:10") + edit * 1000);
@@ -83,7 +86,7 @@ test("the 33rd edit expands its own revision only", () => {
     known = intake(known, { kind: "event", event }, { source: "webhook", at: when, askedAt: when })
       .known as KnownEvent;
     readings = 0;
-    expansions.expand(known, context);
+    runToEnd(expansions.expanding(known, context));
     expect(readings).toBe(1);
   }
 });
@@ -92,5 +95,5 @@ test("few expansions are kept in memory", () => {
   const expansions = new Expansions();
   const events = ["EV-1", "EV-2", "EV-3", "EV-4", "EV-5"].map((id) => live(anEvent({ id })));
   for (const event of [...events, ...events])
-    expect(expansions.expand(event, context)).toEqual(expand(event, context));
+    expect(runToEnd(expansions.expanding(event, context))).toEqual(expand(event, context));
 });

@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 
 import { Agenda } from "../../../src/control/schedule/agenda.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
-import { carryOver, Revised } from "../../../src/control/schedule/schedule.ts";
+import { Revised } from "../../../src/control/schedule/agenda.ts";
+import { carryOver } from "../../../src/control/schedule/schedule.ts";
 import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
 
@@ -61,10 +63,10 @@ test("a window that was acted on under an earlier revision is not missed under t
   const before = window("EV-1", 20);
   const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
   const seen = new WeakSet([before]);
-  new Revised(seen).mark(before.event.id, [before], [longer, later], instant(25));
+  runToEnd(new Revised(seen).marking(before.event.id, [before], [longer, later], instant(25)));
   expect([longer, later].map((dispatch) => seen.has(dispatch))).toEqual([true, false]);
   const unseen = new WeakSet<Dispatch>();
-  new Revised(unseen).mark(before.event.id, [before], [longer], instant(25));
+  runToEnd(new Revised(unseen).marking(before.event.id, [before], [longer], instant(25)));
   expect(unseen.has(longer)).toBe(false);
 });
 
@@ -73,9 +75,9 @@ function comesAgain(now: number, between: (revised: Revised) => void = () => {})
   const [before, again] = [window("EV-1", 20), window("EV-1", 20)];
   const seen = new WeakSet([before]);
   const revised = new Revised(seen);
-  revised.mark(before.event.id, [before], [], instant(now));
+  runToEnd(revised.marking(before.event.id, [before], [], instant(now)));
   between(revised);
-  revised.mark(before.event.id, [], [again], instant(now));
+  runToEnd(revised.marking(before.event.id, [], [again], instant(now)));
   return seen.has(again);
 }
 
