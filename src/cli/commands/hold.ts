@@ -176,8 +176,6 @@ async function end(named: string | undefined, id: string, reason: string, json: 
 
 export const holdVerb: Verb = (verb, { config, now, done }) => {
   verb
-    // Options after `list` and `end` are theirs: both have --json, and end has --reason.
-    .enablePositionalOptions()
     .argument("[target]", "id of a charger, or VTN id or name of a vehicle")
     .option("--site", "all chargers", false)
     .option("--exempt", "no event applies: the charger gets its own default", false)
@@ -188,21 +186,23 @@ export const holdVerb: Verb = (verb, { config, now, done }) => {
     .action(async (target: string | undefined, options: HoldOptions) => {
       done(await open(config(), target, options, now));
     });
+  // The options --json and --reason have the same names above: they are read there, wherever they stand.
   verb
     .command("list")
     .description("show the open holds, with what each charger under them gets and whether it follows")
     .option("--all", "also those that ended within a day", false)
     .option("--json", "print a JSON array, as GET /api/v1/holds", false)
-    .action(async ({ all, json }: { all: boolean; json: boolean }) => {
-      done(await list(config(), all, json));
+    .action(async ({ all }: { all: boolean }) => {
+      done(await list(config(), all, verb.opts<HoldOptions>().json));
     });
   verb
     .command("end")
     .description("end a hold early")
     .argument("<id>", "id of the hold")
-    .option("--reason <text>", "why, for the record", "ended at the command line")
+    .option("--reason <text>", 'why, for the record; default "ended at the command line"')
     .option("--json", "print the answer as JSON", false)
-    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
+    .action(async (id: string) => {
+      const { reason = "ended at the command line", json } = verb.opts<HoldOptions>();
       done(await end(config(), id, reason, json));
     });
 };
