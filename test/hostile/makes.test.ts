@@ -109,8 +109,12 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")("chargers t
       });
       await daemon.deliver(due);
       await waitFor(() => MAKES.every(({ id }) => drawnBy(id) <= 10), PATIENCE);
-      const starts = await daemon.view<{ words: string; at: string }[]>("/api/v1/audit?limit=10000");
-      const acknowledged = starts.filter(({ words }) => words.includes("acknowledged by the broker after"));
+      // An acknowledgement is committed within 100 ms, perhaps after its charger has obeyed.
+      const acknowledged = await waitFor(async () => {
+        const rows = await daemon.view<{ words: string; at: string }[]>("/api/v1/audit?limit=10000");
+        const found = rows.filter(({ words }) => words.includes("acknowledged by the broker after"));
+        return MAKES.every(({ id }) => found.some(({ words }) => words.startsWith(`${id} `))) ? found : null;
+      }, PATIENCE);
       for (const { id } of MAKES) {
         const row = acknowledged.find(({ words }) => words.startsWith(`${id} `));
         expect(Date.parse(row?.at ?? "") - Date.parse(due.intervalPeriod.start), id).toBeLessThan(1000);
