@@ -103,7 +103,8 @@ export class LiveStream implements Disposable {
   addRows(rows: readonly AuditRow[]): void {
     if (this.#timer === null) return;
     for (const row of rows) {
-      const name = `audit ${row.seq}`;
+      // Acknowledgements may share a row, and its number.
+      const name = `audit ${row.seq} ${row.command}`;
       this.#put("audit", name, { ...row, at: iso(row.at) });
       this.#rows.push(name);
     }
