@@ -146,7 +146,11 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/store/sqlite/files.ts",
     "src/store/sqlite/loadState.ts",
   ],
-  "test/vtn/client.test.ts": ["src/vtn/authorized.ts", "src/vtn/dialects/partner/dialect.ts"],
+  "test/vtn/client.test.ts": [
+    "src/vtn/authorized.ts",
+    "src/vtn/dialects/partner/dialect.ts",
+    "src/vtn/dialects/choose.ts",
+  ],
   "test/vtn/dialects/partner/prices.test.ts": ["src/vtn/dialects/partner/priceEntries.ts"],
   "test/e2e/prices.test.ts": [
     "src/daemon/pipeline.ts",
@@ -205,10 +209,9 @@ test("rooms with rules import no package but those that the table allows", () =>
   expect(forbidden).toEqual([]);
 });
 
-test("only the choice of the dialect and the simulated partner know the partner's wire format", () => {
-  const chooses = ["src/daemon/partnerWatch.ts"];
+test("outside the dialects only the simulated partner and signatures know the partner's wire format", () => {
   const importers = source
-    .filter((file) => !file.startsWith("src/vtn/dialects/") && !chooses.includes(file))
+    .filter((file) => !file.startsWith("src/vtn/dialects/"))
     .flatMap((file) =>
       importsOf(file)
         .filter((target) => target.startsWith("src/vtn/dialects/partner/"))

@@ -1,14 +1,9 @@
 import type { Committed } from "../domain/changes.ts";
 import type { Command, Sent } from "../domain/command.ts";
-import type { Delivery, IngestResult } from "../domain/delivery.ts";
+import type { Delivery, Fetched, IngestAnswer } from "../domain/delivery.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { Store } from "../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
-
-/** Answer to a delivery: its counts once it is durable, or the reason why it could not be stored. */
-export type IngestAnswer =
-  | { readonly ok: true; readonly ingested: IngestResult }
-  | { readonly ok: false; readonly reason: string };
 
 /** A delivery to ingest. It is settled after its commit. */
 export interface Arrival {
@@ -63,19 +58,6 @@ export interface ControlPorts extends Pick<Store, "write" | "writeUntilStored" |
   /** Logs a warning that changes nothing. */
   readonly warn: (words: string) => void;
 }
-
-/** Result of one request to the partner. */
-export type Fetched =
-  | { readonly kind: "read"; readonly delivery: Delivery }
-  /** The list is byte for byte the one ingested last. */
-  | { readonly kind: "unchanged"; readonly at: Instant }
-  | {
-      readonly kind: "failed";
-      /** False: no request was made. */
-      readonly asked: boolean;
-      readonly reason: string;
-      readonly retryAfter: Millis | null;
-    };
 
 export interface PollingPorts {
   /** Monotonic clock, ms. */

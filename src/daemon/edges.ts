@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
 
-import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Discarded } from "../chargers/broker/address.ts";
+import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import type { Command, Sent } from "../domain/command.ts";
 import type { Json } from "../domain/audit.ts";
-import type { Delivery } from "../domain/delivery.ts";
+import type { Command, Sent } from "../domain/command.ts";
+import type { Delivery, Fetched } from "../domain/delivery.ts";
 import type { PriceQuery } from "../domain/prices.ts";
 import type { PostAnswer } from "../domain/report.ts";
 import type { Desired } from "../domain/setpoint.ts";
@@ -17,7 +17,6 @@ import type { ListenerOptions, OperatorListener } from "../operator/http/server.
 import type { OperatorViews } from "../operator/http/views.ts";
 import type { BelievedClock } from "../platform/clock.ts";
 import type { Report } from "../reporting/report.ts";
-import type { Fetched } from "../vtn/client.ts";
 import type { PriceClient } from "../vtn/prices.ts";
 import type { ReportRequests } from "../vtn/reports.ts";
 import type { WebhookListener, WebhookOptions } from "../vtn/webhook.ts";

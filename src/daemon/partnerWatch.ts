@@ -1,16 +1,12 @@
 import type { Logger } from "pino";
 
-import { auditRow } from "../domain/audit.ts";
 import { recordAttempt, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
-import type { Config } from "../config/schema.ts";
-import type { Fetched } from "../control/ports.ts";
+import type { Fetched } from "../domain/delivery.ts";
+import { auditRow } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
 import { aheadOf, type ClockReading } from "../platform/clock.ts";
 import type { WallClock } from "../platform/text.ts";
-import type { Fetched as Asked } from "../vtn/client.ts";
-import type { Dialect } from "../vtn/dialects/dialect.ts";
-import { partnerDialect } from "../vtn/dialects/partner/dialect.ts";
 
 /** A remote side that may be away. */
 export type Neighbour = "partner" | "broker" | `broker ${string}`;
@@ -97,8 +93,8 @@ export class PartnerWatch {
     return aheadOf(this.#clock, { wall: now(), monotonic: millis(monotonic()) }, maxSkew);
   }
 
-  /** Call with every answer. Returns the answer as control reads it. */
-  onAnswer(answer: Asked): Fetched {
+  /** Call with every answer. Returns the answer. */
+  onAnswer(answer: Fetched): Fetched {
     const { now, monotonic, staleAfter, maxSkew, wallClock, away, log, onClockAgrees } = this.#options;
     const attempt =
       answer.kind === "failed"
@@ -117,7 +113,7 @@ export class PartnerWatch {
     else if (health.failures > 1) away.gone("partner", health.answeredAt);
     for (const { level, message } of messages) log[level](message);
     if (attempt.ok && this.#isWithin()) onClockAgrees();
-    return asFetched(answer);
+    return answer;
   }
 
   /** Skew of the clock of this machine, not of the site clock. */
@@ -131,10 +127,3 @@ export class PartnerWatch {
     return skew !== null && Math.abs(skew) <= this.#options.maxSkew;
   }
 }
-
-/** An event that is gone is a delivery like any other. */
-export const asFetched = (answer: Asked): Fetched =>
-  answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
-
-/** The dialect of the configured event service. Another dialect is chosen here. */
-export const dialectOf = ({ vtn, report }: Config): Dialect => partnerDialect({ vtn, report });

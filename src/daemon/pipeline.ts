@@ -4,10 +4,10 @@ import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import { control, type ControlSources, standstill, startsAllowed } from "../control/pipeline.ts";
-import type { Arrival, ControlPorts, Fetched, Freeing, IngestAnswer } from "../control/ports.ts";
+import type { Arrival, ControlPorts, Freeing } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
 import type { Command, Sent } from "../domain/command.ts";
-import type { Delivery } from "../domain/delivery.ts";
+import type { IngestAnswer, Delivery, Fetched } from "../domain/delivery.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
@@ -16,10 +16,9 @@ import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
 import { noteUse, retention } from "../retention/pipeline.ts";
-import type { Fetched as Asked } from "../vtn/client.ts";
 import type { ChargerSender, EventService, ReportService } from "./edges.ts";
 import { partnerReports } from "./partnerReports.ts";
-import { asFetched, PartnerWatch } from "./partnerWatch.ts";
+import { PartnerWatch } from "./partnerWatch.ts";
 import type { Site } from "./site.ts";
 
 /** Everything that arrives at a site, before anyone reads it. */
@@ -73,7 +72,7 @@ export function partnerEvents(
     onClockAgrees: () => clockAgrees$.next(),
   });
   // Our own stop cuts requests off, which is no failure of the partner.
-  const received = (answer: Asked): Fetched => (isStopping() ? asFetched(answer) : watch.onAnswer(answer));
+  const received = (answer: Fetched): Fetched => (isStopping() ? answer : watch.onAnswer(answer));
   const polls = new RequestedPolls((request) => inputs.hint$.next(request));
   const settled = (delivery: Delivery, answer: IngestAnswer): void => answered$.next({ delivery, answer });
   const settled$ = answered$.pipe(

@@ -17,6 +17,7 @@ import { OperatorListener } from "../operator/http/server.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
+import { dialectOf } from "../vtn/dialects/choose.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { PriceClient } from "../vtn/prices.ts";
 import { ReportClient } from "../vtn/reports.ts";
@@ -24,7 +25,6 @@ import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
 import { accountsIn } from "./accountsFile.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
-import { dialectOf } from "./partnerWatch.ts";
 
 /** Clocks and random source of this machine. */
 export const realMachine = (log: Logger): Machine => ({

@@ -1,5 +1,5 @@
 import type { CoordinationEvent } from "./event.ts";
-import type { EventId, Instant } from "./units.ts";
+import type { Millis, Instant, EventId } from "./units.ts";
 
 /** A statement about one event in a delivery, not yet believed. */
 export type Notice =
@@ -46,3 +46,31 @@ export interface IngestResult {
   readonly repeats: number;
   readonly rejected: number;
 }
+
+/** Answer to a delivery: its counts once it is durable, or the reason why it could not be stored. */
+export type IngestAnswer =
+  | { readonly ok: true; readonly ingested: IngestResult }
+  | { readonly ok: false; readonly reason: string };
+
+/** No usable answer, or no request was made. */
+export interface Failed {
+  readonly kind: "failed";
+  /** False: no request was made, or the answer concerns one id only. The partner's health is unchanged. */
+  readonly asked: boolean;
+  /** A sentence without secrets. */
+  readonly reason: string;
+  /** Status of the answer. Null: no whole answer arrived. */
+  readonly status: number | null;
+  /** Do not ask again before this has passed. Null: the caller's own back-off applies. */
+  readonly retryAfter: Millis | null;
+}
+
+/** Result of a request for events. `skew`: our clock minus the partner's `Date`; null where it sent none. */
+export type Fetched =
+  | { readonly kind: "read"; readonly delivery: Delivery; readonly skew: Millis | null }
+  /** Byte for byte the list that is already ingested. It still counts as a complete list when absence is judged. */
+  | { readonly kind: "unchanged"; readonly at: Instant; readonly skew: Millis | null }
+  | Failed;
+
+/** What is worth a request: the list, or single events. */
+export type EventHint = "list" | readonly EventId[];

@@ -65,7 +65,7 @@ async function sendSigned(
   }
 }
 
-export interface PartnerOptions {
+export interface SimulatedPartnerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -87,7 +87,7 @@ export type Operation = "CREATE" | "UPDATE" | "DELETE";
 
 /** A simulated partner that implements partner-interface.md. */
 export class SimulatedPartner implements AsyncDisposable {
-  readonly #options: PartnerOptions;
+  readonly #options: SimulatedPartnerOptions;
   readonly #server: FastifyInstance;
   readonly #tokens: Tokens;
   readonly #events = new Map<string, WireEvent>();
@@ -100,7 +100,7 @@ export class SimulatedPartner implements AsyncDisposable {
   /** Planned failures, latency and request counters. */
   readonly faults = new PartnerFaults();
 
-  private constructor(options: PartnerOptions) {
+  private constructor(options: SimulatedPartnerOptions) {
     this.#options = options;
     this.#webhook = options.webhook;
     this.#tokens = new Tokens({ ...options, lifetime: options.tokenLifetime ?? seconds(3600) });
@@ -115,7 +115,7 @@ export class SimulatedPartner implements AsyncDisposable {
     });
   }
 
-  static async start(options: PartnerOptions): Promise<SimulatedPartner> {
+  static async start(options: SimulatedPartnerOptions): Promise<SimulatedPartner> {
     const partner = new SimulatedPartner(options);
     await partner.#server.listen({ host: options.host, port: options.port });
     options.log.info({ url: partner.baseUrl }, "simulated partner listens");

@@ -1,7 +1,8 @@
 import type { Agent } from "undici";
 
+import type { Failed } from "../domain/delivery.ts";
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
-import { type Monotonic, type Answered, type HttpRequest, exchange, type Failed, failed } from "./http.ts";
+import { type Monotonic, type Answered, type HttpRequest, exchange, failed } from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */

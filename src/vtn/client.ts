@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Agent } from "undici";
 
-import type { Delivery, Notice } from "../domain/delivery.ts";
+import type { Fetched, Delivery, Notice, Failed } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
@@ -10,7 +10,6 @@ import {
   type Monotonic,
   hourlyBudget,
   type Answered,
-  type Failed,
   failed,
   headerText,
   isPlain,
@@ -20,14 +19,6 @@ import {
   unasked,
   clockSkew,
 } from "./http.ts";
-
-/** Result of a request for events. `skew`: our clock minus the partner's `Date`; null where it sent none. */
-export type Fetched =
-  | { readonly kind: "read"; readonly delivery: Delivery; readonly skew: Millis | null }
-  /** Byte for byte the list that is already ingested. It still counts as a complete list when absence is judged. */
-  | { readonly kind: "unchanged"; readonly at: Instant; readonly skew: Millis | null }
-  | { readonly kind: "gone"; readonly delivery: Delivery; readonly skew: Millis | null }
-  | Failed;
 
 /** Pause after a refusal of our credentials: more requests do not cure it. */
 const CREDENTIALS_WAIT = seconds(60);
@@ -66,7 +57,7 @@ export function eventFrom(dialect: Dialect, id: EventId, answer: Answered, skew:
     notices,
     complete: false,
   });
-  if (answer.status !== 200) return { kind: "gone", delivery: fetch([{ kind: "gone", id }]), skew };
+  if (answer.status !== 200) return { kind: "read", delivery: fetch([{ kind: "gone", id }]), skew };
   const body = dialect.readEvent(answer.body);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
   if (body.notices.some((notice) => notice.kind === "event" && notice.event.id !== id)) {

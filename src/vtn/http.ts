@@ -1,6 +1,7 @@
 import { DateTime } from "luxon";
 import { Agent } from "undici";
 
+import type { Failed } from "../domain/delivery.ts";
 import { type Instant, type Millis, between, instant, millis, minutes, seconds } from "../domain/units.ts";
 
 /**
@@ -95,19 +96,6 @@ export function retryAfterOf(headers: HeaderFields, at: Instant): Millis | null 
 
 const bounded = (wait: Millis): Millis | null =>
   wait > ABSURD_WAIT ? null : millis(Math.min(Math.max(wait, 0), LONGEST_WAIT));
-
-/** No usable answer, or no request was made. */
-export interface Failed {
-  readonly kind: "failed";
-  /** False: no request was made, or the answer concerns one id only. The partner's health is unchanged. */
-  readonly asked: boolean;
-  /** A sentence without secrets. */
-  readonly reason: string;
-  /** Status of the answer. Null: no whole answer arrived. */
-  readonly status: number | null;
-  /** Do not ask again before this has passed. Null: the caller's own back-off applies. */
-  readonly retryAfter: Millis | null;
-}
 
 /** Builds a failure as a value. */
 export const failed = (reason: string, status: number | null, retryAfter: Millis | null): Failed => ({

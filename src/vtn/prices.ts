@@ -1,19 +1,12 @@
 import type { Agent } from "undici";
 
+import type { Failed } from "../domain/delivery.ts";
 import type { PriceQuery, PricesAsked } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, seconds } from "../domain/units.ts";
 import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
 import { failureOf } from "./client.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import {
-  hourlyBudget,
-  type Monotonic,
-  type Answered,
-  agentFor,
-  type Failed,
-  failed,
-  unasked,
-} from "./http.ts";
+import { hourlyBudget, type Monotonic, type Answered, agentFor, failed, unasked } from "./http.ts";
 
 export interface PriceClientOptions {
   /** As for events. */

@@ -1,15 +1,10 @@
-import type { Delivery, IngestResult } from "../domain/delivery.ts";
-import type { EventId, Instant } from "../domain/units.ts";
+import type { Delivery, EventHint, IngestAnswer, IngestResult } from "../domain/delivery.ts";
+import type { Instant } from "../domain/units.ts";
 import { type Pace, bucket } from "../platform/senderLimits.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import type { Monotonic, HeaderFields } from "./http.ts";
 import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
-
-/** `ok: false`: nothing was stored, and the partner has to send it again. */
-export type IngestAnswer =
-  | { readonly ok: true; readonly ingested: IngestResult }
-  | { readonly ok: false; readonly reason: string };
 
 export interface ReceptionOptions {
   readonly scheme: Scheme;
@@ -19,7 +14,7 @@ export interface ReceptionOptions {
   /** Resolves after the commit. Only then is the delivery acknowledged. */
   readonly ingest: (delivery: Delivery) => Promise<IngestAnswer>;
   /** Requests a fetch: of single events of which only the id arrived, or of the list. */
-  readonly hint: (wanted: readonly EventId[] | "list") => void;
+  readonly hint: (wanted: EventHint) => void;
 }
 
 /** Result of one webhook request, before it becomes an HTTP answer. */

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Agent } from "undici";
 import { z } from "zod";
 
+import type { Failed } from "../domain/delivery.ts";
 import { type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
 import {
@@ -9,7 +10,6 @@ import {
   hourlyBudget,
   type Answer,
   type Answered,
-  type Failed,
   failed,
   retryAfterOf,
   type HttpRequest,

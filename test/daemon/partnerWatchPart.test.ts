@@ -93,12 +93,3 @@ test("how far we are ahead is told only where it is more than is tolerated", () 
   answered(millis(40_000));
   expect(watch.ahead()).toBe(40_000);
 });
-
-test("an event that is gone is a delivery like any other", () => {
-  const delivery = { source: "fetch", at: now, askedAt: now, notices: [], complete: false } as const;
-  expect(watch.onAnswer({ kind: "gone", delivery, skew: null })).toEqual({
-    kind: "read",
-    delivery,
-    skew: null,
-  });
-});

@@ -1,16 +1,15 @@
 import { map, NEVER, type Observable, interval } from "rxjs";
 import { afterEach, expect, test, vi } from "vitest";
 
-import { eventId, millis } from "../../src/domain/units.ts";
 import { type Hint, polling } from "../../src/control/ingest/pipeline.ts";
-import type { Fetched } from "../../src/control/ports.ts";
+import type { Fetched } from "../../src/domain/delivery.ts";
+import { eventId, millis } from "../../src/domain/units.ts";
 import { VtnClient } from "../../src/vtn/client.ts";
-import type { Fetched as Asked } from "../../src/vtn/client.ts";
 import { TokenSource } from "../../src/vtn/token.ts";
 import { chance } from "../fuzz/chance.ts";
+import { aDialect } from "../support/aDialect.ts";
 import { startVirtualTime, virtualNow } from "../support/virtualTime.ts";
 import { type AServer, aLog, aServer, json } from "../vtn/aServer.ts";
-import { aDialect } from "../support/aDialect.ts";
 
 const HOUR = 3_600_000;
 const HOURS = 8;
@@ -79,11 +78,11 @@ async function hoursWith(identityAnswers: Answer, apiAnswers: Answer, hint$: Obs
     }),
   );
   let busy = 0;
-  const asking = async (asked: Promise<Asked>): Promise<Fetched> => {
+  const asking = async (asked: Promise<Fetched>): Promise<Fetched> => {
     busy += 1;
     const answer = await asked;
     busy -= 1;
-    return answer.kind === "gone" ? { ...answer, kind: "read" } : answer;
+    return answer;
   };
   const polls = polling(
     {

@@ -1,10 +1,10 @@
 import { millis } from "../../src/domain/units.ts";
 import { wireEvent, type WireEvent } from "../../src/sim/events.ts";
-import type { PartnerOptions } from "../../src/sim/partner.ts";
+import type { SimulatedPartnerOptions } from "../../src/sim/partner.ts";
 import { now, silent } from "./clock.ts";
 
 export const CREDENTIALS = { clientId: "depot-north", clientSecret: "not-a-real-secret" };
-export const START: PartnerOptions = {
+export const START: SimulatedPartnerOptions = {
   ...CREDENTIALS,
   host: "127.0.0.1",
   port: 0,

@@ -1,9 +1,9 @@
-import type { Delivery } from "../../src/domain/delivery.ts";
-import { runToEnd } from "../../src/platform/cooperative.ts";
+import type { Delivery, Fetched } from "../../src/domain/delivery.ts";
 import { type EventId, type Instant, instant } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { type EventPlan, type WireEvent, wireEvent } from "../../src/sim/events.ts";
+import { eventFrom, failureOf, listFrom } from "../../src/vtn/client.ts";
 import type { Answered } from "../../src/vtn/http.ts";
-import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
 import { aDialect } from "../support/aDialect.ts";
 
 const TAKES_MS = 50;

@@ -1,11 +1,11 @@
 import type { Dialect } from "../../src/vtn/dialects/dialect.ts";
-import { partnerDialect, type PartnerOptions } from "../../src/vtn/dialects/partner/dialect.ts";
+import { partnerDialect, type DialectOptions } from "../../src/vtn/dialects/partner/dialect.ts";
 
 /** The dialect of the partner, with its default paths. */
 export const aDialect = (
   over: {
-    readonly vtn?: Partial<PartnerOptions["vtn"]>;
-    readonly report?: Partial<PartnerOptions["report"]>;
+    readonly vtn?: Partial<DialectOptions["vtn"]>;
+    readonly report?: Partial<DialectOptions["report"]>;
   } = {},
 ): Dialect =>
   partnerDialect({

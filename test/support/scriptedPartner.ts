@@ -1,12 +1,12 @@
-import type { Delivery } from "../../src/domain/delivery.ts";
+import type { Delivery, Fetched } from "../../src/domain/delivery.ts";
 import type { PostAnswer } from "../../src/domain/report.ts";
 import { type EventId, eventId, iso, millis } from "../../src/domain/units.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
-import { eventFrom, failureOf, type Fetched, listFrom } from "../../src/vtn/client.ts";
+import { eventFrom, failureOf, listFrom } from "../../src/vtn/client.ts";
 import { type Answered, failed } from "../../src/vtn/http.ts";
+import { aDialect } from "./aDialect.ts";
 import { virtualNow } from "./virtualTime.ts";
 import type { WireEvent } from "./wireEvent.ts";
-import { aDialect } from "./aDialect.ts";
 
 /** "silent": it never answers, and the request is given up. */
 export type Manner = "well" | "silent" | { readonly status: number; readonly retryAfter?: string };

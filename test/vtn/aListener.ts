@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
-import type { Delivery } from "../../src/domain/delivery.ts";
+import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
 import { type EventId, instant } from "../../src/domain/units.ts";
-import type { IngestAnswer } from "../../src/vtn/reception.ts";
 import type { Scheme } from "../../src/vtn/signature.ts";
 import type { RefusalReason } from "../../src/vtn/refusals.ts";
 import type { ListenerTls } from "../../src/vtn/webhookServer.ts";

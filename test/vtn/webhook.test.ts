@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, test, vi } from "vitest";
 import { instant } from "../../src/domain/units.ts";
-import type { IngestAnswer } from "../../src/vtn/reception.ts";
+import type { IngestAnswer } from "../../src/domain/delivery.ts";
 import { WebhookListener } from "../../src/vtn/webhook.ts";
 import { aListener, SECRET, signature, signed, wireEvent } from "./aListener.ts";
 import { aLog } from "./aServer.ts";

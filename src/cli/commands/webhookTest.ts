@@ -6,7 +6,7 @@ import type { AuditKind } from "../../domain/audit.ts";
 import type { Notice } from "../../domain/delivery.ts";
 import { type Instant, instant, iso, minutes } from "../../domain/units.ts";
 import { wallClock } from "../../platform/text.ts";
-import { dialectOf } from "../../daemon/partnerWatch.ts";
+import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Answered } from "../../vtn/http.ts";
 import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
@@ -14,8 +14,8 @@ import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
-import { askStatus } from "./status.ts";
 import type { Verb } from "../verb.ts";
+import { askStatus } from "./status.ts";
 
 /** The posted body, and the reading that is expected of the daemon. */
 interface TestDelivery {

@@ -20,17 +20,17 @@ import {
   timer,
 } from "rxjs";
 
-import type { Delivery, Notice } from "../../domain/delivery.ts";
+import type { Delivery, EventHint, Fetched, IngestAnswer, Notice } from "../../domain/delivery.ts";
 import { type EventId, type Millis, type Instant, millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
-import type { PollingPorts, IngestAnswer, Fetched, Arrival } from "../ports.ts";
+import type { PollingPorts, Arrival } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { missingAfterList, idsIn } from "./ingest.ts";
 import { latestNotices } from "./intake.ts";
 import type { PollRequest } from "./pollRequest.ts";
 
 /** A reason to poll early: the list changed, these events changed, or an operator requested a poll. */
-export type Hint = "list" | readonly EventId[] | PollRequest;
+export type Hint = EventHint | PollRequest;
 
 const isRequest = (hint: Hint): hint is PollRequest => typeof hint === "object" && "onList" in hint;
 

@@ -1,6 +1,5 @@
-import type { Delivery, IngestResult } from "../../domain/delivery.ts";
+import type { Delivery, IngestResult, IngestAnswer, Fetched } from "../../domain/delivery.ts";
 import type { Millis } from "../../domain/units.ts";
-import type { Fetched, IngestAnswer } from "../ports.ts";
 
 /** A request for the list at once, also while the partner is failing. */
 export interface PollRequest {

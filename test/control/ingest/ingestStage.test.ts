@@ -2,12 +2,12 @@ import { NEVER, Subject } from "rxjs";
 import { expect, onTestFinished, test } from "vitest";
 
 import type { Change, Committed } from "../../../src/domain/changes.ts";
-import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { Delivery, IngestAnswer } from "../../../src/domain/delivery.ts";
 import { chargerId, type ChargerId, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { ingest } from "../../../src/control/ingest/ingest.ts";
 import { ingestStage } from "../../../src/control/ingest/ingestStage.ts";
 import { control } from "../../../src/control/pipeline.ts";
-import type { Arrival, IngestAnswer } from "../../../src/control/ports.ts";
+import type { Arrival } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { anEvent, at, targetsOf } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";

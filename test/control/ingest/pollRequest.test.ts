@@ -1,11 +1,10 @@
 import { Subject } from "rxjs";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 
-import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { Delivery, Fetched } from "../../../src/domain/delivery.ts";
 import { instant, millis, minutes } from "../../../src/domain/units.ts";
 import { type Hint, polling } from "../../../src/control/ingest/pipeline.ts";
 import { pollMessage, RequestedPolls } from "../../../src/control/ingest/pollRequest.ts";
-import type { Fetched } from "../../../src/control/ports.ts";
 import { failed, unasked } from "../../../src/vtn/http.ts";
 
 beforeEach(() => {
@@ -54,7 +53,7 @@ test("a requested poll is sent at once, although after many failures the next tr
   await passes(1000);
   expect(asked).toHaveLength(before);
   const delivery = aDelivery();
-  partner.answer = { kind: "read", delivery };
+  partner.answer = { kind: "read", delivery, skew: null };
   const result = polls.request();
   await passes(0);
   expect(asked.slice(before)).toMatchObject([{ isRequested: true }]);
@@ -81,7 +80,7 @@ test("requested polls that fail do not lengthen our own back-off", async () => {
 test("a list request in flight is not the answer: it may be older than the poll request", async () => {
   const { partner, asked, polls } = aPoll();
   partner.takesMs = 5000;
-  partner.answer = { kind: "unchanged", at: instant(0) };
+  partner.answer = { kind: "unchanged", at: instant(0), skew: null };
   // The first one failed; the second one is on its way.
   await passes(2000);
   expect(asked).toHaveLength(2);
@@ -100,7 +99,7 @@ test("a list request in flight is not the answer: it may be older than the poll 
 test("a list that could not be stored is no success", async () => {
   const { partner, polls } = aPoll();
   const delivery = aDelivery();
-  partner.answer = { kind: "read", delivery };
+  partner.answer = { kind: "read", delivery, skew: null };
   const result = polls.request();
   await passes(0);
   polls.settled(delivery, { ok: false, reason: "the disk is full" });

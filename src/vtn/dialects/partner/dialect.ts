@@ -11,7 +11,7 @@ import {
 } from "./report.ts";
 
 /** Parts of the partner's dialect that the configuration decides. */
-export interface PartnerOptions {
+export interface DialectOptions {
   readonly vtn: {
     readonly family: "energy-coordination" | "vtn";
     readonly scope: string | null;
@@ -25,7 +25,7 @@ export interface PartnerOptions {
 const ACTUAL_PATH = "/smart/v1/prices/actual/{region}";
 
 /** The dialect of the partner. */
-export const partnerDialect = ({ vtn, report }: PartnerOptions): Dialect => ({
+export const partnerDialect = ({ vtn, report }: DialectOptions): Dialect => ({
   addressKeys: "vtn.baseUrl and vtn.family",
   scope: vtn.scope,
   paths: {
