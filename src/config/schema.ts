@@ -1,10 +1,10 @@
 import * as z from "zod";
 
 import type { Charger } from "../domain/charger.ts";
-import type { Retention } from "../domain/retention.ts";
 import type { Millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
+import type { Retention } from "../retention/rules.ts";
 import type { Finding } from "./explain.ts";
 import { keyCredentials, type KeyCredentials } from "./fields/keys.ts";
 import { pemOpener } from "./fields/pem.ts";

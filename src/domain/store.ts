@@ -6,8 +6,7 @@ import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
 import type { ReportRecord } from "./report.ts";
-import type { OldRows, OldRowsQuery } from "./retention.ts";
-import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "./units.ts";
+import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./units.ts";
 
 /**
  * Everything that survives a restart, as the program asks for it. `store/sqlite/` implements it.
@@ -221,3 +220,21 @@ export type EventRows =
     }
   /** Row `seq` has a wrong hash: this record proves nothing. */
   | { readonly ok: false; readonly seq: number };
+
+/** Oldest audit rows that may be pruned, with what the checkpoint row needs of the last one. */
+export interface OldRows {
+  readonly rows: number;
+  readonly through: number;
+  readonly hash: string;
+  /** When the last of them was written. */
+  readonly at: Instant;
+}
+
+export interface OldRowsQuery {
+  /** Rows written before this moment may go. Null: no limit by age. */
+  readonly before: Instant | null;
+  /** Rows beyond this number may go. */
+  readonly maxRows: number;
+  /** Maximum rows per run. */
+  readonly most: number;
+}

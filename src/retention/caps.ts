@@ -1,5 +1,5 @@
-import type { Retention } from "../domain/retention.ts";
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
+import type { Retention } from "./rules.ts";
 
 /** Kinds of stored data that grow with the site. */
 export type Retained = "readings" | "record" | "events";

@@ -10,15 +10,14 @@ import {
   timer,
 } from "rxjs";
 
-import { auditRow } from "../domain/audit.ts";
 import type { ControlState } from "../control/state.ts";
+import { auditRow } from "../domain/audit.ts";
 import type { Change, Committed } from "../domain/changes.ts";
-import type { OldRows, Retention } from "../domain/retention.ts";
-import type { Store } from "../domain/store.ts";
+import type { OldRows, Store } from "../domain/store.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
 import { daily } from "../platform/scheduling.ts";
 import { type RetentionAlarms, capsOf, type Retained } from "./caps.ts";
-import { eventsUsed, forgettable, leavesEarly } from "./rules.ts";
+import { type Retention, eventsUsed, forgettable, leavesEarly } from "./rules.ts";
 
 /** Delay after a start, which has more urgent work. */
 const FIRST = minutes(1);

@@ -1,6 +1,5 @@
 import { type TrackedEvent, overSince } from "../domain/event.ts";
-import type { Retention } from "../domain/retention.ts";
-import { between, type EventId, type Instant } from "../domain/units.ts";
+import { type Millis, between, type EventId, type Instant } from "../domain/units.ts";
 
 export interface Forgetting {
   readonly now: Instant;
@@ -60,3 +59,21 @@ const bytesOf = (events: readonly TrackedEvent[]): number =>
 
 const isLive = (event: TrackedEvent): boolean =>
   event.kind === "live" || (event.kind === "over" && event.was === "live");
+
+/** Limits for keeping past data. */
+export interface Retention {
+  /** Ended events, counted from their last window end or their receipt, whichever is later. */
+  readonly events: Millis;
+  /** Maximum ended events. The oldest go first. */
+  readonly maxEvents: number;
+  /** Tombstones, counted from the withdrawal. */
+  readonly withdrawn: Millis;
+  /** Sent or abandoned reports, counted from their composition. */
+  readonly reports: Millis;
+  /** Audit rows. */
+  readonly audit: Millis;
+  /** Maximum audit rows. */
+  readonly maxAuditRows: number;
+  /** Bytes on disk of readings, audit rows and ended events together. `capsOf` divides them. */
+  readonly bytes: number;
+}

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { Retention } from "../../domain/retention.ts";
+import type { Retention } from "../../retention/rules.ts";
 import { duration, count, reads } from "../fields/quantities.ts";
 
 /** Whole bytes. Decimal units, as for disks. */

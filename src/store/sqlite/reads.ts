@@ -9,9 +9,11 @@ import {
   type StoredState,
 } from "../../domain/changes.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
+import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
-import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
 import type {
+  OldRows,
+  OldRowsQuery,
   AuditQuery,
   EventRows,
   OnForeign,
@@ -19,7 +21,6 @@ import type {
   ReportQuery,
   Verified,
 } from "../../domain/store.ts";
-import type { Reading } from "../../domain/reading.ts";
 import type { ChargerId, EventId, Instant, VehicleId, Windows } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import {

@@ -7,8 +7,9 @@ import type { EventArchive } from "../../domain/event.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
-import type { OldRows, OldRowsQuery } from "../../domain/retention.ts";
 import type {
+  OldRows,
+  OldRowsQuery,
   AuditQuery,
   Beat,
   Quarantined,

@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 
 import type { Change } from "../../../src/domain/changes.ts";
 
-import { eventId, instant, minutes } from "../../../src/domain/units.ts";
+import { instant, minutes } from "../../../src/domain/units.ts";
 import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
-import { NOON, reportRecord, row, tombstone } from "./words.ts";
+import { NOON, row } from "./words.ts";
 
 /** Rows a minute apart from noon on. */
 const rows = (count: number, words = "row"): Change[] =>
@@ -52,22 +52,6 @@ test("only rows older than asked go, in steps, and the record verifies after eac
   expect([again.setAside, again.store.reads.verify()]).toMatchObject([null, { ok: true, rows: 8 }]);
 });
 
-test("rows beyond the number go whatever their age, and that comes to an end", async () => {
-  const { store } = opened(aDirectory());
-  store.write(rows(57));
-  await store.durable();
-  const query = { before: null, maxRows: 20, most: 10 };
-  const gone: number[] = [];
-  for (let step = await prune(store, query); step > 0; step = await prune(store, query)) gone.push(step);
-  expect(gone).toEqual([10, 10, 10, 10, 10]);
-  expect(store.reads.verify()).toMatchObject({ ok: true, rows: 12 });
-});
-
-test("an empty record has nothing to prune", () => {
-  const { store } = opened(aDirectory());
-  expect(store.reads.oldRows({ before: instant(NOON * 2), maxRows: 0, most: 10 })).toBeNull();
-});
-
 test("a pruned record whose first rows were taken away afterwards is found (S8)", async () => {
   const directory = aDirectory();
   const { store } = opened(directory);
@@ -97,44 +81,4 @@ test("filled, pruned and filled again the database is as large as before (S10)",
   }
   const [first = 0, , , last = 0] = sizes;
   expect(last).toBeLessThan(first * 1.3);
-});
-
-const duty = (event: string): Change => ({
-  kind: "duty",
-  duty: {
-    event: eventId(event),
-    descriptor: 0,
-    receivedAt: NOON,
-    issued: null,
-    withdrawn: null,
-    state: "open",
-    reason: null,
-  },
-});
-
-test("a forgotten event takes its own duties along, and no one else's", async () => {
-  const directory = aDirectory();
-  const { store } = opened(directory);
-  store.write([{ kind: "event", known: tombstone("EV") }, duty("EV"), duty("EV/1"), duty("EV0")]);
-  store.write([{ kind: "eventForgotten", id: eventId("EV") }]);
-  await store.durable();
-  store[Symbol.dispose]();
-  const { storedState: remembered } = opened(directory);
-  expect(remembered.events).toEqual([]);
-  expect(remembered.duties.map(({ event }) => event)).toEqual(["EV/1", "EV0"]);
-});
-
-test("a closed report goes at its age, one with a next try never", async () => {
-  const { store } = opened(aDirectory());
-  const closed = reportRecord("EV-1/0/0", { state: "sent", nextTry: null });
-  store.write([
-    { kind: "report", record: closed, body: "{}" },
-    { kind: "report", record: reportRecord("EV-2/0/0"), body: "{}" },
-  ]);
-  await store.durable();
-  expect(store.reads.oldReports(closed.composedAt, 10)).toEqual([]);
-  expect(store.reads.oldReports(instant(closed.composedAt + 1), 10)).toEqual(["EV-1/0/0"]);
-  store.write([{ kind: "reportForgotten", name: "EV-1/0/0" }]);
-  await store.durable();
-  expect(store.reads.reports({}).map(({ name }) => name)).toEqual(["EV-2/0/0"]);
 });

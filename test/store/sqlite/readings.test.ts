@@ -1,5 +1,4 @@
 import { DatabaseSync } from "node:sqlite";
-import * as fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 
@@ -18,7 +17,7 @@ import { readingsOf } from "../../../src/reporting/reading.ts";
 import { aDirectory, opened } from "./state.ts";
 import { commandRecord, NOON } from "./words.ts";
 
-const [bay, other] = [chargerId("bay-01"), chargerId("bay-02")];
+const bay = chargerId("bay-01");
 const bus = vehicleId("veh-214");
 const DAY = 86_400_000;
 const seconds = (count: number): Instant => after(NOON, millis(count * 1000));
@@ -63,25 +62,6 @@ test("every reading comes back as it was: measured, stated and told, with its qu
   expect(asked()).toEqual(readings);
 });
 
-test("whatever was said, and in whatever order, is found in its time and nowhere else", () => {
-  const offset = fc.integer({ min: -600, max: 600 });
-  const said = fc.uniqueArray(fc.tuple(offset, fc.constantFrom(bay, other)), { selector: String });
-  fc.assert(
-    fc.property(said, offset, offset, (said, from, until) => {
-      const directory = aDirectory();
-      const first = opened(directory).store;
-      for (const [at, charger] of said) first.keepReadings(message({ powerW: at }, seconds(at), charger));
-      first[Symbol.dispose]();
-      const { store } = opened(directory);
-      const found = store.reads.readings([bay], seconds(from), seconds(until)).map(({ value }) => value);
-      store[Symbol.dispose]();
-      const expected = said.filter(([at, charger]) => charger === bay && from <= at && at < until);
-      expect(found).toEqual(expected.map(([at]) => at).toSorted((a, b) => a - b));
-    }),
-    { numRuns: 20 },
-  );
-});
-
 test("a window without an end costs no more than what there is to look at", () => {
   using store = opened(aDirectory()).store;
   store.keepReadings(message({ powerW: 7_000 }));
@@ -120,19 +100,6 @@ test("readings wait while a depot is being told something", async () => {
   const told = size();
   await vi.advanceTimersByTimeAsync(950);
   expect(size()).toBeGreaterThan(told);
-});
-
-test("where a vehicle was is known by the day, wherever it was", () => {
-  const directory = aDirectory();
-  const { store } = opened(directory);
-  store.keepReadings(message({ powerW: 1 }, after(NOON, millis(-DAY))));
-  store.keepReadings(message({ powerW: 1 }, NOON, other));
-  expect(store.reads.seats(bus, NOON, seconds(60))).toEqual([other, bay].toSorted());
-  store[Symbol.dispose]();
-  const again = opened(directory).store;
-  expect(again.reads.seats(bus, NOON, seconds(60))).toEqual([other]);
-  expect(again.reads.seats(bus, after(NOON, millis(-DAY)), NOON)).toEqual([bay, other]);
-  expect(again.reads.seats(vehicleId("veh-9"), NOON, seconds(60))).toEqual([]);
 });
 
 test("readings that cannot be stored wait, the oldest are dropped first, and decisions are not touched (F05, F95)", async () => {

@@ -45,19 +45,6 @@ test("a restart finds what was not delivered yet, the oldest first, with the ver
   expect(again.store.reads.report("EV-9/0/0")).toBeNull();
 });
 
-test("reports are listed the newest first, of one event or of all", () => {
-  const directory = aDirectory();
-  kept(
-    directory,
-    ["EV-1/0/0", "EV-2/0/0", "EV-1/0/1"].map((name) => [reportRecord(name), "{}"] as const),
-  );
-  const { store } = opened(directory);
-  const names = (query: Parameters<typeof store.reports>[0]) =>
-    store.reads.reports(query).map(({ name }) => name);
-  expect(names({})).toEqual(["EV-1/0/1", "EV-2/0/0", "EV-1/0/0"]);
-  expect(names({ event: "EV-1", limit: 1 })).toEqual(["EV-1/0/1"]);
-});
-
 test("a body that was changed on the disk is never sent, and a changed report is not shown", () => {
   const directory = aDirectory();
   const done = reportRecord("EV-1/0/0", { nextTry: null, state: "sent" });

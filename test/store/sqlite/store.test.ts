@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import * as fc from "fast-check";
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
 
@@ -8,7 +7,7 @@ import type { Json, AuditRow } from "../../../src/domain/audit.ts";
 import type { Change } from "../../../src/domain/changes.ts";
 import type { KnownEvent } from "../../../src/domain/event.ts";
 import type { PriceSeries } from "../../../src/domain/prices.ts";
-import { chargerId, type EventId, eventId, instant, vehicleId } from "../../../src/domain/units.ts";
+import { chargerId, type EventId, instant } from "../../../src/domain/units.ts";
 import { aDescriptor } from "../../support/aReport.ts";
 import { anEvent, live } from "../../support/anEvent.ts";
 import { diskThatFillsUp } from "../../support/fullDisk.ts";
@@ -16,45 +15,8 @@ import { aDirectory, opened } from "./state.ts";
 import { aRelease } from "../../support/aHold.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
-const quarantined = (n: number): Change => ({
-  kind: "quarantine",
-  at: NOON,
-  source: "webhook",
-  rejected: { kind: "rejected", id: null, path: `[${n}]`, reason: "not an event", raw: "{}" },
-});
-
 const minute = (count: number) => instant(NOON + count * 60_000);
 const hold = aRelease("bay-02", ["EV-7731"], NOON, NOON);
-
-test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
-  const directory = aDirectory();
-  const first = opened(directory);
-  first.store.write([
-    { kind: "event", known: tombstone("EV-1") },
-    { kind: "command", record: commandRecord("bay-01", 1) },
-    { kind: "command", record: commandRecord("bay-01", 2) },
-    { kind: "hold", hold },
-    { kind: "hold", hold: { ...hold, id: "hold-7-2" } },
-    { kind: "holdForgotten", id: "hold-7-2" },
-    row("16 A"),
-  ]);
-  expect(await first.store.durable()).toEqual({ ok: true });
-  first.store[Symbol.dispose]();
-  const second = opened(directory);
-  expect(second.store.reads.events.event(eventId("EV-1"))).toEqual(tombstone("EV-1"));
-  expect(second.storedState).toEqual({
-    events: [expect.objectContaining({ kind: "over", was: "withdrawn", id: "EV-1" })],
-    commands: [commandRecord("bay-01", 2)],
-    reasons: new Map(),
-    holds: [hold],
-    duties: [],
-    outbox: [],
-    evaluatedAt: NOON,
-    recordedAt: NOON,
-    aliveAt: NOON,
-    edited: [],
-  });
-});
 
 const decided = (charger: string, seq: number, facts: Json): readonly Change[] => [
   { kind: "command", record: commandRecord(charger, seq) },
@@ -174,47 +136,6 @@ test("the last prices of each series are there after a restart; one that was cha
   expect(opened(directory).store.reads.prices()).toEqual([series("NO2", "b")]);
 });
 
-test("all who write in one turn of the loop share one commit", async () => {
-  const { store } = opened(aDirectory());
-  const answers = [1, 2, 3].map((n) => {
-    store.write([row(`row ${n}`)]);
-    return store.durable();
-  });
-  expect(store.reads.audit({})).toEqual([]);
-  expect(await Promise.all(answers)).toEqual([{ ok: true }, { ok: true }, { ok: true }]);
-  expect(store.stats()).toMatchObject({ commits: 1, failures: 0 });
-  expect(store.reads.audit({}).map(({ seq, words }) => [seq, words])).toEqual([
-    [1, "row 1"],
-    [2, "row 2"],
-    [3, "row 3"],
-  ]);
-});
-
-test("with nothing written there is nothing to wait for", async () => {
-  const { store } = opened(aDirectory());
-  store.write([]);
-  expect(await store.durable()).toEqual({ ok: true });
-  expect(store.stats().commits).toBe(0);
-});
-
-test("rows reach the log after their commit, with their place in the chain", async () => {
-  const { store } = opened(aDirectory());
-  const seen: AuditRow[] = [];
-  store.onCommitted = (rows) => seen.push(...rows);
-  store.write([row("16 A", { facts: { a: [1, null] } })]);
-  expect(seen).toEqual([]);
-  await store.durable();
-  expect(seen).toEqual(store.reads.audit({}));
-});
-
-test("a stop commits what is staged", () => {
-  const directory = aDirectory();
-  const first = opened(directory);
-  first.store.write([row("stopped")]);
-  first.store[Symbol.dispose]();
-  expect(opened(directory).store.reads.audit({})).toHaveLength(1);
-});
-
 test("a commit that the disk has no room for is dropped whole and said so; the next one is clean (F05)", async () => {
   const { store } = opened(aDirectory(), { maxPages: 40 });
   store.write([row("before"), { kind: "command", record: commandRecord("bay-01", 1) }]);
@@ -306,60 +227,6 @@ test("rows on silences and outages outlive failed commits, before everything new
   // Nobody writes anything: it is tried again all the same.
   await vi.advanceTimersByTimeAsync(5_000);
   expect(words().slice(4)).toEqual(["the broker is there again"]);
-});
-
-test("the record can be asked by event, by charger, from a row on, and newest first", async () => {
-  const { store } = opened(aDirectory());
-  store.write([
-    row("1", { event: eventId("EV-1"), charger: chargerId("bay-01") }),
-    row("2", { event: eventId("EV-2"), charger: chargerId("bay-01") }),
-    row("3", { event: eventId("EV-1"), charger: chargerId("bay-02") }),
-    row("4"),
-  ]);
-  await store.durable();
-  const words = (query: Parameters<typeof store.audit>[0]) =>
-    store.reads.audit(query).map((found) => found.words);
-  expect(words({ event: "EV-1" })).toEqual(["1", "3"]);
-  expect(words({ charger: "bay-01" })).toEqual(["1", "2"]);
-  expect(words({ event: "EV-1", charger: "bay-02" })).toEqual(["3"]);
-  expect(words({ after: 2 })).toEqual(["3", "4"]);
-  expect(words({ newest: true, limit: 2 })).toEqual(["4", "3"]);
-});
-
-test("of the unreadable input the newest 1,000 are kept", async () => {
-  const { store } = opened(aDirectory());
-  store.write(Array.from({ length: 1200 }, (_, n) => quarantined(n)));
-  store.write([quarantined(1200)]);
-  await store.durable();
-  const kept = store.reads.quarantine(5000);
-  expect(kept).toHaveLength(1000);
-  expect(kept[0]).toEqual({
-    at: NOON,
-    source: "webhook",
-    event: null,
-    path: "[1200]",
-    reason: "not an event",
-    raw: "{}",
-  });
-});
-
-test("whatever text a row carries, it always reads back and verifies", async () => {
-  const { store } = opened(aDirectory());
-  const anyText = fc.string({ unit: "binary" });
-  const anything = fc.record({ words: anyText, vehicle: anyText, facts: fc.jsonValue() });
-  await fc.assert(
-    fc.asyncProperty(anything, async ({ words, vehicle, facts }) => {
-      // A stray half of a surrogate pair, as a sender may cut it.
-      const cut = `${words}\ud800`;
-      const json: Json = JSON.parse(JSON.stringify(facts));
-      store.write([row(cut, { vehicle: vehicleId(vehicle), facts: json })]);
-      expect(await store.durable()).toEqual({ ok: true });
-      const [newest] = store.reads.audit({ newest: true, limit: 1 });
-      expect(newest).toMatchObject({ words: cut.toWellFormed(), vehicle: vehicle.toWellFormed() });
-      expect(newest?.facts).toEqual(json);
-    }),
-  );
-  expect(store.reads.verify()).toMatchObject({ ok: true });
 });
 
 test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
