@@ -11,11 +11,7 @@ import type { LongestTurn } from "./turnMonitor.ts";
 const MAIN = fileURLToPath(new URL("../../bin/start.mjs", import.meta.url));
 
 /** As bin/setpointd starts it. */
-const AS_INSTALLED = [
-  "--min-semi-space-size=32",
-  "--max-semi-space-size=32",
-  "--external-memory-accounted-in-global-limit",
-];
+const AS_INSTALLED = ["--max-semi-space-size=32", "--external-memory-accounted-in-global-limit"];
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
 const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 
