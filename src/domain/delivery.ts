@@ -29,6 +29,13 @@ export interface Rejected {
   readonly raw: string;
 }
 
+/** Entries of a list that are byte for byte those of the last ingested one, and were not ingested again. */
+export interface UnchangedEntries {
+  readonly ids: readonly EventId[];
+  /** Number of them that cannot be read as events. */
+  readonly rejected: number;
+}
+
 /** Notices that arrived together: one webhook body, one list, or one fetch by id. */
 export interface Delivery {
   readonly source: "webhook" | "list" | "fetch";
@@ -38,6 +45,8 @@ export interface Delivery {
   readonly notices: readonly Notice[];
   /** A list in which every entry has a readable id. Only such a list can show that an event is missing. */
   readonly complete: boolean;
+  /** Absent: every entry has a notice. */
+  readonly unchanged?: UnchangedEntries;
 }
 
 /** Counts of the notices of a delivery, as the webhook answers them. */

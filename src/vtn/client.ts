@@ -5,7 +5,7 @@ import type { Fetched, Delivery, Notice, Failed } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
-import type { Dialect } from "./dialects/dialect.ts";
+import type { Dialect, ListIndex } from "./dialects/dialect.ts";
 import {
   type Monotonic,
   hourlyBudget,
@@ -40,13 +40,27 @@ export function failureOf(answer: Answered, alsoFine: readonly number[], what = 
 }
 
 /** Reads a list as a delivery. A list may hold 100,000 events, so the task yields after each. */
-export function* listFrom(dialect: Dialect, answer: Answered, skew: Millis | null): ResumableTask<Fetched> {
-  const body = yield* dialect.readingList(answer.body);
+export function* listFrom(
+  dialect: Dialect,
+  answer: Answered,
+  skew: Millis | null,
+  earlier: ListIndex | null = null,
+): ResumableTask<FetchedList> {
+  const body = yield* dialect.readingList(answer.body, earlier);
   if (body.kind === "unparsable") return failed(body.reason, answer.status, null);
-  const { notices, complete } = body;
+  const { notices, complete, unchanged, index = null } = body;
   const { at, askedAt } = answer;
-  return { kind: "read", delivery: { source: "list", at, askedAt, notices, complete }, skew };
+  const delivery = { source: "list", at, askedAt, notices, complete } as const;
+  return {
+    kind: "read",
+    delivery: unchanged === undefined ? delivery : { ...delivery, unchanged },
+    skew,
+    index,
+  };
 }
+
+/** `index`: for the comparison with the next list. */
+type FetchedList = Failed | (Extract<Fetched, { kind: "read" }> & { readonly index: ListIndex | null });
 
 /** Reads one event as a delivery. Status 404 or 410 means that the id is gone. */
 export function eventFrom(dialect: Dialect, id: EventId, answer: Answered, skew: Millis | null): Fetched {
@@ -64,6 +78,12 @@ export function eventFrom(dialect: Dialect, id: EventId, answer: Answered, skew:
     return failed("the partner answered with another event", answer.status, null);
   }
   return { kind: "read", delivery: fetch(body.notices), skew };
+}
+
+interface SettledList {
+  readonly body: Buffer;
+  /** Null: the list can only be compared as a whole. */
+  readonly index: ListIndex | null;
 }
 
 export interface VtnOptions {
@@ -93,10 +113,10 @@ export class VtnClient implements AsyncDisposable {
   readonly #agent: Agent;
   readonly #context: RequestContext;
   readonly #events: string;
-  /** Bodies of complete lists that are not settled yet. */
-  readonly #bodies = new WeakMap<Delivery, Buffer>();
-  /** The last settled list. A list with the same body needs no ingest. */
-  #settled: Buffer | null = null;
+  /** Complete lists that are not settled yet. */
+  readonly #lists = new WeakMap<Delivery, SettledList>();
+  /** The last settled list. A list with the same body needs no ingest, and an entry with the same bytes neither. */
+  #settled: SettledList | null = null;
   /** The receipt of the last delivery that was not a complete list. */
   #otherAt: Instant = instant(0);
   /** Monotonic: no request before it, as the partner sent a Retry-After. */
@@ -133,16 +153,27 @@ export class VtnClient implements AsyncDisposable {
    * complete list, not parsed again.
    */
   async list(): Promise<Fetched> {
-    const answer = this.#waiting() ?? (await this.#request(this.#events, { expected: this.#settled }));
+    const expected = this.#settled?.body ?? null;
+    const answer = this.#waiting() ?? (await this.#request(this.#events, { expected }));
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = clockSkew(answer.headers, answer.at);
-    if (answer.body === this.#settled) return { kind: "unchanged", at: answer.at, skew };
-    const fetched = await runCooperatively(
-      listFrom(this.#options.dialect, answer, skew),
-      this.#options.monotonic,
+    if (answer.body === this.#settled?.body) return { kind: "unchanged", at: answer.at, skew };
+    const { dialect, monotonic } = this.#options;
+    const earlier = this.#settled;
+    const compared = await runCooperatively(
+      listFrom(dialect, answer, skew, earlier?.index ?? null),
+      monotonic,
     );
-    if (fetched.kind === "read" && fetched.delivery.complete) this.#bodies.set(fetched.delivery, answer.body);
-    return fetched;
+    // Another delivery was ingested meanwhile, so the entries that were left out may be news again.
+    const hasGaps = compared.kind === "read" && compared.delivery.unchanged !== undefined;
+    const fetched =
+      hasGaps && earlier !== this.#settled
+        ? await runCooperatively(listFrom(dialect, answer, skew), monotonic)
+        : compared;
+    if (fetched.kind !== "read") return fetched;
+    const { index, ...read } = fetched;
+    if (read.delivery.complete) this.#lists.set(read.delivery, { body: answer.body, index });
+    return read;
   }
 
   /** Requests one event. `gone`: 404 or 410. It withdraws the event only after two complete lists without it. */
@@ -163,14 +194,15 @@ export class VtnClient implements AsyncDisposable {
 
   /**
    * Call it with every delivery, from any source, after its commit and never before. After a complete list,
-   * the same body is `unchanged`. After anything else, the next list is parsed whatever its bytes.
+   * the same body is `unchanged`, and only entries with other bytes are parsed. After anything else, the next list is
+   * parsed as a whole.
    */
   settled(delivery: Delivery): void {
-    const body = this.#bodies.get(delivery);
+    const list = this.#lists.get(delivery);
     // Another delivery was ingested after this list was requested, so the list may be older: parse the next
     // one.
-    this.#settled = body !== undefined && delivery.askedAt > this.#otherAt ? body : null;
-    if (body === undefined) this.#otherAt = delivery.at;
+    this.#settled = list !== undefined && delivery.askedAt > this.#otherAt ? list : null;
+    if (list === undefined) this.#otherAt = delivery.at;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,15 +1,21 @@
 import type { Delivery, Fetched } from "../../src/domain/delivery.ts";
 import type { PostAnswer } from "../../src/domain/report.ts";
-import { type EventId, eventId, iso, millis } from "../../src/domain/units.ts";
+import { type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { eventFrom, failureOf, listFrom } from "../../src/vtn/client.ts";
 import { type Answered, failed } from "../../src/vtn/http.ts";
 import { aDialect } from "./aDialect.ts";
 import { virtualNow } from "./virtualTime.ts";
 import type { WireEvent } from "./wireEvent.ts";
+import type { ListIndex } from "../../src/vtn/dialects/dialect.ts";
 
 /** "silent": it never answers, and the request is given up. */
 export type Manner = "well" | "silent" | { readonly status: number; readonly retryAfter?: string };
+
+interface SettledList {
+  readonly body: string;
+  readonly index: ListIndex | null;
+}
 
 /** The partner's event service as a test wants it: what it answers goes through the real readers of the wire. */
 export class ScriptedPartner {
@@ -27,8 +33,9 @@ export class ScriptedPartner {
   takesReports: Manner = "well";
   /** A request is under way. */
   busy = false;
-  readonly #bodies = new WeakMap<Delivery, string>();
-  #settled: string | null = null;
+  readonly #lists = new WeakMap<Delivery, SettledList>();
+  #settled: SettledList | null = null;
+  #otherAt = instant(0);
 
   async list(): Promise<Fetched> {
     const events = [...this.events.values()].filter(({ ID }) => !this.unlisted.has(ID));
@@ -37,9 +44,9 @@ export class ScriptedPartner {
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, []);
     if (failure !== null) return failure;
-    if (body === this.#settled) return { kind: "unchanged", at: answer.at, skew: null };
-    const fetched = runToEnd(listFrom(aDialect(), answer, null));
-    if (fetched.kind === "read") this.#bodies.set(fetched.delivery, body);
+    if (body === this.#settled?.body) return { kind: "unchanged", at: answer.at, skew: null };
+    const fetched = runToEnd(listFrom(aDialect(), answer, null, this.#settled?.index ?? null));
+    if (fetched.kind === "read") this.#lists.set(fetched.delivery, { body, index: fetched.index });
     return fetched;
   }
 
@@ -62,9 +69,14 @@ export class ScriptedPartner {
     return { kind: "answered", status: manner.status, words: "said the partner", retryAfter };
   }
 
-  /** As the real client: after a committed list the same bytes are "unchanged", after anything else they are not. */
+  /**
+   * As the real client: after a committed list the same bytes are "unchanged", and entries with the same bytes are left
+   * out; after anything else they are not.
+   */
   settled(delivery: Delivery): void {
-    this.#settled = this.#bodies.get(delivery) ?? null;
+    const list = this.#lists.get(delivery);
+    this.#settled = list !== undefined && delivery.askedAt > this.#otherAt ? list : null;
+    if (list === undefined) this.#otherAt = delivery.at;
   }
 
   async #ask(what: string, status: number, body: string): Promise<Answered | ReturnType<typeof failed>> {

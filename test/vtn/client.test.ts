@@ -35,6 +35,7 @@ test("a delivery carries when it was asked for and when it came", () => {
     kind: "read",
     delivery: { source: "list", askedAt: 1, at: 2, notices: [], complete: true },
     skew: null,
+    index: { body: Buffer.from("[]"), start: 1, ends: [], ids: [], rejected: [] },
   });
 });
 

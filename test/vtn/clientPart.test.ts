@@ -85,6 +85,49 @@ test("a list that is already taken in is recognised whole, and only then", async
   expect((await partner.client.list()).kind).toBe("read");
 });
 
+test("of a list that changed since it was taken in, only the changed entries are read", async () => {
+  await using partner = await aPartner(json([wireEvent("EV-1"), wireEvent("EV-2"), wireEvent("EV-3")]));
+  const first = await partner.client.list();
+  if (first.kind === "read") partner.client.settled(first.delivery);
+  partner.server.answer = json([wireEvent("EV-1"), wireEvent("EV-2", 11), wireEvent("EV-3")]);
+  const changed = await partner.client.list();
+  expect(changed).toMatchObject({
+    kind: "read",
+    delivery: {
+      complete: true,
+      notices: [{ kind: "event", event: { id: "EV-2" } }],
+      unchanged: { ids: ["EV-1", "EV-3"], rejected: 0 },
+    },
+  });
+  expect(Object.keys(changed)).not.toContain("index");
+  // Not committed: it is compared with the first one again.
+  expect(await partner.client.list()).toMatchObject({ delivery: { notices: [{ event: { id: "EV-2" } }] } });
+  if (changed.kind === "read") partner.client.settled(changed.delivery);
+  expect((await partner.client.list()).kind).toBe("unchanged");
+  partner.server.answer = json([wireEvent("EV-1"), wireEvent("EV-2", 11)]);
+  expect(await partner.client.list()).toMatchObject({
+    delivery: { notices: [], unchanged: { ids: ["EV-1", "EV-2"] } },
+  });
+});
+
+test("a list that was compared while something else was ingested is read as a whole", async () => {
+  const events = Array.from({ length: 3000 }, (_, index) => wireEvent(`EV-${index}`));
+  await using partner = await aPartner(json(events));
+  const first = await partner.client.list();
+  if (first.kind !== "read") throw new Error(first.kind);
+  partner.client.settled(first.delivery);
+  const changed = json(events.with(7, wireEvent("EV-7", 11)));
+  partner.server.answer = (response, seen) => {
+    partner.client.settled({ ...first.delivery, source: "webhook", complete: false });
+    changed(response, seen);
+  };
+  const list = await partner.client.list();
+  expect(list.kind === "read" && [list.delivery.notices.length, list.delivery.unchanged]).toEqual([
+    3000,
+    undefined,
+  ]);
+});
+
 test("after a webhook changed something, the same list is read again", async () => {
   await using partner = await aPartner(json([wireEvent("EV-1")]));
   const list = await partner.client.list();

@@ -1,6 +1,6 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import type { Delivery, Rejected, IngestResult } from "../../domain/delivery.ts";
+import type { Delivery, Rejected, IngestResult, UnchangedEntries } from "../../domain/delivery.ts";
 import { type Ask, type EventSummary, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
@@ -44,7 +44,9 @@ export function* ingesting(
   const results: IngestResult[] = [];
   for (const delivery of deliveries) {
     const notices = latestNotices(delivery.notices);
-    const counts = { accepted: 0, repeats: delivery.notices.length - notices.length };
+    const { ids, rejected: rejectedBefore } = delivery.unchanged ?? NONE_UNCHANGED;
+    const repeats = delivery.notices.length - notices.length + ids.length - rejectedBefore;
+    const counts = { accepted: 0, repeats };
     const contradicted = notices === delivery.notices ? NONE : contradictions(delivery.notices);
     const rejected: Rejected[] = [];
     for (const notice of notices) {
@@ -78,12 +80,13 @@ export function* ingesting(
     if (rejected.length > 0) changes.push(...quarantined(depot, rejected, delivery));
     if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(depot, id, delivery);
     if (delivery.complete) fetchById.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
-    results.push({ ...counts, rejected: rejected.length });
+    results.push({ ...counts, rejected: rejected.length + rejectedBefore });
   }
   return { changes, affectedChargers, fetchById, results };
 }
 
 const NONE: ReadonlySet<EventId> = new Set();
+const NONE_UNCHANGED: UnchangedEntries = { ids: [], rejected: 0 };
 
 const idOf = (notice: EventNotice): EventId => (notice.kind === "event" ? notice.event.id : notice.id);
 
@@ -218,7 +221,8 @@ function unproven(id: EventId, { at, source }: Delivery): Change {
 }
 
 /** The events that a delivery holds, readable or not. */
-export function* idsIn({ notices }: Delivery): Generator<EventId> {
+export function* idsIn({ notices, unchanged }: Delivery): Generator<EventId> {
+  yield* unchanged?.ids ?? [];
   for (const notice of notices) {
     if (notice.kind === "event") yield notice.event.id;
     else if (notice.kind === "rejected" && notice.id !== null) yield notice.id;

@@ -1,5 +1,5 @@
 import type { Json } from "../../domain/audit.ts";
-import type { IngestResult, Notice } from "../../domain/delivery.ts";
+import type { IngestResult, Notice, UnchangedEntries } from "../../domain/delivery.ts";
 import type { Price, PriceKind } from "../../domain/prices.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
@@ -17,8 +17,11 @@ export interface Dialect {
   readonly paths: Paths;
   /** Reads a webhook body. Unknown JSON and an empty body request the list. */
   readonly readDelivery: (body: Buffer) => WebhookBody;
-  /** Reads a list of events. It may hold 100,000, so the task yields after each. */
-  readonly readingList: (body: Buffer) => ResumableTask<ListBody>;
+  /**
+   * Reads a list of events. It may hold 100,000, so the task yields after each. `earlier`: a list to compare with; only
+   * what differs becomes a notice. Null: none yet. Absent: the list is never compared.
+   */
+  readonly readingList: (body: Buffer, earlier?: ListIndex | null) => ResumableTask<ListBody>;
   /** Reads the answer to a fetch by id. */
   readonly readEvent: (body: Buffer) => ListBody;
   /** Reads the prices of a region, received at `at`. */
@@ -67,7 +70,26 @@ export type WebhookBody =
 /** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be trusted. */
 export type ListBody =
   | { readonly kind: "unparsable"; readonly reason: string }
-  | { readonly kind: "read"; readonly notices: readonly Notice[]; readonly complete: boolean };
+  | {
+      readonly kind: "read";
+      readonly notices: readonly Notice[];
+      readonly complete: boolean;
+      /** Entries that are the same as in the earlier list. Absent: the list was read as a whole. */
+      readonly unchanged?: UnchangedEntries;
+      /** For the comparison with the next list. Null: it cannot be compared. */
+      readonly index?: ListIndex | null;
+    };
+
+/** A list as it was read: its bytes, and of each entry the end and the id. No id occurs twice. */
+export interface ListIndex {
+  readonly body: Buffer;
+  /** Position after the opening bracket. */
+  readonly start: number;
+  /** Positions of the comma or bracket after each entry. */
+  readonly ends: readonly number[];
+  readonly ids: readonly EventId[];
+  readonly rejected: readonly boolean[];
+}
 
 /** Content of a price body. `raw`: its start, as text. */
 export type PricesRead =

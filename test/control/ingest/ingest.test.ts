@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 
 import { ingest } from "../../../src/control/ingest/ingest.ts";
 import { aDepot } from "../../support/aDepot.ts";
+import type { Delivery, UnchangedEntries } from "../../../src/domain/delivery.ts";
+import { eventId } from "../../../src/domain/units.ts";
 import { anEvent, at } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 
@@ -35,6 +37,23 @@ test("an event that is delivered again, or in an older revision, writes nothing 
   expect(deliver(event)).not.toEqual([]);
   expect(deliver(event)).toEqual([]);
   expect(deliver(anEvent({ revision: at("04:20") }))).toEqual([]);
+});
+
+test("entries that are the same as in the last list are counted, and count as listed", () => {
+  const depot = aPicture();
+  const now = at("04:40");
+  const [one, two] = [anEvent({ id: "EV-1" }), anEvent({ id: "EV-2" })];
+  const list = (notices: Delivery["notices"], unchanged: UnchangedEntries) =>
+    ingest(depot, [{ source: "list", at: now, askedAt: now, notices, complete: true, unchanged }]);
+  const both = [one, two].map((event) => ({ kind: "event", event }) as const);
+  list(both, { ids: [], rejected: 0 });
+  const ids = ["EV-1", "EV-2", "EV-5"].map(eventId);
+  const again = list([{ kind: "event", event: anEvent({ id: "EV-3" }) }], { ids, rejected: 1 });
+  expect(again.results).toEqual([{ accepted: 1, repeats: 2, rejected: 1 }]);
+  // Two lists that lack an event have it fetched by its id.
+  const without = { ids: ids.slice(1), rejected: 1 };
+  expect(list([], without).fetchById).toEqual([]);
+  expect(list([], without).fetchById).toEqual(["EV-1", "EV-3"]);
 });
 
 test("every item of a webhook's list is counted as accepted, repeat or rejected", async () => {

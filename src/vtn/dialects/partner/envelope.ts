@@ -1,10 +1,11 @@
 import type { Notice } from "../../../domain/delivery.ts";
 import type { EventId } from "../../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
-import type { WebhookBody, ListBody } from "../dialect.ts";
+import type { WebhookBody, ListBody, ListIndex } from "../dialect.ts";
 import { readEvent, rejected, readEventId } from "./event.ts";
 import { fieldsOf, spelling, type Fields, isProblem } from "./fields.ts";
 import { decodeJson, type Decoded, eachEntry } from "./json.ts";
+import { listChanges, ListIndexer } from "./listChanges.ts";
 import { readMoment } from "./times.ts";
 
 const POLL: WebhookBody = {
@@ -51,14 +52,59 @@ const listFields = spelling(["events"]);
  * Reads `GET /events`: a bare array or `{events: [...]}`; anything else is no list. Entries are parsed one by
  * one: the parsed text of a whole list would need more memory than all its events.
  */
-export function* readingList(body: Buffer): ResumableTask<ListBody> {
+export function* readingList(body: Buffer, earlier?: ListIndex | null): ResumableTask<ListBody> {
+  if (earlier === undefined) return yield* readingWhole(body);
+  const compared = earlier === null ? null : yield* readingChanges(body, earlier);
+  if (compared !== null) return compared;
+  const indexer = new ListIndexer();
+  const whole = yield* readingWhole(body, (notice, until) => addTo(indexer, notice, until));
+  return whole.kind === "read" ? { ...whole, index: indexer.index(body) } : whole;
+}
+
+function* readingWhole(
+  body: Buffer,
+  onEntry: (notice: ListNotice, until: number) => void = () => {},
+): ResumableTask<ListBody> {
   const notices: Notice[] = [];
-  const refused = yield* eachEntry(body, listFields, "events", (entry) => {
+  const refused = yield* eachEntry(body, listFields, "events", (entry, until) => {
     if (notices.length === MOST_LISTED) return `over ${MOST_LISTED} entries`;
-    notices.push(within(notices.length, readEvent(entry)));
+    const notice = readEvent(entry);
+    onEntry(notice, until);
+    notices.push(within(notices.length, notice));
     return null;
   });
   return refused === null ? read(notices) : unread(refused);
+}
+
+type ListNotice = ReturnType<typeof readEvent>;
+
+const addTo = (indexer: ListIndexer, notice: ListNotice, until: number): void =>
+  notice.kind === "event" ? indexer.add(until, notice.event.id, false) : indexer.add(until, notice.id, true);
+
+/** Null: read the list as a whole. */
+function* readingChanges(body: Buffer, earlier: ListIndex): ResumableTask<ListBody | null> {
+  const found = yield* listChanges(body, earlier);
+  if (found === null) return null;
+  const indexer = new ListIndexer();
+  const notices: Notice[] = [];
+  const ids: EventId[] = [];
+  let [position, rejected] = [0, 0];
+  for (const part of found) {
+    if ("value" in part) {
+      const notice = readEvent(part.value);
+      notices.push(within(position, notice));
+      addTo(indexer, notice, part.until);
+      position += 1;
+    } else {
+      const { first, count } = part;
+      indexer.addSame(part, earlier);
+      for (const id of earlier.ids.slice(first, first + count)) ids.push(id);
+      for (const isRejected of earlier.rejected.slice(first, first + count)) if (isRejected) rejected += 1;
+      position += count;
+    }
+  }
+  const index = position > MOST_LISTED ? null : indexer.index(body);
+  return index === null ? null : { ...read(notices), unchanged: { ids, rejected }, index };
 }
 
 /** As `readingList`, without yielding. */
@@ -82,7 +128,7 @@ export function readEventBody(body: Buffer): ListBody {
 const unread = (decoded: Exclude<Decoded, { kind: "json" }>): ListBody =>
   decoded.kind === "empty" ? { kind: "unparsable", reason: "empty" } : decoded;
 
-const read = (notices: readonly Notice[]): ListBody => ({
+const read = (notices: readonly Notice[]): Extract<ListBody, { kind: "read" }> => ({
   kind: "read",
   notices,
   complete: notices.every((notice) => notice.kind !== "rejected" || notice.id !== null),

@@ -30,9 +30,10 @@ class Scanner {
   #depth = 0;
   #values = 1;
 
-  constructor(body: Uint8Array, from = 0) {
+  constructor(body: Uint8Array, from = 0, depth = 0) {
     this.#body = body;
     this.at = from;
+    this.#depth = depth;
   }
 
   /** Reason for not parsing the text. Null: the scanned part is within the limits. */
@@ -156,8 +157,8 @@ function decoded(decoder: TextDecoder, body: Uint8Array): string | undefined {
   }
 }
 
-/** Called with each entry, in order. Null: continue. A text: the whole list is rejected for this reason. */
-export type TakeEntry = (entry: unknown) => string | null;
+/** Called with each entry, in order, and the position after it. Null: continue. A text: the whole list is rejected for this reason. */
+export type TakeEntry = (entry: unknown, until: number) => string | null;
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const COLON = 0x3a;
@@ -194,6 +195,20 @@ export function* eachEntry<Name extends string>(
   return decoded.kind === "json" ? noList(name) : decoded;
 }
 
+/** Position of the first entry of a body that is an array. Null: the body is something else. */
+export function listStart(body: Uint8Array): number | null {
+  const scanner = new Scanner(body, BYTE_ORDER_MARK.every((byte, at) => body[at] === byte) ? 3 : 0);
+  return scanner.peek() === OPENING_SQUARE ? scanner.at + 1 : null;
+}
+
+/** The entry of an array that starts at this position, and the position after it. Null: not JSON, or over a limit. */
+export function entryAt(body: Uint8Array, from: number): { value: unknown; until: number } | null {
+  const scanner = new Scanner(body, from, 1);
+  const isWhole = scanner.findEnd(1, Infinity) && scanner.excess === null;
+  const decoded = isWhole ? decodeValue(body.subarray(from, scanner.at)) : NOT_JSON;
+  return decoded.kind === "json" ? { value: decoded.value, until: scanner.at } : null;
+}
+
 const noList = (name: string): Unparsable => unparsable(`neither an array nor {${name}: [...]}`);
 
 const restOf = (scanner: Scanner): Unparsable | null => (scanner.peek() === undefined ? null : NOT_JSON);
@@ -203,7 +218,7 @@ function* elements(body: Uint8Array, scanner: Scanner, take: TakeEntry): Resumab
   const broken = yield* parts(scanner, CLOSING_SQUARE, ({ from, until }) => {
     const decoded = decodeValue(body.subarray(from, until));
     if (decoded.kind === "unparsable") return decoded;
-    const reason = take(decoded.value);
+    const reason = take(decoded.value, until);
     return reason === null ? null : unparsable(reason);
   });
   return broken ?? restOf(scanner);
