@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import type { Command } from "commander";
 import { DateTime } from "luxon";
 
 import { type Instant, instant } from "../domain/units.ts";
@@ -62,3 +63,16 @@ export function readMoment(text: string, zone: string, now: Instant): Instant | 
   const read = DateTime.fromISO(isTime ? `${today}T${text.padStart(5, "0")}` : text, { zone });
   return read.isValid ? instant(read.toMillis()) : null;
 }
+
+/** Inputs of every verb. */
+interface VerbContext {
+  /** Value of `--config`. Undefined: not given. */
+  readonly config: () => string | undefined;
+  readonly now: () => Instant;
+  readonly randomBytes: (count: number) => Buffer;
+  /** Receives the exit code. */
+  readonly done: (code: ExitCode) => void;
+}
+
+/** Adds options, help and action to the command of a verb. `program.ts` has the table of verbs. */
+export type Verb = (verb: Command, context: VerbContext) => void;

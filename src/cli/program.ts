@@ -3,8 +3,7 @@ import { Command, CommanderError, Help } from "commander";
 
 import { instant } from "../domain/units.ts";
 import { shipped } from "../platform/packageRoot.ts";
-import type { ExitCode } from "./output.ts";
-import type { Verb } from "./verb.ts";
+import type { ExitCode, Verb } from "./output.ts";
 
 interface Row {
   /** Name, then whether it has options, then its arguments. */

@@ -192,8 +192,10 @@ export async function withState<T>(
   use: (opened: OpenedState) => T | Promise<T>,
   onBroken?: (broken: Broken) => T,
 ): Promise<T | string> {
-  // Only a verb without a daemon needs them.
-  const { openOffline } = await import("../daemon/offline.ts");
+  // Only a verb without a daemon needs them, and the log only a state that can be opened.
+  const { missingOffline, openOffline } = await import("../daemon/offline.ts");
+  const missing = missingOffline(site);
+  if (missing !== null) return missing;
   const { logger } = await import("./logger.ts");
   const machine = { now: () => instant(Date.now()), randomBytes, log: logger(2, "error") };
   const opened = openOffline(site, machine);

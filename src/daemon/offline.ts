@@ -7,6 +7,9 @@ import type { Machine } from "./edges.ts";
 /** Parts of the configuration that a verb needs to open the state. */
 export type StateOfSite = Pick<Config, "state" | "keys">;
 
+/** Reason why there is no stored state. Null: there is one. */
+export const missingOffline = ({ state }: StateOfSite): string | null => missingStateReason(state);
+
 /**
  * Opens the state for a verb while no daemon runs, and holds it until it is disposed of. A damaged state is refused,
  * because only the daemon may set it aside. `create`: a missing state is made.

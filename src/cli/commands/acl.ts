@@ -1,8 +1,7 @@
 import { brokerAccess, mosquittoAcl } from "../../chargers/broker/access.ts";
 import { sectionOf } from "../../chargers/broker/address.ts";
 import { siteConfiguration } from "../configuration.ts";
-import { type ExitCode, say } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { type ExitCode, say, type Verb } from "../output.ts";
 
 /** User name in the list where the configuration names none. */
 const SUGGESTED_USER = "depot";

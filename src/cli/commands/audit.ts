@@ -1,13 +1,13 @@
+import type { Command } from "commander";
+
 import type { Config } from "../../config/schema.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
+import type { Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
-import { MOMENT, readMoment, complain, type ExitCode, say, writeLine } from "../output.ts";
+import { MOMENT, readMoment, complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
-import type { Verified } from "../../domain/store.ts";
-import type { Command } from "commander";
-import type { Verb } from "../verb.ts";
 
 interface AuditOptions {
   readonly config: string | undefined;

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 
+import type { StateOfSite } from "../../daemon/offline.ts";
 import type { Instant } from "../../domain/units.ts";
 import { copyFiles, placeCopy, settleCopy } from "../../store/sqlite/backup.ts";
 import { fileFault, type Fault, refused, isFault } from "../../store/sqlite/fault.ts";
@@ -9,10 +10,8 @@ import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.
 import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say } from "../output.ts";
-import type { StateOfSite } from "../../daemon/offline.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { refuseLinks, withState } from "../storedState.ts";
-import type { Verb } from "../verb.ts";
 
 /** `backup`: copies the stored state into one file, with the site key beside it. A running daemon continues. */
 async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Command } from "commander";
 
 import { explain, pathText } from "../../config/explain.ts";
 import type { Address } from "../../config/fields/address.ts";
@@ -13,10 +14,8 @@ import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
 import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { configFile, environmentOf, misplaced } from "../configuration.ts";
-import { complain, type ExitCode, say } from "../output.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
-import type { Command } from "commander";
-import type { Verb } from "../verb.ts";
 
 /** `check`: explains every mistake in the configuration. `live`: then tries partner, brokers and chargers. */
 async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {

@@ -13,14 +13,13 @@ import { openOffline } from "../../daemon/offline.ts";
 import { reachBroker, realMachine } from "../../daemon/real.ts";
 import { offlineControl } from "../../daemon/site.ts";
 import type { Charger } from "../../domain/charger.ts";
-import { seconds } from "../../domain/units.ts";
 import type { Store } from "../../domain/store.ts";
+import { seconds } from "../../domain/units.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, say } from "../output.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
-import type { Verb } from "../verb.ts";
 
 interface CommissionOptions {
   readonly config: string | undefined;

@@ -3,13 +3,20 @@ import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
-import type { Answer } from "../../operator/answer.ts";
-import { formatProblem } from "../../operator/answer.ts";
+import { type Answer, formatProblem } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
+import {
+  complain,
+  type ExitCode,
+  MOMENT,
+  readMoment,
+  say,
+  writeErrorLine,
+  writeLine,
+  type Verb,
+} from "../output.ts";
 import { askOrRead } from "../storedState.ts";
-import type { Verb } from "../verb.ts";
 
 interface ExplainOptions {
   readonly at?: string;

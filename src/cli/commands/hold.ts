@@ -1,16 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { userInfo } from "node:os";
 
-import type { Json } from "../../domain/audit.ts";
-import { factOf, textOf } from "../../domain/audit.ts";
+import { type Json, factOf, textOf } from "../../domain/audit.ts";
 import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { type Answer, formatProblem } from "../../operator/answer.ts";
 import type { HoldBody } from "../../operator/holdRequest.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, MOMENT, readMoment, say, writeErrorLine, writeLine } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import {
+  complain,
+  type ExitCode,
+  MOMENT,
+  readMoment,
+  say,
+  writeErrorLine,
+  writeLine,
+  type Verb,
+} from "../output.ts";
 
 interface HoldOptions {
   readonly site: boolean;

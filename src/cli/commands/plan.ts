@@ -16,9 +16,17 @@ import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
-import { MOMENT, readMoment, complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
+import {
+  MOMENT,
+  readMoment,
+  complain,
+  writeErrorLine,
+  type ExitCode,
+  say,
+  writeLine,
+  type Verb,
+} from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
-import type { Verb } from "../verb.ts";
 
 interface PlanOptions {
   readonly config: string | undefined;

@@ -1,7 +1,6 @@
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, writeErrorLine, type ExitCode, writeLine } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { complain, writeErrorLine, type ExitCode, writeLine, type Verb } from "../output.ts";
 
 /** `poll`: makes the running daemon fetch the event list now, even while it waits after a failure. */
 async function poll(named: string | undefined): Promise<ExitCode> {

@@ -4,9 +4,8 @@ import { type Instant, instant } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
-import { complain, type ExitCode, say, writeLine } from "../output.ts";
+import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
-import type { Verb } from "../verb.ts";
 
 /** `prices`: shows prices from the running daemon, or the stored ones. The text output leaves out past prices. */
 async function prices(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {

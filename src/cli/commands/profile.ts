@@ -8,8 +8,7 @@ import { explain, nearest } from "../../config/explain.ts";
 import { type LoadedProfiles, loadProfiles } from "../../daemon/loadProfiles.ts";
 import type { Instant } from "../../domain/units.ts";
 import { configFile } from "../configuration.ts";
-import { complain, type ExitCode, say } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 /** Places of a site's own profiles. */
 interface ProfilePlaces {

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { Option } from "commander";
 
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
@@ -10,10 +11,8 @@ import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
 import { readOrMakeProofKey, readSiteKey, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, type Failed } from "../daemonClient.ts";
-import { complain, type ExitCode, saySealed, say } from "../output.ts";
+import { complain, type ExitCode, saySealed, say, type Verb } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS, becomeOwner, enterPrivateFolder, withState } from "../storedState.ts";
-import { Option } from "commander";
-import type { Verb } from "../verb.ts";
 
 /** `proof EVENT`: prints the history of one event, sealed, from the running daemon or the stored state. */
 async function proof(

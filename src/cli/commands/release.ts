@@ -1,9 +1,8 @@
-import type { Config } from "../../config/schema.ts";
 import { nearest } from "../../config/explain.ts";
+import type { Config } from "../../config/schema.ts";
 import { type SiteConfiguration, verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 /**
  * `release`: releases one charger, or all. The target is a charger's id, or the VTN id or name of the vehicle on it. The

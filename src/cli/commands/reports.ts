@@ -1,13 +1,13 @@
+import type { Command } from "commander";
+
+import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
-import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
 import { wallClock } from "../../platform/text.ts";
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, writeLine } from "../output.ts";
+import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
-import type { Command } from "commander";
-import type { Verb } from "../verb.ts";
 
 /** Formats a time of the API in the site's zone. */
 type Moment = (iso: string) => string;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
 
 import { start } from "../../daemon/daemon.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
@@ -7,11 +8,9 @@ import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode } from "../output.ts";
+import { complain, type ExitCode, type Verb } from "../output.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
-import type { Command } from "commander";
-import type { Verb } from "../verb.ts";
 
 /** Longest orderly stop. The supervisor kills the process soon after, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;

@@ -9,8 +9,7 @@ import type { Problem } from "../../operator/problems.ts";
 import { wallClock } from "../../platform/text.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
-import { complain, type ExitCode, say, writeLine } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 
 /** Socket of the installed daemon (RuntimeDirectory= of its unit). */
 const INSTALLED_SOCKET = "/run/setpointd/status.sock";

@@ -14,8 +14,7 @@ import {
   ROLES,
 } from "../../operator/accounts.ts";
 import { configuration } from "../configuration.ts";
-import { complain, type ExitCode, say } from "../output.ts";
-import type { Verb } from "../verb.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
 

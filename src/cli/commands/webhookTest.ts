@@ -12,9 +12,8 @@ import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, writeErrorLine, type ExitCode, say, writeLine } from "../output.ts";
+import { complain, writeErrorLine, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
-import type { Verb } from "../verb.ts";
 import { askStatus } from "./status.ts";
 
 /** The posted body, and the reading that is expected of the daemon. */
