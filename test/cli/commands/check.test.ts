@@ -32,10 +32,13 @@ test("a port that another program has is named by its key, with what to do, at e
     expect(cannotListen(refused, configured(over))).toBe(`${key}: ${inUse}`);
 });
 
-test("an address of another machine, and a name that nobody knows, are told as what they are", async () => {
+test("an address of another machine, and a name that no resolver knows, each have their own message", async () => {
   // TEST-NET-1: no machine has it.
   const foreign = await refusal("192.0.2.1", 18_080);
-  const far = configured({ operator: { listen: "192.0.2.1:18080" }, webhook: { listen: "127.0.0.1:18081" } });
+  const far = configured({
+    operator: { listen: "192.0.2.1:18080", access: "login", trustProxy: ["10.0.0.1"] },
+    webhook: { listen: "127.0.0.1:18081" },
+  });
   expect(cannotListen(foreign, far)).toBe(
     "operator.listen: 192.0.2.1:18080 is no address of this machine: name one that it has, or 0.0.0.0 for all of them",
   );
@@ -50,7 +53,7 @@ test("an address of another machine, and a name that nobody knows, are told as w
   );
 });
 
-test("a port that needs a right says which, and what it does not know it tells as it was told", () => {
+test("a port that needs a right says which, and an unknown error keeps its text", () => {
   // As Node says it to whoever is not root; the tests may be.
   const denied = Object.assign(new Error("listen EACCES: permission denied ::1:80"), {
     code: "EACCES",
