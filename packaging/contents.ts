@@ -56,7 +56,9 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     file(`${DOC}/LICENSE`, text("LICENSE")),
     file(`${DOC}/examples/config.yaml`, example),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
-    ...globSync("docs/*.{md,json}", { cwd: root }).map((path) => file(`${DOC}/${path}`, asInstalled(text(path)))),
+    ...globSync("docs/*.{md,json}", { cwd: root }).map((path) =>
+      file(`${DOC}/${path}`, asInstalled(text(path))),
+    ),
     file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
     file(`${DOC}/LICENSE.node`, runtime.licence),
     file(`${DOC}/sbom.cdx.json`, sbom(bill)),
