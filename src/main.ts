@@ -1,6 +1,6 @@
 import { main } from "./cli/program.ts";
 
-// What we write is for our own user: the record, its key, copies of both.
+// Files that we write are for our own user: the record, its key, copies of both.
 process.umask(0o077);
 
 // Exits by itself even if something forgotten still listens: a stop must end.

@@ -49,7 +49,7 @@ export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant)
   if (winner !== null)
     return `${winner.event.id} holds on ${charger.id} until ${until === null ? "it is withdrawn" : depot.wallClock(until)}`;
   return depot.barTo("plan", null) === "observing"
-    ? "control.mode is observe: no charger is told anything"
+    ? "control.mode is observe: no charger gets a command"
     : null;
 }
 

@@ -60,7 +60,7 @@ export function foundInWords(value: unknown, path: Path): string {
   return "a section";
 }
 
-/** One block for each mistake: place, present value, right value. */
+/** A block for each mistake: place, present value, right value. */
 export const explain = (mistakes: readonly Mistake[], file: string): string =>
   mistakes
     .map(({ path, line, column, found, expected }) => {

@@ -136,7 +136,7 @@ const ceilingOf = ({ limits: { current } }: Profile): number => current.ceiling 
 const tooMuch = (path: Path, found: number, profile: Profile): Finding => ({
   path,
   found: `${found} A`,
-  expected: `at most ${ceilingOf(profile)} A: ${profile.profile} is never told more`,
+  expected: `at most ${ceilingOf(profile)} A: ${profile.profile} never gets more`,
 });
 
 /** A maximum above the model's highest setpoint: the lower value applies, for control too. */
@@ -200,7 +200,7 @@ function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
       {
         path: ["chargers", index, "params"],
         found: `the same topics as ${pathText(["chargers", earlier])}`,
-        expected: "params of its own: both would be told the same",
+        expected: "params of its own: both would get the same messages",
       },
     ];
   });

@@ -97,7 +97,10 @@ export function controlApi(parts: ControlApiParts): ControlApi {
         };
       }),
     limited: () =>
-      limited(depot).map(({ command }) => ({ charger: command.charger, told: formatLevel(command.desired) })),
+      limited(depot).map(({ command }) => ({
+        charger: command.charger,
+        level: formatLevel(command.desired),
+      })),
     commission: async (request, progress, gone) =>
       parts.isReady()
         ? { ...(await commissions.try(request, progress, gone)) }

@@ -109,7 +109,7 @@ export class PartnerWatch {
     if (answer.kind !== "failed" && answer.skew !== null)
       this.#clock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
     if (attempt.ok) away.back("partner");
-    // One request may always get lost.
+    // A single request may always get lost.
     else if (health.failures > 1) away.gone("partner", health.answeredAt);
     for (const { level, message } of messages) log[level](message);
     if (attempt.ok && this.#isWithin()) onClockAgrees();

@@ -102,7 +102,7 @@ export async function releaseOffline(
     return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
   if (words.length === 0 && opened.assertAll)
     words.push(
-      "nothing is limited as far as is known; what chargers were told before the state was lost is not: when setpointd starts, it tells each of them",
+      "no charger is limited as far as is known; commands from before the state was lost are not known: setpointd sends each charger its level at its next start",
     );
   const done = { ok: true, words: words[0] ?? "nothing was limited" };
   return target === null ? withUnconfigured(depot, done) : done;

@@ -90,7 +90,7 @@ export function openSite(
   });
   if (isRestored)
     note(
-      "this state was put back from a copy: what chargers were told since is not known, so each is told once what holds",
+      "this state was put back from a copy: later commands to the chargers are not known, so each charger gets its level once more",
     );
   for (const record of storedState.commands) {
     const { charger } = record.command;

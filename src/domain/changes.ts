@@ -49,7 +49,7 @@ export interface FailedCommit {
   /** The changes of this commit, and of earlier failed commits without a waiting caller. None of them was stored. */
   readonly dropped: readonly Change[];
   /**
-   * What is stored of their scope, for a rollback. It comes with the failure, so that nothing is decided in between.
+   * The stored rows of their scope, for a rollback. They come with the failure, so that nothing is decided in between.
    * Null: it cannot be read.
    */
   readonly stored: StoredScope | null;

@@ -81,5 +81,5 @@ export type Fetched =
   | { readonly kind: "unchanged"; readonly at: Instant; readonly skew: Millis | null }
   | Failed;
 
-/** What is worth a request: the list, or single events. */
+/** A reason for a request: the list, or single events. */
 export type EventHint = "list" | readonly EventId[];

@@ -15,7 +15,7 @@ export type HoldScope =
   | { readonly kind: "charger"; readonly charger: ChargerId }
   | { readonly kind: "site" };
 
-/** What ends a hold, unless its longest duration passes or a person ends it before. */
+/** The end of a hold, unless its longest duration passes or a person ends it before. */
 export type HoldEnd =
   | { readonly kind: "at"; readonly at: Instant }
   /** `vehicle`: the one on the charger at the opening. Null: not known. */

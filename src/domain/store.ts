@@ -13,7 +13,7 @@ import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./
  *
  * Commits. Changes are staged in order; a commit stores all that is staged, or none of it. After a commit the changes
  * survive a power cut. A webhook is answered, and a command is published, only after `durable` has resolved.
- * One process at a time writes a site. A commit of any other process is refused.
+ * A single process at a time writes a site. A commit of any other process is refused.
  *
  * Reads. They return committed data. A reading that waits for its commit is returned as well.
  * A method that reads throws, or rejects, if the data cannot be read.

@@ -258,7 +258,7 @@ export class Accounts {
 
 const stampOf = ({ password }: User): string => digest(password.hash).slice(0, 16);
 
-/** One name stands for one account: the record names users and tokens alike. */
+/** A name stands for one account: the record names users and tokens alike. */
 function nameTaken({ users, tokens }: Stored, name: string): string | null {
   const isSame = (each: Account): boolean => fold(each.name) === fold(name);
   if (users.some(isSame)) return `there is a user ${name} already`;

@@ -1,6 +1,6 @@
 import type { Json } from "../domain/audit.ts";
 
-/** One mistake in a request. */
+/** A mistake in a request. */
 export type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
 
 /** Why a request was refused (RFC 9457). */

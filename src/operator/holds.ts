@@ -140,7 +140,7 @@ function holdView(
   };
 }
 
-/** What a charger gets now. `verdict`: whether it was measured as followed. */
+/** The level that a charger gets now. `verdict`: whether it was measured as followed. */
 function effectOn(depot: ControlState, id: ChargerId, hold: Hold, now: Instant): Json {
   const charger = depot.chargers.get(id);
   if (charger === undefined) return { charger: id, vehicle: null, level: null, verdict: "none" };

@@ -137,7 +137,7 @@ export function eventView(depot: ControlState, known: KnownEvent, now: Instant):
 export const chargersView = (depot: ControlState, now: Instant): readonly Json[] =>
   [...depot.chargers.values()].map((charger) => chargerView(depot, charger, now));
 
-/** One row of `chargersView`. */
+/** A row of `chargersView`. */
 export function chargerView(depot: ControlState, charger: Charger, now: Instant): Json {
   const { id } = charger;
   const verdict = depot.verdictOn(charger, now);
@@ -156,7 +156,7 @@ export function chargerView(depot: ControlState, charger: Charger, now: Instant)
 export const vehiclesView = (depot: ControlState, now: Instant): readonly Json[] =>
   [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now));
 
-/** One row of `vehiclesView`. */
+/** A row of `vehiclesView`. */
 export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant): Json {
   const charger = depot.occupancy.where(vehicle.id);
   const record = charger === null ? undefined : depot.commands.get(charger);

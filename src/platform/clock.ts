@@ -1,6 +1,6 @@
 import { after, type Instant, instant, later, type Millis, millis, seconds } from "../domain/units.ts";
 
-/** One moment on two clocks: the wall clock, which can be set, and the monotonic clock. */
+/** A moment on two clocks: the wall clock, which can be set, and the monotonic clock. */
 export interface ClockReading {
   readonly wall: Instant;
   /** Monotonic clock, ms since an arbitrary moment. */

@@ -53,7 +53,7 @@ export interface ProofInput {
 
 /** Stored readings of one vehicle. */
 export interface StoredEvidence {
-  /** Of the chargers that the vehicle was on, around its window and that of comparable days. */
+  /** The chargers that the vehicle was on, around its window and that of comparable days. */
   readonly readings: readonly Reading[];
   /** Number of stored messages that are left out because another program changed them. */
   readonly leftOut: number;

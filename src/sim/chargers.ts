@@ -4,7 +4,7 @@ import { nativeTopics } from "../chargers/native/messages.ts";
 import { switchedOn, type ChargerTraits, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
 import { MqttCharger, type ChargerFaults, type ReceivedSet } from "./mqttCharger.ts";
 
-/** One charger, the vehicle at its plug, and its faults. */
+/** A charger, the vehicle at its plug, and its faults. */
 export interface ChargerSetup {
   readonly traits: ChargerTraits;
   readonly vehicle: PluggedVehicle | null;

@@ -85,7 +85,7 @@ export const mixedDepotOf = (
     return [{ ...outletOf(charger, vehicles, index), profile: profile.profile, params: values, faults: {} }];
   });
 
-/** One charger that is driven by a profile, the vehicle at its plug, and its faults. */
+/** A charger that is driven by a profile, the vehicle at its plug, and its faults. */
 export interface ModelSetup extends Omit<ChargerSetup, "faults"> {
   /** Name of its profile, and that profile's parameters. */
   readonly profile: string;

@@ -39,7 +39,7 @@ export interface MqttChargerOptions {
   readonly log: Logger;
 }
 
-/** One simulated native charger with a connection and a last will of its own. */
+/** A simulated native charger with a connection and a last will of its own. */
 export class MqttCharger implements AsyncDisposable {
   readonly received: ReceivedSet[] = [];
   /** Can be changed at any time. */

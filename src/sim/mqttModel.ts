@@ -117,7 +117,7 @@ export interface MqttModelOptions {
 
 const PUBLISH_ALL_MS = 1000;
 
-/** One simulated charger on the topics of its model. */
+/** A simulated charger on the topics of its model. */
 export class MqttModel implements AsyncDisposable {
   readonly id: ChargerId;
   readonly #now: () => Instant;

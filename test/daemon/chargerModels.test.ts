@@ -100,7 +100,7 @@ test("a missing, an unknown and a wrong parameter are explained where they are",
 
 test("limits beyond what a make can are explained", () => {
   expect(mistakes({ ...goE("000001"), current: { min: 33, max: 40 } })).toEqual([
-    "chargers[0].current.min: 33 A; at most 32 A: go-e-v2 is never told more",
+    "chargers[0].current.min: 33 A; at most 32 A: go-e-v2 never gets more",
   ]);
   expect(mistakes({ ...goE("000001"), current: { min: 4, max: 16 } })).toEqual([
     "chargers[0].current.min: 4 A; at least 6 A: go-e-v2 charges with no less",
@@ -120,12 +120,12 @@ test("a maximum beyond what a make is told is cut, and warned of; of a relay it 
     expect.objectContaining({
       path: "chargers[0].current.max",
       found: "32 A",
-      expected: "at most 16 A: wbec is never told more",
+      expected: "at most 16 A: wbec never gets more",
     }),
   );
   expect(warnings(builtIn, { ...wbec, current: { max: 16 } }).join()).not.toContain("current.max");
   const relay = { profile: "tasmota-switch", params: { topic: "t" }, current: { max: 100 } };
-  expect(mistakes(relay)).toEqual([expect.stringContaining("tasmota-switch is never told more")]);
+  expect(mistakes(relay)).toEqual([expect.stringContaining("tasmota-switch never gets more")]);
 });
 
 test("two chargers on the same topics are refused; connectors of one station, and the same serial elsewhere, are not", () => {

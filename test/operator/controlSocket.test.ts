@@ -29,7 +29,7 @@ const api: ControlApi = {
   endCopy: () => false,
   tryBrokers: async () => [{ name: "", connected: true }],
   lastMessages: () => [{ charger: "bay-01", heardAt: null }],
-  limited: () => [{ charger: "bay-01", told: "10 A" }],
+  limited: () => [{ charger: "bay-01", level: "10 A" }],
   commission: async ({ charger, silence, force }, progress, signal) => {
     if (charger === "bay-66") throw new TypeError("no such thing");
     progress(`telling ${charger} 32 A`);

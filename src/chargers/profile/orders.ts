@@ -158,7 +158,7 @@ function inOrder(step: Step, paused: boolean, instance: ProfileInstance): readon
       return withLevel(resume(step.currentA));
     case "setPower": {
       const level = allowedPower(step.powerW, instance, true);
-      // Where watts are a separate limit, the limit in amperes must not be the lower one.
+      // The limit in amperes must not be the lower one of two separate limits.
       return withLevel(resume(level?.kind === "current" ? level.amperes : maxCurrent(instance)));
     }
     case "pause":

@@ -5,7 +5,7 @@ import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } fro
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
 
-/** One action at a charger. The kinds are those of `setpointd profile try`. */
+/** An action at a charger. The kinds are those of `setpointd profile try`. */
 export type Action =
   | { readonly kind: "acquire" | "pause" | "release" }
   | { readonly kind: "setCurrent"; readonly currentA: number }

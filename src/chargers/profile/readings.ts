@@ -3,7 +3,7 @@ import type * as z from "zod";
 
 type Telemetry = z.output<typeof telemetry>;
 
-/** One source of one signal. */
+/** A source of a signal. */
 export interface Source {
   readonly signal: SignalName;
   readonly composed: Composed;

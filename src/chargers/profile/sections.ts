@@ -173,7 +173,7 @@ const path = z.string({ error: PATH }).regex(/^\$(\.[A-Za-z_][\w-]*|\[(\d+|#)\])
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** One value from the payloads of a topic. The id keeps the JSON Schema small. */
+/** A value from the payloads of a topic. The id keeps the JSON Schema small. */
 const reading = z
   .strictObject({
     topic: z.string().min(1).describe("The topic; {name} inserts a parameter. Required."),
@@ -234,7 +234,7 @@ const composed = z.union([
   }),
 ]);
 
-/** One source of a signal, or several in order of preference: firmware generations differ. */
+/** A source of a signal, or several in order of preference: firmware generations differ. */
 const signal = z.union([composed, z.array(composed).min(1)]).meta({ id: "signal" });
 
 export type Reading = z.output<typeof reading>;

@@ -43,9 +43,9 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   for (const warning of expiryWarnings(loaded.config, now)) complain(warning);
   const denied = becomeOwner(state) ?? stateDirectoryProblem(state);
   if (denied !== null) complain(denied);
-  for (const { charger, told } of await leftBehind(loaded.config)) {
+  for (const { charger, level } of await leftBehind(loaded.config)) {
     complain(
-      `${charger} is not in this configuration, but is limited to ${told}: put it back, release it, then remove it`,
+      `${charger} is not in this configuration, but is limited to ${level}: put it back, release it, then remove it`,
     );
   }
   if (!live) return 0;
@@ -83,7 +83,7 @@ async function leftBehind(config: Config): Promise<readonly Limited[]> {
       .map(reallySent)
       .filter((sent) => sent !== null)
       .filter(isToBeFreed)
-      .map(({ command }) => ({ charger: command.charger, told: formatLevel(command.desired) })),
+      .map(({ command }) => ({ charger: command.charger, level: formatLevel(command.desired) })),
   );
   // An unreadable state is not a mistake in the configuration.
   if (typeof limited === "string") return [];
@@ -92,7 +92,7 @@ async function leftBehind(config: Config): Promise<readonly Limited[]> {
 
 interface Limited {
   readonly charger: string;
-  readonly told: string;
+  readonly level: string;
 }
 
 /** Lower ports need CAP_NET_BIND_SERVICE. */

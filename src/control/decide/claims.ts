@@ -12,7 +12,7 @@ import { limit } from "./limits.ts";
 import type { ControlSettings } from "./settings.ts";
 
 /**
- * One input that counts for a charger.
+ * An input that counts for a charger.
  * Status: `wins`; `overruled` by the winner; `limits` the winner's level; `waits` for its start or for a condition;
  * `over`: has ended.
  */
@@ -30,7 +30,7 @@ type Claim = {
 
 /** All claims on a charger or a vehicle at one moment, the winner first. */
 export type Explanation = {
-  /** One sentence for people. */
+  /** A sentence for people. */
   readonly sentence: string;
   /** Null: the vehicle is at no charger. */
   readonly charger: string | null;

@@ -22,7 +22,7 @@ export class Holds {
   readonly #ofVehicle = new Map<VehicleId, readonly Hold[]>();
   /** Holds that end by what a charger reports, by that charger. A vehicle's energy counts wherever it is. */
   readonly #watched = new Map<ChargerId, Set<string>>();
-  /** What each charger's hold sets aside, as last recorded. */
+  /** The claims that each charger's hold sets aside, as last recorded. */
   readonly #effects = new Map<ChargerId, string>();
   #ofSite: readonly Hold[] = NONE;
   #openCount = 0;

@@ -80,7 +80,7 @@ const isLiveMessage = (message: ChargerMessage): boolean =>
 
 /**
  * Ends the outages that the last run left open. The charger may have come back while nothing ran.
- * One that is still away gets a new row as soon as that is detected.
+ * A charger that is still away gets a new row as soon as that is detected.
  * Without this, every later proof would show an outage without end. `open`: the rows of their begin.
  */
 export function endOutagesOfLastRun(

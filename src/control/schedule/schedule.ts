@@ -111,7 +111,7 @@ export class Schedule {
     dispatches: readonly Dispatch[],
     now: Instant,
   ): ResumableTask<ReadonlySet<VehicleId>> {
-    // One event may have 20,000 vehicles.
+    // An event may have 20,000 vehicles.
     if (this.#feed.isRead("vehicle"))
       yield* inSteps([...this.#agenda.ofEvent(id), ...dispatches], ({ vehicle }) =>
         this.#feed.announce("vehicle", vehicle),

@@ -9,7 +9,7 @@ import type { Presence } from "../observe/presence.ts";
 
 /**
  * The state of one charger for the retained `state` topic and the API.
- * What the event asks, what is allowed and what is measured are three values.
+ * Three values stand apart: asked by the event, allowed by limits, measured.
  * The command's progress, its reason and its end complete it.
  */
 export function chargerState(

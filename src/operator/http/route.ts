@@ -24,7 +24,7 @@ interface Described {
   readonly path: string;
   /** Least role that may call it. Null: everyone who reaches the listener, also without a session. */
   readonly role: Role | null;
-  /** One sentence for the API document. */
+  /** A sentence for the API document. */
   readonly summary: string;
   /** Status of a success. Default 200. */
   readonly status?: number;
@@ -38,7 +38,7 @@ interface Described {
   readonly isPage?: boolean;
 }
 
-/** One row of the route table. */
+/** A row of the route table. */
 export interface Route extends Described {
   readonly query: z.ZodType;
   /** Null: the request has no body, or one that the route reads itself. */

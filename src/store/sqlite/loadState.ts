@@ -100,7 +100,7 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
      FROM audit WHERE charger = ? AND command = ? ORDER BY seq DESC`,
   );
   return (command) => {
-    // Of the last command only: an earlier one has no progress any more.
+    // Only the last command has progress.
     const [newest] = acknowledgedTogether(database, command.charger);
     if (newest?.command === commandId(command)) return newest.at;
     for (const { at, kind, progress } of rows.iterate(command.charger, commandId(command))) {

@@ -97,7 +97,7 @@ export function keepLog(directory: string): void {
   try {
     linkSync(join(directory, LOG), join(directory, KEPT_LOG));
   } catch {
-    // One is kept already, or the file system has no hard links: then only the database can be kept.
+    // The copy exists already, or the file system has no hard links: then only the database can be kept.
   }
 }
 

@@ -45,7 +45,7 @@ interface Paths {
   readonly prices: Readonly<Record<PriceKind, string | null>>;
 }
 
-/** One page of the list of reports. `entries` counts unreadable ones too. */
+/** A page of the list of reports. `entries` counts unreadable ones too. */
 export interface ReportPage {
   readonly entries: number;
   readonly reports: readonly ReportIdentity[];

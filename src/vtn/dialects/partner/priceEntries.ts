@@ -75,7 +75,7 @@ const SIGNIFICANT_DIGITS = 12;
 /** Removes floating-point noise: 0.30000000000000004 becomes 0.3, and -0 becomes 0. */
 const withoutNoise = (value: number): number => Number(value.toPrecision(SIGNIFICANT_DIGITS)) + 0;
 
-/** One price with the region that it names, or a part of the answer that is no price. */
+/** A price with the region that it names, or a part of the answer that is no price. */
 export type PriceEntry =
   | { readonly kind: "price"; readonly price: SentPrice; readonly area: string | null }
   | { readonly kind: "doubt"; readonly message: string };
