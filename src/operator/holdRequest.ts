@@ -166,7 +166,7 @@ function endIn(
     });
   }
   if ("events" in until) {
-    const dispatches = dispatchesUnder(depot, scope, now);
+    const dispatches = [...dispatchesUnder(depot, scope, now)];
     if (dispatches.length === 0)
       return invalid({
         path: "until.events",

@@ -199,7 +199,7 @@ function extendedHold(depot: ControlState, hold: Hold, now: Instant): Hold | nul
   const { end, cap } = hold;
   if (end.kind !== "events" || (cap !== null && cap <= now)) return null;
   const exempt = new Set(end.events);
-  const inForce = dispatchesUnder(depot, hold.scope, now).filter(({ event }) => exempt.has(event.id));
+  const inForce = [...dispatchesUnder(depot, hold.scope, now)].filter(({ event }) => exempt.has(event.id));
   if (inForce.length === 0) return null;
   const latest = inForce.map(({ until }) => until).reduce(later);
   return latest <= now ? null : { ...hold, end: { ...end, latest } };
@@ -207,17 +207,21 @@ function extendedHold(depot: ControlState, hold: Hold, now: Instant): Hold | nul
 
 function isInForce(depot: ControlState, scope: HoldScope, events: readonly EventId[], now: Instant): boolean {
   const wanted = new Set(events);
-  return dispatchesUnder(depot, scope, now).some(({ event }) => wanted.has(event.id));
+  // A site has thousands of chargers, and each evaluation asks: the first dispatch that is found ends the search.
+  for (const { event } of dispatchesUnder(depot, scope, now)) if (wanted.has(event.id)) return true;
+  return false;
 }
 
-/** Dispatches in force for the vehicles in this scope. */
-export function dispatchesUnder(depot: ControlState, scope: HoldScope, now: Instant): readonly Dispatch[] {
-  if (scope.kind === "vehicle") return depot.agenda.allInForce(scope.vehicle, now);
-  const chargers = scope.kind === "charger" ? [scope.charger] : [...depot.chargers.keys()];
-  return chargers.flatMap((charger) => {
+/** Dispatches in force for the vehicles in this scope, found one by one. */
+export function* dispatchesUnder(depot: ControlState, scope: HoldScope, now: Instant): Generator<Dispatch> {
+  if (scope.kind === "vehicle") {
+    yield* depot.agenda.allInForce(scope.vehicle, now);
+    return;
+  }
+  for (const charger of scope.kind === "charger" ? [scope.charger] : depot.chargers.keys()) {
     const occupant = depot.occupancy.at(charger);
-    return occupant.kind === "vehicle" ? depot.agenda.allInForce(occupant.vehicle, now) : [];
-  });
+    if (occupant.kind === "vehicle") yield* depot.agenda.allInForce(occupant.vehicle, now);
+  }
 }
 
 /** The chargers that a scope means now. */
