@@ -3,11 +3,11 @@ import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
-import { sectionOf, type Discarded, type ConnectionOptions, type NamedBroker } from "./broker/address.ts";
+import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
-import { type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
+import { holdRequests, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
 import type { ChargerDriver } from "./driver.ts";
 import {
@@ -148,13 +148,11 @@ export class ChargerConnections implements AsyncDisposable {
     return this.#chargers.get(charger)?.publishState(payload) ?? noDriver(charger);
   }
 
-  /** Publishes a retained message at the site's own broker. `path` comes after `<prefix>/<site>/`. */
-  async publishAboutSite(path: string, payload: string): Promise<Sent> {
+  /** Publishes at the site's own broker. `path` comes after `<prefix>/<site>/`. */
+  async publishAboutSite(path: string, payload: string, retain = true): Promise<Sent> {
     const { brokers, site } = this.#options;
-    const broker = brokers.get("");
-    return broker === undefined
-      ? { ok: false, retry: false, reason: "no broker" }
-      : this.#retain("", siteTopic(broker.prefix, site, path), payload);
+    const topic = siteTopic(brokers.get("")?.prefix ?? "", site, path);
+    return this.#sessions.get("")?.publish(topic, payload, { retain }) ?? NO_BROKER;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -188,6 +186,7 @@ export class ChargerConnections implements AsyncDisposable {
     );
     this.#heartbeats.set(name, heartbeats);
     if (observes) heartbeats.pauseKeepalives([...instances.values()].flatMap(commandingOf));
+    const holds = name === "" ? holdRequests(prefix, this.#options) : null;
     const filters = here
       .filter((charger) => !isNative(charger))
       .flatMap(({ id }) => this.#chargers.get(id)?.driver.topics ?? []);
@@ -201,6 +200,7 @@ export class ChargerConnections implements AsyncDisposable {
       filters: [
         ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
         ...new Set(filters),
+        ...(holds === null ? [] : [holds.topic]),
       ],
       random,
       log: name === "" ? log : log.child({ broker: name }),
@@ -215,7 +215,10 @@ export class ChargerConnections implements AsyncDisposable {
         for (const { driver } of connected) driver.brokerDown();
         onBroker(name, false);
       },
-      onMessage: (topic, payload, retained) => this.#handleMessage(router, topic, payload, retained),
+      onMessage: (topic, payload, retained) =>
+        topic === holds?.topic
+          ? holds.handle({ payload, retained })
+          : this.#handleMessage(router, topic, payload, retained),
       ...(window === undefined ? {} : { window }),
       ...(timing === undefined ? {} : { timing }),
     });
@@ -249,15 +252,9 @@ export class ChargerConnections implements AsyncDisposable {
       instance === undefined
         ? nativeDriver(topics, [prefix, site], ports)
         : new ProfileDriver(id, instance, ports);
-    const publishState = (payload: string) => this.#retain(home, topics.state, payload);
+    const publishState = async (payload: string) =>
+      this.#sessions.get(home)?.publish(topics.state, payload, { retain: true }) ?? NO_BROKER;
     return [{ id, broker: name, driver, admits: floodGate(now), publishState }];
-  }
-
-  async #retain(broker: string, topic: string, payload: string): Promise<Sent> {
-    const session = this.#sessions.get(broker);
-    return session === undefined
-      ? { ok: false, retry: false, reason: "no broker" }
-      : session.publish(topic, payload, { retain: true });
   }
 
   /** Each broker has its own router: a message counts only over the broker of its charger. */
@@ -289,6 +286,8 @@ export class ChargerConnections implements AsyncDisposable {
     this.#options.log.warn({ charger, reason }, "charger message discarded; further ones are only counted");
   }
 }
+
+const NO_BROKER: Sent = { ok: false, retry: false, reason: "no broker" };
 
 const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 

@@ -1,3 +1,4 @@
+import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
 import type { Beat } from "../domain/store.ts";
@@ -18,7 +19,7 @@ import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { shownReports } from "./partnerReports.ts";
-import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
+import { controlLoop, holdResults, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite } from "./site.ts";
 import { explanationsOf, siteStatus } from "./status.ts";
 import { StopSteps } from "./stopSteps.ts";
@@ -121,6 +122,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
         outages.back(neighbour);
         inputs.brokerUp$.next(name);
       },
+      ...(config.operator.mqttHolds ? { onHoldMessage: (message) => inputs.holdMessage$.next(message) } : {}),
     }),
   );
   const { connections } = chargers;
@@ -207,6 +209,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const explain = explanationsOf(state, store, now);
   stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status }));
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
+  const answered = holdResults(inputs.holdMessage$, holds).subscribe(
+    (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
+  );
+  stop.add("end holds from MQTT", () => answered.unsubscribe());
   views.resolve({
     stream,
     ready: isReady,

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import type { Discarded } from "../chargers/broker/address.ts";
+import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Json } from "../domain/audit.ts";
@@ -103,6 +103,8 @@ export interface ChargerOptions {
   readonly onMessage: (message: ChargerMessage) => void;
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   readonly onBroker: (name: string, up: boolean) => void;
+  /** Absent: holds are not accepted from MQTT. */
+  readonly onHoldMessage?: (message: HoldMessage) => void;
 }
 
 /** Everything that the daemon meets outside. */

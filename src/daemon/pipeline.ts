@@ -1,5 +1,6 @@
-import { filter, map, merge, type Observable, share, startWith, Subject, tap } from "rxjs";
+import { concatMap, filter, map, merge, type Observable, share, startWith, Subject, tap } from "rxjs";
 
+import type { HoldMessage } from "../chargers/broker/address.ts";
 import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
@@ -12,6 +13,8 @@ import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 import { batchPerTick, daily } from "../platform/scheduling.ts";
+import { answerHoldMessage } from "../operator/holdRequest.ts";
+import type { HoldApi } from "../operator/holds.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/caps.ts";
@@ -32,6 +35,8 @@ export function siteInputs() {
     brokerUp$: new Subject<string>(),
     freed$: new Subject<Freeing>(),
     hold$: new Subject<HoldRequest>(),
+    /** Requests for holds from MQTT. */
+    holdMessage$: new Subject<HoldMessage>(),
     unlocked$: new Subject<ChargerId>(),
     resend$: new Subject<ReportRecord>(),
     clockDoubted$: new Subject<void>(),
@@ -39,6 +44,10 @@ export function siteInputs() {
 }
 
 export type SiteInputs = ReturnType<typeof siteInputs>;
+
+/** The answers to requests for holds from MQTT, one after another. */
+export const holdResults = (message$: Observable<HoldMessage>, holds: Pick<HoldApi, "open">) =>
+  message$.pipe(concatMap((message) => answerHoldMessage(holds.open, message)));
 
 /** Counters of deliveries, publishes, starts and reports. */
 export interface LoopCounters {

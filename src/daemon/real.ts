@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import { addressOf, credentialsOf, mqttClientId, type NamedBroker } from "../chargers/broker/address.ts";
 import { connectionsFor, daemonAt, EmbeddedBroker } from "../chargers/broker/embedded.ts";
 import { ChargerConnections } from "../chargers/connections.ts";
-import { siteRoot } from "../chargers/native/messages.ts";
+import { holdRequestTopic, siteRoot } from "../chargers/native/messages.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { isLoopback, urlHost } from "../config/fields/address.ts";
 import type { Config } from "../config/schema.ts";
@@ -146,7 +146,7 @@ function partnerOverHttp(
  */
 export async function reachBroker(
   broker: BrokerConfig,
-  { site, chargers }: Config,
+  { site, chargers, operator }: Config,
   { log, monotonic, randomBytes: bytes }: Machine,
   stack: AsyncDisposableStack,
   daemon = daemonAt(`setpointd-${site.id}`, bytes),
@@ -163,6 +163,7 @@ export async function reachBroker(
       credentials: credentialsOf(broker),
       daemon,
       root: siteRoot(prefix, site.id),
+      shared: operator.mqttHolds ? [holdRequestTopic(prefix, site.id)] : [],
       mostConnections: connectionsFor(chargers.length),
       monotonic,
       log,

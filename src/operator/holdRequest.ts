@@ -214,3 +214,36 @@ function untilDelivered({ presence }: ControlState, charger: ChargerId, wh: numb
     });
   return { kind: "energy", wh, meter: { charger, register, fromWh, deliveredWh: 0 } };
 }
+
+/** A larger message is refused unread. */
+const MOST_BYTES = 16_384;
+/** Name of the person on record: a broker names nobody. */
+const BY_MQTT = "mqtt";
+
+type Open = (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
+
+/**
+ * The answer to a request for a hold from MQTT, as `holds/result` gets it: the hold with its effect, or the problem. A
+ * retained request is refused, because the broker would repeat it at each connection.
+ */
+export async function answerHoldMessage(
+  open: Open,
+  { payload, retained }: { readonly payload: Buffer; readonly retained: boolean },
+): Promise<string> {
+  const answer = retained
+    ? invalid({ path: "", found: "a retained message", expected: "a message that is not retained" })
+    : await openedBy(open, payload);
+  return JSON.stringify(answer.ok ? answer.value : answer.problem);
+}
+
+async function openedBy(open: Open, payload: Buffer): Promise<Answer<Json>> {
+  if (payload.length > MOST_BYTES)
+    return invalid({ path: "", found: `${payload.length} bytes`, expected: `at most ${MOST_BYTES} bytes` });
+  let body: unknown;
+  try {
+    body = JSON.parse(payload.toString());
+  } catch {
+    return invalid({ path: "", found: payload.toString().slice(0, 80), expected: "a JSON object" });
+  }
+  return open(body, BY_MQTT, null);
+}

@@ -12,6 +12,7 @@ export const anEmbeddedBroker = (chosen: Partial<EmbeddedBrokerOptions> = {}): P
     port: 0,
     credentials: null,
     daemon: DAEMON,
+    shared: [],
     root: "setpointd/depot",
     mostConnections: 1_000,
     monotonic: () => performance.now(),

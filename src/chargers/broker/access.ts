@@ -1,5 +1,11 @@
 import type { Charger } from "../../domain/charger.ts";
-import { gatewayOnlineTopic, nativeFilters, siteTopic } from "../native/messages.ts";
+import {
+  gatewayOnlineTopic,
+  HOLD_RESULT,
+  holdRequestTopic,
+  nativeFilters,
+  siteTopic,
+} from "../native/messages.ts";
 import { instanceSettings } from "../profile/profileLimits.ts";
 import type { Profile } from "../profile/schema.ts";
 import { topicsFor } from "../profile/topics.ts";
@@ -14,10 +20,12 @@ const REPORTED = ["ack", "telemetry", "online"];
 export class TopicOwners {
   readonly #root: string;
   readonly #owners = new Map<string, string>();
+  readonly #shared: ReadonlySet<string>;
 
-  /** `<prefix>/<site>`. */
-  constructor(root: string) {
+  /** `root`: `<prefix>/<site>`. `shared`: topics below it on which every client may publish. */
+  constructor(root: string, shared: readonly string[] = []) {
     this.#root = `${root}/`;
+    this.#shared = new Set(shared);
   }
 
   /**
@@ -25,7 +33,7 @@ export class TopicOwners {
    * free.
    */
   refusal(client: string, topic: string): string | null {
-    if (!topic.startsWith(this.#root)) return null;
+    if (!topic.startsWith(this.#root) || this.#shared.has(topic)) return null;
     const [chargers, charger = "", leaf = "", ...rest] = topic.slice(this.#root.length).split("/");
     if (chargers !== "chargers" || !REPORTED.includes(leaf) || rest.length > 0)
       return "only setpointd publishes there";
@@ -63,6 +71,8 @@ export interface BrokerAccessOptions {
   readonly profiles: ReadonlyMap<string, Profile>;
   /** The site's own broker: state and prices of the whole site are published there. */
   readonly isHome: boolean;
+  /** Holds are accepted from MQTT. */
+  readonly takesHolds: boolean;
 }
 
 /**
@@ -70,7 +80,8 @@ export interface BrokerAccessOptions {
  * rights.
  */
 export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
-  const { site, prefix, chargers, profiles, isHome } = options;
+  const { site, prefix, chargers, profiles, isHome, takesHolds } = options;
+  const hasHolds = isHome && takesHolds;
   const others = new Map<string, Rights>();
   for (const charger of chargers) {
     const profile = profiles.get(charger.profile);
@@ -86,11 +97,16 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
     ...(hasNative ? [siteTopic(prefix, site, "chargers/+/set")] : []),
     ...(hasNative || isHome ? [siteTopic(prefix, site, "chargers/+/state")] : []),
     ...(isHome ? [siteTopic(prefix, site, "prices/+")] : []),
+    ...(hasHolds ? [siteTopic(prefix, site, HOLD_RESULT)] : []),
     gatewayOnlineTopic(prefix, site),
     siteTopic(prefix, site, "gateway/commissioning"),
     ...rights.flatMap(({ read }) => read),
   ];
-  const read = [...(hasNative ? nativeFilters(prefix, site) : []), ...rights.flatMap(({ write }) => write)];
+  const read = [
+    ...(hasNative ? nativeFilters(prefix, site) : []),
+    ...(hasHolds ? [holdRequestTopic(prefix, site)] : []),
+    ...rights.flatMap(({ write }) => write),
+  ];
   return { daemon: { write: [...new Set(write)], read: [...new Set(read)] }, hasNative, chargers: others };
 }
 

@@ -76,6 +76,8 @@ export interface ConnectionOptions {
   readonly log: Logger;
   /** Every message of a configured charger, in the order of arrival, malformed ones included. */
   readonly onMessage: (message: ChargerMessage) => void;
+  /** A message on `holds/set` at the site's own broker. Absent: that topic is not subscribed to. */
+  readonly onHoldMessage?: (message: HoldMessage) => void;
   /** A message was discarded: unreadable, or too many in a short time. */
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   /**
@@ -86,6 +88,12 @@ export interface ConnectionOptions {
   /** Publishes without a PUBACK at a time. */
   readonly window?: number;
   readonly timing?: Partial<BrokerTiming>;
+}
+
+/** A request for a hold as it arrived. `retained`: it was published before we subscribed. */
+export interface HoldMessage {
+  readonly payload: Buffer;
+  readonly retained: boolean;
 }
 
 export type Discarded = "unreadable" | "tooMany";

@@ -21,6 +21,8 @@ export interface EmbeddedBrokerOptions {
   readonly daemon: { readonly clientId: string; readonly username: string; readonly password: string };
   /** `<prefix>/<site>`. Topics below it belong to the daemon, except those that a charger reports on. */
   readonly root: string;
+  /** Topics below the root on which every client may publish. */
+  readonly shared: readonly string[];
   /** Connections at a time, the daemon's included. */
   readonly mostConnections: number;
   /** Monotonic ms. */
@@ -109,8 +111,8 @@ export class EmbeddedBroker implements AsyncDisposable {
 }
 
 /** Installs the checks on connecting and on publishing. */
-function control(aedes: Aedes, { credentials, daemon, root, log }: EmbeddedBrokerOptions): void {
-  const owners = new TopicOwners(root);
+function control(aedes: Aedes, { credentials, daemon, root, shared, log }: EmbeddedBrokerOptions): void {
+  const owners = new TopicOwners(root, shared);
   const daemons = new WeakSet<object>();
   aedes.authenticate = (client, username, password, done) => {
     const isDaemon = username === daemon.username && isSame(password, daemon.password);

@@ -1,3 +1,7 @@
+import { holdRequestTopic } from "../native/messages.ts";
+import type { ConnectionOptions, HoldMessage } from "./address.ts";
+import { floodGate } from "./inFlight.ts";
+
 /** Listeners by topic, for one broker. */
 export interface TopicRouter<Listener> {
   readonly connect: (filter: string, listener: Listener) => void;
@@ -27,4 +31,15 @@ export function topicRouter<Listener>(): TopicRouter<Listener> {
       return found;
     },
   };
+}
+
+/** Requests for holds at a site's own broker. Null: they are not accepted from MQTT. */
+export function holdRequests(prefix: string, { site, now, log, onHoldMessage }: ConnectionOptions) {
+  if (onHoldMessage === undefined) return null;
+  const admits = floodGate(now);
+  const handle = (message: HoldMessage): void => {
+    if (admits()) onHoldMessage(message);
+    else log.warn("request for a hold discarded: too many messages in a second");
+  };
+  return { topic: holdRequestTopic(prefix, site), handle };
 }

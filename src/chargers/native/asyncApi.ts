@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
-import { gatewayOnlineTopic, nativeTopics, siteTopic } from "./messages.ts";
+import { gatewayOnlineTopic, HOLD_RESULT, holdRequestTopic, nativeTopics, siteTopic } from "./messages.ts";
 import { ackPayload, setPayload, telemetryPayload } from "./payload.ts";
 
 /** Stand for the levels of a topic while the addresses are made. */
@@ -82,6 +82,22 @@ function topics(): Readonly<Record<string, Topic>> {
       action: "send",
       isRetained: true,
       payload: TEXT_BOOLEAN,
+    },
+    holdRequest: {
+      topic: holdRequestTopic(prefix, site),
+      summary:
+        "A hold, in the shape of POST /api/v1/holds (docs/openapi.json). Only with operator.mqttHolds: true; a retained message is refused.",
+      action: "receive",
+      isRetained: false,
+      payload: { type: "object" },
+    },
+    holdResult: {
+      topic: siteTopic(prefix, site, HOLD_RESULT),
+      summary:
+        "The answer to each holdRequest, in the order of their arrival: the hold with its effect, or the problem with status, title, detail and errors.",
+      action: "send",
+      isRetained: false,
+      payload: { type: "object" },
     },
     prices: {
       topic: siteTopic(prefix, site, `prices/${region}`),

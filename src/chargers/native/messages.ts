@@ -64,6 +64,13 @@ export const siteTopic = (prefix: string, site: string, path: string): string =>
 export const gatewayOnlineTopic = (prefix: string, site: string): string =>
   siteTopic(prefix, site, "gateway/online");
 
+/** Requests for holds, in the shape of `POST holds`. */
+export const holdRequestTopic = (prefix: string, site: string): string =>
+  siteTopic(prefix, site, "holds/set");
+
+/** The answer to each request for a hold, below the root of the site. */
+export const HOLD_RESULT = "holds/result";
+
 /** Every topic that the chargers of a site publish on. */
 export const nativeFilters = (prefix: string, site: string): readonly string[] =>
   ["ack", "telemetry", "online"].map((leaf) => `${chargersRoot(prefix, site)}+/${leaf}`);

@@ -25,7 +25,14 @@ function acl(named: string | undefined): ExitCode {
       continue;
     }
     if (username === null) say(`# ${sectionOf(name)}.username is not set: give setpointd a user of its own.`);
-    const access = brokerAccess({ site, prefix, chargers, profiles, isHome: name === "" });
+    const access = brokerAccess({
+      site,
+      prefix,
+      chargers,
+      profiles,
+      isHome: name === "",
+      takesHolds: config.operator.mqttHolds,
+    });
     for (const line of mosquittoAcl(access, { user: username ?? SUGGESTED_USER, site, prefix })) say(line);
     say("");
   }

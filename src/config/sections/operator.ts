@@ -27,6 +27,12 @@ export const operatorSection = z.strictObject({
   trustProxy: trustedProxies.describe(
     "Addresses or networks of your reverse proxies, which serve HTTPS: their X-Forwarded-For and X-Forwarded-Proto are trusted. true trusts every sender. Default false.",
   ),
+  mqttHolds: z
+    .boolean()
+    .prefault(false)
+    .describe(
+      "Accepts holds from MQTT: the body of POST holds on <prefix>/<site>/holds/set at the site's own broker; the answer goes to holds/result. Everyone who may publish there may open one. Default false.",
+    ),
   tls: z
     .strictObject({
       cert: pem.describe("PEM file of the listener's certificate, with its chain. Required within tls."),
@@ -45,6 +51,7 @@ export interface OperatorConfig {
   readonly hosts: readonly string[];
   readonly access: "open" | "login";
   readonly trustProxy: boolean | readonly string[];
+  readonly mqttHolds: boolean;
   /** Null: plain HTTP. */
   readonly tls: PemSource<KeyPair> | null;
 }

@@ -29,6 +29,12 @@ test("a charger publishes on its own topics; another client cannot impersonate i
   expect(owners.refusal("box-2", telemetry)).toBeNull();
 });
 
+test("every client may publish on a shared topic of the site, and on no other", () => {
+  const owners = new TopicOwners("setpointd/depot", ["setpointd/depot/holds/set"]);
+  expect(owners.refusal("phone", "setpointd/depot/holds/set")).toBeNull();
+  expect(owners.refusal("phone", "setpointd/depot/holds/result")).toBe("only setpointd publishes there");
+});
+
 test("topics of other makes lie outside of the site's root", () => {
   expect(new TopicOwners("setpointd/depot").refusal("x", "go-eCharger/000001/amp")).toBeNull();
 });

@@ -8,6 +8,7 @@ test("by default the listener is open on loopback", () => {
     hosts: [],
     access: "open",
     trustProxy: false,
+    mqttHolds: false,
     tls: null,
   });
 });

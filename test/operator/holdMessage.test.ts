@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+
+import { answerHoldMessage } from "../../src/operator/holdRequest.ts";
+import { aDepot } from "../support/aDepot.ts";
+
+const request = {
+  scope: { charger: "bay-01" },
+  kind: "level",
+  level: { currentA: 8 },
+  until: { at: "2026-11-21T02:00:00Z" },
+  reason: "leaves early",
+};
+
+const answered = async (payload: string, retained = false) => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const result = await answerHoldMessage((body) => depot.hold(body), {
+    payload: Buffer.from(payload),
+    retained,
+  });
+  return { answer: JSON.parse(result), depot };
+};
+
+test("a hold from MQTT is opened, and the answer names it and the charger's level", async () => {
+  const { answer, depot } = await answered(JSON.stringify(request));
+  expect(answer).toMatchObject({ state: "open", effect: [{ charger: "bay-01", level: { currentA: 8 } }] });
+  expect(depot.holds()).toMatchObject({ value: [{ id: answer.id }] });
+});
+
+test.each([
+  ["a retained message", JSON.stringify(request), true, "a message that is not retained"],
+  ["no JSON", "{pause", false, "a JSON object"],
+  ["a list", "[]", false, "a JSON object"],
+  ["16 KiB and more", " ".repeat(16_385), false, "at most 16384 bytes"],
+  ["no reason", JSON.stringify({ ...request, reason: "" }), false, "why, in 1 to 200 characters"],
+])("%s is answered with the problem, and nothing is opened", async (_, payload, retained, expected) => {
+  const { answer, depot } = await answered(payload, retained);
+  expect(answer).toMatchObject({ status: 400, errors: [{ expected }] });
+  expect(depot.holds()).toEqual({ ok: true, value: [] });
+});
