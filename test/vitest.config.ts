@@ -5,6 +5,7 @@ import { LongestFirst } from "./support/longestFirst.ts";
 
 /** Files that apply rules to state and ports. Tests cover them as streams and processes; 100 % of branches is asked of the rules. */
 const APPLYING = [
+  "src/alarms/pipeline.ts",
   "src/control/decide/commissioningAccess.ts",
   "src/control/decide/evaluate.ts",
   "src/control/decide/evaluationQueue.ts",
@@ -48,7 +49,7 @@ export default defineConfig({
     reporters: ["default", new ClosingLine()],
     coverage: {
       provider: "v8",
-      include: ["src/{domain,control,reporting,prices,proof,retention}/**"],
+      include: ["src/{domain,alarms,control,reporting,prices,proof,retention}/**"],
       exclude: APPLYING,
       reporter: ["text-summary", "text"],
       thresholds: { branches: 100 },

@@ -73,6 +73,11 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/hold.ts")).holdVerb,
   },
   {
+    synopsis: "alarms [options]",
+    description: "show the open alarms with their remedies, and acknowledge one",
+    load: async () => (await import("./commands/alarms.ts")).alarmsVerb,
+  },
+  {
     synopsis: "poll",
     description:
       "make the running daemon fetch the partner's events now, even while it waits after a failure",
@@ -143,6 +148,7 @@ Then for real:
   setpointd status                show the state of the site, and every open problem with its remedy
   setpointd explain bay-01 -c site.yaml
                                   show why a charger or a vehicle has its setpoint
+  setpointd alarms -c site.yaml   show the open alarms; alarms acknowledge KEY silences one
   setpointd poll -c site.yaml     fetch the partner's events now
   setpointd audit -c site.yaml    print the record of every decision and its outcome
   setpointd backup FILE -c site.yaml

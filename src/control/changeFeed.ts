@@ -8,6 +8,8 @@ interface ChangedThings {
   readonly vehicle: VehicleId;
   /** An event was added, changed, condensed or forgotten. */
   readonly event: EventId;
+  /** An alarm opened, changed or cleared. By its key. */
+  readonly alarm: string;
 }
 
 type ChangeKind = keyof ChangedThings;
@@ -70,6 +72,7 @@ export class ChangeFeed {
     charger: new Set([this.forPublishedState]),
     vehicle: new Set(),
     event: new Set([this.forReports]),
+    alarm: new Set(),
   };
 
   announce<Kind extends ChangeKind>(kind: Kind, id: ChangedThings[Kind]): void {
@@ -99,9 +102,11 @@ export class ChangeFeed {
     const chargers = new UnreadChanges<ChargerId>(wake);
     const vehicles = new UnreadChanges<VehicleId>(wake);
     const events = new UnreadChanges<EventId>(wake);
+    const alarms = new UnreadChanges<string>(wake);
     this.#readers.charger.add(chargers);
     this.#readers.vehicle.add(vehicles);
     this.#readers.event.add(events);
+    this.#readers.alarm.add(alarms);
     return {
       takeAll: () => {
         isWoken = false;
@@ -109,12 +114,14 @@ export class ChangeFeed {
           ...chargers.takeAll().map((id) => ({ kind: "charger", id }) as const),
           ...vehicles.takeAll().map((id) => ({ kind: "vehicle", id }) as const),
           ...events.takeAll().map((id) => ({ kind: "event", id }) as const),
+          ...alarms.takeAll().map((id) => ({ kind: "alarm", id }) as const),
         ];
       },
       [Symbol.dispose]: () => {
         this.#readers.charger.delete(chargers);
         this.#readers.vehicle.delete(vehicles);
         this.#readers.event.delete(events);
+        this.#readers.alarm.delete(alarms);
       },
     };
   }

@@ -152,6 +152,8 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
   const operatorTls = config.operator.tls;
   let operatorPair = operatorTls?.current() ?? null;
   let warned: WarnedStages = new Map();
+  /** As of the last daily check. Reading them costs too much for each round of alarms. */
+  let checked: readonly Certificate[] = [];
 
   const servedPair = (name: string): KeyPair | null =>
     name === WEBHOOK ? served : name === OPERATOR ? operatorPair : null;
@@ -162,7 +164,8 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
 
   /** Alarms at 30, 14 and 3 days before an end, and at the end: each is raised once. */
   const check = (): void => {
-    const expiring = newlyExpiring(warned, inUse(), now());
+    checked = inUse();
+    const expiring = newlyExpiring(warned, checked, now());
     warned = expiring.warned;
     for (const { certificate, stage } of expiring.due) {
       const { name, notAfter } = certificate;
@@ -218,6 +221,13 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
       for (const source of sources) reread(source, listeners);
       check();
     },
+
+    /** Those that end within 30 days, as of the last check. */
+    expiring: (): readonly Expiring[] =>
+      checked.flatMap((certificate) => {
+        const stage = stageOf(certificate.notAfter, now());
+        return stage === null ? [] : [{ certificate, stage }];
+      }),
 
     /** For the status page. */
     view: (): Json =>

@@ -41,6 +41,7 @@ export interface ControlApiParts {
   readonly free: (freeing: Freeing) => void;
   readonly explain: ControlApi["explain"];
   readonly holds: ControlApi["holds"];
+  readonly alarms: ControlApi["alarms"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
@@ -108,6 +109,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     stopCommission: (charger) => commissions.stop(charger),
     explain: parts.explain,
     holds: parts.holds,
+    alarms: parts.alarms,
     release: (charger, by) => release(parts, charger, by),
   };
 }

@@ -13,6 +13,7 @@ import { countProblems, problems } from "../operator/problems.ts";
 import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { ActionLog } from "./actionLog.ts";
+import { siteAlarms } from "./alarms.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
@@ -183,6 +184,16 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     webhook,
     certificates,
   });
+  const alarms = await siteAlarms(site, {
+    problemSources,
+    expiring: certificates.expiring,
+    brokerUp$: inputs.brokerUp$,
+    publish: (path, payload) => connections.publishAboutSite(path, payload),
+  });
+  const alarming = alarms.alarm$.subscribe({
+    error: (error) => log.error({ err: error }, "alarms are not observed any more"),
+  });
+  stop.add("end alarms", () => alarming.unsubscribe());
   const health = (committed: Beat): Health => {
     const evaluated = loop.evaluated();
     return fitness({
@@ -205,9 +216,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     priceHorizons: () => priceHorizons(board, now()),
     reportsWaiting: () => schedule.outbox.size,
     problems: () => countProblems(problems(state, problemSources(), now())),
+    alarms: alarms.counts,
   });
   const explain = explanationsOf(state, store, now);
-  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status }));
+  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
   const answered = holdResults(inputs.holdMessage$, holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
@@ -230,6 +242,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     reports: () => shownReports(schedule, store),
     explain,
     holds,
+    alarms: alarms.api,
     metrics,
   });
   up.resolve();
@@ -247,6 +260,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     isReady,
     explain,
     holds,
+    alarms: alarms.api,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,

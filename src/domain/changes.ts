@@ -1,3 +1,4 @@
+import type { Alarm } from "./alarm.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { CommandRecord } from "./command.ts";
 import type { Rejected } from "./delivery.ts";
@@ -19,6 +20,9 @@ export type Change =
   /** A hold that was opened, changed or ended. */
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdForgotten"; readonly id: string }
+  /** An alarm that opened, was acknowledged or cleared. */
+  | { readonly kind: "alarm"; readonly alarm: Alarm }
+  | { readonly kind: "alarmForgotten"; readonly key: string }
   /** Replaces the stored series of the same region and kind. */
   | { readonly kind: "prices"; readonly series: PriceSeries }
   | { readonly kind: "duty"; readonly duty: ReportObligation }

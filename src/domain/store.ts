@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
 
+import type { Alarm } from "./alarm.ts";
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
 import type { Change, Committed, StoredState } from "./changes.ts";
 import type { EventArchive } from "./event.ts";
@@ -79,6 +80,8 @@ export interface Store extends Disposable {
   /** Names of closed reports that were composed before `before`, oldest first, at most `most`. */
   oldReports(before: Instant, most: number): Promise<readonly string[]>;
 
+  /** Alarms as last stored. No decision depends on them. */
+  alarms(): Promise<readonly Alarm[]>;
   /** The last readable prices. No decision depends on them. */
   prices(): Promise<readonly PriceSeries[]>;
   /** Rejected input, newest first. */

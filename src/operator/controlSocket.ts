@@ -7,6 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
+import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./http/views.ts";
@@ -54,6 +55,7 @@ export interface ControlApi {
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
   readonly holds: HoldApi;
+  readonly alarms: AlarmApi;
   /** Releases one charger. Null: all. `by`: the person. */
   readonly release: (charger: string | null, by: string) => Promise<Done>;
 }
@@ -106,6 +108,10 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   }),
   "POST /holds/end": async (api, { id, by, reason }) => ({
     ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
+  }),
+  "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
+  "POST /alarms/acknowledge": (api, { key, note, by }) => ({
+    ...api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by)),
   }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger, by }) => ({

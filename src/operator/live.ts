@@ -1,5 +1,6 @@
 import type { Changed, ChangeReader } from "../control/changeFeed.ts";
 import type { ControlState } from "../control/state.ts";
+import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { EventId, Instant } from "../domain/units.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
@@ -19,11 +20,12 @@ interface LiveOptions {
   /** Monotonic clock, ms. */
   readonly monotonic: () => number;
   readonly status: () => Json | Promise<Json>;
+  readonly alarm: (key: string) => Alarm | undefined;
 }
 
 /** The objects of a site that changed, from the change feed. */
 export function liveSource(options: LiveOptions): LiveSource {
-  const { depot, epoch, now } = options;
+  const { depot, epoch, now, alarm: alarmOf } = options;
   const status = changedStatus(options);
   /** Null: nobody reads the stream. */
   let reader: ChangeReader | null = null;
@@ -60,6 +62,10 @@ export function liveSource(options: LiveOptions): LiveSource {
       }
       case "event":
         return event(changed.id);
+      case "alarm": {
+        const alarm = alarmOf(key);
+        return alarm === undefined ? null : { kind, key, value: alarmView(alarm) };
+      }
     }
   };
 

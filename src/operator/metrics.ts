@@ -1,35 +1,12 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Histogram, Registry } from "prom-client";
 
 import { type AuditEntry, factOf } from "../domain/audit.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { Millis } from "../domain/units.ts";
 import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
-
-/** Values that are read at the moment of a scrape. */
-export interface Gauges {
-  readonly dispatches: () => number;
-  /** Number of chargers by presence. `silent`: no message since the start. */
-  readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
-  /** Number of chargers by the progress of their last command. */
-  readonly commands: () => Readonly<Record<string, number>>;
-  readonly brokerUp: () => boolean;
-  readonly partnerUp: () => boolean;
-  /** Seconds since the partner last answered. */
-  readonly partnerSilence: () => number;
-  /** Seconds since the access token was issued. Null: no token. */
-  readonly tokenAge: () => number | null;
-  readonly stateBytes: () => number;
-  /** End of each certificate, in seconds since the Unix epoch. */
-  readonly certificateEnds: () => Readonly<Record<string, number>>;
-  /** Seconds until the known spot prices of each region end. */
-  readonly priceHorizons: () => Readonly<Record<string, number>>;
-  /** Reports that the partner does not have yet. */
-  readonly reportsWaiting: () => number;
-  /** Open problems by kind, zeros included. */
-  readonly problems: () => Readonly<Record<string, number>>;
-}
+import { type Gauges, registerGauges } from "./gauges.ts";
 
 /** Buckets for publishes and commits, in seconds. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -143,52 +120,7 @@ export class Metrics {
 
   /** Adds the gauges. Call once. */
   show(gauges: Gauges): void {
-    this.#gauge("setpointd_dispatches", "Dispatches that have not ended.", gauges.dispatches);
-    this.#gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
-    this.#gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>
-      Number(gauges.partnerUp()),
-    );
-    this.#gauge(
-      "setpointd_partner_silence_seconds",
-      "Time since the partner last answered.",
-      gauges.partnerSilence,
-    );
-    this.#gauge(
-      "setpointd_token_age_seconds",
-      "Age of the access token; absent without one.",
-      gauges.tokenAge,
-    );
-    this.#gauge("setpointd_state_bytes", "Size of the stored state.", gauges.stateBytes);
-    this.#gauge(
-      "setpointd_reports_waiting",
-      "Reports that are composed and not delivered.",
-      gauges.reportsWaiting,
-    );
-    this.#gauge(
-      "setpointd_loop_stall_seconds",
-      "Longest stall of the event loop since the last scrape.",
-      () => this.#longestStall(),
-    );
-    this.#family("setpointd_problems", "Open problems of the site, as in status.", "kind", gauges.problems);
-    this.#family(
-      "setpointd_price_horizon_seconds",
-      "Time until the known spot prices end; negative once the last one has passed.",
-      "region",
-      gauges.priceHorizons,
-    );
-    this.#family(
-      "setpointd_certificate_expiry_timestamp_seconds",
-      "Expiry of each certificate, by its key in the configuration.",
-      "certificate",
-      gauges.certificateEnds,
-    );
-    this.#family("setpointd_chargers", "Chargers, by presence.", "state", gauges.chargers);
-    this.#family(
-      "setpointd_commands",
-      "Chargers, by progress of their last command.",
-      "verdict",
-      gauges.commands,
-    );
+    registerGauges(this.#registry, gauges, () => this.#longestStall());
   }
 
   /** Counts the results of one delivery. */
@@ -250,32 +182,6 @@ export class Metrics {
     const longest = this.#stalls.max / 1e9;
     this.#stalls.reset();
     return longest;
-  }
-
-  #gauge(name: string, help: string, read: () => number | null): void {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect: () => {
-        const value = read();
-        if (value === null) gauge.remove();
-        else gauge.set(value);
-      },
-    });
-  }
-
-  #family(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [this.#registry],
-      collect: () => {
-        gauge.reset();
-        for (const [value, count] of Object.entries(read())) gauge.set({ [label]: value }, count);
-      },
-    });
   }
 }
 

@@ -34,6 +34,7 @@ test("a live page is woken once for many changes, reads each thing once by its k
   expect(feed.isRead("vehicle")).toBe(true);
   for (const id of ["bay-01", "bay-02", "bay-01"]) feed.announce("charger", chargerId(id));
   expect(woken).toBe(1);
+  feed.announce("alarm", "offline:bay-01");
   feed.announce("event", eventId("EV-1"));
   feed.announce("vehicle", vehicleId("veh-1"));
   expect(woken).toBe(1);
@@ -42,6 +43,7 @@ test("a live page is woken once for many changes, reads each thing once by its k
     { kind: "charger", id: "bay-02" },
     { kind: "vehicle", id: "veh-1" },
     { kind: "event", id: "EV-1" },
+    { kind: "alarm", id: "offline:bay-01" },
   ]);
   expect(page.takeAll()).toEqual([]);
   feed.announce("vehicle", vehicleId("veh-2"));

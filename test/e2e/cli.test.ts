@@ -42,6 +42,8 @@ describe("the command line", () => {
       ],
       "hold list": ["--config", "--all", "--json"],
       "hold end": ["--config", "<id>", "--reason", "--json"],
+      alarms: ["--config", "--all", "--json", "acknowledge"],
+      "alarms acknowledge": ["--config", "<key>", "--note", "--json"],
       explain: ["--config", "--at", "--json", "<target>"],
       "audit verify": ["--config", "--json"],
       backup: ["--config", "<file>"],

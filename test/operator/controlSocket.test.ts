@@ -46,6 +46,10 @@ const api: ControlApi = {
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),
     end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
   },
+  alarms: {
+    list: (query) => ({ ok: true, value: { ...query } as Json }),
+    acknowledge: (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
+  },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 

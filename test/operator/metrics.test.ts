@@ -17,6 +17,7 @@ const metrics = (): Metrics => {
     stateBytes: () => 4096,
     certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
     priceHorizons: () => ({ NO1: 7200 }),
+    alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
     problems: () => ({ broker: 1, disk: 0 }),
     reportsWaiting: () => 3,
   });
@@ -28,6 +29,7 @@ const names = async (): Promise<readonly string[]> =>
 
 test("these are the metrics, complete", async () => {
   expect([...(await names())].toSorted()).toEqual([
+    "setpointd_alarms_open gauge",
     "setpointd_audit_rows_total counter",
     "setpointd_broker_up gauge",
     "setpointd_certificate_expiry_timestamp_seconds gauge",
@@ -69,7 +71,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(26);
+  expect(help).toHaveLength(27);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 

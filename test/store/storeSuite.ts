@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { anAlarm } from "../support/anAlarm.ts";
 import type { AuditRow, Json } from "../../src/domain/audit.ts";
 import type { Change } from "../../src/domain/changes.ts";
 import type { PriceSeries } from "../../src/domain/prices.ts";
@@ -258,6 +259,15 @@ export function storeSuite(newSite: NewSite): void {
       reason: "not an event",
       raw: "{}",
     });
+  });
+
+  test("alarms are kept as they were last stored, until they are deleted", async () => {
+    const store = await opened();
+    const [broker, disk] = [anAlarm("broker"), anAlarm("disk")];
+    await commits(store, { kind: "alarm", alarm: broker }, { kind: "alarm", alarm: disk });
+    await commits(store, { kind: "alarm", alarm: { ...broker, state: "cleared", clearedAt: NOON } });
+    await commits(store, { kind: "alarmForgotten", key: "disk" });
+    expect(await store.alarms()).toEqual([{ ...broker, state: "cleared", clearedAt: NOON }]);
   });
 
   test("the last prices of each series replace those before", async () => {

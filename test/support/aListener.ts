@@ -3,12 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
+import { alarmView } from "../../src/domain/alarm.ts";
 import { type AuditRow, auditEntry } from "../../src/domain/audit.ts";
 import { type Instant, instant } from "../../src/domain/units.ts";
 import { Accounts } from "../../src/operator/accounts.ts";
 import type { ListenerOptions } from "../../src/operator/http/server.ts";
 import { LiveStream } from "../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../src/operator/http/views.ts";
+import { anAlarm } from "./anAlarm.ts";
 
 /** Options of an open listener on a free port. */
 export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptions => ({
@@ -47,6 +49,10 @@ export const someViews: OperatorViews = {
       value: { id: "hold-7-2", by, key, body: { ...(body as object) } },
     }),
     end: async (id, _body, by) => ({ ok: true, value: { id, by } }),
+  },
+  alarms: {
+    list: () => ({ ok: true, value: [] }),
+    acknowledge: (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };

@@ -96,7 +96,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   const write = [
     ...(hasNative ? [siteTopic(prefix, site, "chargers/+/set")] : []),
     ...(hasNative || isHome ? [siteTopic(prefix, site, "chargers/+/state")] : []),
-    ...(isHome ? [siteTopic(prefix, site, "prices/+")] : []),
+    ...(isHome ? [siteTopic(prefix, site, "prices/+"), siteTopic(prefix, site, "alarms/+")] : []),
     ...(hasHolds ? [siteTopic(prefix, site, HOLD_RESULT)] : []),
     gatewayOnlineTopic(prefix, site),
     siteTopic(prefix, site, "gateway/commissioning"),

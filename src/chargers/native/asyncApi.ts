@@ -5,13 +5,20 @@ import { gatewayOnlineTopic, HOLD_RESULT, holdRequestTopic, nativeTopics, siteTo
 import { ackPayload, setPayload, telemetryPayload } from "./payload.ts";
 
 /** Stand for the levels of a topic while the addresses are made. */
-const LEVELS = { prefix: "PREFIX", site: "SITE", charger: "CHARGER", region: "REGION" } as const;
+const LEVELS = {
+  prefix: "PREFIX",
+  site: "SITE",
+  charger: "CHARGER",
+  region: "REGION",
+  alarm: "ALARM",
+} as const;
 
 const PARAMETERS: Readonly<Record<string, Json>> = {
   prefix: { description: "mqtt.prefix of the configuration.", default: "setpointd" },
   site: { description: "site.id of the configuration." },
   charger: { description: "id of the charger in the configuration." },
   region: { description: "A price region, e.g. NO1." },
+  alarm: { description: "key of the alarm, e.g. broker or offline:bay-01." },
 };
 
 /** Payload as JSON Schema, as the sender writes it. */
@@ -36,7 +43,7 @@ interface Topic {
 const TEXT_BOOLEAN = { type: "boolean" };
 
 function topics(): Readonly<Record<string, Topic>> {
-  const { prefix, site, charger, region } = LEVELS;
+  const { prefix, site, charger, region, alarm } = LEVELS;
   const native = nativeTopics(prefix, site, charger);
   if (native === null) throw new Error("the placeholders of topics are no levels");
   return {
@@ -102,6 +109,13 @@ function topics(): Readonly<Record<string, Topic>> {
     prices: {
       topic: siteTopic(prefix, site, `prices/${region}`),
       summary: "The price series of one region.",
+      action: "send",
+      isRetained: true,
+      payload: { type: "object" },
+    },
+    alarms: {
+      topic: siteTopic(prefix, site, `alarms/${alarm}`),
+      summary: "An open or acknowledged alarm, as GET /api/v1/alarms shows it. Empty once it has cleared.",
       action: "send",
       isRetained: true,
       payload: { type: "object" },

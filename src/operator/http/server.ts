@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
+import { alarmRoutes } from "./alarmRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import { holdRoutes } from "./holdRoutes.ts";
 import { Refusal, sendProblem } from "./problem.ts";
@@ -62,6 +63,7 @@ export const routesOf = (
   const routes: readonly Route[] = [
     ...viewRoutes(views),
     ...holdRoutes(views),
+    ...alarmRoutes(views),
     ...sessionRoutes(options, firstLink),
     documentRoute(() => routes),
   ];

@@ -6,6 +6,7 @@ import { sentence, findings, pathText } from "../../config/explain.ts";
 import type { Json } from "../../domain/audit.ts";
 import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
+import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
 import type { HoldApi } from "../holds.ts";
 import { Refusal, valueOf } from "./problem.ts";
@@ -33,6 +34,7 @@ export interface OperatorViews {
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
   readonly stream: LiveStream;
   readonly holds: HoldApi;
+  readonly alarms: AlarmApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 

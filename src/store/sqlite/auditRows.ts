@@ -3,6 +3,7 @@ import { crc32 } from "node:zlib";
 
 import { entriesIn } from "../../domain/acknowledgements.ts";
 import type { AuditRow, AuditEntry, AuditKind } from "../../domain/audit.ts";
+import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined } from "../../domain/store.ts";
 import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
@@ -92,6 +93,7 @@ export type BodyTable =
   | "event_summary"
   | "command"
   | "hold"
+  | "alarm"
   | "prices"
   | "duty"
   | "report"
@@ -209,6 +211,15 @@ export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
     .all()
     .filter(({ id, body, sum }) => sumOf("prices", String(id), String(body)) === sum)
     .map(({ body }): PriceSeries => JSON.parse(String(body)));
+}
+
+/** Alarms of the last run. One that was changed on disk is left out: its fact opens it again. */
+export function queryAlarms(database: DatabaseSync): readonly Alarm[] {
+  return database
+    .prepare("SELECT * FROM alarm")
+    .all()
+    .filter(({ id, body, sum }) => sumOf("alarm", String(id), String(body)) === sum)
+    .map(({ body }): Alarm => JSON.parse(String(body)));
 }
 
 /** Only the oldest rows may be pruned: the first row that must stay keeps all later ones. Null: nothing to prune. */

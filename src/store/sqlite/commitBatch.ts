@@ -82,6 +82,15 @@ export function commitBatch(
         case "holdForgotten":
           connection.forgetHold.run(change.id);
           break;
+        case "alarm": {
+          const { key } = change.alarm;
+          const body = JSON.stringify(change.alarm);
+          connection.putAlarm.run(key, body, sumOf("alarm", key, body));
+          break;
+        }
+        case "alarmForgotten":
+          connection.forgetAlarm.run(change.key);
+          break;
         case "prices": {
           const key = priceKey(change.series);
           const body = JSON.stringify(change.series);

@@ -88,6 +88,8 @@ export interface Connection {
   readonly forgetCommand: StatementSync;
   readonly putHold: StatementSync;
   readonly forgetHold: StatementSync;
+  readonly putAlarm: StatementSync;
+  readonly forgetAlarm: StatementSync;
   readonly putPrices: StatementSync;
   readonly putDuty: StatementSync;
   readonly putReport: StatementSync;
@@ -143,6 +145,8 @@ export function connection(database: DatabaseSync): Connection {
     forgetCommand: database.prepare("DELETE FROM command WHERE id = ?"),
     putHold: putSigned("hold"),
     forgetHold: database.prepare("DELETE FROM hold WHERE id = ?"),
+    putAlarm: put("alarm"),
+    forgetAlarm: database.prepare("DELETE FROM alarm WHERE id = ?"),
     putPrices: put("prices"),
     putDuty: putSigned("duty"),
     putReport: database.prepare(

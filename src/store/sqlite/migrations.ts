@@ -70,6 +70,7 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID, STRICT`,
   // Holds have ids, scopes and ends of several kinds (domain/hold.ts). Older programs cannot read them.
   "SELECT 1",
+  "CREATE TABLE alarm (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT",
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

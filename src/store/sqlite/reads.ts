@@ -8,6 +8,7 @@ import {
   type StoredScope,
   type StoredState,
 } from "../../domain/changes.ts";
+import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
@@ -27,6 +28,7 @@ import {
   queryAudit,
   queryOldReports,
   queryOldRows,
+  queryAlarms,
   queryPrices,
   queryQuarantine,
   queryWrites,
@@ -146,6 +148,10 @@ export class SqliteReads {
 
   quarantine(limit: number): readonly Quarantined[] {
     return queryQuarantine(this.#database, limit);
+  }
+
+  alarms(): readonly Alarm[] {
+    return queryAlarms(this.#database);
   }
 
   prices(): readonly PriceSeries[] {

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { AuditRow } from "../../domain/audit.ts";
 import type { Change, Committed, StoredState } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
+import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
@@ -237,6 +238,10 @@ export class SqliteStore implements Store {
 
   async report(name: string): ReturnType<Store["report"]> {
     return this.reads.report(name);
+  }
+
+  async alarms(): Promise<readonly Alarm[]> {
+    return this.reads.alarms();
   }
 
   async prices(): Promise<readonly PriceSeries[]> {

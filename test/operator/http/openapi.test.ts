@@ -35,6 +35,7 @@ const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body
     },
   },
   deleteHoldsId: { body: { reason: "back already" } },
+  postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   postSession: { body: { name: "kari", password: PASSWORD } },
 };
 

@@ -32,6 +32,10 @@ const views: OperatorViews = {
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),
     end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
   },
+  alarms: {
+    list: (query) => ({ ok: true, value: { ...query } as Json }),
+    acknowledge: (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
+  },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 

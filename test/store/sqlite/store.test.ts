@@ -3,11 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
 
+import type { Alarm } from "../../../src/domain/alarm.ts";
 import type { Json, AuditRow } from "../../../src/domain/audit.ts";
 import type { Change } from "../../../src/domain/changes.ts";
 import type { KnownEvent } from "../../../src/domain/event.ts";
 import type { PriceSeries } from "../../../src/domain/prices.ts";
 import { chargerId, type EventId, instant } from "../../../src/domain/units.ts";
+import { anAlarm } from "../../support/anAlarm.ts";
 import { aDescriptor } from "../../support/aReport.ts";
 import { anEvent, live } from "../../support/anEvent.ts";
 import { diskThatFillsUp } from "../../support/fullDisk.ts";
@@ -119,6 +121,24 @@ const series = (region: string, raw: string): PriceSeries => ({
   prices: [],
   doubts: [],
   raw,
+});
+
+test("alarms are there after a restart as they were last stored; one that was changed on the disk is left out", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const acknowledged: Alarm = { ...anAlarm("broker"), state: "acknowledged" };
+  for (const each of [anAlarm("disk"), anAlarm("clock"), anAlarm("skew"), anAlarm("broker"), acknowledged])
+    first.store.write([{ kind: "alarm", alarm: each }]);
+  first.store.write([{ kind: "alarmForgotten", key: "skew" }]);
+  await first.store.durable();
+  first.store[Symbol.dispose]();
+  const again = opened(directory);
+  expect(await again.store.alarms()).toEqual([acknowledged, anAlarm("clock"), anAlarm("disk")]);
+  again.store[Symbol.dispose]();
+  const database = new DatabaseSync(join(directory, "setpointd.db"));
+  database.exec("UPDATE alarm SET body = replace(body, 'critical', 'info') WHERE id = 'disk'");
+  database.close();
+  expect(await opened(directory).store.alarms()).toEqual([acknowledged, anAlarm("clock")]);
 });
 
 test("the last prices of each series are there after a restart; one that was changed on the disk is left out", async () => {

@@ -1,0 +1,97 @@
+import { exhaustMap, filter, interval, merge, type Observable, startWith, tap } from "rxjs";
+
+import { type Alarm, type AlarmFact, alarmView } from "../domain/alarm.ts";
+import type { Change } from "../domain/changes.ts";
+import type { Sent } from "../domain/command.ts";
+import type { Instant } from "../domain/units.ts";
+import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
+
+/** Ports of the alarms. */
+export interface AlarmPorts {
+  readonly now: () => Instant;
+  /** All facts that hold now. */
+  readonly facts: () => readonly AlarmFact[];
+  /** Queues changes for a commit, also after a failed one. Does not wait for it. */
+  readonly write: (changes: readonly Change[]) => void;
+  /** This alarm changed. */
+  readonly announce: (key: string) => void;
+  /** Publishes a retained message. `path` comes after `<prefix>/<site>/`. Never throws. */
+  readonly publish: (path: string, payload: string) => Promise<Sent>;
+}
+
+/** Ms. All chargers are walked each time. */
+const EVERY = 2_000;
+
+/** The alarms of a site with their effects: stored, announced and published. */
+export class Alarms {
+  readonly registry: AlarmRegistry;
+  readonly #ports: AlarmPorts;
+  /** Keys of alarms whose published state is not the present one. */
+  readonly #unpublished = new Set<string>();
+
+  constructor(registry: AlarmRegistry, ports: AlarmPorts) {
+    this.registry = registry;
+    this.#ports = ports;
+  }
+
+  /** Observes the facts and publishes what changed. `brokerUp$`: the site's own, "", may have lost its retained messages. */
+  follow(brokerUp$: Observable<string>): Observable<unknown> {
+    const all = (): void => {
+      for (const { key } of this.registry.all()) this.#unpublished.add(key);
+    };
+    all();
+    const lost$ = brokerUp$.pipe(
+      filter((broker) => broker === ""),
+      tap(all),
+    );
+    const round$ = interval(EVERY).pipe(
+      startWith(0),
+      tap(() => this.observe()),
+      exhaustMap(() => this.#publish()),
+    );
+    return merge(lost$, round$);
+  }
+
+  /** Applies the facts that hold now. */
+  observe(): void {
+    const { now, facts, write } = this.#ports;
+    const before = new Map(this.registry.all().map((alarm) => [alarm.key, alarm]));
+    const { opened, updated, cleared, forgotten } = this.registry.observe(facts(), now());
+    const changes: Change[] = forgotten.map((key) => ({ kind: "alarmForgotten", key }));
+    for (const alarm of [...opened, ...updated, ...cleared]) {
+      if (isStoredChange(before.get(alarm.key), alarm)) changes.push({ kind: "alarm", alarm });
+      this.#announce(alarm);
+    }
+    if (changes.length > 0) write(changes);
+  }
+
+  /** Silences an alarm. */
+  acknowledge(key: string, by: string, note: string): Acknowledged {
+    const { now, write } = this.#ports;
+    const done = this.registry.acknowledge(key, by, note, now());
+    if ("refused" in done) return done;
+    write([{ kind: "alarm", alarm: done.alarm }]);
+    this.#announce(done.alarm);
+    return done;
+  }
+
+  #announce({ key }: Alarm): void {
+    this.#unpublished.add(key);
+    this.#ports.announce(key);
+  }
+
+  /** Stops at a publish that fails. The next round tries again. */
+  async #publish(): Promise<void> {
+    for (const key of this.#unpublished) {
+      this.#unpublished.delete(key);
+      const alarm = this.registry.get(key);
+      const isShown = alarm !== undefined && alarm.state !== "cleared";
+      const payload = isShown ? JSON.stringify(alarmView(alarm)) : "";
+      const sent = await this.#ports.publish(`alarms/${key}`, payload);
+      // The broker refuses this topic: the next change, or the next connection, tries again.
+      if (sent.ok || !sent.retry) continue;
+      this.#unpublished.add(key);
+      return;
+    }
+  }
+}

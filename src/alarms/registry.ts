@@ -1,0 +1,159 @@
+import { type Alarm, type AlarmFact, alarmKey, isGraver } from "../domain/alarm.ts";
+import { between, type Instant, type Millis, minutes } from "../domain/units.ts";
+
+/** A fact that returns sooner continues its alarm. */
+const QUIET = minutes(5);
+/** By kind, where it differs: chargers on a weak radio link leave and return often. */
+const QUIET_OF: ReadonlyMap<string, Millis> = new Map([
+  ["offline", minutes(15)],
+  ["silent", minutes(15)],
+]);
+/** A cleared alarm is shown for so long. */
+const KEPT = minutes(24 * 60);
+/** Time after a start within which a fact of the last run may not be known again yet. */
+const SETTLING = minutes(2);
+
+/** Also right after the clock was set back: an alarm must not stay for as long as the clock was ahead. */
+const elapsed = (from: Instant, now: Instant): number => Math.abs(between(from, now));
+
+export const quietOf = (kind: string): Millis => QUIET_OF.get(kind) ?? QUIET;
+
+/** Changes of one observation. */
+export interface AlarmChanges {
+  /** New alarms. */
+  readonly opened: readonly Alarm[];
+  /** Alarms whose fact returned, or has another severity, sentence or remedy. */
+  readonly updated: readonly Alarm[];
+  readonly cleared: readonly Alarm[];
+  /** Keys of alarms that are no longer kept. */
+  readonly forgotten: readonly string[];
+}
+
+/** Result of an acknowledgement. `refused`: what stands against it. */
+export type Acknowledged =
+  | { readonly alarm: Alarm }
+  | { readonly refused: "unknown" | "cleared" | "acknowledged"; readonly alarm: Alarm | null };
+
+/**
+ * The alarms of a site.
+ *
+ * An alarm opens with its fact and clears with it. A fact that returns within the quiet time of its kind continues the
+ * same alarm. Such an alarm clears only after its fact was gone for the quiet time: a flapping fact opens once.
+ */
+export class AlarmRegistry {
+  readonly #alarms = new Map<string, Alarm>();
+  readonly #startedAt: Instant;
+
+  constructor(stored: Iterable<Alarm>, startedAt: Instant) {
+    for (const alarm of stored) this.#alarms.set(alarm.key, alarm);
+    this.#startedAt = startedAt;
+  }
+
+  get(key: string): Alarm | undefined {
+    return this.#alarms.get(key);
+  }
+
+  /** Cleared ones included, for a day. */
+  all(): readonly Alarm[] {
+    return [...this.#alarms.values()];
+  }
+
+  /** Applies all facts that hold now. Of two with the same key the graver counts, else the first. */
+  observe(facts: Iterable<AlarmFact>, now: Instant): AlarmChanges {
+    const opened: Alarm[] = [];
+    const updated: Alarm[] = [];
+    const cleared: Alarm[] = [];
+    const forgotten: string[] = [];
+    const holding = new Map<string, AlarmFact>();
+    for (const fact of facts) {
+      const key = alarmKey(fact);
+      const other = holding.get(key);
+      if (other === undefined || isGraver(fact.severity, other.severity)) holding.set(key, fact);
+    }
+    for (const [key, fact] of holding) {
+      const before = this.#alarms.get(key);
+      const isNew = before === undefined || hasEnded(before, now);
+      const alarm = isNew ? newAlarm(key, fact, now) : continued(before, fact, now);
+      this.#alarms.set(key, alarm);
+      if (isNew) opened.push(alarm);
+      else if (isNews(before, alarm)) updated.push(alarm);
+    }
+    for (const [key, before] of this.#alarms) {
+      if (holding.has(key)) continue;
+      const after = this.#withoutFact(before, now);
+      if (after === null) {
+        this.#alarms.delete(key);
+        forgotten.push(key);
+        continue;
+      }
+      this.#alarms.set(key, after);
+      if (after.state === "cleared" && before.state !== "cleared") cleared.push(after);
+    }
+    return { opened, updated, cleared, forgotten };
+  }
+
+  /** Silences an alarm. It stays until its fact ends. */
+  acknowledge(key: string, by: string, note: string, now: Instant): Acknowledged {
+    const before = this.#alarms.get(key);
+    if (before === undefined) return { refused: "unknown", alarm: null };
+    if (before.state !== "open") return { refused: before.state, alarm: before };
+    const alarm: Alarm = { ...before, state: "acknowledged", acknowledged: { at: now, by, note } };
+    this.#alarms.set(key, alarm);
+    return { alarm };
+  }
+
+  /** Null: no longer kept. */
+  #withoutFact(before: Alarm, now: Instant): Alarm | null {
+    if (before.clearedAt !== null) return elapsed(before.clearedAt, now) >= KEPT ? null : before;
+    const isRestored = before.lastSeen < this.#startedAt;
+    if (isRestored && elapsed(this.#startedAt, now) < SETTLING) return before;
+    const goneSince = before.goneSince ?? now;
+    const isGone = before.count === 1 || elapsed(goneSince, now) >= quietOf(before.kind);
+    return isGone
+      ? { ...before, state: "cleared", goneSince, clearedAt: goneSince }
+      : { ...before, goneSince };
+  }
+}
+
+/** Only these differences are stored. The others follow from the facts again after a restart. */
+export const isStoredChange = (before: Alarm | undefined, alarm: Alarm): boolean =>
+  before?.state !== alarm.state || before.since !== alarm.since || before.severity !== alarm.severity;
+
+/** True: cleared for longer than the quiet time. The same fact opens a new alarm. */
+const hasEnded = ({ kind, clearedAt }: Alarm, now: Instant): boolean =>
+  clearedAt !== null && elapsed(clearedAt, now) >= quietOf(kind);
+
+const newAlarm = (key: string, fact: AlarmFact, now: Instant): Alarm => ({
+  ...fact,
+  key,
+  state: "open",
+  since: fact.since ?? now,
+  lastSeen: now,
+  goneSince: null,
+  clearedAt: null,
+  count: 1,
+  acknowledged: null,
+});
+
+/** A graver fact ends the silence of an acknowledgement. */
+function continued(before: Alarm, { severity, message, action }: AlarmFact, now: Instant): Alarm {
+  const acknowledged = isGraver(severity, before.severity) ? null : before.acknowledged;
+  return {
+    ...before,
+    severity,
+    message,
+    action,
+    state: acknowledged === null ? "open" : "acknowledged",
+    acknowledged,
+    lastSeen: now,
+    goneSince: null,
+    clearedAt: null,
+    count: before.count + (before.goneSince === null ? 0 : 1),
+  };
+}
+
+const isNews = (before: Alarm, alarm: Alarm): boolean =>
+  before.count !== alarm.count ||
+  before.severity !== alarm.severity ||
+  before.message !== alarm.message ||
+  before.action !== alarm.action;

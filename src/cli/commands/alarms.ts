@@ -1,0 +1,81 @@
+import { userInfo } from "node:os";
+
+import { type Json, numberOf, textOf } from "../../domain/audit.ts";
+import { type Answer, formatProblem } from "../../operator/answer.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, type ExitCode, say, type Verb, writeErrorLine, writeLine } from "../output.ts";
+
+/** Sends a request and prints its answer, as JSON or by `print`. */
+async function request(
+  named: string | undefined,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown,
+  json: boolean,
+  print: (value: Json) => void,
+): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const reply = await askDaemon(site.config.state, method, path, body);
+  if (reply.kind !== "answered") {
+    complain(reply.kind === "failed" ? reply.reason : "setpointd does not run: it observes no alarm");
+    return 1;
+  }
+  const answer = reply.body as Answer<Json>;
+  if (!answer.ok) {
+    writeErrorLine(formatProblem(answer.problem));
+    return answer.problem.status === 400 ? 2 : 1;
+  }
+  if (json) say(JSON.stringify(answer.value));
+  else print(answer.value);
+  return 0;
+}
+
+function printAlarm(alarm: Json): void {
+  const [state, cleared] = [textOf(alarm, "state"), textOf(alarm, "clearedAt")];
+  const count = numberOf(alarm, "count") ?? 1;
+  const end = cleared === null ? "" : ` until ${cleared}`;
+  const times = count === 1 ? "" : `, ${count} times`;
+  writeLine(
+    `${textOf(alarm, "severity")} ${textOf(alarm, "key")} (${state}, since ${textOf(alarm, "since")}${end}${times}): ${textOf(alarm, "message")}`,
+  );
+  if (cleared === null) writeLine(`  do: ${textOf(alarm, "action")}`);
+}
+
+export const alarmsVerb: Verb = (verb, { config, done }) => {
+  verb
+    // Options after `acknowledge` are its own: both have --json.
+    .enablePositionalOptions()
+    .option("--all", "also those that cleared within a day", false)
+    .option("--json", "print a JSON array, as GET /api/v1/alarms", false)
+    .action(async ({ all, json }: { all: boolean; json: boolean }) => {
+      const lasts = (alarm: Json): boolean => all || textOf(alarm, "state") !== "cleared";
+      done(
+        await request(config(), "GET", "/alarms", null, json, (alarms) => {
+          const shown = (alarms as readonly Json[]).filter(lasts);
+          if (shown.length === 0) say("no alarm is open");
+          else for (const alarm of shown) printAlarm(alarm);
+        }),
+      );
+    });
+  verb
+    .command("acknowledge")
+    .description("silence an alarm; it stays until its fact ends")
+    .argument("<key>", "key of the alarm")
+    .option("--note <text>", "for the record, e.g. who is on the way", "")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (key: string, { note, json }: { note: string; json: boolean }) => {
+      const body = { key, note, by: person() };
+      done(await request(config(), "POST", "/alarms/acknowledge", body, json, printAlarm));
+    });
+};
+
+/** The name of the person at this terminal, for the record. */
+function person(): string {
+  try {
+    return process.env["SUDO_USER"] ?? userInfo().username;
+  } catch {
+    return "operator";
+  }
+}

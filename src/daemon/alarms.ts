@@ -1,0 +1,139 @@
+import { Alarms } from "../alarms/pipeline.ts";
+import { AlarmRegistry } from "../alarms/registry.ts";
+import { isAlarming } from "../control/send/commands.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
+import { chargerId, between, type Instant, instant, iso, type Millis, minutes } from "../domain/units.ts";
+import type { Sent } from "../domain/command.ts";
+import { alarmApi } from "../operator/alarms.ts";
+import type { GaugeRow } from "../operator/gauges.ts";
+import { type Problem, type ProblemKind, problems, type ProblemSources } from "../operator/problems.ts";
+import type { ReportSchedule } from "../reporting/obligations.ts";
+import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
+import type { Site } from "./site.ts";
+
+type AlarmKind = ProblemKind | "reportsWaiting" | "certificate";
+
+/** Critical: charging is not under control, or will not be soon. */
+const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
+  disk: "critical",
+  clock: "warning",
+  broker: "critical",
+  partner: "warning",
+  skew: "warning",
+  webhook: "warning",
+  publish: "critical",
+  refused: "warning",
+  notFollowed: "critical",
+  contradicted: "warning",
+  offline: "warning",
+  silent: "warning",
+  neverHeard: "warning",
+  stranded: "critical",
+  reports: "warning",
+  retention: "info",
+  reportsWaiting: "warning",
+  certificate: "warning",
+};
+
+/** A report that waits for so long is not delayed by a single failure. */
+const REPORT_LATE = minutes(60);
+
+/** Parts from which alarms are found. */
+interface AlarmSources {
+  readonly problemSources: () => ProblemSources;
+  /** Certificates that end within 30 days. */
+  readonly expiring: () => readonly Expiring[];
+  /** Name of a broker that is connected again. */
+  readonly brokerUp$: Parameters<Alarms["follow"]>[0];
+  readonly publish: (path: string, payload: string) => Promise<Sent>;
+}
+
+/** The alarms of the running site, with those of the last run. Nothing is observed before a subscription to `alarm$`. */
+export async function siteAlarms(site: Site, { problemSources, expiring, brokerUp$, publish }: AlarmSources) {
+  const { store, state, schedule, config, now, startedAt } = site;
+  const registry = new AlarmRegistry(await store.alarms(), startedAt);
+  const alarms = new Alarms(registry, {
+    now,
+    facts: () => {
+      const at = now();
+      const found = problems(state, problemSources(), at).filter((problem) =>
+        isLasting(state, problem, config.vtn.staleAfter, at),
+      );
+      const ending = expiring().map((each) => certificateFact(each, at));
+      return [...found.map(factOf), ...lateReports(schedule, at), ...ending];
+    },
+    write: (changes) => void store.writeUntilStored(changes),
+    announce: (key) => state.feed.announce("alarm", key),
+    publish,
+  });
+  return {
+    alarm$: alarms.follow(brokerUp$),
+    get: (key: string) => registry.get(key),
+    counts: () => alarmCounts(registry.all()),
+    api: alarmApi(alarms, site.recordAct),
+  };
+}
+
+/** Alarms that are not cleared. A kind without alarms is zero: a missing value would look healthy. */
+function alarmCounts(all: readonly Alarm[]): readonly GaugeRow[] {
+  const counts = new Map<string, GaugeRow>();
+  const add = (kind: string, severity: Severity, value: number): void => {
+    const name = `${kind} ${severity}`;
+    counts.set(name, { labels: { kind, severity }, value: (counts.get(name)?.value ?? 0) + value });
+  };
+  for (const [kind, severity] of Object.entries(SEVERITY)) add(kind, severity, 0);
+  for (const { kind, severity, state } of all) if (state !== "cleared") add(kind, severity, 1);
+  return [...counts.values()];
+}
+
+/** False: a problem that retries may still solve. */
+function isLasting(
+  state: ControlState,
+  { kind, subject, since }: Problem,
+  staleAfter: Millis,
+  now: Instant,
+): boolean {
+  if (kind === "partner") return between(instantOf(since) ?? now, now) >= staleAfter;
+  if (kind !== "notFollowed" || subject === null) return true;
+  const record = state.commands.get(chargerId(subject));
+  return record !== undefined && isAlarming(record);
+}
+
+const instantOf = (moment: string | null): Instant | null =>
+  moment === null ? null : instant(Date.parse(moment));
+
+const factOf = ({ kind, subject, since, message, action }: Problem): AlarmFact => ({
+  kind,
+  subject,
+  severity: SEVERITY[kind],
+  since: instantOf(since),
+  message,
+  action,
+});
+
+function lateReports({ outbox }: ReportSchedule, now: Instant): readonly AlarmFact[] {
+  const late = [...outbox.values()].filter(({ since }) => between(since, now) >= REPORT_LATE);
+  const [oldest] = late.toSorted((one, other) => one.since - other.since);
+  if (oldest === undefined) return [];
+  const reason = oldest.reason === null ? "" : `: ${oldest.reason}`;
+  return [
+    {
+      kind: "reportsWaiting",
+      subject: null,
+      severity: SEVERITY.reportsWaiting,
+      since: oldest.since,
+      message: `${late.length} reports wait for the partner, the oldest since ${iso(oldest.since)}${reason}`,
+      action: "check network and credentials of the partner; setpointd reports shows each report",
+    },
+  ];
+}
+
+const certificateFact = ({ certificate, stage }: Expiring, now: Instant): AlarmFact => ({
+  kind: "certificate",
+  subject: certificate.name,
+  severity: isUrgent(stage) ? "critical" : SEVERITY.certificate,
+  since: null,
+  message: formatExpiry(certificate, now),
+  action: "replace the file with a new certificate; a SIGHUP has setpointd read it",
+});

@@ -1,0 +1,69 @@
+import * as z from "zod";
+
+import type { Alarms } from "../alarms/pipeline.ts";
+import { type Alarm, alarmView, SEVERITIES } from "../domain/alarm.ts";
+import type { Json } from "../domain/audit.ts";
+import { sanitizeForLog } from "../platform/text.ts";
+import { type Answer, invalid, type Problem } from "./answer.ts";
+
+/** Requests about alarms: from the API and the command line. */
+export interface AlarmApi {
+  readonly list: (query: Readonly<Record<string, unknown>>) => Answer<Json>;
+  /** `by`: name of the person. */
+  readonly acknowledge: (key: string, body: unknown, by: string) => Answer<Json>;
+}
+
+const STATES = ["open", "acknowledged", "cleared"] as const;
+/** Characters of a note. */
+const LONGEST_NOTE = 200;
+
+export const alarmNote = z.strictObject({
+  note: z.string().max(LONGEST_NOTE).prefault("").describe("For the record, e.g. who is on the way."),
+});
+
+/** `recordAct`: adds a row about the act of a person to the record. */
+export function alarmApi(alarms: Alarms, recordAct: (message: string, details: Json) => void): AlarmApi {
+  return {
+    list({ state }) {
+      if (state !== undefined && !STATES.some((name) => name === state))
+        return invalid({
+          path: "state",
+          found: typeof state === "string" ? state : null,
+          expected: `one of ${STATES.join(", ")}, or nothing for all`,
+        });
+      const all = alarms.registry.all().filter((alarm) => state === undefined || alarm.state === state);
+      return { ok: true, value: all.toSorted(byWeight).map(alarmView) };
+    },
+    acknowledge(key, body, by) {
+      const read = alarmNote.safeParse(body ?? {});
+      if (!read.success)
+        return invalid({ path: "note", found: null, expected: `text of at most ${LONGEST_NOTE} characters` });
+      const note = sanitizeForLog(read.data.note.trim());
+      const done = alarms.acknowledge(key, by, note);
+      if ("refused" in done) return { ok: false, problem: refusal(key, done.alarm) };
+      recordAct(`${by} acknowledged the alarm ${key}: ${done.alarm.message}`, {
+        acknowledged: key,
+        by,
+        note,
+      });
+      return { ok: true, value: alarmView(done.alarm) };
+    },
+  };
+}
+
+/** What lasts comes first, then by severity, then the newest. */
+const byWeight = (one: Alarm, other: Alarm): number =>
+  STATES.indexOf(one.state) - STATES.indexOf(other.state) ||
+  SEVERITIES.indexOf(other.severity) - SEVERITIES.indexOf(one.severity) ||
+  other.since - one.since ||
+  one.key.localeCompare(other.key);
+
+function refusal(key: string, alarm: Alarm | null): Problem {
+  if (alarm === null)
+    return { status: 404, title: "no such alarm", detail: `${key}: setpointd alarms lists them`, errors: [] };
+  const detail =
+    alarm.acknowledged === null || alarm.state === "cleared"
+      ? `${key} has cleared`
+      : `${alarm.acknowledged.by} acknowledged ${key} before`;
+  return { status: 409, title: "nothing to acknowledge", detail, errors: [] };
+}

@@ -1,0 +1,111 @@
+import { Gauge, type Registry } from "prom-client";
+
+/** One value of a gauge with labels. */
+export interface GaugeRow {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Values that are read at the moment of a scrape. */
+export interface Gauges {
+  readonly dispatches: () => number;
+  /** Number of chargers by presence. `silent`: no message since the start. */
+  readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
+  /** Number of chargers by the progress of their last command. */
+  readonly commands: () => Readonly<Record<string, number>>;
+  readonly brokerUp: () => boolean;
+  readonly partnerUp: () => boolean;
+  /** Seconds since the partner last answered. */
+  readonly partnerSilence: () => number;
+  /** Seconds since the access token was issued. Null: no token. */
+  readonly tokenAge: () => number | null;
+  readonly stateBytes: () => number;
+  /** End of each certificate, in seconds since the Unix epoch. */
+  readonly certificateEnds: () => Readonly<Record<string, number>>;
+  /** Seconds until the known spot prices of each region end. */
+  readonly priceHorizons: () => Readonly<Record<string, number>>;
+  /** Reports that the partner does not have yet. */
+  readonly reportsWaiting: () => number;
+  /** Open problems by kind, zeros included. */
+  readonly problems: () => Readonly<Record<string, number>>;
+  /** Alarms that are not cleared, zeros of each kind included. */
+  readonly alarms: () => readonly GaugeRow[];
+}
+
+/** Adds the gauges to the metrics. `longestStall`: of the event loop since the last scrape, in seconds. */
+export function registerGauges(registry: Registry, gauges: Gauges, longestStall: () => number): void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, read: () => number | null): void => {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: () => {
+        const value = read();
+        if (value === null) metric.remove();
+        else metric.set(value);
+      },
+    });
+  };
+  const rows = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: () => readonly GaugeRow[],
+  ): void => {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers,
+      collect: () => {
+        metric.reset();
+        for (const { labels, value } of read()) metric.set({ ...labels }, value);
+      },
+    });
+  };
+  const family = (
+    name: string,
+    help: string,
+    label: string,
+    read: () => Readonly<Record<string, number>>,
+  ): void =>
+    rows(name, help, [label], () =>
+      Object.entries(read()).map(([value, count]) => ({ labels: { [label]: value }, value: count })),
+    );
+  gauge("setpointd_dispatches", "Dispatches that have not ended.", gauges.dispatches);
+  gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
+  gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>
+    Number(gauges.partnerUp()),
+  );
+  gauge("setpointd_partner_silence_seconds", "Time since the partner last answered.", gauges.partnerSilence);
+  gauge("setpointd_token_age_seconds", "Age of the access token; absent without one.", gauges.tokenAge);
+  gauge("setpointd_state_bytes", "Size of the stored state.", gauges.stateBytes);
+  gauge("setpointd_reports_waiting", "Reports that are composed and not delivered.", gauges.reportsWaiting);
+  gauge(
+    "setpointd_loop_stall_seconds",
+    "Longest stall of the event loop since the last scrape.",
+    longestStall,
+  );
+  family("setpointd_problems", "Open problems of the site, as in status.", "kind", gauges.problems);
+  family(
+    "setpointd_price_horizon_seconds",
+    "Time until the known spot prices end; negative once the last one has passed.",
+    "region",
+    gauges.priceHorizons,
+  );
+  family(
+    "setpointd_certificate_expiry_timestamp_seconds",
+    "Expiry of each certificate, by its key in the configuration.",
+    "certificate",
+    gauges.certificateEnds,
+  );
+  family("setpointd_chargers", "Chargers, by presence.", "state", gauges.chargers);
+  family("setpointd_commands", "Chargers, by progress of their last command.", "verdict", gauges.commands);
+  rows(
+    "setpointd_alarms_open",
+    "Alarms that are not cleared, the acknowledged ones included.",
+    ["kind", "severity"],
+    gauges.alarms,
+  );
+}

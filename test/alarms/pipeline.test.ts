@@ -1,0 +1,141 @@
+import { Subject } from "rxjs";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+
+import { Alarms } from "../../src/alarms/pipeline.ts";
+import { AlarmRegistry } from "../../src/alarms/registry.ts";
+import type { Alarm, AlarmFact } from "../../src/domain/alarm.ts";
+import type { Change } from "../../src/domain/changes.ts";
+import { instant } from "../../src/domain/units.ts";
+import { advanceTo, settled, startVirtualTime, virtualNow } from "../support/virtualTime.ts";
+
+beforeEach(() => startVirtualTime("2026-11-23T05:30:00Z"));
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const BROKER: AlarmFact = {
+  kind: "broker",
+  subject: null,
+  severity: "critical",
+  since: null,
+  message: "the broker cannot be reached",
+  action: "check that the broker runs",
+};
+
+/** The alarms of a site with scripted facts and a scripted broker. */
+class Running {
+  facts: readonly AlarmFact[] = [];
+  brokerIsThere = true;
+  /** The access list of the broker has no such topic. */
+  isRefused = false;
+  attempts = 0;
+  readonly changes: Change[] = [];
+  readonly announced: string[] = [];
+  /** `alarms/broker open`, `alarms/broker -` for an empty payload. */
+  readonly published: string[] = [];
+  readonly brokerUp$ = new Subject<string>();
+  readonly alarms: Alarms;
+
+  constructor(stored: readonly Alarm[] = []) {
+    this.alarms = new Alarms(new AlarmRegistry(stored, virtualNow()), {
+      now: virtualNow,
+      facts: () => this.facts,
+      write: (changes) => this.changes.push(...changes),
+      announce: (key) => this.announced.push(key),
+      publish: async (path, payload) => {
+        this.attempts += 1;
+        if (this.isRefused) return { ok: false, retry: false, reason: "not authorized" };
+        if (!this.brokerIsThere) return { ok: false, retry: true, reason: "broker not connected" };
+        this.published.push(`${path} ${payload === "" ? "-" : (JSON.parse(payload) as Alarm).state}`);
+        return { ok: true };
+      },
+    });
+    const running = this.alarms.follow(this.brokerUp$).subscribe();
+    onTestFinished(() => running.unsubscribe());
+  }
+
+  /** The next round, with these facts. */
+  async round(...facts: readonly AlarmFact[]): Promise<void> {
+    this.facts = facts;
+    await advanceTo(instant(virtualNow() + 2000));
+  }
+
+  get stored(): readonly Alarm[] {
+    return this.changes.flatMap((change) => (change.kind === "alarm" ? [change.alarm] : []));
+  }
+}
+
+test("an alarm is stored, announced and published when it opens, is acknowledged and clears", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  await running.round(BROKER);
+  expect(running.published).toEqual(["alarms/broker open"]);
+  expect(running.alarms.acknowledge("broker", "kari", "")).toHaveProperty("alarm");
+  await running.round(BROKER);
+  await running.round();
+  expect(running.published).toEqual(["alarms/broker open", "alarms/broker acknowledged", "alarms/broker -"]);
+  expect(running.stored.map(({ state }) => state)).toEqual(["open", "acknowledged", "cleared"]);
+  expect(running.announced).toEqual(["broker", "broker", "broker"]);
+});
+
+test("a refused acknowledgement stores nothing", () => {
+  const running = new Running();
+  expect(running.alarms.acknowledge("disk", "kari", "")).toHaveProperty("refused");
+  expect(running.changes).toEqual([]);
+});
+
+test("a sentence that changes is published and not stored", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  await running.round({ ...BROKER, message: "connection refused" });
+  expect(running.stored).toHaveLength(1);
+  expect(running.published).toHaveLength(2);
+});
+
+test("a publish that fails is tried again in the next round", async () => {
+  const running = new Running();
+  running.brokerIsThere = false;
+  await running.round(BROKER);
+  expect(running.published).toEqual([]);
+  running.brokerIsThere = true;
+  await running.round(BROKER);
+  expect(running.published).toEqual(["alarms/broker open"]);
+});
+
+test("a publish that the broker refuses is not repeated before the alarm changes", async () => {
+  const running = new Running();
+  running.isRefused = true;
+  await running.round(BROKER, { ...BROKER, kind: "disk" });
+  await running.round(BROKER, { ...BROKER, kind: "disk" });
+  expect(running.attempts).toBe(2);
+  await running.round(BROKER);
+  expect(running.attempts).toBe(3);
+});
+
+test("the site's broker is sent all alarms again when it returns, because it may have lost them", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  running.brokerUp$.next("north");
+  await running.round(BROKER);
+  expect(running.published).toHaveLength(1);
+  running.brokerUp$.next("");
+  await running.round(BROKER);
+  expect(running.published).toHaveLength(2);
+});
+
+test("alarms of the last run are published at the start, the cleared ones as empty", async () => {
+  const before = new Running();
+  await before.round(BROKER, { ...BROKER, kind: "offline", subject: "bay-01" });
+  await before.round(BROKER);
+  const again = new Running(before.alarms.registry.all());
+  await settled();
+  expect(again.published).toEqual(["alarms/broker open", "alarms/offline:bay-01 -"]);
+});
+
+test("an alarm that cleared a day ago is deleted from the store", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  await running.round();
+  await advanceTo(instant(virtualNow() + 86_402_000));
+  expect(running.changes.at(-1)).toEqual({ kind: "alarmForgotten", key: "broker" });
+});

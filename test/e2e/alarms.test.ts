@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+
+import { aSite, type Site } from "../support/aSite.ts";
+import { Gate } from "../support/aGate.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
+import type { Daemon } from "../support/aDaemon.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+interface Shown {
+  readonly key: string;
+  readonly state: string;
+  readonly since: string;
+  readonly lastSeen: string;
+  readonly severity: string;
+  readonly clearedAt: string | null;
+  readonly acknowledged: { readonly by: string; readonly note: string } | null;
+}
+
+const LONG = { timeoutMs: 30_000 };
+
+const list = (daemon: Daemon): Promise<readonly Shown[]> => daemon.view<Shown[]>("/api/v1/alarms");
+const find = async (daemon: Daemon, key: string): Promise<Shown | undefined> =>
+  (await list(daemon)).find((alarm) => alarm.key === key);
+const verb = (site: Site, ...args: readonly string[]) => setpointd(["alarms", "-c", site.config, ...args]);
+
+describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
+  test("a broker outage is one alarm from its beginning to its end, over kill -9 and with the name of the person who acknowledged it", async () => {
+    await using site = await aSite();
+    await using gate = await Gate.before(site.broker.port);
+    site.configure({ mqtt: { url: `mqtt://127.0.0.1:${gate.port}` } });
+    await gate.open();
+    let began: string;
+    {
+      await using daemon = await site.run();
+      expect(await find(daemon, "broker")).toBeUndefined();
+      await gate.shut();
+      await waitFor(async () => (await find(daemon, "broker")) !== undefined, LONG);
+      const opened = await find(daemon, "broker");
+      expect(opened).toMatchObject({ state: "open", severity: "critical", clearedAt: null });
+      began = opened?.since ?? "";
+      const shown = await verb(site);
+      expect(shown.stdout).toMatch(/^critical broker \(open, since .*\n  do: check that the broker runs/m);
+      expect((await daemon.get("/metrics")).text).toContain(
+        'setpointd_alarms_open{kind="broker",severity="critical"} 1',
+      );
+      const done = await verb(site, "acknowledge", "broker", "--note", "an electrician is on the way");
+      expect(done).toMatchObject({ code: 0, stderr: "" });
+      expect(await verb(site, "acknowledge", "broker")).toMatchObject({ code: 1, stdout: "" });
+      const rows = await daemon.view<{ words: string }[]>("/api/v1/audit?newest=true&limit=50");
+      expect(rows.some(({ words }) => words.includes("acknowledged the alarm broker"))).toBe(true);
+      await daemon.end("SIGKILL");
+    }
+    const restarted = new Date().toISOString();
+    await using daemon = await site.start();
+    const acknowledged = { note: "an electrician is on the way" };
+    expect(await find(daemon, "broker")).toMatchObject({ state: "acknowledged", since: began, acknowledged });
+    await waitFor(async () => ((await find(daemon, "broker"))?.lastSeen ?? "") > restarted, LONG);
+    await gate.open();
+    await waitFor(async () => (await find(daemon, "broker"))?.state === "cleared", LONG);
+    expect(await find(daemon, "broker")).toMatchObject({ since: began, acknowledged });
+    expect((await verb(site)).stdout).not.toContain("critical broker");
+    expect((await verb(site, "--all")).stdout).toContain("critical broker (cleared, since");
+  });
+
+  test("an alarm is retained on its topic while it lasts, and its topic is empty afterwards", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const online = (text: string) => site.floor.publish("setpointd/depot/chargers/bay-02/online", text);
+    const stop = new AbortController();
+    const stream = await fetch(`${daemon.operatorUrl}/api/v1/stream`, { signal: stop.signal });
+    const topic = () => site.floor.on("/alarms/offline:bay-02").map(({ text }) => text);
+    await online("false");
+    await waitFor(() => topic().length === 1, LONG);
+    const [published = ""] = topic();
+    const { lastSeen, ...shown } = (await find(daemon, "offline:bay-02")) ?? {};
+    expect(JSON.parse(published)).toMatchObject({ ...shown, state: "open", message: "bay-02 is offline" });
+    expect(Date.parse(lastSeen ?? "")).toBeGreaterThanOrEqual(Date.parse(JSON.parse(published).lastSeen));
+    let received = "";
+    for await (const chunk of stream.body ?? []) {
+      received += Buffer.from(chunk).toString();
+      if (/event: alarm\ndata: {"key":"offline:bay-02",.*\n\n/.test(received)) break;
+    }
+    stop.abort();
+    await online("true");
+    await waitFor(() => topic().length === 2, LONG);
+    expect(topic()[1]).toBe("");
+  });
+});

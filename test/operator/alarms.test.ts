@@ -1,0 +1,101 @@
+import { NEVER } from "rxjs";
+import { expect, test } from "vitest";
+
+import { Alarms } from "../../src/alarms/pipeline.ts";
+import { AlarmRegistry } from "../../src/alarms/registry.ts";
+import type { AlarmFact } from "../../src/domain/alarm.ts";
+import type { Json } from "../../src/domain/audit.ts";
+import { instant } from "../../src/domain/units.ts";
+import { alarmApi } from "../../src/operator/alarms.ts";
+
+const T0 = instant(Date.parse("2026-11-23T05:30:00Z"));
+
+const fact = (kind: string, severity: AlarmFact["severity"], since = T0): AlarmFact => ({
+  kind,
+  subject: null,
+  severity,
+  since,
+  message: `${kind} fails`,
+  action: "repair it",
+});
+
+function aSite(...facts: readonly AlarmFact[]) {
+  const acts: { readonly message: string; readonly details: Json }[] = [];
+  const current = { facts };
+  const alarms = new Alarms(new AlarmRegistry([], T0), {
+    now: () => T0,
+    facts: () => current.facts,
+    write: () => {},
+    announce: () => {},
+    publish: async () => ({ ok: true }),
+  });
+  alarms.follow(NEVER);
+  alarms.observe();
+  const api = alarmApi(alarms, (message, details) => acts.push({ message, details }));
+  const keys = (query: Readonly<Record<string, unknown>> = {}): unknown => {
+    const answer = api.list(query);
+    return answer.ok ? (answer.value as { key: string }[]).map(({ key }) => key) : answer.problem;
+  };
+  const holdOnly = (...left: readonly AlarmFact[]): void => {
+    current.facts = left;
+    alarms.observe();
+  };
+  return { api, acts, keys, holdOnly };
+}
+
+test("alarms that last come first, then the gravest, then the newest", () => {
+  const all = [
+    fact("partner", "warning"),
+    fact("clock", "warning", instant(T0 + 1)),
+    fact("webhook", "warning"),
+    fact("disk", "critical"),
+    fact("broker", "critical"),
+  ];
+  const { api, keys, holdOnly } = aSite(...all);
+  api.acknowledge("disk", {}, "kari");
+  holdOnly(...all.filter(({ kind }) => kind !== "broker"));
+  expect(keys()).toEqual(["clock", "partner", "webhook", "disk", "broker"]);
+  expect(keys({ state: "open" })).toEqual(["clock", "partner", "webhook"]);
+  expect(keys({ state: "acknowledged" })).toEqual(["disk"]);
+  expect(keys({ state: "cleared" })).toEqual(["broker"]);
+});
+
+test("an acknowledgement is on record with the name of the person", () => {
+  const { api, acts } = aSite(fact("disk", "critical"));
+  expect(api.acknowledge("disk", { note: " on my way " }, "kari")).toMatchObject({
+    ok: true,
+    value: { state: "acknowledged", acknowledged: { by: "kari", note: "on my way" } },
+  });
+  expect(acts).toEqual([
+    {
+      message: "kari acknowledged the alarm disk: disk fails",
+      details: { acknowledged: "disk", by: "kari", note: "on my way" },
+    },
+  ]);
+});
+
+test("an acknowledgement that changes nothing is refused with the reason", () => {
+  const { api, acts, holdOnly } = aSite(fact("disk", "critical"));
+  expect(api.acknowledge("broker", null, "kari")).toMatchObject({
+    problem: { status: 404, detail: "broker: setpointd alarms lists them" },
+  });
+  api.acknowledge("disk", null, "kari");
+  expect(api.acknowledge("disk", null, "ben")).toMatchObject({
+    problem: { status: 409, detail: "kari acknowledged disk before" },
+  });
+  holdOnly();
+  expect(api.acknowledge("disk", null, "ben")).toMatchObject({
+    problem: { status: 409, detail: "disk has cleared" },
+  });
+  expect(acts).toHaveLength(1);
+});
+
+test("mistakes are answered with their path", () => {
+  const { api, keys } = aSite(fact("disk", "critical"));
+  for (const state of ["closed", 7])
+    expect(keys({ state })).toMatchObject({ status: 400, errors: [{ path: "state" }] });
+  for (const body of [{ note: 7 }, { note: "x".repeat(201) }, { reason: "" }])
+    expect(api.acknowledge("disk", body, "kari")).toMatchObject({
+      problem: { status: 400, errors: [{ path: "note" }] },
+    });
+});
