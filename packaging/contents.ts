@@ -55,6 +55,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     file(`${DOC}/GATEWAY.md`, asInstalled(text("packaging/README.md"))),
     file(`${DOC}/LICENSE`, text("LICENSE")),
     file(`${DOC}/examples/config.yaml`, example),
+    file(`${DOC}/examples/alerts.yml`, text("config/alerts.yml")),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
     ...globSync("docs/*.{md,json}", { cwd: root }).map((path) =>
       file(`${DOC}/${path}`, asInstalled(text(path))),
@@ -73,6 +74,7 @@ const asInstalled = (page: string): string =>
   page
     .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
+    .replaceAll("config/alerts.yml", "examples/alerts.yml")
     .replaceAll("config/example-events.json", "examples/events.json")
     .replaceAll("packaging/README.md", "GATEWAY.md");
 

@@ -1,4 +1,8 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import { instant, millis } from "../../src/domain/units.ts";
@@ -73,6 +77,33 @@ test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
   expect(help).toHaveLength(27);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
+});
+
+const ALERTS = fileURLToPath(new URL("../../config/alerts.yml", import.meta.url));
+
+test("every alert of config/alerts.yml uses metrics and labels that exist, and names a remedy", async () => {
+  const text = await metrics().text();
+  const { groups } = parse(readFileSync(ALERTS, "utf8")) as {
+    groups: readonly { rules: readonly { expr: string; annotations: Readonly<Record<string, string>> }[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(3);
+  const known = new Set((await names()).map((name) => name.split(" ")[0] ?? ""));
+  for (const { expr, annotations } of rules) {
+    const used = expr.match(/setpointd_\w+/g) ?? [];
+    expect(used.length).toBeGreaterThan(0);
+    for (const name of used) expect(known).toContain(name.replace(/_bucket$/, ""));
+    for (const [, list = ""] of expr.matchAll(/by \(([^)]*)\)/g))
+      for (const label of list.split(", "))
+        if (label !== "instance") expect(text).toMatch(new RegExp(`${used[0]}\\{.*${label}="`));
+    expect(Object.keys(annotations)).toEqual(["summary", "action"]);
+  }
+});
+
+test("promtool accepts config/alerts.yml, where it is installed", () => {
+  const { error, status, stderr } = spawnSync("promtool", ["check", "rules", ALERTS], { encoding: "utf8" });
+  if (error === undefined) expect(stderr).toBe("");
+  expect(status ?? 0).toBe(0);
 });
 
 test("each occurrence is counted in its metric", async () => {
