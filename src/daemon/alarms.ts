@@ -44,13 +44,15 @@ interface AlarmSources {
   readonly problemSources: () => ProblemSources;
   /** Certificates that end within 30 days. */
   readonly expiring: () => readonly Expiring[];
-  /** Name of a broker that is connected again. */
-  readonly brokerUp$: Parameters<Alarms["follow"]>[0];
   readonly publish: (path: string, payload: string) => Promise<Sent>;
 }
 
 /** The alarms of the running site, with those of the last run. Nothing is observed before a subscription to `alarm$`. */
-export async function siteAlarms(site: Site, { problemSources, expiring, brokerUp$, publish }: AlarmSources) {
+export async function siteAlarms(
+  site: Site,
+  brokerUp$: Parameters<Alarms["follow"]>[0],
+  { problemSources, expiring, publish }: AlarmSources,
+) {
   const { store, state, schedule, config, now, startedAt } = site;
   const registry = new AlarmRegistry(await store.alarms(), startedAt);
   const alarms = new Alarms(registry, {

@@ -184,10 +184,9 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     webhook,
     certificates,
   });
-  const alarms = await siteAlarms(site, {
+  const alarms = await siteAlarms(site, inputs.brokerUp$, {
     problemSources,
     expiring: certificates.expiring,
-    brokerUp$: inputs.brokerUp$,
     publish: (path, payload) => connections.publishAboutSite(path, payload),
   });
   const alarming = alarms.alarm$.subscribe({
