@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { SEVERITIES } from "../../domain/alarm.ts";
+import type { Json } from "../../domain/audit.ts";
 import { alarmNote } from "../alarms.ts";
 import { valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
-import type { OperatorViews } from "./views.ts";
+import { type OperatorViews, page, pageQuery } from "./views.ts";
 
 const alarm = z.looseObject({
   key: z.string(),
@@ -20,7 +21,7 @@ const alarm = z.looseObject({
   action: z.string().describe("The remedy."),
 });
 
-const listQuery = z.strictObject({
+const listQuery = pageQuery.extend({
   state: z
     .enum(["open", "acknowledged", "cleared"])
     .exactOptional()
@@ -36,7 +37,11 @@ export const alarmRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     summary: "Alarms: those that last first, the gravest first.",
     query: listQuery,
     answer: z.array(alarm),
-    handle: async ({ query }) => valueOf((await views).alarms.list(query)),
+    handle: async ({ query }) => {
+      const { state } = query;
+      const found = valueOf((await views).alarms.list(state === undefined ? {} : { state }));
+      return page(found as readonly Json[], "key", query);
+    },
   }),
   route({
     method: "POST",

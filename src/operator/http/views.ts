@@ -73,7 +73,8 @@ export function auditParameters(query: Readonly<Record<string, unknown>>): Audit
     .join("; ");
 }
 
-const listQuery = z.strictObject({
+/** Query of every list: a part of it, by the key of its rows. */
+export const pageQuery = z.strictObject({
   limit: wholeNumber.exactOptional().describe("At most so many rows."),
   after: z.string().exactOptional().describe("The key of the last row seen: the rows behind it follow."),
 });
@@ -150,7 +151,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       path: `/api/v1/${name}`,
       role: "viewer",
       summary: LISTS[name].summary,
-      query: listQuery,
+      query: pageQuery,
       answer: rows,
       handle: async ({ query, reply }) => {
         const all = await page(await (await views)[name](), LISTS[name].key, query);
@@ -220,10 +221,10 @@ const streamRoute = (views: Promise<OperatorViews>): Route =>
   });
 
 /** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
-async function page(
+export async function page(
   all: Rows,
   key: string,
-  { after, limit = Infinity }: z.output<typeof listQuery>,
+  { after, limit = Infinity }: z.output<typeof pageQuery>,
 ): Promise<Rows> {
   if (after === undefined && limit === Infinity) return all;
   const found: Json[] = [];

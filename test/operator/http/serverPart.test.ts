@@ -33,7 +33,10 @@ const views: OperatorViews = {
     end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
   },
   alarms: {
-    list: (query) => ({ ok: true, value: { ...query } as Json }),
+    list: ({ state }) => ({
+      ok: true,
+      value: ["broker", "disk", "clock"].map((key) => ({ key, state: (state ?? "open") as string })),
+    }),
     acknowledge: (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
@@ -134,6 +137,14 @@ test("the record is read page by page, and an invalid query is explained", async
     400,
     { errors: [{ path: "after", found: '"yesterday" (text)', expected: "a whole number, e.g. 50" }] },
   ]);
+});
+
+test("alarms are read page by page, of one state or of all", async () => {
+  const page = await get("/api/v1/alarms?after=broker&limit=1&state=acknowledged");
+  expect(await page.json()).toEqual([{ key: "disk", state: "acknowledged" }]);
+  const all = (await (await get("/api/v1/alarms")).json()) as { readonly key: string }[];
+  expect(all.map(({ key }) => key)).toEqual(["broker", "disk", "clock"]);
+  expect((await get("/api/v1/alarms?after=door")).status).toBe(400);
 });
 
 test("a request gets at most ten thousand rows", () => {
