@@ -64,8 +64,8 @@ function checkout() {
   const program =
     'import { getCompileCacheDir } from "node:module"; console.log(getCompileCacheDir() ?? "none");';
   writeFileSync(join(folder, "src/main.ts"), program);
-  // Node keeps no compiled code while it measures coverage.
-  const { NODE_COMPILE_CACHE: _cache, NODE_V8_COVERAGE: _coverage, ...env } = process.env;
+  // The runner forbids compiled code while it measures coverage.
+  const { NODE_COMPILE_CACHE: _folder, NODE_DISABLE_COMPILE_CACHE: _disabled, ...env } = process.env;
   const start = (): string =>
     execFileSync(process.execPath, [join(folder, "bin/start.mjs")], { env, encoding: "utf8" }).trim();
   return { folder, cache: join(folder, "node_modules/.cache/setpointd"), start };
