@@ -51,7 +51,7 @@ export function alarmApi(alarms: Alarms, recordAct: (message: string, details: J
   };
 }
 
-/** What lasts comes first, then by severity, then the newest. */
+/** Order of the list: by state, then by severity, then the newest. */
 const byWeight = (one: Alarm, other: Alarm): number =>
   STATES.indexOf(one.state) - STATES.indexOf(other.state) ||
   SEVERITIES.indexOf(other.severity) - SEVERITIES.indexOf(one.severity) ||

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** One value of a gauge with labels. */
+/** A value of a gauge with labels. */
 export interface GaugeRow {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

@@ -65,7 +65,7 @@ interface Client {
  * Server-sent events for many clients.
  *
  * The latest frame of each object is kept, in the order of the changes, and each client has a position in that order.
- * So a client that reads slowly gets fewer states of an object, and never an old one after a new one. Nothing queues
+ * A client that reads slowly gets fewer states of an object, and never an old one after a new one. Nothing queues
  * for it. Only the newest rows of the record are kept: a client that falls behind them gets `reset`, and loads the
  * lists again.
  */
