@@ -157,7 +157,7 @@ const PROGRESS: Readonly<Record<string, string>> = {
 
 export const historyFacts = (history: readonly CommandHistoryEntry[]): readonly Fact[] =>
   history.map(({ what, at, row: { vehicle, charger, command, words, seq, facts } }) => {
-    const told = factOf(facts, "told");
+    const desired = factOf(facts, "told");
     return fact("vehicle", what, {
       vehicle,
       charger,
@@ -165,8 +165,8 @@ export const historyFacts = (history: readonly CommandHistoryEntry[]): readonly 
       // A missed window has times of its own.
       from: textOf(facts, "from") ?? at,
       until: textOf(facts, "until"),
-      value: numberOf(told, "value"),
-      unit: textOf(told, "unit"),
+      value: numberOf(desired, "value"),
+      unit: textOf(desired, "unit"),
       words: what === "sent" ? null : words,
       seq,
     });

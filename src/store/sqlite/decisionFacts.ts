@@ -33,8 +33,19 @@ const CLAIM = ["event", "priority", "asked", "from", "until", "offsetMs", "sprea
 export function storedFacts(row: About): unknown {
   const { kind, facts } = row;
   if (kind !== "decision" || !isMembers(facts)) return facts;
-  const { words, cause, until, held, winner, overruled, overruledCount, limits, occupant, hold, told } =
-    facts;
+  const {
+    words,
+    cause,
+    until,
+    held,
+    winner,
+    overruled,
+    overruledCount,
+    limits,
+    occupant,
+    hold,
+    told: desired,
+  } = facts;
   const hasAll =
     words !== undefined &&
     cause !== undefined &&
@@ -42,7 +53,7 @@ export function storedFacts(row: About): unknown {
     held !== undefined &&
     overruledCount !== undefined &&
     hold !== undefined;
-  if (!hasAll || !isMembers(occupant) || !isMembers(told) || "v" in facts) return facts;
+  if (!hasAll || !isMembers(occupant) || !isMembers(desired) || "v" in facts) return facts;
   if (!isList(limits) || !isList(overruled) || !overruled.every(isClaim)) return facts;
   if (winner !== null && !isClaim(winner)) return facts;
   const short: Short = {
@@ -57,7 +68,7 @@ export function storedFacts(row: About): unknown {
     limits: limits.length === 0 ? undefined : limits,
     occupant: shortOccupant(occupant, row),
     hold: hold ?? undefined,
-    told: shortTold(told),
+    told: shortLevel(desired),
   };
   return sizeOf(facts) === REASON.length ? short : { ...facts, ...short };
 }
@@ -86,10 +97,10 @@ function shortOccupant(occupant: Members, { vehicle }: About): unknown {
 }
 
 /** The kind alone where there is no value. */
-function shortTold(told: Members): unknown {
-  const { kind, value, unit } = told;
-  const hasNone = value === null && unit === null && sizeOf(told) === 3;
-  return hasNone && typeof kind === "string" ? kind : told;
+function shortLevel(desired: Members): unknown {
+  const { kind, value, unit } = desired;
+  const hasNone = value === null && unit === null && sizeOf(desired) === 3;
+  return hasNone && typeof kind === "string" ? kind : desired;
 }
 
 /** The facts before `storedFacts`. */
@@ -97,7 +108,7 @@ export function shownFacts(row: About): Json {
   const { kind, facts, words, event, vehicle } = row;
   if (kind !== "decision" || !isMembers(facts) || facts["v"] !== SHORT) return facts;
   const { v: _form, ...short } = facts;
-  const { occupant, told, overruled } = short;
+  const { occupant, told: desired, overruled } = short;
   const winner = isMembers(short["winner"]) ? shownClaim(short["winner"], event) : null;
   const claims = isList(overruled) ? overruled : [];
   return inOrder(REASON, {
@@ -112,7 +123,7 @@ export function shownFacts(row: About): Json {
     overruled: claims.map((claim) => (isMembers(claim) ? shownClaim(claim, null) : claim)),
     occupant:
       typeof occupant === "string" ? { kind: "vehicle", vehicle, source: occupant } : (occupant ?? null),
-    told: typeof told === "string" ? { kind: told, value: null, unit: null } : (told ?? null),
+    told: typeof desired === "string" ? { kind: desired, value: null, unit: null } : (desired ?? null),
   });
 }
 

@@ -183,23 +183,23 @@ function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): re
     const doubt = (marks & implausible(kind)) === 0 ? quality : "implausible";
     return [{ ...stamp, kind, value, source: kind === "soc" ? "vehicle" : "charger", quality: doubt }];
   });
-  const { state, told } = row;
+  const { state, told: command } = row;
   // Only values of a Stated reading were written there.
   const value = state as ChargerState;
   const stated: Stated = { ...stamp, kind: "state", value, source: "charger", quality };
   return [
     ...measured,
     ...(state === null ? [] : [stated]),
-    ...(typeof told === "string" ? [commandReadingIn(told, stamp)] : []),
+    ...(typeof command === "string" ? [commandReadingIn(command, stamp)] : []),
   ];
 }
 
 function commandReadingIn(
-  told: string,
+  stored: string,
   stamp: Pick<CommandReading, "charger" | "vehicle" | "at" | "receivedAt">,
 ): CommandReading {
   const [value, until, event]: [CommandReading["value"], CommandReading["until"], CommandReading["event"]] =
-    JSON.parse(told);
+    JSON.parse(stored);
   return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
 }
 
