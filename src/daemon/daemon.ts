@@ -1,28 +1,18 @@
-import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
-import type { Beat } from "../domain/store.ts";
-import { iso, millis } from "../domain/units.ts";
-import { holdApi } from "../operator/holds.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { LiveStream } from "../operator/http/stream.ts";
-import { liveSource } from "../operator/live.ts";
-import { priceHorizons, pricesView } from "../operator/listViews.ts";
 import { Metrics } from "../operator/metrics.ts";
-import { countProblems, problems } from "../operator/problems.ts";
-import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
-import { fitness, type Health } from "../platform/systemd.ts";
+import type { Health } from "../platform/systemd.ts";
 import { ActionLog } from "./actionLog.ts";
-import { siteAlarms } from "./alarms.ts";
 import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
-import { shownReports } from "./partnerReports.ts";
-import { controlLoop, holdResults, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
+import { operatorSide } from "./operatorSide.ts";
+import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite } from "./site.ts";
-import { explanationsOf, siteStatus } from "./status.ts";
 import { StopSteps } from "./stopSteps.ts";
 
 export type Started =
@@ -176,74 +166,18 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
 
   // Views and verbs. The listeners stop before control, which would otherwise leave requests unanswered.
   stop.use("close the listeners", listeners.move());
-  const { status, problemSources } = siteStatus(config, site, {
+  const side = await operatorSide(stop, config, site, inputs, {
     connections,
     partner,
-    watch: events.watch,
+    events,
     loop,
     webhook,
     certificates,
-  });
-  const alarms = await siteAlarms(site, inputs.brokerUp$, {
-    problemSources,
-    expiring: certificates.expiring,
-    publish: (path, payload) => connections.publishAboutSite(path, payload),
-  });
-  const alarming = alarms.alarm$.subscribe({
-    error: (error) => log.error({ err: error }, "alarms are not observed any more"),
-  });
-  stop.add("end alarms", () => alarming.unsubscribe());
-  const health = (committed: Beat): Health => {
-    const evaluated = loop.evaluated();
-    return fitness({
-      committed,
-      sinceEvaluation: evaluated === null ? null : millis(monotonic() - evaluated.tick),
-    });
-  };
-  const isReady = (): boolean => loop.evaluated() !== null;
-  metrics.show({
-    ...depotGauges(state),
-    brokerUp: () => connections.connected,
-    partnerUp: () => events.watch.isUp,
-    partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
-    tokenAge: () => {
-      const age = partner.tokenAge();
-      return age === null ? null : age / 1000;
-    },
-    stateBytes: () => store.stats().bytes,
-    certificateEnds: certificates.ends,
-    priceHorizons: () => priceHorizons(board, now()),
-    reportsWaiting: () => schedule.outbox.size,
-    problems: () => countProblems(problems(state, problemSources(), now())),
-    alarms: alarms.counts,
-  });
-  const explain = explanationsOf(state, store, now);
-  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
-  const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
-  const answered = holdResults(inputs.holdMessage$, holds).subscribe(
-    (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
-  );
-  stop.add("end holds from MQTT", () => answered.unsubscribe());
-  views.resolve({
+    board,
     stream,
-    ready: isReady,
-    health: () => {
-      if (!isReady()) return { fit: true, words: "starting" };
-      // Only after a failed commit is another one tried: a monitor that asks each second must not wear the flash.
-      return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
-    },
-    status,
-    events: () => eventsView(state, now()),
-    chargers: () => chargersView(state, now()),
-    vehicles: () => vehiclesView(state, now()),
-    audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
-    prices: () => pricesView(board),
-    reports: () => shownReports(schedule, store),
-    explain,
-    holds,
-    alarms: alarms.api,
     metrics,
   });
+  views.resolve(side.views);
   up.resolve();
   const api = controlApi({
     config,
@@ -256,10 +190,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     commissions,
     ports,
     monotonic,
-    isReady,
-    explain,
-    holds,
-    alarms: alarms.api,
+    isReady: side.isReady,
+    explain: side.explain,
+    holds: side.holds,
+    alarms: side.alarms,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,
@@ -269,7 +203,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   if (typeof socket === "string")
     log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
   else stop.use("close the control socket", socket);
-  const statusSocket = await edges.statusSocket(status);
+  const statusSocket = await edges.statusSocket(side.status);
   if (typeof statusSocket === "string")
     log.warn({ reason: statusSocket }, "no status socket: setpointd status has no answer");
   else stop.use("close the status socket", statusSocket);
@@ -287,7 +221,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       operatorPort,
       brokerPort,
       reload: () => certificates.reload({ webhook, operator }),
-      health: () => health(store.beat(now())),
+      health: () => side.health(store.beat(now())),
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
     },

@@ -1,0 +1,134 @@
+import { HOLD_RESULT } from "../chargers/native/messages.ts";
+import type { ChargerConnections } from "../chargers/connections.ts";
+import type { Config } from "../config/schema.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Beat } from "../domain/store.ts";
+import { iso, millis } from "../domain/units.ts";
+import type { ControlApi } from "../operator/controlSocket.ts";
+import { holdApi } from "../operator/holds.ts";
+import type { LiveStream } from "../operator/http/stream.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
+import { liveSource } from "../operator/live.ts";
+import { priceHorizons, pricesView } from "../operator/listViews.ts";
+import type { Metrics } from "../operator/metrics.ts";
+import { countProblems, problems } from "../operator/problems.ts";
+import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
+import { fitness, type Health } from "../platform/systemd.ts";
+import type { PriceBoard } from "../prices/board.ts";
+import type { WebhookListener } from "../vtn/webhook.ts";
+import { siteAlarms } from "./alarms.ts";
+import type { certificatesInUse } from "./certificates.ts";
+import type { Partner } from "./edges.ts";
+import { shownReports } from "./partnerReports.ts";
+import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
+import type { Site } from "./site.ts";
+import { explanationsOf, siteStatus } from "./status.ts";
+import type { StopSteps } from "./stopSteps.ts";
+
+/** The running parts that people on site read and act on. */
+interface RunningParts {
+  readonly connections: ChargerConnections;
+  readonly partner: Partner;
+  readonly events: Pick<PartnerEvents, "watch">;
+  readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
+  /** Null: no webhook is configured. */
+  readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
+  readonly certificates: ReturnType<typeof certificatesInUse>;
+  readonly board: PriceBoard;
+  readonly stream: LiveStream;
+  readonly metrics: Metrics;
+}
+
+/** Answers of the running daemon to people on site. */
+interface OperatorSide {
+  readonly views: OperatorViews;
+  readonly status: () => Promise<Json>;
+  /** Health after a commit was tried. */
+  readonly health: (committed: Beat) => Health;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
+  readonly explain: ControlApi["explain"];
+  readonly holds: ControlApi["holds"];
+  readonly alarms: ControlApi["alarms"];
+}
+
+/** Views, holds and alarms of the running daemon. A feature for people on site is wired here, in one call. */
+export async function operatorSide(
+  stop: StopSteps,
+  config: Config,
+  site: Site,
+  inputs: SiteInputs,
+  parts: RunningParts,
+): Promise<OperatorSide> {
+  const { store, state, schedule, now, monotonic } = site;
+  const { connections, partner, events, loop, webhook, certificates, board, stream, metrics } = parts;
+  const { status, problemSources } = siteStatus(config, site, {
+    connections,
+    partner,
+    watch: events.watch,
+    loop,
+    webhook,
+    certificates,
+  });
+  const alarms = await siteAlarms(site, inputs.brokerUp$, {
+    problemSources,
+    expiring: certificates.expiring,
+    publish: (path, payload) => connections.publishAboutSite(path, payload),
+  });
+  const alarming = alarms.alarm$.subscribe({
+    error: (error) => site.log.error({ err: error }, "alarms are not observed any more"),
+  });
+  stop.add("end alarms", () => alarming.unsubscribe());
+  const health = (committed: Beat): Health => {
+    const evaluated = loop.evaluated();
+    return fitness({
+      committed,
+      sinceEvaluation: evaluated === null ? null : millis(monotonic() - evaluated.tick),
+    });
+  };
+  const isReady = (): boolean => loop.evaluated() !== null;
+  metrics.show({
+    ...depotGauges(state),
+    brokerUp: () => connections.connected,
+    partnerUp: () => events.watch.isUp,
+    partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
+    tokenAge: () => {
+      const age = partner.tokenAge();
+      return age === null ? null : age / 1000;
+    },
+    stateBytes: () => store.stats().bytes,
+    certificateEnds: certificates.ends,
+    priceHorizons: () => priceHorizons(board, now()),
+    reportsWaiting: () => schedule.outbox.size,
+    problems: () => countProblems(problems(state, problemSources(), now())),
+    alarms: alarms.counts,
+  });
+  const explain = explanationsOf(state, store, now);
+  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
+  const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
+  const answered = holdResults(inputs.holdMessage$, holds).subscribe(
+    (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
+  );
+  stop.add("end holds from MQTT", () => answered.unsubscribe());
+  const views: OperatorViews = {
+    stream,
+    ready: isReady,
+    health: () => {
+      if (!isReady()) return { fit: true, words: "starting" };
+      // Only after a failed commit is another one tried: a monitor that asks each second must not wear the flash.
+      return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
+    },
+    status,
+    events: () => eventsView(state, now()),
+    chargers: () => chargersView(state, now()),
+    vehicles: () => vehiclesView(state, now()),
+    audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
+    prices: () => pricesView(board),
+    reports: () => shownReports(schedule, store),
+    explain,
+    holds,
+    alarms: alarms.api,
+    metrics,
+  };
+  return { views, status, health, isReady, explain, holds, alarms: alarms.api };
+}
