@@ -1,7 +1,8 @@
 import { exhaustMap, filter, interval, merge, type Observable, startWith, tap } from "rxjs";
 
 import { type Alarm, type AlarmFact, alarmView } from "../domain/alarm.ts";
-import type { Change } from "../domain/changes.ts";
+import { auditRow } from "../domain/audit.ts";
+import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
@@ -13,6 +14,8 @@ export interface AlarmPorts {
   readonly facts: () => readonly AlarmFact[];
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
+  /** Commits changes now. Not ok: none of them is stored. */
+  readonly commit: (changes: readonly Change[]) => Promise<Committed>;
   /** This alarm changed. */
   readonly announce: (key: string) => void;
   /** Publishes a retained message. `path` comes after `<prefix>/<site>/`. Never throws. */
@@ -28,6 +31,7 @@ export class Alarms {
   readonly #ports: AlarmPorts;
   /** Keys of alarms whose published state is not the present one. */
   readonly #unpublished = new Set<string>();
+  #acknowledging: Promise<unknown> = Promise.resolve();
 
   constructor(registry: AlarmRegistry, ports: AlarmPorts) {
     this.registry = registry;
@@ -65,13 +69,31 @@ export class Alarms {
     if (changes.length > 0) write(changes);
   }
 
-  /** Silences an alarm. */
-  acknowledge(key: string, by: string, note: string): Acknowledged {
-    const { now, write } = this.#ports;
-    const done = this.registry.acknowledge(key, by, note, now());
-    if ("refused" in done) return done;
-    write([{ kind: "alarm", alarm: done.alarm }]);
-    this.#announce(done.alarm);
+  /** Silences an alarm once that is stored, with a row in the record. One person at a time: a second is refused. */
+  acknowledge(key: string, by: string, note: string): Promise<Acknowledged | FailedCommit> {
+    const done = this.#acknowledging.then(() => this.#acknowledge(key, by, note));
+    this.#acknowledging = done;
+    return done;
+  }
+
+  async #acknowledge(key: string, by: string, note: string): Promise<Acknowledged | FailedCommit> {
+    const { now, commit } = this.#ports;
+    const at = now();
+    const before = this.registry.get(key);
+    const planned = this.registry.acknowledged(key, { at, by, note });
+    if ("refused" in planned) return planned;
+    const { alarm } = planned;
+    const message = `${by} acknowledged the alarm ${key}: ${alarm.message}`;
+    const committed = await commit([
+      { kind: "alarm", alarm },
+      auditRow("operator", at, message, { facts: { acknowledged: key, by, note } }),
+    ]);
+    if (!committed.ok) return committed;
+    const current = this.registry.get(key);
+    // It cleared, or got graver, during the commit: that is stored behind the acknowledgement.
+    if (current !== undefined && isStoredChange(before, current)) return { alarm: current };
+    const done = this.registry.acknowledge(key, { at, by, note });
+    this.#announce(alarm);
     return done;
   }
 

@@ -1,4 +1,4 @@
-import { type Alarm, type AlarmFact, alarmKey, isGraver } from "../domain/alarm.ts";
+import { type Acknowledgement, type Alarm, type AlarmFact, alarmKey, isGraver } from "../domain/alarm.ts";
 import { between, type Instant, type Millis, minutes } from "../domain/units.ts";
 
 /** A fact that returns sooner continues its alarm. */
@@ -93,13 +93,18 @@ export class AlarmRegistry {
   }
 
   /** Silences an alarm. It stays until its fact ends. */
-  acknowledge(key: string, by: string, note: string, now: Instant): Acknowledged {
+  acknowledge(key: string, acknowledgement: Acknowledgement): Acknowledged {
+    const done = this.acknowledged(key, acknowledgement);
+    if (!("refused" in done)) this.#alarms.set(key, done.alarm);
+    return done;
+  }
+
+  /** The alarm as an acknowledgement leaves it. Changes nothing. */
+  acknowledged(key: string, acknowledged: Acknowledgement): Acknowledged {
     const before = this.#alarms.get(key);
     if (before === undefined) return { refused: "unknown", alarm: null };
     if (before.state !== "open") return { refused: before.state, alarm: before };
-    const alarm: Alarm = { ...before, state: "acknowledged", acknowledged: { at: now, by, note } };
-    this.#alarms.set(key, alarm);
-    return { alarm };
+    return { alarm: { ...before, state: "acknowledged", acknowledged } };
   }
 
   /** Null: no longer kept. */

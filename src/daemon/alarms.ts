@@ -66,6 +66,10 @@ export async function siteAlarms(
       return [...found.map(factOf), ...lateReports(schedule, at), ...ending];
     },
     write: (changes) => void store.writeUntilStored(changes),
+    commit: (changes) => {
+      store.write(changes);
+      return store.durable();
+    },
     announce: (key) => state.feed.announce("alarm", key),
     publish,
   });
@@ -73,7 +77,7 @@ export async function siteAlarms(
     alarm$: alarms.follow(brokerUp$),
     get: (key: string) => registry.get(key),
     counts: () => alarmCounts(registry.all()),
-    api: alarmApi(alarms, site.recordAct),
+    api: alarmApi(alarms),
   };
 }
 

@@ -37,7 +37,7 @@ export interface Alarm extends AlarmFact {
   readonly acknowledged: Acknowledgement | null;
 }
 
-interface Acknowledgement {
+export interface Acknowledgement {
   readonly at: Instant;
   readonly by: string;
   readonly note: string;

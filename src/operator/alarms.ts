@@ -4,13 +4,13 @@ import type { Alarms } from "../alarms/pipeline.ts";
 import { type Alarm, alarmView, SEVERITIES } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import { sanitizeForLog } from "../platform/text.ts";
-import { type Answer, invalid, type Problem } from "./answer.ts";
+import { type Answer, invalid, notStored, type Problem } from "./answer.ts";
 
 /** Requests about alarms: from the API and the command line. */
 export interface AlarmApi {
   readonly list: (query: Readonly<Record<string, unknown>>) => Answer<Json>;
   /** `by`: name of the person. */
-  readonly acknowledge: (key: string, body: unknown, by: string) => Answer<Json>;
+  readonly acknowledge: (key: string, body: unknown, by: string) => Promise<Answer<Json>>;
 }
 
 const STATES = ["open", "acknowledged", "cleared"] as const;
@@ -21,8 +21,7 @@ export const alarmNote = z.strictObject({
   note: z.string().max(LONGEST_NOTE).prefault("").describe("For the record, e.g. who is on the way."),
 });
 
-/** `recordAct`: adds a row about the act of a person to the record. */
-export function alarmApi(alarms: Alarms, recordAct: (message: string, details: Json) => void): AlarmApi {
+export function alarmApi(alarms: Alarms): AlarmApi {
   return {
     list({ state }) {
       if (state !== undefined && !STATES.some((name) => name === state))
@@ -34,18 +33,14 @@ export function alarmApi(alarms: Alarms, recordAct: (message: string, details: J
       const all = alarms.registry.all().filter((alarm) => state === undefined || alarm.state === state);
       return { ok: true, value: all.toSorted(byWeight).map(alarmView) };
     },
-    acknowledge(key, body, by) {
+    async acknowledge(key, body, by) {
       const read = alarmNote.safeParse(body ?? {});
       if (!read.success)
         return invalid({ path: "note", found: null, expected: `text of at most ${LONGEST_NOTE} characters` });
       const note = sanitizeForLog(read.data.note.trim());
-      const done = alarms.acknowledge(key, by, note);
+      const done = await alarms.acknowledge(key, by, note);
+      if ("ok" in done) return notStored(done.reason);
       if ("refused" in done) return { ok: false, problem: refusal(key, done.alarm) };
-      recordAct(`${by} acknowledged the alarm ${key}: ${done.alarm.message}`, {
-        acknowledged: key,
-        by,
-        note,
-      });
       return { ok: true, value: alarmView(done.alarm) };
     },
   };

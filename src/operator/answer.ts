@@ -31,6 +31,12 @@ export const invalid = (
   },
 });
 
+/** The commit of a change failed. */
+export const notStored = (reason: string): { readonly ok: false; readonly problem: Problem } => ({
+  ok: false,
+  problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
+});
+
 /** A problem as people read it. */
 export const formatProblem = ({ title, detail }: Pick<Problem, "title" | "detail">): string =>
   detail === "" ? title : `${title}: ${detail}`;

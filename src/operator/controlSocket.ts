@@ -110,8 +110,8 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
     ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
   }),
   "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
-  "POST /alarms/acknowledge": (api, { key, note, by }) => ({
-    ...api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by)),
+  "POST /alarms/acknowledge": async (api, { key, note, by }) => ({
+    ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),
   }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger, by }) => ({

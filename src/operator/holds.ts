@@ -6,7 +6,7 @@ import type { Committed } from "../domain/changes.ts";
 import { deliveredWh, type Hold } from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
-import { type Answer, invalid } from "./answer.ts";
+import { type Answer, invalid, notStored } from "./answer.ts";
 import { BAR_TEXTS } from "./explanation.ts";
 import { holdBody, holdFrom, requestHash } from "./holdRequest.ts";
 
@@ -184,11 +184,6 @@ const starting = {
   ok: false,
   problem: { status: 503, title: "setpointd is starting", detail: "try again in a moment", errors: [] },
 } as const;
-
-const notStored = (reason: string): Answer<Json> => ({
-  ok: false,
-  problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
-});
 
 const otherRequest = (key: string): Answer<Json> => ({
   ok: false,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { Alarms } from "../../src/alarms/pipeline.ts";
 import { AlarmRegistry } from "../../src/alarms/registry.ts";
 import type { Alarm, AlarmFact } from "../../src/domain/alarm.ts";
-import type { Change } from "../../src/domain/changes.ts";
+import type { Change, Committed } from "../../src/domain/changes.ts";
 import { instant } from "../../src/domain/units.ts";
 import { advanceTo, settled, startVirtualTime, virtualNow } from "../support/virtualTime.ts";
 
@@ -29,6 +29,8 @@ class Running {
   /** The access list of the broker has no such topic. */
   isRefused = false;
   attempts = 0;
+  /** Answer to the next acknowledgement. */
+  commit: Promise<Committed> = Promise.resolve({ ok: true });
   readonly changes: Change[] = [];
   readonly announced: string[] = [];
   /** `alarms/broker open`, `alarms/broker -` for an empty payload. */
@@ -41,6 +43,10 @@ class Running {
       now: virtualNow,
       facts: () => this.facts,
       write: (changes) => this.changes.push(...changes),
+      commit: (changes) => {
+        this.changes.push(...changes);
+        return this.commit;
+      },
       announce: (key) => this.announced.push(key),
       publish: async (path, payload) => {
         this.attempts += 1;
@@ -70,7 +76,7 @@ test("an alarm is stored, announced and published when it opens, is acknowledged
   await running.round(BROKER);
   await running.round(BROKER);
   expect(running.published).toEqual(["alarms/broker open"]);
-  expect(running.alarms.acknowledge("broker", "kari", "")).toHaveProperty("alarm");
+  expect(await running.alarms.acknowledge("broker", "kari", "")).toHaveProperty("alarm");
   await running.round(BROKER);
   await running.round();
   expect(running.published).toEqual(["alarms/broker open", "alarms/broker acknowledged", "alarms/broker -"]);
@@ -78,10 +84,43 @@ test("an alarm is stored, announced and published when it opens, is acknowledged
   expect(running.announced).toEqual(["broker", "broker", "broker"]);
 });
 
-test("a refused acknowledgement stores nothing", () => {
+test("a refused acknowledgement stores nothing", async () => {
   const running = new Running();
-  expect(running.alarms.acknowledge("disk", "kari", "")).toHaveProperty("refused");
+  expect(await running.alarms.acknowledge("disk", "kari", "")).toHaveProperty("refused");
   expect(running.changes).toEqual([]);
+});
+
+test("an acknowledgement is shown after its commit, and of two people at once the second is refused", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  const commit = Promise.withResolvers<Committed>();
+  running.commit = commit.promise;
+  const [kari, ben] = [
+    running.alarms.acknowledge("broker", "kari", ""),
+    running.alarms.acknowledge("broker", "ben", ""),
+  ];
+  await running.round(BROKER);
+  expect(running.alarms.registry.get("broker")?.state).toBe("open");
+  expect(running.published).toEqual(["alarms/broker open"]);
+  commit.resolve({ ok: true });
+  expect(await kari).toMatchObject({ alarm: { state: "acknowledged", acknowledged: { by: "kari" } } });
+  expect(await ben).toMatchObject({ refused: "acknowledged", alarm: { acknowledged: { by: "kari" } } });
+});
+
+test.each([
+  ["cleared", [], "cleared"],
+  ["got graver", [{ ...BROKER, severity: "critical" as const }], "open"],
+])("an alarm that %s while its acknowledgement was stored stays so", async (_, facts, state) => {
+  const running = new Running();
+  await running.round({ ...BROKER, severity: "warning" });
+  const commit = Promise.withResolvers<Committed>();
+  running.commit = commit.promise;
+  const done = running.alarms.acknowledge("broker", "kari", "");
+  await running.round(...facts);
+  commit.resolve({ ok: true });
+  expect(await done).toMatchObject({ alarm: { state } });
+  expect(running.alarms.registry.get("broker")?.state).toBe(state);
+  expect(running.stored.at(-1)?.state).toBe(state);
 });
 
 test("a sentence that changes is published and not stored", async () => {

@@ -25,7 +25,7 @@ const aRegistry = (stored: readonly Alarm[] = [], startedAt: Instant = T0): Alar
 const stored = (): readonly Alarm[] => {
   const registry = aRegistry();
   registry.observe([fact()], at(0));
-  registry.acknowledge("broker", "kari", "", at(1));
+  registry.acknowledge("broker", { by: "kari", note: "", at: at(1) });
   return registry.all();
 };
 
@@ -92,7 +92,7 @@ describe("an alarm", () => {
   test("is shown with ISO times", () => {
     const registry = aRegistry();
     registry.observe([fact()], at(0));
-    registry.acknowledge("broker", "kari", "on my way", at(1000));
+    registry.acknowledge("broker", { by: "kari", note: "on my way", at: at(1000) });
     registry.observe([], at(2000));
     expect(registry.all().map(alarmView)).toEqual([
       {
@@ -133,7 +133,7 @@ describe("a fact that returns", () => {
   test("after the quiet time opens a new alarm, acknowledged by no one", () => {
     const registry = aRegistry();
     registry.observe([fact()], at(0));
-    registry.acknowledge("broker", "kari", "", at(1));
+    registry.acknowledge("broker", { by: "kari", note: "", at: at(1) });
     registry.observe([], at(1000));
     const later = at(1000 + quietOf("broker"));
     expect(registry.observe([fact()], later).opened).toMatchObject([
@@ -160,7 +160,7 @@ describe("an acknowledgement", () => {
   test("silences and never clears; it lasts through a short absence of the fact", () => {
     const registry = aRegistry();
     registry.observe([fact()], at(0));
-    expect(registry.acknowledge("broker", "kari", "on my way", at(1))).toMatchObject({
+    expect(registry.acknowledge("broker", { by: "kari", note: "on my way", at: at(1) })).toMatchObject({
       alarm: { state: "acknowledged", clearedAt: null, acknowledged: { by: "kari", at: at(1) } },
     });
     registry.observe([fact()], at(2));
@@ -173,22 +173,27 @@ describe("an acknowledgement", () => {
   test("ends when the fact becomes graver", () => {
     const registry = aRegistry();
     registry.observe([fact({ severity: "warning" })], at(0));
-    registry.acknowledge("broker", "kari", "", at(1));
+    registry.acknowledge("broker", { by: "kari", note: "", at: at(1) });
     registry.observe([fact({ severity: "critical" })], at(2));
     expect(registry.get("broker")).toMatchObject({ state: "open", acknowledged: null });
   });
 
   test("of an unknown, a cleared or an acknowledged alarm is refused", () => {
     const registry = aRegistry();
-    expect(registry.acknowledge("broker", "kari", "", at(0))).toEqual({ refused: "unknown", alarm: null });
+    expect(registry.acknowledge("broker", { by: "kari", note: "", at: at(0) })).toEqual({
+      refused: "unknown",
+      alarm: null,
+    });
     registry.observe([fact()], at(0));
-    registry.acknowledge("broker", "kari", "", at(1));
-    expect(registry.acknowledge("broker", "ben", "", at(2))).toMatchObject({
+    registry.acknowledge("broker", { by: "kari", note: "", at: at(1) });
+    expect(registry.acknowledge("broker", { by: "ben", note: "", at: at(2) })).toMatchObject({
       refused: "acknowledged",
       alarm: { acknowledged: { by: "kari" } },
     });
     registry.observe([], at(3));
-    expect(registry.acknowledge("broker", "ben", "", at(4))).toMatchObject({ refused: "cleared" });
+    expect(registry.acknowledge("broker", { by: "ben", note: "", at: at(4) })).toMatchObject({
+      refused: "cleared",
+    });
   });
 });
 
@@ -252,7 +257,7 @@ describe("for any course of facts", () => {
           for (const { key } of cleared) expect(before.get(key)?.state).not.toBe("cleared");
           if (acknowledges)
             for (const { key, state } of registry.all()) {
-              registry.acknowledge(key, "kari", "", now);
+              registry.acknowledge(key, { by: "kari", note: "", at: now });
               expect(registry.get(key)?.state === "cleared").toBe(state === "cleared");
             }
         }

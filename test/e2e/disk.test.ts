@@ -61,6 +61,14 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     await waitFor(() => site.floor.sets("bay-01").length >= before + 3, { timeoutMs: 15_000 });
     expect(new Set(site.floor.told("bay-01"))).toEqual(new Set(["16 A EV-1"]));
     expect((await daemon.get("/healthz")).status).toBe(200);
+    const acknowledge = () =>
+      fetch(`${daemon.operatorUrl}/api/v1/alarms/disk/acknowledge`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+    await waitFor(async () => (await acknowledge()).status === 503, { timeoutMs: 15_000 });
+    expect((await acknowledge()).headers.get("content-type")).toMatch(/^application\/problem\+json/);
 
     rmSync(join(state, "ballast"));
     const more = anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] });

@@ -22,16 +22,24 @@ const fact = (kind: string, severity: AlarmFact["severity"], since = T0): AlarmF
 function aSite(...facts: readonly AlarmFact[]) {
   const acts: { readonly message: string; readonly details: Json }[] = [];
   const current = { facts };
+  /** Null: commits succeed. */
+  const disk: { reason: string | null } = { reason: null };
   const alarms = new Alarms(new AlarmRegistry([], T0), {
     now: () => T0,
     facts: () => current.facts,
     write: () => {},
+    commit: async (changes) => {
+      if (disk.reason !== null) return { ok: false, reason: disk.reason, dropped: changes, stored: null };
+      for (const change of changes)
+        if (change.kind === "audit") acts.push({ message: change.entry.words, details: change.entry.facts });
+      return { ok: true };
+    },
     announce: () => {},
     publish: async () => ({ ok: true }),
   });
   alarms.follow(NEVER);
   alarms.observe();
-  const api = alarmApi(alarms, (message, details) => acts.push({ message, details }));
+  const api = alarmApi(alarms);
   const keys = (query: Readonly<Record<string, unknown>> = {}): unknown => {
     const answer = api.list(query);
     return answer.ok ? (answer.value as { key: string }[]).map(({ key }) => key) : answer.problem;
@@ -40,10 +48,10 @@ function aSite(...facts: readonly AlarmFact[]) {
     current.facts = left;
     alarms.observe();
   };
-  return { api, acts, keys, holdOnly };
+  return { api, acts, keys, holdOnly, disk };
 }
 
-test("alarms that last come first, then the gravest, then the newest", () => {
+test("alarms that last come first, then the gravest, then the newest", async () => {
   const all = [
     fact("partner", "warning"),
     fact("clock", "warning", instant(T0 + 1)),
@@ -52,7 +60,7 @@ test("alarms that last come first, then the gravest, then the newest", () => {
     fact("broker", "critical"),
   ];
   const { api, keys, holdOnly } = aSite(...all);
-  api.acknowledge("disk", {}, "kari");
+  await api.acknowledge("disk", {}, "kari");
   holdOnly(...all.filter(({ kind }) => kind !== "broker"));
   expect(keys()).toEqual(["clock", "partner", "webhook", "disk", "broker"]);
   expect(keys({ state: "open" })).toEqual(["clock", "partner", "webhook"]);
@@ -60,9 +68,9 @@ test("alarms that last come first, then the gravest, then the newest", () => {
   expect(keys({ state: "cleared" })).toEqual(["broker"]);
 });
 
-test("an acknowledgement is on record with the name of the person", () => {
+test("an acknowledgement is on record with the name of the person", async () => {
   const { api, acts } = aSite(fact("disk", "critical"));
-  expect(api.acknowledge("disk", { note: " on my way " }, "kari")).toMatchObject({
+  expect(await api.acknowledge("disk", { note: " on my way " }, "kari")).toMatchObject({
     ok: true,
     value: { state: "acknowledged", acknowledged: { by: "kari", note: "on my way" } },
   });
@@ -74,28 +82,44 @@ test("an acknowledgement is on record with the name of the person", () => {
   ]);
 });
 
-test("an acknowledgement that changes nothing is refused with the reason", () => {
+test("an acknowledgement that changes nothing is refused with the reason", async () => {
   const { api, acts, holdOnly } = aSite(fact("disk", "critical"));
-  expect(api.acknowledge("broker", null, "kari")).toMatchObject({
+  expect(await api.acknowledge("broker", null, "kari")).toMatchObject({
     problem: { status: 404, detail: "broker: setpointd alarms lists them" },
   });
-  api.acknowledge("disk", null, "kari");
-  expect(api.acknowledge("disk", null, "ben")).toMatchObject({
+  await api.acknowledge("disk", null, "kari");
+  expect(await api.acknowledge("disk", null, "ben")).toMatchObject({
     problem: { status: 409, detail: "kari acknowledged disk before" },
   });
   holdOnly();
-  expect(api.acknowledge("disk", null, "ben")).toMatchObject({
+  expect(await api.acknowledge("disk", null, "ben")).toMatchObject({
     problem: { status: 409, detail: "disk has cleared" },
   });
   expect(acts).toHaveLength(1);
 });
 
-test("mistakes are answered with their path", () => {
+test("mistakes are answered with their path", async () => {
   const { api, keys } = aSite(fact("disk", "critical"));
   for (const state of ["closed", 7])
     expect(keys({ state })).toMatchObject({ status: 400, errors: [{ path: "state" }] });
   for (const body of [{ note: 7 }, { note: "x".repeat(201) }, { reason: "" }])
-    expect(api.acknowledge("disk", body, "kari")).toMatchObject({
+    expect(await api.acknowledge("disk", body, "kari")).toMatchObject({
       problem: { status: 400, errors: [{ path: "note" }] },
     });
+});
+
+test("an acknowledgement that cannot be stored changes nothing, and the answer has the reason", async () => {
+  const { api, acts, keys, disk } = aSite(fact("disk", "critical"));
+  disk.reason = "database or disk is full";
+  expect(await api.acknowledge("disk", null, "kari")).toMatchObject({
+    problem: {
+      status: 503,
+      title: "nothing was changed: it cannot be stored",
+      detail: "database or disk is full",
+    },
+  });
+  expect(keys({ state: "open" })).toEqual(["disk"]);
+  expect(acts).toEqual([]);
+  disk.reason = null;
+  expect(await api.acknowledge("disk", null, "ben")).toMatchObject({ ok: true });
 });

@@ -48,7 +48,7 @@ const api: ControlApi = {
   },
   alarms: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
-    acknowledge: (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
+    acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };

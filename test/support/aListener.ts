@@ -52,7 +52,7 @@ export const someViews: OperatorViews = {
   },
   alarms: {
     list: () => ({ ok: true, value: [] }),
-    acknowledge: (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),
+    acknowledge: async (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };

@@ -51,6 +51,6 @@ export const alarmRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     body: alarmNote,
     answer: alarm,
     handle: async ({ body, params, person }) =>
-      valueOf((await views).alarms.acknowledge(params["key"] ?? "", body, person.name)),
+      valueOf(await (await views).alarms.acknowledge(params["key"] ?? "", body, person.name)),
   }),
 ];

@@ -37,7 +37,7 @@ const views: OperatorViews = {
       ok: true,
       value: ["broker", "disk", "clock"].map((key) => ({ key, state: (state ?? "open") as string })),
     }),
-    acknowledge: (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
+    acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
