@@ -44,9 +44,10 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
       `${LIB}/package.json`,
       `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`,
     ),
-    ...globSync("config/**/*.{yaml,json}", { cwd: root, exclude: ["config/demo*.yaml"] }).map((path) =>
-      file(`${LIB}/${path}`, text(path)),
-    ),
+    ...globSync("config/**/*.{yaml,json}", {
+      cwd: root,
+      exclude: ["config/demo*.yaml", "config/dashboards/*"],
+    }).map((path) => file(`${LIB}/${path}`, text(path))),
     file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
     file("lib/sysusers.d/setpointd.conf", text("packaging/debian/sysusers.conf")),
     ...["README.md", "SECURITY.md", "CHANGELOG.md"].map((page) =>
@@ -56,6 +57,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     file(`${DOC}/LICENSE`, text("LICENSE")),
     file(`${DOC}/examples/config.yaml`, example),
     file(`${DOC}/examples/alerts.yml`, text("config/alerts.yml")),
+    file(`${DOC}/examples/dashboards/setpointd.json`, text("config/dashboards/setpointd.json")),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
     ...globSync("docs/*.{md,json}", { cwd: root }).map((path) =>
       file(`${DOC}/${path}`, asInstalled(text(path))),
@@ -75,6 +77,7 @@ const asInstalled = (page: string): string =>
     .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
     .replaceAll("config/alerts.yml", "examples/alerts.yml")
+    .replaceAll("config/dashboards/", "examples/dashboards/")
     .replaceAll("config/example-events.json", "examples/events.json")
     .replaceAll("packaging/README.md", "GATEWAY.md");
 

@@ -88,7 +88,7 @@ export async function operatorSide(
   };
   const isReady = (): boolean => loop.evaluated() !== null;
   metrics.show({
-    ...depotGauges(state),
+    ...depotGauges(state, now),
     brokerUp: () => connections.connected,
     partnerUp: () => events.watch.isUp,
     partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
@@ -96,7 +96,7 @@ export async function operatorSide(
       const age = partner.tokenAge();
       return age === null ? null : age / 1000;
     },
-    stateBytes: () => store.stats().bytes,
+    disk: () => store.stats(),
     certificateEnds: certificates.ends,
     priceHorizons: () => priceHorizons(board, now()),
     reportsWaiting: () => schedule.outbox.size,

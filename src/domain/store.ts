@@ -178,6 +178,8 @@ export interface StoreStats {
   /** Reason of the last failure, and time since the first failure of this series. Null: the last commit succeeded. */
   readonly failing: { readonly reason: string; readonly forMs: number } | null;
   readonly bytes: number;
+  /** Bytes that the disk of the state has left for this user. Null: not known. */
+  readonly free: number | null;
 }
 
 /** State after a step of pruning. */

@@ -9,6 +9,12 @@ export interface GaugeRow {
 /** Values that are read at the moment of a scrape. */
 export interface Gauges {
   readonly dispatches: () => number;
+  /** Number of events by state. */
+  readonly events: () => Readonly<Record<"active" | "planned", number>>;
+  /** Level of each limited charger, W. A pause is 0. */
+  readonly setpoints: () => Readonly<Record<string, number>>;
+  /** Measured power of each charger that sends it, W. */
+  readonly powers: () => Readonly<Record<string, number>>;
   /** Number of chargers by presence. `silent`: no message since the start. */
   readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
   /** Number of chargers by the progress of their last command. */
@@ -19,7 +25,8 @@ export interface Gauges {
   readonly partnerSilence: () => number;
   /** Seconds since the access token was issued. Null: no token. */
   readonly tokenAge: () => number | null;
-  readonly stateBytes: () => number;
+  /** Bytes of the stored state, and bytes that are free on its disk. */
+  readonly disk: () => { readonly bytes: number; readonly free: number | null };
   /** End of each certificate, in seconds since the Unix epoch. */
   readonly certificateEnds: () => Readonly<Record<string, number>>;
   /** Seconds until the known spot prices of each region end. */
@@ -80,7 +87,8 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
   );
   gauge("setpointd_partner_silence_seconds", "Time since the partner last answered.", gauges.partnerSilence);
   gauge("setpointd_token_age_seconds", "Age of the access token; absent without one.", gauges.tokenAge);
-  gauge("setpointd_state_bytes", "Size of the stored state.", gauges.stateBytes);
+  gauge("setpointd_state_bytes", "Size of the stored state.", () => gauges.disk().bytes);
+  gauge("setpointd_disk_free_bytes", "Free space on the disk of the stored state.", () => gauges.disk().free);
   gauge("setpointd_reports_waiting", "Reports that are composed and not delivered.", gauges.reportsWaiting);
   gauge(
     "setpointd_loop_stall_seconds",
@@ -99,6 +107,19 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
     "Expiry of each certificate, by its key in the configuration.",
     "certificate",
     gauges.certificateEnds,
+  );
+  family("setpointd_events", "Events by state: active or planned.", "state", gauges.events);
+  family(
+    "setpointd_charger_setpoint_watts",
+    "Level of each limited charger; absent while it is released.",
+    "charger",
+    gauges.setpoints,
+  );
+  family(
+    "setpointd_charger_power_watts",
+    "Measured power of each charger; absent while it is silent.",
+    "charger",
+    gauges.powers,
   );
   family("setpointd_chargers", "Chargers, by presence.", "state", gauges.chargers);
   family("setpointd_commands", "Chargers, by progress of their last command.", "verdict", gauges.commands);

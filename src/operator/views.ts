@@ -1,3 +1,4 @@
+import { asSwitched, wattsPerAmpere } from "../control/decide/limits.ts";
 import { eventWarnings } from "../control/decide/describe.ts";
 import { formatHold, holdFacts } from "../control/holds/describe.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
@@ -8,6 +9,7 @@ import type { Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
+import type { Desired } from "../domain/setpoint.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
@@ -186,9 +188,60 @@ const MAX_HOLDS = 20;
 /** Cap on planned setpoints for each vehicle. */
 const MAX_PLANNED = 100;
 
+/** Level in watts at the declared voltage. Null: the charger is released. */
+function inWatts(
+  desired: Desired,
+  charger: Charger | undefined,
+  vehicle: Vehicle | undefined,
+): number | null {
+  switch (desired.kind) {
+    case "power":
+      return desired.watts;
+    case "current":
+      return charger === undefined
+        ? null
+        : desired.amperes * wattsPerAmpere(asSwitched(charger, desired), vehicle ?? null, null);
+    case "pause":
+      return 0;
+    case "release":
+      return null;
+  }
+}
+
 /** Gauges that count parts of the control state. */
-export const depotGauges = (depot: ControlState) => ({
+export const depotGauges = (depot: ControlState, now: () => Instant) => ({
   dispatches: () => depot.agenda.size,
+  events: () => {
+    const counts = { active: 0, planned: 0 };
+    for (const known of depot.known.values())
+      if (known.kind === "live" && !hasEnded(known, now()))
+        counts[known.revision.start <= now() ? "active" : "planned"] += 1;
+    return counts;
+  },
+  setpoints: () => {
+    const levels: Record<string, number> = {};
+    for (const record of depot.commands.values()) {
+      const sent = reallySent(record);
+      if (sent === null || !hasLeft(record)) continue;
+      const { charger, vehicle, desired } = sent.command;
+      const level = inWatts(
+        desired,
+        depot.chargers.get(charger),
+        vehicle === null ? undefined : depot.vehicles.get(vehicle),
+      );
+      if (level !== null) levels[charger] = level;
+    }
+    return levels;
+  },
+  powers: () => {
+    const drawn: Record<string, number> = {};
+    for (const id of depot.chargers.keys()) {
+      const { telemetry, online } = depot.presenceOf(id);
+      if (telemetry?.powerW !== undefined && online !== false && !depot.silence.has(id))
+        drawn[id] = telemetry.powerW;
+    }
+    return drawn;
+  },
   chargers: () => {
     const counts = { online: 0, offline: 0, unreachable: 0, silent: 0 };
     for (const id of depot.chargers.keys()) {

@@ -18,7 +18,10 @@ const metrics = (): Metrics => {
     partnerUp: () => false,
     partnerSilence: () => 61.5,
     tokenAge: () => null,
-    stateBytes: () => 4096,
+    disk: () => ({ bytes: 4096, free: 1e9 }),
+    events: () => ({ active: 1, planned: 2 }),
+    setpoints: () => ({ "bay-01": 11_040 }),
+    powers: () => ({ "bay-01": 10_900 }),
     certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
     priceHorizons: () => ({ NO1: 7200 }),
     alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
@@ -38,13 +41,17 @@ test("these are the metrics, complete", async () => {
     "setpointd_broker_up gauge",
     "setpointd_certificate_expiry_timestamp_seconds gauge",
     "setpointd_charger_messages_discarded_total counter",
+    "setpointd_charger_power_watts gauge",
+    "setpointd_charger_setpoint_watts gauge",
     "setpointd_charger_writes_total counter",
     "setpointd_chargers gauge",
     "setpointd_commands gauge",
     "setpointd_commit_duration_seconds histogram",
     "setpointd_deliveries_total counter",
+    "setpointd_disk_free_bytes gauge",
     "setpointd_dispatch_lateness_seconds histogram",
     "setpointd_dispatches gauge",
+    "setpointd_events gauge",
     "setpointd_loop_stall_seconds gauge",
     "setpointd_partner_silence_seconds gauge",
     "setpointd_partner_up gauge",
@@ -75,7 +82,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(27);
+  expect(help).toHaveLength(31);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
@@ -98,6 +105,106 @@ test("every alert of config/alerts.yml uses metrics and labels that exist, and n
         if (label !== "instance") expect(text).toMatch(new RegExp(`${used[0]}\\{.*${label}="`));
     expect(Object.keys(annotations)).toEqual(["summary", "action"]);
   }
+});
+
+const DASHBOARD = fileURLToPath(new URL("../../config/dashboards/setpointd.json", import.meta.url));
+
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly description?: string;
+  readonly type: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+
+interface Dashboard {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly type: string; readonly definition?: string }[] };
+}
+
+/** Labels that a target or its metrics get from Prometheus, and those of a histogram. */
+const GIVEN = ["instance", "le"];
+
+/** Metrics with all their labels: a metric that has counted nothing shows none. */
+async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const counted = metrics();
+  counted.delivered({ source: "webhook" }, { ingested: { accepted: 1, repeats: 0, rejected: 0 } });
+  counted.published("bay-01", { ok: true }, millis(4));
+  counted.discarded("bay-01", "unreadable");
+  counted.webhookRefused("signature");
+  counted.reported("sent");
+  counted.priceFetched({ region: "NO1", kind: "forecast" }, "doubtful");
+  counted.committed(
+    [
+      {
+        at: instant(0),
+        kind: "outcome",
+        charger: null,
+        vehicle: null,
+        event: null,
+        command: null,
+        words: "",
+        facts: { progress: "followed" },
+      },
+    ],
+    2,
+  );
+  const text = await counted.text();
+  return new Map(
+    (await names()).map((line) => {
+      const [name = ""] = line.split(" ");
+      const rows = text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(.*)\\}`, "gm"));
+      return [name, [...rows].flatMap(([, labels = ""]) => labels.match(/\w+(?==")/g) ?? [])];
+    }),
+  );
+}
+
+test("every query of config/dashboards/setpointd.json uses metrics and labels that exist", async () => {
+  const labels = await labelsByMetric();
+  const { panels, templating } = JSON.parse(readFileSync(DASHBOARD, "utf8")) as Dashboard;
+  const targets = panels.flatMap((panel) => panel.targets ?? []);
+  expect(targets.length).toBeGreaterThan(30);
+  const queries = templating.list.flatMap(({ definition }) => definition ?? []);
+  for (const expr of [...targets.map((target) => target.expr), ...queries]) {
+    const used = (expr.match(/setpointd_\w+/g) ?? []).map((name) => name.replace(/_bucket$/, ""));
+    expect(used.length).toBeGreaterThan(0);
+    for (const name of used) expect([...labels.keys()]).toContain(name);
+    const known = [...GIVEN, ...used.flatMap((name) => labels.get(name) ?? [])];
+    const listed = [...expr.matchAll(/(?:by|on) \(([\w, ]+)\)|, (\w+)\)$/g)].flatMap(([, list, last]) =>
+      (list ?? last ?? "").split(", "),
+    );
+    const selected = expr.match(/\w+(?==~?")/g) ?? [];
+    for (const label of [...listed, ...selected]) expect([expr, ...known]).toContain(label);
+  }
+  for (const { expr, legendFormat } of targets)
+    for (const [, label = ""] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) expect(expr).toMatch(label);
+});
+
+test("the dashboard has a panel for each part of a site, and no panel covers another", () => {
+  const { panels } = JSON.parse(readFileSync(DASHBOARD, "utf8")) as Dashboard;
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const shown = JSON.stringify(panels);
+  for (const metric of [
+    "setpointd_alarms_open",
+    "setpointd_events",
+    "setpointd_charger_setpoint_watts",
+    "setpointd_charger_power_watts",
+    "setpointd_verdicts_total",
+    "setpointd_dispatch_lateness_seconds",
+    "setpointd_publish_duration_seconds",
+    "setpointd_commit_duration_seconds",
+    "setpointd_partner_up",
+    "setpointd_broker_up",
+    "setpointd_disk_free_bytes",
+  ])
+    expect(shown).toContain(metric);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+  expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
+  for (const { type, description } of panels) if (type !== "row") expect(description).toMatch(/\.$/);
 });
 
 test("promtool accepts config/alerts.yml, where it is installed", () => {

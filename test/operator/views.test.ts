@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
-import { minutes } from "../../src/domain/units.ts";
-import { statusView } from "../../src/operator/views.ts";
+import type { CommandRecord } from "../../src/domain/command.ts";
+import { amperes, chargerId, minutes, watts } from "../../src/domain/units.ts";
+import { depotGauges, statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 
@@ -47,4 +48,36 @@ test("a limit that was never published does not count as limited", () => {
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 0, notSent: 1 } });
   depot.commands.record({ ...unsent, replaces: { kind: "pause" } });
   expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1, notSent: 0 } });
+});
+
+test("the gauges have the level that was sent in watts, and the power that was measured", () => {
+  const depot = aPicture();
+  const gauges = depotGauges(depot, () => NOON);
+  expect(gauges.setpoints()).toEqual({});
+  const level = commandRecord("bay-01", 1);
+  const { command } = level;
+  const desired = { kind: "current", amperes: amperes(10) } as const;
+  const at = (kind: CommandRecord["command"]["desired"], id = "bay-01"): CommandRecord => ({
+    ...level,
+    sentAt: NOON,
+    command: { ...command, charger: chargerId(id), desired: kind },
+  });
+  for (const [kind, expected] of [
+    [desired, { "bay-01": 6900 }],
+    [{ kind: "power", watts: watts(5000) }, { "bay-01": 5000 }],
+    [{ kind: "pause" }, { "bay-01": 0 }],
+    [{ kind: "release" }, {}],
+  ] as const) {
+    depot.commands.record(at(kind));
+    expect(gauges.setpoints()).toEqual(expected);
+  }
+  depot.commands.record({ ...at(desired), sentAt: null, replaces: null });
+  expect(gauges.setpoints()).toEqual({});
+  depot.commands.record(at(desired, "gone"));
+  expect(gauges.setpoints()).toEqual({});
+  expect(gauges.powers()).toEqual({});
+  const telemetry = { at: NOON, powerW: 5990 };
+  depot.presence.update(chargerId("bay-01"), { telemetry, online: true });
+  depot.presence.update(chargerId("bay-02"), { telemetry, online: false });
+  expect(gauges.powers()).toEqual({ "bay-01": 5990 });
 });

@@ -29,6 +29,7 @@ test("what the installed pages link to is installed, and so is the example that 
   expect(links.length).toBeGreaterThan(1);
   expect(links.filter((link) => !paths.includes(link))).toEqual([]);
   expect(paths).toContain("lib/setpointd/config/example.yaml");
+  expect(paths).toContain("share/doc/setpointd/examples/dashboards/setpointd.json");
   for (const page of ["README.md", "SECURITY.md", "LICENSE", "CHANGELOG.md", "docs/troubleshooting.md"])
     expect(paths).toContain(`share/doc/setpointd/${page}`);
   expect(paths.filter((path) => path.includes("demo"))).toEqual([]);

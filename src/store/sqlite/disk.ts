@@ -15,7 +15,7 @@ import { storedEpoch, type StoredEpoch } from "./lock.ts";
 import { withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
 import { countReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from "./readings.ts";
-import { Reserve, RESERVE } from "./reserve.ts";
+import { Reserve, RESERVE, roomIn } from "./reserve.ts";
 import { verifyTail } from "./verify.ts";
 
 /** Limit of a copy, ms. The log grows meanwhile, and an abandoned copy must not fill the disk. */
@@ -185,6 +185,15 @@ export class Disk implements Disposable {
   get bytes(): number {
     const path = join(this.#place.directory, DATABASE);
     return sizeOf(path) + sizeOf(`${path}-wal`);
+  }
+
+  /** Bytes that this user may still use. Null: the file system does not report it. */
+  get free(): number | null {
+    try {
+      return roomIn(this.#place.directory);
+    } catch {
+      return null;
+    }
   }
 
   #reopen(): Connection | Fault {

@@ -11,7 +11,7 @@ export const RESERVE = "reserve";
 const CHUNK = Buffer.alloc(64 * 1024, 0xa5);
 
 /** Bytes that a file of ours may still use on the disk of this directory. */
-const roomIn = (directory: string): number => {
+export const roomIn = (directory: string): number => {
   const { bavail, bsize } = statfsSync(directory);
   return bavail * bsize;
 };

@@ -144,7 +144,12 @@ export class SqliteStore implements Store {
   }
 
   stats(): StoreStats {
-    return { ...this.#stats.view(), commits: this.#disk.commits, bytes: this.#disk.bytes };
+    return {
+      ...this.#stats.view(),
+      commits: this.#disk.commits,
+      bytes: this.#disk.bytes,
+      free: this.#disk.free,
+    };
   }
 
   #commit(): void {
