@@ -1,6 +1,10 @@
 import { lstatSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+
+import type { Json } from "../domain/audit.ts";
+import type { Answer as ApiAnswer } from "../operator/answer.ts";
 
 /** A request that failed although the socket exists. `reason`: one sentence. */
 export interface Failed {
@@ -25,6 +29,28 @@ export const askDaemon = (
   body: unknown = null,
   patienceMs = PATIENCE_MS,
 ): Promise<Answer> => askSocket(join(state, "control.sock"), method, path, body, patienceMs);
+
+/** Sends a request whose answer is a value or a problem. A string is the reason why there is none. */
+export async function askApi(
+  state: string,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown,
+  ifAbsent: string,
+): Promise<ApiAnswer<Json> | string> {
+  const answer = await askDaemon(state, method, path, body);
+  if (answer.kind === "answered") return answer.body as ApiAnswer<Json>;
+  return answer.kind === "failed" ? answer.reason : ifAbsent;
+}
+
+/** The name of the person at this terminal, for the record. */
+export function personHere(): string {
+  try {
+    return process.env["SUDO_USER"] ?? userInfo().username;
+  } catch {
+    return "operator";
+  }
+}
 
 /** Sends a request over a Unix socket of the daemon. */
 export async function askSocket(

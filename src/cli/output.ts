@@ -3,7 +3,9 @@ import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { DateTime } from "luxon";
 
+import type { Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
+import { type Answer, formatProblem } from "../operator/answer.ts";
 import { oneLine, printable } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
@@ -23,6 +25,25 @@ export const complain = (text: string): void => write(2, printable(text));
 
 /** As `complain`, for foreign text. */
 export const writeErrorLine = (text: string): void => write(2, oneLine(text));
+
+/** Prints an answer as JSON or by `print`. A problem, or the reason why there is no answer, goes to standard error. */
+export function printAnswer<Value extends Json>(
+  answer: Answer<Value> | string,
+  json: boolean,
+  print: (value: Value) => void,
+): ExitCode {
+  if (typeof answer === "string") {
+    writeErrorLine(answer);
+    return 1;
+  }
+  if (!answer.ok) {
+    writeErrorLine(formatProblem(answer.problem));
+    return answer.problem.status === 400 ? 2 : 1;
+  }
+  if (json) say(JSON.stringify(answer.value));
+  else print(answer.value);
+  return 0;
+}
 
 /** Pause before the next write to a full pipe, in ms. */
 const FULL_PIPE_PAUSE = 5;

@@ -8,6 +8,8 @@ interface ChangedThings {
   readonly vehicle: VehicleId;
   /** An event was added, changed, condensed or forgotten. */
   readonly event: EventId;
+  /** A hold was opened, changed, ended or forgotten. By its id. */
+  readonly hold: string;
   /** An alarm opened, changed or cleared. By its key. */
   readonly alarm: string;
 }
@@ -72,6 +74,7 @@ export class ChangeFeed {
     charger: new Set([this.forPublishedState]),
     vehicle: new Set(),
     event: new Set([this.forReports]),
+    hold: new Set(),
     alarm: new Set(),
   };
 
@@ -102,10 +105,12 @@ export class ChangeFeed {
     const chargers = new UnreadChanges<ChargerId>(wake);
     const vehicles = new UnreadChanges<VehicleId>(wake);
     const events = new UnreadChanges<EventId>(wake);
+    const holds = new UnreadChanges<string>(wake);
     const alarms = new UnreadChanges<string>(wake);
     this.#readers.charger.add(chargers);
     this.#readers.vehicle.add(vehicles);
     this.#readers.event.add(events);
+    this.#readers.hold.add(holds);
     this.#readers.alarm.add(alarms);
     return {
       takeAll: () => {
@@ -114,6 +119,7 @@ export class ChangeFeed {
           ...chargers.takeAll().map((id) => ({ kind: "charger", id }) as const),
           ...vehicles.takeAll().map((id) => ({ kind: "vehicle", id }) as const),
           ...events.takeAll().map((id) => ({ kind: "event", id }) as const),
+          ...holds.takeAll().map((id) => ({ kind: "hold", id }) as const),
           ...alarms.takeAll().map((id) => ({ kind: "alarm", id }) as const),
         ];
       },
@@ -121,6 +127,7 @@ export class ChangeFeed {
         this.#readers.charger.delete(chargers);
         this.#readers.vehicle.delete(vehicles);
         this.#readers.event.delete(events);
+        this.#readers.hold.delete(holds);
         this.#readers.alarm.delete(alarms);
       },
     };

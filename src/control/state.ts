@@ -61,8 +61,8 @@ export class ControlState {
   readonly silence = new Silence();
   readonly writes = new Writes();
   readonly sendQueue = new SendQueue();
-  readonly holds = new Holds();
   readonly feed = new ChangeFeed();
+  readonly holds = new Holds((id) => this.feed.announce("hold", id));
   /** Null: the site may rise at once. */
   readonly ramp: Ramp | null;
   readonly epoch: number;

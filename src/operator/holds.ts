@@ -68,7 +68,7 @@ export function holdApi(
       const all = state === "open" ? depot.holds.open() : depot.holds.all();
       const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
       const shown = all.slice(from, from + most);
-      return { ok: true, value: shown.map((hold) => holdView(depot, hold, now(), MOST_LISTED)) };
+      return { ok: true, value: shown.map((hold) => holdRow(depot, hold, now())) };
     },
 
     async open(body, by, key) {
@@ -116,6 +116,10 @@ export function holdApi(
     },
   };
 }
+
+/** A row of the list of holds. */
+export const holdRow = (depot: ControlState, hold: Hold, now: Instant): Json =>
+  holdView(depot, hold, now, MOST_LISTED);
 
 /** A hold with what each charger under it gets now. */
 function holdView(

@@ -2,7 +2,8 @@ import type { Changed, ChangeReader } from "../control/changeFeed.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
-import type { EventId, Instant } from "../domain/units.ts";
+import type { ChargerId, EventId, Instant } from "../domain/units.ts";
+import { holdRow } from "./holds.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
 import { chargerView, eventView, vehicleView } from "./views.ts";
 
@@ -31,6 +32,8 @@ export function liveSource(options: LiveOptions): LiveSource {
   let reader: ChangeReader | null = null;
   /** Read from the feed, and not built yet. By kind and id, in the order of the changes. */
   const pending = new Map<string, Changed>();
+  /** Rows of holds as last sent: most changes of a charger leave the holds over it as they are. */
+  const sentHolds = new Map<string, string>();
   /** Events that are over, read from the disk for the next round. */
   const ready: LiveObject[] = [];
 
@@ -49,6 +52,27 @@ export function liveSource(options: LiveOptions): LiveSource {
     return null;
   };
 
+  const hold = (id: string): LiveObject | null => {
+    const found = depot.holds.get(id);
+    if (found === undefined) {
+      sentHolds.delete(id);
+      return null;
+    }
+    const value = holdRow(depot, found, now());
+    const text = JSON.stringify(value);
+    if (sentHolds.get(id) === text) return null;
+    sentHolds.set(id, text);
+    return { kind: "hold", key: id, value };
+  };
+
+  /** The row of a hold shows what each charger under it gets, and whether that is followed. */
+  const addHoldsOver = (charger: ChargerId): void => {
+    const occupant = depot.occupancy.at(charger);
+    const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
+    for (const { id } of depot.holds.over(charger, vehicle, now()))
+      pending.set(`hold ${id}`, { kind: "hold", id });
+  };
+
   const shown = (changed: Changed): LiveObject | null => {
     const { kind, id: key } = changed;
     switch (kind) {
@@ -62,6 +86,8 @@ export function liveSource(options: LiveOptions): LiveSource {
       }
       case "event":
         return event(changed.id);
+      case "hold":
+        return hold(changed.id);
       case "alarm": {
         const alarm = alarmOf(key);
         return alarm === undefined ? null : { kind, key, value: alarmView(alarm) };
@@ -75,10 +101,14 @@ export function liveSource(options: LiveOptions): LiveSource {
       reader?.[Symbol.dispose]();
       pending.clear();
       ready.length = 0;
+      sentHolds.clear();
       reader = isOn ? depot.feed.readAll(() => {}) : null;
     },
     take: (most) => {
-      for (const changed of reader?.takeAll() ?? []) pending.set(`${changed.kind} ${changed.id}`, changed);
+      for (const changed of reader?.takeAll() ?? []) {
+        pending.set(`${changed.kind} ${changed.id}`, changed);
+        if (changed.kind === "charger") addHoldsOver(changed.id);
+      }
       const objects = [...status.take(), ...ready.splice(0)];
       for (const [key, changed] of pending) {
         if (objects.length >= most) break;

@@ -35,6 +35,7 @@ test("a live page is woken once for many changes, reads each thing once by its k
   for (const id of ["bay-01", "bay-02", "bay-01"]) feed.announce("charger", chargerId(id));
   expect(woken).toBe(1);
   feed.announce("alarm", "offline:bay-01");
+  feed.announce("hold", "hold-1-1");
   feed.announce("event", eventId("EV-1"));
   feed.announce("vehicle", vehicleId("veh-1"));
   expect(woken).toBe(1);
@@ -43,6 +44,7 @@ test("a live page is woken once for many changes, reads each thing once by its k
     { kind: "charger", id: "bay-02" },
     { kind: "vehicle", id: "veh-1" },
     { kind: "event", id: "EV-1" },
+    { kind: "hold", id: "hold-1-1" },
     { kind: "alarm", id: "offline:bay-01" },
   ]);
   expect(page.takeAll()).toEqual([]);

@@ -15,6 +15,7 @@ async function readUntil(
   headers: Readonly<Record<string, string>>,
   isEnough: (all: readonly Received[]) => boolean,
   onOpen: () => Promise<unknown> = async () => undefined,
+  onBlock: (all: readonly Received[]) => Promise<unknown> = async () => undefined,
 ): Promise<readonly Received[]> {
   const stop = new AbortController();
   const response = await fetch(url, { headers, signal: stop.signal });
@@ -32,6 +33,7 @@ async function readUntil(
     }
     if (!isOpen) await onOpen();
     isOpen = true;
+    await onBlock(received);
     if (isEnough(received)) break;
   }
   stop.abort();
@@ -77,5 +79,48 @@ describe.skipIf(!mosquittoAvailable)("the live stream of a real daemon", () => {
       all.some(({ event, data }) => event === "charger" && data["charger"] === "bay-02"),
     );
     expect(resumed.map(({ event }) => event)).not.toContain("reset");
+  });
+
+  test("a hold arrives as the list shows it: opened, sent to its charger, and ended", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    let [id, isEnding] = ["", false];
+    const heldAs = (all: readonly Received[], verdict: string): boolean =>
+      all.some(
+        ({ event, data }) => event === "hold" && JSON.stringify(data).includes(`"verdict":"${verdict}"`),
+      );
+    const send = async (method: string, path: string, body: unknown) => {
+      const response = await fetch(`${daemon.operatorUrl}/api/v1/${path}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return (await response.json()) as Received["data"];
+    };
+    const received = await readUntil(
+      `${daemon.operatorUrl}/api/v1/stream`,
+      {},
+      (all) => all.some(({ event, data }) => event === "hold" && data["state"] === "ended"),
+      async () => {
+        const body = {
+          scope: { charger: "bay-01" },
+          kind: "level",
+          level: { currentA: 8 },
+          until: { at: new Date(Date.now() + 3_600_000).toISOString() },
+          reason: "tried",
+        };
+        id = String((await send("POST", "holds", body))["id"]);
+      },
+      async (all) => {
+        const isSent = heldAs(all, "acknowledged") && !isEnding;
+        isEnding ||= isSent;
+        if (isSent) await send("DELETE", `holds/${id}`, { reason: "done" });
+      },
+    );
+    const holds = received.filter(({ event }) => event === "hold");
+    expect(new Set(holds.map(({ data }) => data["id"]))).toEqual(new Set([id]));
+    expect(holds[0]?.data).toMatchObject({ state: "open", effect: [{ charger: "bay-01", applies: true }] });
+    const [listed] = await daemon.view<Received["data"][]>("/api/v1/holds");
+    expect(holds.at(-1)?.data).toEqual(listed);
   });
 });

@@ -1,10 +1,7 @@
-import { userInfo } from "node:os";
-
 import { type Json, numberOf, textOf } from "../../domain/audit.ts";
-import { type Answer, formatProblem } from "../../operator/answer.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, type Verb, writeErrorLine, writeLine } from "../output.ts";
+import { askApi, personHere } from "../daemonClient.ts";
+import { type ExitCode, printAnswer, say, type Verb, writeLine } from "../output.ts";
 
 /** Sends a request and prints its answer, as JSON or by `print`. */
 async function request(
@@ -17,19 +14,8 @@ async function request(
 ): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  const reply = await askDaemon(site.config.state, method, path, body);
-  if (reply.kind !== "answered") {
-    complain(reply.kind === "failed" ? reply.reason : "setpointd does not run: it observes no alarm");
-    return 1;
-  }
-  const answer = reply.body as Answer<Json>;
-  if (!answer.ok) {
-    writeErrorLine(formatProblem(answer.problem));
-    return answer.problem.status === 400 ? 2 : 1;
-  }
-  if (json) say(JSON.stringify(answer.value));
-  else print(answer.value);
-  return 0;
+  const ifAbsent = "setpointd does not run: it observes no alarm";
+  return printAnswer(await askApi(site.config.state, method, path, body, ifAbsent), json, print);
 }
 
 function printAlarm(alarm: Json): void {
@@ -66,16 +52,7 @@ export const alarmsVerb: Verb = (verb, { config, done }) => {
     .option("--note <text>", "for the record, e.g. who is on the way", "")
     .option("--json", "print the answer as JSON", false)
     .action(async (key: string, { note, json }: { note: string; json: boolean }) => {
-      const body = { key, note, by: person() };
+      const body = { key, note, by: personHere() };
       done(await request(config(), "POST", "/alarms/acknowledge", body, json, printAlarm));
     });
 };
-
-/** The name of the person at this terminal, for the record. */
-function person(): string {
-  try {
-    return process.env["SUDO_USER"] ?? userInfo().username;
-  } catch {
-    return "operator";
-  }
-}

@@ -3,19 +3,10 @@ import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
-import { type Answer, formatProblem } from "../../operator/answer.ts";
+import type { Answer } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
-import {
-  complain,
-  type ExitCode,
-  MOMENT,
-  readMoment,
-  say,
-  writeErrorLine,
-  writeLine,
-  type Verb,
-} from "../output.ts";
+import { complain, type ExitCode, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
 interface ExplainOptions {
@@ -48,13 +39,7 @@ async function explain(
     const control = offlineControl(config, opened, { now });
     return (await explanationsOf(control, opened.store, now)(query)) as Answer<Explanation>;
   });
-  if (typeof answer === "string" || !answer.ok) {
-    writeErrorLine(typeof answer === "string" ? answer : formatProblem(answer.problem));
-    return 1;
-  }
-  if (json) say(JSON.stringify(answer.value));
-  else printExplanation(answer.value, wallClock(zone, now));
-  return 0;
+  return printAnswer(answer, json, (value) => printExplanation(value, wallClock(zone, now)));
 }
 
 function printExplanation({ sentence, claims }: Explanation, clock: (at: Instant) => string): void {

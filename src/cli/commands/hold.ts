@@ -1,20 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { userInfo } from "node:os";
 
 import { type Json, factOf, textOf } from "../../domain/audit.ts";
 import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import { type Answer, formatProblem } from "../../operator/answer.ts";
 import type { HoldBody } from "../../operator/holdRequest.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
+import { askApi, personHere } from "../daemonClient.ts";
 import {
   complain,
   type ExitCode,
   MOMENT,
+  printAnswer,
   readMoment,
   say,
-  writeErrorLine,
   writeLine,
   type Verb,
 } from "../output.ts";
@@ -56,42 +54,14 @@ export function readUntil(text: string, zone: string, now: Instant): HoldBody["u
 
 type Site = NonNullable<ReturnType<typeof verbConfiguration>>;
 
-/** The name of the person at this terminal, for the record. */
-function person(): string {
-  try {
-    return process.env["SUDO_USER"] ?? userInfo().username;
-  } catch {
-    return "operator";
-  }
-}
-
-async function ask(
-  site: Site,
-  method: "GET" | "POST",
-  path: string,
-  body: unknown,
-): Promise<Answer<Json> | null> {
-  const answer = await askDaemon(site.config.state, method, path, body);
-  if (answer.kind === "answered") return answer.body as Answer<Json>;
-  complain(
-    answer.kind === "failed"
-      ? answer.reason
-      : "setpointd does not run: a hold acts only while it does. setpointd release frees chargers without it",
+const ask = (site: Site, method: "GET" | "POST", path: string, body: unknown) =>
+  askApi(
+    site.config.state,
+    method,
+    path,
+    body,
+    "setpointd does not run: a hold acts only while it does. setpointd release frees chargers without it",
   );
-  return null;
-}
-
-/** Prints an answer as JSON or by `print`. */
-function shown(answer: Answer<Json> | null, json: boolean, print: (value: Json) => void): ExitCode {
-  if (answer === null) return 1;
-  if (!answer.ok) {
-    writeErrorLine(formatProblem(answer.problem));
-    return answer.problem.status === 400 ? 2 : 1;
-  }
-  if (json) say(JSON.stringify(answer.value));
-  else print(answer.value);
-  return 0;
-}
 
 /** `hold`: opens a hold on a charger, a vehicle or the site. */
 async function open(
@@ -135,8 +105,8 @@ async function open(
     until,
     reason,
   };
-  return shown(
-    await ask(site, "POST", "/holds", { body, by: person(), key: randomUUID() }),
+  return printAnswer(
+    await ask(site, "POST", "/holds", { body, by: personHere(), key: randomUUID() }),
     json,
     printOpened,
   );
@@ -169,7 +139,7 @@ function printHold(hold: Json): void {
 async function list(named: string | undefined, all: boolean, json: boolean): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  return shown(await ask(site, "GET", all ? "/holds" : "/holds?state=open", null), json, (holds) => {
+  return printAnswer(await ask(site, "GET", all ? "/holds" : "/holds?state=open", null), json, (holds) => {
     if (!Array.isArray(holds) || holds.length === 0) say("no hold is open");
     else for (const hold of holds) printHold(hold);
   });
@@ -178,7 +148,11 @@ async function list(named: string | undefined, all: boolean, json: boolean): Pro
 async function end(named: string | undefined, id: string, reason: string, json: boolean): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  return shown(await ask(site, "POST", "/holds/end", { id, reason, by: person() }), json, printHold);
+  return printAnswer(
+    await ask(site, "POST", "/holds/end", { id, reason, by: personHere() }),
+    json,
+    printHold,
+  );
 }
 
 export const holdVerb: Verb = (verb, { config, now, done }) => {

@@ -27,6 +27,12 @@ export class Holds {
   #ofSite: readonly Hold[] = NONE;
   #openCount = 0;
   #due = new DueQueue<string>();
+  readonly #onChange: (id: string) => void;
+
+  /** `onChange`: a hold was added, changed or removed. */
+  constructor(onChange: (id: string) => void = () => {}) {
+    this.#onChange = onChange;
+  }
 
   get(id: string): Hold | undefined {
     return this.#byId.get(id);
@@ -62,6 +68,7 @@ export class Holds {
   put(hold: Hold): void {
     this.delete(hold.id);
     this.#byId.set(hold.id, hold);
+    this.#onChange(hold.id);
     if (hold.ended !== null) {
       this.#due.push(after(hold.ended.at, KEPT), hold.id);
       return;
@@ -78,6 +85,7 @@ export class Holds {
     const hold = this.#byId.get(id);
     if (hold === undefined) return;
     this.#byId.delete(id);
+    this.#onChange(id);
     if (hold.ended !== null) return;
     this.#openCount -= 1;
     this.#index(hold, (holds) => holds.filter((other) => other.id !== id));
